@@ -47,7 +47,7 @@ impl Codec for Chat {
     }
 
     fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        Ok(encode_result::write_answers(self.0, turn))
+        Ok(encode_result::encode_results(self.0, turn))
     }
 
     fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
@@ -71,14 +71,16 @@ impl Codec for Chat {
     }
 
     fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
-        Some(Box::new(Events::new(stream::Arriving::default())))
+        Some(Box::new(Events::new(stream::CompletionBuilder::default())))
     }
 
     fn chat_api(&self) -> Option<&'static dyn ChatApi> {
         Some(match self.0 {
-            Flavour::Functions => &chat_api::ChatTalk(Flavour::Functions),
-            Flavour::Inline => &chat_api::ChatTalk(Flavour::Inline),
-            Flavour::Mistral | Flavour::Conversations => &chat_api::ChatTalk(Flavour::Mistral),
+            Flavour::Functions => &chat_api::CompletionsChat(Flavour::Functions),
+            Flavour::Inline => &chat_api::CompletionsChat(Flavour::Inline),
+            Flavour::Mistral | Flavour::Conversations => {
+                &chat_api::CompletionsChat(Flavour::Mistral)
+            }
         })
     }
 }

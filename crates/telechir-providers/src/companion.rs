@@ -125,8 +125,8 @@ pub(crate) fn computer_call(
         call.actions.push(action);
         call.exception = call.exception.or(problem);
     }
-    let family = if is_browser { BROWSER } else { COMPUTER_FAMILY };
-    call.group = Some(family.to_owned());
+    let group = if is_browser { BROWSER } else { COMPUTER_FAMILY };
+    call.group = Some(group.to_owned());
     call.target = match target {
         Some(Value::String(target)) => Some(TargetId::from(target)),
         _ if is_browser => Some(TargetId::from(BROWSER)),
@@ -144,10 +144,10 @@ pub(crate) fn is_browser(name: &str) -> bool {
 fn page_action(step: Item) -> (Action, Option<String>) {
     match page::step(step) {
         Ok(step) => action(step),
-        Err((mut said, problem)) => {
-            let name = owned(&said, "action").unwrap_or_default();
-            said.shift_remove("action");
-            (Action::Other { name, args: said }, Some(problem))
+        Err((mut fields, problem)) => {
+            let name = owned(&fields, "action").unwrap_or_default();
+            fields.shift_remove("action");
+            (Action::Other { name, args: fields }, Some(problem))
         }
     }
 }

@@ -59,7 +59,7 @@ impl Codec for Conversations {
     }
 
     fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        Ok(encode_result::write_answers(turn))
+        Ok(encode_result::encode_results(turn))
     }
 
     fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
@@ -83,10 +83,12 @@ impl Codec for Conversations {
     }
 
     fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
-        Some(Box::new(Events::new(stream::Arriving::default())))
+        Some(Box::new(
+            Events::new(stream::ConversationBuilder::default()),
+        ))
     }
 
     fn chat_api(&self) -> Option<&'static dyn ChatApi> {
-        Some(&chat_api::ConversationsTalk)
+        Some(&chat_api::ConversationsChat)
     }
 }

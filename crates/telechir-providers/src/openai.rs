@@ -32,7 +32,7 @@ const DIALECT: &str = "openai-responses";
 const PROVIDER: &str = "openai";
 
 /// The most characters one text may have.
-const LONGEST_TEXT: usize = 10_485_760;
+const MAX_TEXT_CHARS: usize = 10_485_760;
 
 /// The dialect.
 pub(crate) struct Responses;
@@ -51,7 +51,7 @@ impl Codec for Responses {
     }
 
     fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        encode_result::write_answers(turn)
+        encode_result::encode_results(turn)
     }
 
     fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
@@ -67,7 +67,7 @@ impl Codec for Responses {
     }
 
     fn image_base64(&self) -> usize {
-        IMAGE_BASE64
+        MAX_IMAGE_URL_CHARS
     }
 
     /// Every `computer_call` demands one.
@@ -76,25 +76,25 @@ impl Codec for Responses {
     }
 
     fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
-        Some(Box::new(Events::new(stream::Arriving::default())))
+        Some(Box::new(Events::new(stream::ResponsesBuilder::default())))
     }
 
     fn chat_api(&self) -> Option<&'static dyn ChatApi> {
-        Some(&chat_api::ResponsesTalk)
+        Some(&chat_api::ResponsesChat)
     }
 }
 
 /// Characters of an address that a picture may have, and it is one: a `data:` URL.
-const IMAGE_BASE64: usize = 20_971_520 - 64;
+const MAX_IMAGE_URL_CHARS: usize = 20_971_520 - 64;
 
 /// The size at which a picture goes through unshrunk: at most 10,000 patches of 32 by 32 pixels
 /// and 6,000 pixels a side, the narrowest limits of the models that take pictures as they are.
 fn screenshot_size(size: Size) -> Size {
-    const SIDE: u32 = 6_000;
-    const PATCHES: u64 = 10_000;
+    const MAX_SIDE_PX: u32 = 6_000;
+    const MAX_PATCHES: u64 = 10_000;
     let fits = |width: u32, height: u32| {
         let patches = u64::from(width.div_ceil(32)) * u64::from(height.div_ceil(32));
-        width.max(height) <= SIDE && patches <= PATCHES
+        width.max(height) <= MAX_SIDE_PX && patches <= MAX_PATCHES
     };
     let height = |width: u32| {
         let scaled = u64::from(width) * u64::from(size.height) / u64::from(size.width.max(1));

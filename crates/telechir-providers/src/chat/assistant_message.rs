@@ -8,13 +8,13 @@ use super::call;
 use super::envelope::CHOICE_NUMBER;
 use super::parts;
 use super::read::{DEVELOPER, EMPTY, LEGACY_ROLE, MEMBER, MEMBERS, PARTS};
-use super::write::Writer;
+use super::write::MessageWriter;
 use crate::fields::passed_on;
 use crate::function_tools::{self, Known, Told};
 
 /// A message of the model that is being put together.
 #[derive(Debug, Default)]
-struct Speech {
+struct AssistantMessage {
     parts: Vec<Value>,
     calls: Vec<Value>,
     legacy: Option<Value>,
@@ -24,14 +24,14 @@ struct Speech {
     media: Vec<Value>,
 }
 
-impl Writer {
+impl MessageWriter {
     /// Writes contents that are no results.
-    pub(super) fn say(&mut self, message: &Message, contents: &[Content], place: &str) {
+    pub(super) fn write_message(&mut self, message: &Message, contents: &[Content], path: &str) {
         if message.role == Role::Assistant {
-            self.say_as_model(message, contents, place);
+            self.write_assistant_message(message, contents, path);
             return;
         }
-        let knows = |name: &str| {
+        let has_property = |name: &str| {
             message
                 .meta
                 .property(self.flavour.provider(), name)
@@ -39,27 +39,27 @@ impl Writer {
         };
         let role = match message.role {
             Role::System => "system",
-            Role::Developer if knows(DEVELOPER) => DEVELOPER,
+            Role::Developer if has_property(DEVELOPER) => DEVELOPER,
             Role::Developer => {
                 let why = "not every service knows this role";
                 self.report
-                    .kept("the role developer", place, why, "as the role system");
+                    .kept("the role developer", path, why, "as the role system");
                 "system"
             }
             Role::User | Role::Tool | Role::Assistant => "user",
         };
-        let mut said = Vec::new();
+        let mut parts = Vec::new();
         for content in contents {
             match self.part_of(message, content) {
-                Some(part) => said.push(part),
-                None => self.unsaid(content, place, &mut said),
+                Some(part) => parts.push(part),
+                None => self.write_as_text(content, path, &mut parts),
             }
         }
-        self.note_annotations(contents, place);
-        if said.is_empty() {
+        self.note_annotations(contents, path);
+        if parts.is_empty() {
             return;
         }
-        let mut item = json!({"role": role, "content": content_of(self.flavour, message, said)});
+        let mut item = json!({"role": role, "content": content_of(self.flavour, message, parts)});
         restore_members(self.flavour, message, &mut item);
         self.push_user(item);
     }
@@ -77,16 +77,16 @@ impl Writer {
     }
 
     /// What no part says, in words where it has any.
-    fn unsaid(&mut self, content: &Content, place: &str, said: &mut Vec<Value>) {
-        let mut words = |what: &str, text: String| {
+    fn write_as_text(&mut self, content: &Content, path: &str, parts: &mut Vec<Value>) {
+        let mut as_text = |what: &str, text: String| {
             self.report
-                .kept(what, place, "a message has no such part", "as words");
-            said.push(json!({"type": "text", "text": text}));
+                .kept(what, path, "a message has no such part", "as words");
+            parts.push(json!({"type": "text", "text": text}));
         };
         if let Content::Error(ErrorContent { message, .. }) = content {
-            words("an error in a message", format!("Error: {message}"));
+            as_text("an error in a message", format!("Error: {message}"));
         } else if let Content::Uri(uri) = content {
-            words("a file by address", uri.uri.clone());
+            as_text("a file by address", uri.uri.clone());
         } else if let Content::ApprovalResponse(response) = content {
             let verb = if response.approved {
                 "approves"
@@ -94,23 +94,23 @@ impl Writer {
                 "declines"
             };
             let text = format!("The user {verb} the request {}.", response.id);
-            words("an approval response", text);
+            as_text("an approval response", text);
         } else {
             let what = content.type_name().unwrap_or("unknown").to_owned();
             let why = "a message has no such part";
             self.report
-                .lost(format!("content of type `{what}`"), place, why);
+                .lost(format!("content of type `{what}`"), path, why);
         }
     }
 
-    fn say_as_model(&mut self, message: &Message, contents: &[Content], place: &str) {
-        let mut speech = Speech::default();
+    fn write_assistant_message(&mut self, message: &Message, contents: &[Content], path: &str) {
+        let mut draft = AssistantMessage::default();
         for content in contents {
-            self.add(&mut speech, message, content, place);
+            self.add(&mut draft, message, content, path);
         }
-        self.note_annotations(contents, place);
-        let media = std::mem::take(&mut speech.media);
-        if let Some(item) = speech.into_message(self.flavour, message) {
+        self.note_annotations(contents, path);
+        let media = std::mem::take(&mut draft.media);
+        if let Some(item) = draft.into_message(self.flavour, message) {
             // Another answer to the same request is another message.
             let apart = message
                 .meta
@@ -119,36 +119,42 @@ impl Writer {
             if apart {
                 self.push(item);
             } else {
-                self.push_speech(item);
+                self.push_assistant(item);
             }
         }
         if !media.is_empty() {
             let how = "as a message with the role user";
             let why = "the model's messages are words";
             self.report
-                .kept("a picture or file of the model", place, why, how);
+                .kept("a picture or file of the model", path, why, how);
             self.push_user(json!({"role": "user", "content": media}));
         }
     }
 
-    fn add(&mut self, speech: &mut Speech, message: &Message, content: &Content, place: &str) {
+    fn add(
+        &mut self,
+        draft: &mut AssistantMessage,
+        message: &Message,
+        content: &Content,
+        path: &str,
+    ) {
         if function_tools::known(content).is_some() {
-            return self.add_call(speech, content, place);
+            return self.add_call(draft, content, path);
         }
         if let Content::Reasoning(reasoning) = content {
-            return self.add_thinking(speech, reasoning, place);
+            return self.add_thinking(draft, reasoning, path);
         }
         if let Content::CommandCall(hosted)
         | Content::CommandResult(hosted)
         | Content::ImageGenerationCall(hosted)
         | Content::ImageGenerationResult(hosted) = content
         {
-            return self.add_hosted(speech, content, hosted, place);
+            return self.add_hosted(draft, content, hosted, path);
         }
         if let Content::Usage(_) = content {
             return self
                 .report
-                .lost("usage", place, "messages of a request carry no usage");
+                .lost("usage", path, "messages of a request carry no usage");
         }
         if let Content::Text(text) = content
             && text
@@ -160,7 +166,7 @@ impl Writer {
                 .property(self.flavour.provider(), PARTS)
                 .is_none()
         {
-            speech.refusal = Some(text.text.clone());
+            draft.refusal = Some(text.text.clone());
             return;
         }
         let is_media = crate::fields::media(content).is_some();
@@ -170,48 +176,48 @@ impl Writer {
             .property(self.flavour.provider(), PARTS)
             .is_some();
         match self.part_of(message, content) {
-            Some(part) if is_media && !own => speech.media.push(part),
-            Some(part) => speech.parts.push(part),
-            None => self.unsaid(content, place, &mut speech.parts),
+            Some(part) if is_media && !own => draft.media.push(part),
+            Some(part) => draft.parts.push(part),
+            None => self.write_as_text(content, path, &mut draft.parts),
         }
     }
 
-    fn add_call(&mut self, speech: &mut Speech, content: &Content, place: &str) {
-        let id = self.wire_id(content, place);
+    fn add_call(&mut self, draft: &mut AssistantMessage, content: &Content, path: &str) {
+        let id = self.wire_id(content, path);
         let Some(entry) = call::write(self.flavour, content, &id) else {
             return;
         };
         if call::unedited(self.flavour, content, &id).is_none() {
-            self.note_call(content, place);
+            self.note_call(content, path);
         }
         if call::is_legacy(self.flavour, content) {
-            speech.legacy = Some(entry);
+            draft.legacy = Some(entry);
         } else {
-            speech.calls.push(entry);
+            draft.calls.push(entry);
         }
     }
 
     /// What a call says that a function's cannot.
-    fn note_call(&mut self, content: &Content, place: &str) {
+    fn note_call(&mut self, content: &Content, path: &str) {
         let why = "a call of a function has no place for it";
         if let Content::ComputerCall(call) = content {
             if let Some(intent) = &call.intent {
-                self.report.lost(format!("intent `{intent}`"), place, why);
+                self.report.lost(format!("intent `{intent}`"), path, why);
             }
             if !call.pending_safety_checks.is_empty() {
-                self.report.lost("pending safety checks", place, why);
+                self.report.lost("pending safety checks", path, why);
             }
             if call.actions.is_empty() {
                 let how = "as a call without actions";
                 self.report
-                    .kept("a call that could not be understood", place, why, how);
+                    .kept("a call that could not be understood", path, why, how);
             }
         }
         if let Content::ShellCall(call) = content
             && call.environment != telechir_protocol::ShellEnvironment::Local
         {
             let how = "as a call of the function `shell`";
-            self.report.kept("who ran the commands", place, why, how);
+            self.report.kept("who ran the commands", path, why, how);
         }
         if let Content::FunctionCall(call) = content
             && !call.requires_local_execution
@@ -219,68 +225,73 @@ impl Writer {
             let how = "as a call of a function of the same name";
             let what = format!("a call of `{}` by the provider itself", call.name);
             self.report
-                .kept(what, place, "it is another provider's", how);
+                .kept(what, path, "it is another provider's", how);
         }
     }
 
-    fn add_thinking(&mut self, speech: &mut Speech, reasoning: &ReasoningContent, place: &str) {
+    fn add_thinking(
+        &mut self,
+        draft: &mut AssistantMessage,
+        reasoning: &ReasoningContent,
+        path: &str,
+    ) {
         let provider = self.flavour.provider();
         if let Some(member) = reasoning.meta.property(provider, MEMBER)
             && let (Some(member), Some(text)) = (member.as_str(), &reasoning.text)
         {
-            speech
+            draft
                 .members
                 .insert(member.to_owned(), text.as_str().into());
         } else if let Some(part) = parts::write_thinking(self.flavour, reasoning) {
-            speech.parts.push(part);
+            draft.parts.push(part);
         } else {
             let why = "thinking of another provider cannot be repeated";
-            self.report.lost("thinking", place, why);
+            self.report.lost("thinking", path, why);
         }
     }
 
     /// What another provider carried out itself, in words.
     fn add_hosted(
         &mut self,
-        speech: &mut Speech,
+        draft: &mut AssistantMessage,
         content: &Content,
         hosted: &HostedCall,
-        place: &str,
+        path: &str,
     ) {
         let what = content.type_name().unwrap_or_default().to_owned();
         let why = "it is another provider's own tool";
         let parts: Vec<&Content> = hosted.inputs.iter().chain(&hosted.results).collect();
-        let words: Vec<String> = parts
+        let texts: Vec<String> = parts
             .iter()
             .filter_map(|part| crate::fields::words(part))
             .map(str::to_owned)
             .collect();
         for media in parts.iter().filter_map(|part| crate::fields::media(part)) {
             match parts::write_media(self.flavour, &media) {
-                Some(part) => speech.media.push(part),
-                None => self.report.lost("a picture or file", place, why),
+                Some(part) => draft.media.push(part),
+                None => self.report.lost("a picture or file", path, why),
             }
         }
-        let text = format!("[{what}] {}", words.join("\n"));
-        self.report.kept(what, place, why, "as words of the model");
-        speech
+        let text = format!("[{what}] {}", texts.join("\n"));
+        self.report.kept(what, path, why, "as words of the model");
+        draft
             .parts
             .push(json!({"type": "text", "text": text.trim_end()}));
     }
 
-    fn note_annotations(&mut self, contents: &[Content], place: &str) {
+    fn note_annotations(&mut self, contents: &[Content], path: &str) {
         let annotated = |content: &Content| matches!(content, Content::Text(text) if !text.meta.annotations.is_empty());
         if contents.iter().any(annotated) {
             let why = "messages carry no annotations";
-            self.report.lost("annotations", place, why);
+            self.report.lost("annotations", path, why);
         }
     }
 }
 
-impl Speech {
+impl AssistantMessage {
     fn into_message(self, flavour: Flavour, message: &Message) -> Option<Value> {
-        let silent = self.parts.is_empty() && self.refusal.is_none() && self.members.is_empty();
-        if silent && self.calls.is_empty() && self.legacy.is_none() {
+        let is_empty = self.parts.is_empty() && self.refusal.is_none() && self.members.is_empty();
+        if is_empty && self.calls.is_empty() && self.legacy.is_none() {
             return None;
         }
         let content = if self.parts.is_empty() {
@@ -300,7 +311,7 @@ impl Speech {
             members.extend(self.members);
             members.extend(
                 self.refusal
-                    .map(|said| (parts::REFUSAL.to_owned(), said.into())),
+                    .map(|refusal| (parts::REFUSAL.to_owned(), refusal.into())),
             );
             members.extend(self.legacy.map(|call| ("function_call".to_owned(), call)));
             if !self.calls.is_empty() {
@@ -313,7 +324,7 @@ impl Speech {
 }
 
 /// Adds what the model says next to what it said: words to words, calls to calls.
-pub(super) fn go_on(said: &mut Map<String, Value>, next: &Map<String, Value>) {
+pub(super) fn append(message: &mut Map<String, Value>, next: &Map<String, Value>) {
     let parts = |content: Option<&Value>| match content {
         Some(Value::String(text)) if !text.is_empty() => {
             vec![json!({"type": "text", "text": text})]
@@ -321,25 +332,25 @@ pub(super) fn go_on(said: &mut Map<String, Value>, next: &Map<String, Value>) {
         Some(Value::Array(parts)) => parts.clone(),
         Some(_) | None => Vec::new(),
     };
-    let mut words = parts(said.get("content"));
+    let mut content = parts(message.get("content"));
     let more = parts(next.get("content"));
-    if words.is_empty() {
+    if content.is_empty() {
         let content = next.get("content").filter(|_| !more.is_empty());
         if let Some(content) = content {
-            said.insert("content".to_owned(), content.clone());
+            message.insert("content".to_owned(), content.clone());
         }
     } else if !more.is_empty() {
-        words.extend(more);
-        said.insert("content".to_owned(), words.into());
+        content.extend(more);
+        message.insert("content".to_owned(), content.into());
     }
     for (name, value) in next {
-        match (said.get_mut(name), value) {
+        match (message.get_mut(name), value) {
             (Some(Value::Array(list)), Value::Array(more)) if name == "tool_calls" => {
                 list.extend(more.iter().cloned());
             }
             (Some(_), _) => {}
             (None, value) => {
-                said.insert(name.clone(), value.clone());
+                message.insert(name.clone(), value.clone());
             }
         }
     }
@@ -359,9 +370,9 @@ fn content_of(flavour: Flavour, message: &Message, parts: Vec<Value>) -> Value {
 }
 
 fn restore_members(flavour: Flavour, message: &Message, item: &mut Value) {
-    let kept = message.meta.property(flavour.provider(), MEMBERS);
-    if let (Some(item), Some(Value::Object(kept))) = (item.as_object_mut(), kept) {
-        for (name, value) in kept {
+    let members = message.meta.property(flavour.provider(), MEMBERS);
+    if let (Some(item), Some(Value::Object(members))) = (item.as_object_mut(), members) {
+        for (name, value) in members {
             item.entry(name.clone()).or_insert_with(|| value.clone());
         }
     }
@@ -369,9 +380,9 @@ fn restore_members(flavour: Flavour, message: &Message, item: &mut Value) {
 
 /// The message of a tool.
 pub(super) fn result(
-    writer: &Writer,
+    writer: &MessageWriter,
     id: &str,
-    told: &Told,
+    rendered: &Told,
     known: Option<&Known>,
     message: &Message,
 ) -> Value {
@@ -385,7 +396,7 @@ pub(super) fn result(
         "role".to_owned(),
         if legacy { "function" } else { "tool" }.into(),
     );
-    let no_id = legacy || id.is_empty() || writer.names_no_id(id);
+    let no_id = legacy || id.is_empty() || writer.has_no_id_in_results(id);
     if !no_id {
         item.insert("tool_call_id".to_owned(), id.into());
     }
@@ -399,19 +410,20 @@ pub(super) fn result(
     if let Some(name) = name.filter(|_| no_id || flavour == Flavour::Mistral) {
         item.insert("name".to_owned(), name.into());
     }
-    let images = told
+    let images = rendered
         .images
         .iter()
         .filter_map(|media| parts::write_media(flavour, media));
     let listed = message.meta.property(flavour.provider(), PARTS).is_some();
-    let shows = flavour == Flavour::Inline && !told.images.is_empty();
-    let content = if listed && !shows && !told.text.is_empty() {
-        json!([{"type": "text", "text": told.text}])
-    } else if shows {
-        let words = (!told.text.is_empty()).then(|| json!({"type": "text", "text": told.text}));
-        Value::Array(words.into_iter().chain(images).collect())
+    let has_inline_images = flavour == Flavour::Inline && !rendered.images.is_empty();
+    let content = if listed && !has_inline_images && !rendered.text.is_empty() {
+        json!([{"type": "text", "text": rendered.text}])
+    } else if has_inline_images {
+        let text =
+            (!rendered.text.is_empty()).then(|| json!({"type": "text", "text": rendered.text}));
+        Value::Array(text.into_iter().chain(images).collect())
     } else {
-        told.text.as_str().into()
+        rendered.text.as_str().into()
     };
     item.insert("content".to_owned(), content);
     let mut item = Value::Object(item);
@@ -421,14 +433,14 @@ pub(super) fn result(
 
 /// Words of instructions, as one text or in parts.
 pub(crate) fn instructions(value: &Value) -> Option<String> {
-    if let Some(words) = value.as_str() {
-        return Some(words.to_owned());
+    if let Some(text) = value.as_str() {
+        return Some(text.to_owned());
     }
     let parts = value
         .get("parts")
         .and_then(Value::as_array)
         .or_else(|| value.as_array())?;
-    let words = |part: &Value| part.get("text")?.as_str().map(str::to_owned);
-    let words: Option<Vec<String>> = parts.iter().map(words).collect();
-    words.map(|words| words.join("\n\n"))
+    let text_of_part = |part: &Value| part.get("text")?.as_str().map(str::to_owned);
+    let texts: Option<Vec<String>> = parts.iter().map(text_of_part).collect();
+    texts.map(|texts| texts.join("\n\n"))
 }

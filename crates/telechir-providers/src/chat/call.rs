@@ -16,10 +16,10 @@ const LEGACY: &str = "function_call";
 const NO_ID: &str = "no_id";
 /// Keeps members of an entry without a neutral name.
 const MEMBERS: &str = "members";
-const OWN_MEMBERS: [&str; 5] = ["id", "type", "index", "function", "custom"];
+const KNOWN_FIELDS: [&str; 5] = ["id", "type", "index", "function", "custom"];
 
 /// What the reading of an entry came to.
-pub(super) struct Entry {
+pub(super) struct ToolCallEntry {
     pub(super) content: Content,
     pub(super) call_id: String,
 }
@@ -30,12 +30,12 @@ pub(super) fn given_id(entry: &Fields, name: &str) -> Option<String> {
     id.map(str::to_owned)
 }
 
-/// Reads an entry of `tool_calls`; `made_up` is its id when it has none.
-pub(super) fn read(flavour: Flavour, value: &Value, made_up: &str) -> Entry {
+/// Reads an entry of `tool_calls`; `generated` is its id when it has none.
+pub(super) fn read(flavour: Flavour, value: &Value, generated: &str) -> ToolCallEntry {
     let none = Fields::new();
     let entry = value.as_object().unwrap_or(&none);
     let given = given_id(entry, "id");
-    let call_id = given.clone().unwrap_or_else(|| made_up.to_owned());
+    let call_id = given.clone().unwrap_or_else(|| generated.to_owned());
     let mut content = match kind(entry) {
         CUSTOM => custom(entry, &call_id),
         _ => function(object(entry, "function"), &call_id),
@@ -49,20 +49,20 @@ pub(super) fn read(flavour: Flavour, value: &Value, made_up: &str) -> Entry {
             meta.set_property(flavour.provider(), FORM, CUSTOM.into());
         }
     }
-    Entry { content, call_id }
+    ToolCallEntry { content, call_id }
 }
 
 /// Reads the older `function_call`.
-pub(super) fn read_legacy(flavour: Flavour, value: &Value, made_up: &str) -> Entry {
-    let mut content = function(value.as_object(), made_up);
+pub(super) fn read_legacy(flavour: Flavour, value: &Value, generated: &str) -> ToolCallEntry {
+    let mut content = function(value.as_object(), generated);
     if let Some(meta) = content.meta_mut() {
         *meta = raw(flavour.dialect(), value.clone());
         meta.set_property(flavour.provider(), NO_ID, true.into());
         meta.set_property(flavour.provider(), FORM, LEGACY.into());
     }
-    Entry {
+    ToolCallEntry {
         content,
-        call_id: made_up.to_owned(),
+        call_id: generated.to_owned(),
     }
 }
 
@@ -70,7 +70,7 @@ fn meta_of(flavour: Flavour, entry: &Fields, value: &Value) -> Meta {
     let mut meta = raw(flavour.dialect(), value.clone());
     let members: Map<String, Value> = entry
         .iter()
-        .filter(|(name, value)| !OWN_MEMBERS.contains(&name.as_str()) && !value.is_null())
+        .filter(|(name, value)| !KNOWN_FIELDS.contains(&name.as_str()) && !value.is_null())
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
     if !members.is_empty() {

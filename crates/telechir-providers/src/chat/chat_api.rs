@@ -10,25 +10,25 @@ use crate::fields::{Fields, list, object, present, some_text};
 use crate::wire::{ChatApi, Endpoint};
 use crate::{ImageLimit, Request, RequestOptions, StopReason};
 
-const GONE: &str = "[An older screenshot was removed to save room.]";
+const REMOVED_SCREENSHOT: &str = "[An older screenshot was removed to save room.]";
 
 /// Pictures that Mistral takes in one request.
-const MISTRAL_IMAGES: usize = 8;
+const MAX_MISTRAL_IMAGES: usize = 8;
 
 /// How to converse in it.
-pub(super) struct ChatTalk(pub(super) Flavour);
+pub(super) struct CompletionsChat(pub(super) Flavour);
 
-impl ChatApi for ChatTalk {
-    fn first_message(&self, words: &str) -> Value {
-        json!({"role": "user", "content": words})
+impl ChatApi for CompletionsChat {
+    fn first_message(&self, text: &str) -> Value {
+        json!({"role": "user", "content": text})
     }
 
     fn key_header(&self, key: &str) -> (&'static str, String) {
         ("authorization", format!("Bearer {key}"))
     }
 
-    fn request(&self, opening: &RequestOptions, items: &mut Vec<Value>) -> Request {
-        request(self.0, opening, items)
+    fn request(&self, options: &RequestOptions, items: &mut Vec<Value>) -> Request {
+        request(self.0, options, items)
     }
 
     fn failure(&self, response: &Value) -> Option<StopReason> {
@@ -41,11 +41,11 @@ impl ChatApi for ChatTalk {
         has_calls: bool,
         items: &mut Vec<Value>,
     ) -> (StopReason, UsageContent) {
-        take(response, has_calls, items)
+        append_response(response, has_calls, items)
     }
 
-    fn push_results(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
-        items.extend(answers);
+    fn push_results(&self, results: Vec<Value>, items: &mut Vec<Value>) {
+        items.extend(results);
     }
 
     fn endpoint(&self) -> Endpoint {
@@ -60,37 +60,37 @@ impl ChatApi for ChatTalk {
     }
 }
 
-fn request(flavour: Flavour, opening: &RequestOptions, items: &mut [Value]) -> Request {
-    prune(items, limit(flavour, opening.images));
-    let system = opening
+fn request(flavour: Flavour, options: &RequestOptions, items: &mut [Value]) -> Request {
+    prune_images(items, image_limit(flavour, options.images));
+    let system = options
         .system
         .iter()
         .map(|system| json!({"role": "system", "content": system}));
     let messages: Vec<Value> = system.chain(items.iter().cloned()).collect();
     let mut body = Map::new();
-    body.insert("model".into(), opening.model.clone().into());
+    body.insert("model".into(), options.model.clone().into());
     body.insert("messages".into(), messages.into());
-    if !opening.declaration.tools.is_empty() {
-        body.insert("tools".into(), opening.declaration.tools.clone().into());
+    if !options.declaration.tools.is_empty() {
+        body.insert("tools".into(), options.declaration.tools.clone().into());
     }
-    if let Some(max_tokens) = opening.max_tokens {
+    if let Some(max_tokens) = options.max_tokens {
         body.insert("max_tokens".into(), max_tokens.into());
     }
     Request {
         path: "/chat/completions".to_owned(),
-        headers: opening.declaration.headers.clone(),
+        headers: options.declaration.headers.clone(),
         body: Value::Object(body),
         images: items.iter().map(images_in).sum(),
     }
 }
 
 /// Mistral refuses a request with more pictures than it takes.
-pub(crate) fn limit(flavour: Flavour, asked: ImageLimit) -> ImageLimit {
+pub(crate) fn image_limit(flavour: Flavour, requested: ImageLimit) -> ImageLimit {
     match flavour {
-        Flavour::Functions | Flavour::Inline => asked,
+        Flavour::Functions | Flavour::Inline => requested,
         Flavour::Mistral | Flavour::Conversations => ImageLimit {
-            keep: asked.keep.min(MISTRAL_IMAGES / 2),
-            prune_above: asked.prune_above.min(MISTRAL_IMAGES),
+            keep: requested.keep.min(MAX_MISTRAL_IMAGES / 2),
+            prune_above: requested.prune_above.min(MAX_MISTRAL_IMAGES),
         },
     }
 }
@@ -103,41 +103,45 @@ fn choice(response: &Value) -> Option<&Fields> {
 fn failure(response: &Value) -> Option<StopReason> {
     let choice = choice(response)?;
     let error = object(choice, "error");
-    let ended = some_text(choice, "finish_reason").unwrap_or_default();
-    if ended != "error" && error.is_none() {
+    let finish_reason = some_text(choice, "finish_reason").unwrap_or_default();
+    if finish_reason != "error" && error.is_none() {
         return None;
     }
     let text = |name: &str| {
         let text = error.and_then(|error| some_text(error, name));
         text.unwrap_or_default().to_owned()
     };
-    let said = text("message");
+    let message = text("message");
     Some(StopReason::Failed {
         code: "error".to_owned(),
-        message: if said.is_empty() {
+        message: if message.is_empty() {
             "the service ended the answer with an error".to_owned()
         } else {
-            said
+            message
         },
     })
 }
 
-fn take(response: &Value, has_calls: bool, items: &mut Vec<Value>) -> (StopReason, UsageContent) {
+fn append_response(
+    response: &Value,
+    has_calls: bool,
+    items: &mut Vec<Value>,
+) -> (StopReason, UsageContent) {
     let none = Fields::new();
     let choice = choice(response).unwrap_or(&none);
     let message = object(choice, "message").into_iter().cloned();
     let several = list(choice, "messages").iter().filter_map(Value::as_object);
     let messages: Vec<Fields> = several.cloned().chain(message).collect();
     let last = messages.last().unwrap_or(&none);
-    let stop = stop(choice, last, has_calls);
-    items.extend(messages.into_iter().filter_map(replayed));
-    (stop, usage(response))
+    let stop_reason = stop_reason(choice, last, has_calls);
+    items.extend(messages.into_iter().filter_map(as_input_message));
+    (stop_reason, usage(response))
 }
 
-fn stop(choice: &Fields, message: &Fields, has_calls: bool) -> StopReason {
+fn stop_reason(choice: &Fields, message: &Fields, has_calls: bool) -> StopReason {
     let refusal = some_text(message, "refusal").map(str::to_owned);
-    let ended = some_text(choice, "finish_reason").unwrap_or_default();
-    match ended {
+    let finish_reason = some_text(choice, "finish_reason").unwrap_or_default();
+    match finish_reason {
         "length" => StopReason::MaxTokens,
         "model_length" => StopReason::ContextExceeded,
         "content_filter" => StopReason::Refused {
@@ -169,7 +173,7 @@ pub(crate) fn usage(response: &Value) -> UsageContent {
 
 /// The message as a request takes it: nothing null, no empty list of calls, and arguments that
 /// every server can parse. One that says nothing stays out.
-fn replayed(mut message: Fields) -> Option<Value> {
+fn as_input_message(mut message: Fields) -> Option<Value> {
     let empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
     message.retain(|name, value| !empty(value) && name != "annotations");
     let calls = message
@@ -178,14 +182,14 @@ fn replayed(mut message: Fields) -> Option<Value> {
         .map(Vec::as_mut_slice)
         .unwrap_or_default();
     for call in calls.iter_mut().filter_map(|call| call.get_mut("function")) {
-        repair(call);
+        repair_arguments(call);
     }
     if let Some(call) = message.get_mut("function_call") {
-        repair(call);
+        repair_arguments(call);
     }
     let calls = message.contains_key("tool_calls") || message.contains_key("function_call");
-    let said = present(&message, "content").is_some_and(|content| content != "");
-    if !calls && !said && some_text(&message, "refusal").is_none() && !is_result(&message) {
+    let has_content = present(&message, "content").is_some_and(|content| content != "");
+    if !calls && !has_content && some_text(&message, "refusal").is_none() && !is_result(&message) {
         return None;
     }
     message
@@ -196,7 +200,7 @@ fn replayed(mut message: Fields) -> Option<Value> {
 
 /// Servers that parse what is sent back refuse arguments that are no JSON; the answer to the call
 /// says what was wrong with them.
-pub(crate) fn repair(function: &mut Value) {
+pub(crate) fn repair_arguments(function: &mut Value) {
     let Some(arguments) = function.get("arguments").and_then(Value::as_str) else {
         return;
     };
@@ -212,22 +216,22 @@ pub(crate) fn repair(function: &mut Value) {
 }
 
 /// Removes old pictures; words stand in their place.
-pub(crate) fn prune(items: &mut [Value], limit: ImageLimit) {
+pub(crate) fn prune_images(items: &mut [Value], image_limit: ImageLimit) {
     let count: usize = items.iter().map(images_in).sum();
-    if count <= limit.prune_above {
+    if count <= image_limit.prune_above {
         return;
     }
-    let mut left = count.saturating_sub(limit.keep);
+    let mut to_remove = count.saturating_sub(image_limit.keep);
     let parts = items
         .iter_mut()
         .filter_map(|item| item.get_mut("content")?.as_array_mut())
         .flatten();
     for part in parts.filter(|part| is_image(part)) {
-        if left == 0 {
+        if to_remove == 0 {
             return;
         }
-        left -= 1;
-        *part = json!({"type": "text", "text": GONE});
+        to_remove -= 1;
+        *part = json!({"type": "text", "text": REMOVED_SCREENSHOT});
     }
 }
 

@@ -9,7 +9,7 @@ use crate::function_tools::{self, Function};
 use crate::{Declaration, EncodeError, Report, ToolOffer};
 
 /// The longest name of a function.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 
 /// Tools that Mistral carries out itself in chat completions.
 const MISTRAL_HOSTED: [&str; 3] = ["image_generation", "document_library", "connector"];
@@ -34,7 +34,7 @@ pub(crate) fn declare_as(
     hosted: &[&str],
     offer: &ToolOffer,
 ) -> Result<(Declaration, Report), EncodeError> {
-    let mut declarer = Declarer {
+    let mut declarer = FunctionDeclarer {
         dialect,
         provider,
         hosted,
@@ -51,7 +51,7 @@ pub(crate) fn declare_as(
     Ok((declaration, declarer.report))
 }
 
-struct Declarer<'a> {
+struct FunctionDeclarer<'a> {
     dialect: &'static str,
     provider: &'static str,
     hosted: &'a [&'a str],
@@ -59,50 +59,50 @@ struct Declarer<'a> {
     report: Report,
 }
 
-impl Declarer<'_> {
-    fn tool(&mut self, tool: &Tool, place: &str) -> Result<(), EncodeError> {
+impl FunctionDeclarer<'_> {
+    fn tool(&mut self, tool: &Tool, path: &str) -> Result<(), EncodeError> {
         if let Some(function) = function_tools::function(tool) {
             if let Tool::ComputerUse(tool) = tool {
-                self.note_screen(tool, place);
+                self.note_screen(tool, path);
             }
             return self.function(function, tool);
         }
         match tool {
             Tool::ImageGeneration {
                 additional_properties,
-            } => self.own("image_generation", additional_properties, place),
+            } => self.hosted_tool("image_generation", additional_properties, path),
             Tool::CodeInterpreter {
                 additional_properties,
-            } => self.own("code_interpreter", additional_properties, place),
+            } => self.hosted_tool("code_interpreter", additional_properties, path),
             Tool::Hosted(HostedTool {
                 hosted_type,
                 additional_properties,
-            }) => self.own(hosted_type, additional_properties, place),
+            }) => self.hosted_tool(hosted_type, additional_properties, path),
             Tool::Raw(RawTool { dialect, json }) if dialect == self.dialect => {
                 self.tools.push(json.clone());
             }
             Tool::Raw(RawTool { dialect, .. }) => {
                 let what = format!("a tool in the words of {dialect}");
-                self.report.lost(what, place, "it is another dialect's");
+                self.report.lost(what, path, "it is another dialect's");
             }
             Tool::ComputerUse(_) | Tool::Shell(_) | Tool::Function(_) => {}
         }
         Ok(())
     }
 
-    fn note_screen(&mut self, tool: &ComputerUseTool, place: &str) {
+    fn note_screen(&mut self, tool: &ComputerUseTool, path: &str) {
         if tool.display_width.is_some() && tool.display_height.is_some() {
             let how = "as words of the function's description";
             self.report
-                .kept("display size", place, "a function has no size", how);
+                .kept("display size", path, "a function has no size", how);
         }
     }
 
     /// A tool that the provider carries out, where it has it.
-    fn own(&mut self, kind: &str, additional: &Map<String, Value>, place: &str) {
+    fn hosted_tool(&mut self, kind: &str, additional: &Map<String, Value>, path: &str) {
         if !self.hosted.contains(&kind) {
             let why = "there are only functions here";
-            return self.report.lost(format!("tool `{kind}`"), place, why);
+            return self.report.lost(format!("tool `{kind}`"), path, why);
         }
         let mut tool = json!({"type": kind});
         add_settings(&mut tool, self.provider, additional);
@@ -118,9 +118,9 @@ impl Declarer<'_> {
             })
         };
         let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(allowed) {
+        if name.is_empty() || name.len() > MAX_NAME_CHARS || !name.chars().all(allowed) {
             return refused(format!(
-                "a function's name has 1 to {LONGEST_NAME} letters, digits, `_` or `-`, and `{name}` has not"
+                "a function's name has 1 to {MAX_NAME_CHARS} letters, digits, `_` or `-`, and `{name}` has not"
             ));
         }
         let mut inner = json!({"name": name});
@@ -161,8 +161,8 @@ fn settings_of(tool: &Tool) -> Option<&Map<String, Value>> {
 
 /// The provider's own settings among all providers'.
 fn add_settings(declared: &mut Value, provider: &str, additional: &Fields) {
-    let own = additional.get(provider).and_then(Value::as_object);
-    for (name, value) in own.into_iter().flatten() {
+    let settings = additional.get(provider).and_then(Value::as_object);
+    for (name, value) in settings.into_iter().flatten() {
         declared[name.as_str()] = value.clone();
     }
 }

@@ -5,12 +5,12 @@ use telechir_protocol::{AnsweredTurn, CallId, Content, Message, Role, ToolCall};
 use super::Flavour;
 use super::call;
 use super::read::LEGACY_ROLE;
-use super::write::Writer;
+use super::write::MessageWriter;
 use crate::EncodedReply;
 
 /// Writes the answers to a turn.
-pub(super) fn write_answers(flavour: Flavour, turn: &AnsweredTurn) -> EncodedReply {
-    let mut writer = Writer::new(flavour);
+pub(super) fn encode_results(flavour: Flavour, turn: &AnsweredTurn) -> EncodedReply {
+    let mut writer = MessageWriter::new(flavour);
     let pairs: Vec<_> = turn
         .pairs()
         .map(|(call, result)| (content_of(call), result))
@@ -23,7 +23,7 @@ pub(super) fn write_answers(flavour: Flavour, turn: &AnsweredTurn) -> EncodedRep
         {
             writer.note_without_id(&id);
         }
-        writer.learn(content, id);
+        writer.remember(content, id);
     }
     for (content, result) in &pairs {
         let mut message = Message::new(Role::Tool, Vec::new());
@@ -32,9 +32,9 @@ pub(super) fn write_answers(flavour: Flavour, turn: &AnsweredTurn) -> EncodedRep
                 .meta
                 .set_property(flavour.provider(), LEGACY_ROLE, true.into());
         }
-        let place = format!("call {}", result.call_id().map_or("", CallId::as_str));
+        let path = format!("call {}", result.call_id().map_or("", CallId::as_str));
         let content = (*result).clone().into_content();
-        writer.result(result, &content, &message, &place);
+        writer.result(result, &content, &message, &path);
     }
     let (items, report) = writer.finish();
     EncodedReply { items, report }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use telechir_protocol::{Content, ErrorContent, Message, Meta, ModelTurn, UsageContent};
 
 use super::Flavour;
-use super::read::Reader;
+use super::read::MessageReader;
 use crate::conversation::text_of;
 use crate::fields::{Fields, kind, list, object, present, raw, text};
 use crate::{DecodeError, Envelope, History, Report};
@@ -20,7 +20,7 @@ const CHOICE: &str = "choice";
 pub(super) const CHOICE_NUMBER: &str = "choice_number";
 
 /// Ends after which a call may be cut off.
-const CUT: [&str; 4] = ["length", "model_length", "content_filter", "error"];
+const CUT_OFF_REASONS: [&str; 4] = ["length", "model_length", "content_filter", "error"];
 
 /// Reads one response: an object with `choices`, one of its choices, or its message.
 pub(super) fn read_response(
@@ -30,7 +30,7 @@ pub(super) fn read_response(
     refuse_error(&value)?;
     let body = value
         .as_object()
-        .ok_or_else(|| wrong(flavour, "it is no object".to_owned(), &value))?;
+        .ok_or_else(|| wrong_shape(flavour, "it is no object".to_owned(), &value))?;
     let choices = list(body, CHOICES);
     let single = || {
         if text(body, "role") == Some("assistant") {
@@ -40,16 +40,16 @@ pub(super) fn read_response(
         if present(body, "message").is_some_and(Value::is_object) {
             return Ok(body.clone());
         }
-        Err(wrong(flavour, lacks(body), &value))
+        Err(wrong_shape(flavour, missing_fields(body), &value))
     };
     let choice = match choices.first() {
         Some(choice) => choice
             .as_object()
             .cloned()
-            .ok_or_else(|| wrong(flavour, "choices[0] is no object".to_owned(), &value))?,
+            .ok_or_else(|| wrong_shape(flavour, "choices[0] is no object".to_owned(), &value))?,
         None => single()?,
     };
-    let mut reader = Reader::new(flavour);
+    let mut reader = MessageReader::new(flavour);
     let messages = messages_of(flavour, &choice, 0)?;
     let mut contents: Vec<Content> = reader
         .messages(&messages)
@@ -58,17 +58,17 @@ pub(super) fn read_response(
         .collect();
     for number in 1..choices.len() {
         let why = "a turn is one answer; calls in it were not carried out";
-        let place = format!("choices[{number}]");
+        let path = format!("choices[{number}]");
         reader
             .report
-            .lost("another answer to the same request", place, why);
+            .lost("another answer to the same request", path, why);
     }
     let finish = text(&choice, "finish_reason").unwrap_or_default();
-    if CUT.contains(&finish) {
+    if CUT_OFF_REASONS.contains(&finish) {
         contents
             .iter_mut()
-            .for_each(|content| stop(content, finish));
-        contents.push(cut_short(finish));
+            .for_each(|content| mark_cut_off(content, finish));
+        contents.push(incomplete_error(finish));
     }
     contents.extend(object(body, "usage").map(|usage| self::usage(flavour, usage)));
     Ok((ModelTurn::new(contents)?, reader.report))
@@ -85,7 +85,7 @@ fn messages_of(
     let message = |value: &Value| {
         value.as_object().cloned().ok_or_else(|| {
             let problem = format!("a message of choices[{number}] is no object");
-            wrong(flavour, problem, value)
+            wrong_shape(flavour, problem, value)
         })
     };
     let messages: Vec<Fields> = several
@@ -99,13 +99,13 @@ fn messages_of(
         } else {
             format!("choices[{number}] has no `message`")
         };
-        return Err(wrong(flavour, problem, &Value::Null));
+        return Err(wrong_shape(flavour, problem, &Value::Null));
     }
     Ok(messages)
 }
 
 /// Marks a call that may be cut off as one that cannot be carried out.
-fn stop(content: &mut Content, finish: &str) {
+fn mark_cut_off(content: &mut Content, finish: &str) {
     let problem = || Some(format!("the response ended before its end: {finish}"));
     if let Content::ComputerCall(call) = content {
         call.exception = problem();
@@ -118,7 +118,7 @@ fn stop(content: &mut Content, finish: &str) {
     }
 }
 
-fn cut_short(finish: &str) -> Content {
+fn incomplete_error(finish: &str) -> Content {
     Content::Error(ErrorContent {
         message: format!("the response is incomplete: {finish}"),
         error_code: Some("incomplete".to_owned()),
@@ -143,7 +143,7 @@ pub(super) fn read_history(
     value: Value,
 ) -> Result<(History, Report), DecodeError> {
     refuse_error(&value)?;
-    let mut reader = Reader::new(flavour);
+    let mut reader = MessageReader::new(flavour);
     let envelope = |member, rest| Envelope::Object {
         dialect: flavour.dialect(),
         member,
@@ -153,17 +153,17 @@ pub(super) fn read_history(
     let (has_messages, has_choices) = (has(MESSAGES), has(CHOICES));
     let (messages, envelope) = match value {
         Value::Array(values) => {
-            let values = said(flavour, &values)?;
+            let values = message_objects(flavour, &values)?;
             (reader.messages(&values), Envelope::List)
         }
         Value::Object(body) if body.contains_key("role") => {
-            let values = said(flavour, &[Value::Object(body)])?;
+            let values = message_objects(flavour, &[Value::Object(body)])?;
             (reader.messages(&values), envelope(ALONE, Fields::new()))
         }
         Value::Object(mut body) if has_messages => {
             let values = body.insert(MESSAGES.to_owned(), Value::Null);
             let values = values.as_ref().and_then(Value::as_array);
-            let values = said(flavour, values.map_or(&[], Vec::as_slice))?;
+            let values = message_objects(flavour, values.map_or(&[], Vec::as_slice))?;
             (reader.messages(&values), envelope(MESSAGES, body))
         }
         Value::Object(mut body) if has_choices => {
@@ -172,31 +172,31 @@ pub(super) fn read_history(
             (messages, envelope(CHOICES, body))
         }
         Value::Object(body) => {
-            let problem = lacks(&body);
-            return Err(wrong(flavour, problem, &Value::Object(body)));
+            let problem = missing_fields(&body);
+            return Err(wrong_shape(flavour, problem, &Value::Object(body)));
         }
         value @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
             let problem = "it is neither an object nor a list of messages".to_owned();
-            return Err(wrong(flavour, problem, &value));
+            return Err(wrong_shape(flavour, problem, &value));
         }
     };
     Ok((History { messages, envelope }, reader.report))
 }
 
-fn said(flavour: Flavour, values: &[Value]) -> Result<Vec<Fields>, DecodeError> {
+fn message_objects(flavour: Flavour, values: &[Value]) -> Result<Vec<Fields>, DecodeError> {
     let message = |(index, value): (usize, &Value)| {
         let message = value
             .as_object()
             .filter(|message| text(message, "role").is_some());
         let message = message.ok_or_else(|| {
             let problem = format!("message {index} is no object with a `role`");
-            wrong(flavour, problem, value)
+            wrong_shape(flavour, problem, value)
         })?;
         match foreign_part(message) {
             None => Ok(message.clone()),
             Some(part) => {
                 let problem = format!("message {index} has a part of the type `{part}`");
-                Err(wrong(flavour, problem, value))
+                Err(wrong_shape(flavour, problem, value))
             }
         }
     };
@@ -206,12 +206,12 @@ fn said(flavour: Flavour, values: &[Value]) -> Result<Vec<Fields>, DecodeError> 
 /// The messages of all choices; each keeps what its choice says.
 fn choices(
     flavour: Flavour,
-    reader: &mut Reader,
+    reader: &mut MessageReader,
     choices: &[Value],
 ) -> Result<Vec<Message>, DecodeError> {
     let mut all = Vec::new();
     for (number, choice) in choices.iter().enumerate() {
-        let problem = || wrong(flavour, format!("choices[{number}] is no object"), choice);
+        let problem = || wrong_shape(flavour, format!("choices[{number}] is no object"), choice);
         let mut choice = choice.as_object().cloned().ok_or_else(problem)?;
         let values = messages_of(flavour, &choice, number)?;
         let mut messages = reader.messages(&values);
@@ -257,20 +257,20 @@ pub(super) fn enclose(flavour: Flavour, mut items: Vec<Value>, history: &History
         };
     }
     let mut body = rest.clone();
-    let said = if *member == CHOICES {
-        match grouped(flavour, &items, history) {
+    let list = if *member == CHOICES {
+        match regroup_choices(flavour, &items, history) {
             Some(choices) => Value::Array(choices),
             None => return Value::Array(items),
         }
     } else {
         Value::Array(items)
     };
-    body.insert((*member).to_owned(), said);
+    body.insert((*member).to_owned(), list);
     Value::Object(body)
 }
 
 /// The choices again; none when the messages are no longer those of a response.
-fn grouped(flavour: Flavour, items: &[Value], history: &History) -> Option<Vec<Value>> {
+fn regroup_choices(flavour: Flavour, items: &[Value], history: &History) -> Option<Vec<Value>> {
     let provider = flavour.provider();
     if items.len() != history.messages.len() {
         return None;
@@ -293,7 +293,7 @@ fn grouped(flavour: Flavour, items: &[Value], history: &History) -> Option<Vec<V
     Some(choices.into_iter().map(Value::Object).collect())
 }
 
-fn lacks(body: &Fields) -> String {
+fn missing_fields(body: &Fields) -> String {
     if text(body, "object") == Some("chat.completion.chunk") {
         return "it is one event of a stream".to_owned();
     }
@@ -323,7 +323,7 @@ fn foreign_part(message: &Map<String, Value>) -> Option<&str> {
         .find(|kind| FOREIGN.contains(kind))
 }
 
-fn wrong(flavour: Flavour, problem: String, value: &Value) -> DecodeError {
+fn wrong_shape(flavour: Flavour, problem: String, value: &Value) -> DecodeError {
     DecodeError::WrongShape {
         dialect: flavour.dialect(),
         problem,

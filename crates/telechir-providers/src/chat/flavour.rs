@@ -17,7 +17,7 @@ pub(crate) enum Flavour {
 }
 
 /// Pixels of the longer and the shorter side, at most.
-struct Fit {
+struct MaxImageSides {
     long: u32,
     short: u32,
 }
@@ -69,25 +69,25 @@ impl Flavour {
     /// 768 is left.
     pub(crate) fn screenshot_size(self, model: Option<&str>, size: Size) -> Size {
         let old = model.is_some_and(|model| model.contains("pixtral-12b"));
-        let fit = match self {
-            Self::Mistral | Self::Conversations if old => Fit {
+        let limits = match self {
+            Self::Mistral | Self::Conversations if old => MaxImageSides {
                 long: 1024,
                 short: 1024,
             },
-            Self::Mistral | Self::Conversations => Fit {
+            Self::Mistral | Self::Conversations => MaxImageSides {
                 long: 1540,
                 short: 1540,
             },
-            Self::Functions | Self::Inline => Fit {
+            Self::Functions | Self::Inline => MaxImageSides {
                 long: 1366,
                 short: 768,
             },
         };
-        fit.shrink(size)
+        limits.shrink(size)
     }
 }
 
-impl Fit {
+impl MaxImageSides {
     fn shrink(&self, size: Size) -> Size {
         let (long, short) = (
             size.width.max(size.height).max(1),
@@ -120,7 +120,7 @@ mod tests {
     use super::Flavour;
 
     #[test]
-    fn a_image_shrinks_to_the_tighter_limit_and_never_grows() {
+    fn an_image_shrinks_to_the_tighter_limit_and_never_grows() {
         let size = |flavour: Flavour, width, height| {
             let size = flavour.screenshot_size(None, Size::new(width, height));
             (size.width, size.height)

@@ -12,7 +12,7 @@ use crate::fields::{
 };
 
 /// Members of a part without a neutral name.
-const KEPT: [&str; 2] = ["detail", "cache_control"];
+const PART_FIELDS: [&str; 2] = ["detail", "cache_control"];
 /// Marks words with which the model refuses.
 pub(crate) const REFUSAL: &str = "refusal";
 /// Marks a document, and keeps its name.
@@ -25,8 +25,8 @@ const CHUNK: &str = "thinking";
 /// The contents of `content`: one text, a list of parts, or nothing.
 pub(crate) fn read(flavour: Flavour, content: Option<&Value>) -> Vec<Content> {
     match content {
-        Some(Value::String(said)) if said.is_empty() => Vec::new(),
-        Some(Value::String(said)) => vec![Content::text(said.as_str())],
+        Some(Value::String(text)) if text.is_empty() => Vec::new(),
+        Some(Value::String(text)) => vec![Content::text(text.as_str())],
         Some(Value::Array(parts)) => parts.iter().map(|part| read_part(flavour, part)).collect(),
         Some(part @ Value::Object(_)) => vec![read_part(flavour, part)],
         _ => Vec::new(),
@@ -35,39 +35,39 @@ pub(crate) fn read(flavour: Flavour, content: Option<&Value>) -> Vec<Content> {
 
 pub(crate) fn read_part(flavour: Flavour, value: &Value) -> Content {
     let Some(part) = value.as_object() else {
-        let said = value
+        let text = value
             .as_str()
             .map_or_else(|| value.to_string(), str::to_owned);
-        return Content::text(said);
+        return Content::text(text);
     };
     let read = match kind(part) {
-        "text" => text(part, "text").map(|said| spoken(flavour, said, part)),
-        "refusal" => text(part, "refusal").map(refused(flavour)),
+        "text" => text(part, "text").map(|text| text_part(flavour, text, part)),
+        "refusal" => text(part, "refusal").map(refusal(flavour)),
         "image_url" => image(flavour, part),
-        "input_audio" => sound(flavour, part),
+        "input_audio" => audio(flavour, part),
         "file" => file(flavour, part),
         "document_url" => document(flavour, part),
         "thinking" => Some(thinking(flavour, part)),
-        "tool_file" => made(flavour, part),
+        "tool_file" => tool_made_file(flavour, part),
         _ => None,
     };
     read.unwrap_or_else(|| verbatim(part, flavour.wrapped()))
 }
 
-fn spoken(flavour: Flavour, said: &str, part: &Fields) -> Content {
+fn text_part(flavour: Flavour, text: &str, part: &Fields) -> Content {
     let mut meta = Meta::default();
-    keep(&mut meta, flavour.provider(), part, &KEPT);
+    keep(&mut meta, flavour.provider(), part, &PART_FIELDS);
     meta.annotations = list(part, "annotations").to_vec();
     Content::Text(TextContent {
-        text: said.to_owned(),
+        text: text.to_owned(),
         meta,
     })
 }
 
 /// Words with which the model refuses.
-pub(crate) fn refused(flavour: Flavour) -> impl Fn(&str) -> Content {
-    move |said| {
-        let mut text = TextContent::new(said);
+pub(crate) fn refusal(flavour: Flavour) -> impl Fn(&str) -> Content {
+    move |text| {
+        let mut text = TextContent::new(text);
         text.meta
             .set_property(flavour.provider(), REFUSAL, true.into());
         Content::Text(text)
@@ -77,11 +77,11 @@ pub(crate) fn refused(flavour: Flavour) -> impl Fn(&str) -> Content {
 /// `image_url` is an address, or an object with one.
 fn image(flavour: Flavour, part: &Fields) -> Option<Content> {
     let mut meta = Meta::default();
-    keep(&mut meta, flavour.provider(), part, &KEPT);
+    keep(&mut meta, flavour.provider(), part, &PART_FIELDS);
     let image = part.get("image_url")?;
     let url = match image.as_object() {
         Some(image) => {
-            keep(&mut meta, flavour.provider(), image, &KEPT);
+            keep(&mut meta, flavour.provider(), image, &PART_FIELDS);
             text(image, "url")?
         }
         None => image.as_str()?,
@@ -108,19 +108,19 @@ pub(crate) fn addressed(uri: &str, meta: Meta) -> Content {
     Content::Data(DataContent { media_type, ..data })
 }
 
-fn sound(flavour: Flavour, part: &Fields) -> Option<Content> {
+fn audio(flavour: Flavour, part: &Fields) -> Option<Content> {
     let audio = object(part, "input_audio")?;
     let media_type = format!("audio/{}", text(audio, "format")?);
     let mut data = DataContent::from_base64(&media_type, text(audio, "data")?);
-    keep(&mut data.meta, flavour.provider(), part, &KEPT);
+    keep(&mut data.meta, flavour.provider(), part, &PART_FIELDS);
     Some(Content::Data(data))
 }
 
 fn file(flavour: Flavour, part: &Fields) -> Option<Content> {
     let mut meta = Meta::default();
-    keep(&mut meta, flavour.provider(), part, &KEPT);
+    keep(&mut meta, flavour.provider(), part, &PART_FIELDS);
     meta.set_property(flavour.provider(), FILE, true.into());
-    let held = |file_id: &str, name, meta| {
+    let hosted_file = |file_id: &str, name, meta| {
         Some(Content::HostedFile(HostedFileContent {
             file_id: file_id.to_owned(),
             media_type: None,
@@ -129,12 +129,12 @@ fn file(flavour: Flavour, part: &Fields) -> Option<Content> {
         }))
     };
     if let Some(file_id) = text(part, "file_id") {
-        return held(file_id, None, meta);
+        return hosted_file(file_id, None, meta);
     }
     let inner = object(part, "file")?;
     let name = owned(inner, "filename");
     if let Some(file_id) = text(inner, "file_id") {
-        return held(file_id, name, meta);
+        return hosted_file(file_id, name, meta);
     }
     let uri = text(inner, "file_data").filter(|uri| uri.starts_with("data:"))?;
     let Content::Data(data) = addressed(uri, meta) else {
@@ -156,7 +156,7 @@ fn thinking(flavour: Flavour, part: &Fields) -> Content {
     meta.set_property(flavour.provider(), CHUNK, true.into());
     keep(&mut meta, flavour.provider(), part, &["closed"]);
     Content::Reasoning(ReasoningContent {
-        text: Some(all_words(&chunks, "")).filter(|said| !said.is_empty()),
+        text: Some(all_words(&chunks, "")).filter(|text| !text.is_empty()),
         item_id: None,
         protected_data: owned(part, "signature"),
         meta,
@@ -164,12 +164,12 @@ fn thinking(flavour: Flavour, part: &Fields) -> Content {
 }
 
 /// Members of a file that a tool of the service made.
-const MADE: [&str; 4] = ["tool", "file_type", "file_name", "type"];
+const TOOL_FILE_FIELDS: [&str; 4] = ["tool", "file_type", "file_name", "type"];
 
 /// A file that a tool of the service made. `file_type` is the end of a file's name.
-fn made(flavour: Flavour, part: &Fields) -> Option<Content> {
+fn tool_made_file(flavour: Flavour, part: &Fields) -> Option<Content> {
     let mut meta = Meta::default();
-    keep(&mut meta, flavour.provider(), part, &MADE);
+    keep(&mut meta, flavour.provider(), part, &TOOL_FILE_FIELDS);
     meta.set_property(flavour.provider(), FILE, true.into());
     let media_type = text(part, "file_type").map(|kind| match kind {
         "png" | "jpeg" | "webp" | "gif" => format!("image/{kind}"),
@@ -198,7 +198,7 @@ fn tool_file(file: &HostedFileContent) -> Value {
         &mut part,
         &file.meta,
         Flavour::Conversations.provider(),
-        &MADE,
+        &TOOL_FILE_FIELDS,
     );
     Value::Object(part)
 }
@@ -207,20 +207,20 @@ fn tool_file(file: &HostedFileContent) -> Value {
 pub(crate) fn write_thinking(flavour: Flavour, reasoning: &ReasoningContent) -> Option<Value> {
     let provider = flavour.provider();
     reasoning.meta.property(provider, CHUNK)?;
-    let own = raw_of(&reasoning.meta, flavour.dialect()).and_then(Value::as_object);
-    if let Some(own) = own
-        && thinking(flavour, own) == Content::Reasoning(reasoning.clone())
+    let original = raw_of(&reasoning.meta, flavour.dialect()).and_then(Value::as_object);
+    if let Some(original) = original
+        && thinking(flavour, original) == Content::Reasoning(reasoning.clone())
     {
-        return Some(Value::Object(own.clone()));
+        return Some(Value::Object(original.clone()));
     }
-    let said = reasoning.text.as_deref().unwrap_or_default();
+    let text = reasoning.text.as_deref().unwrap_or_default();
     let mut part = object_of([
         ("type", "thinking".into()),
         ("signature", reasoning.protected_data.as_deref().into()),
     ]);
     part.insert(
         "thinking".to_owned(),
-        json!([{"type": "text", "text": said}]),
+        json!([{"type": "text", "text": text}]),
     );
     restore(&mut part, &reasoning.meta, provider, &["closed"]);
     Some(Value::Object(part))
@@ -229,15 +229,15 @@ pub(crate) fn write_thinking(flavour: Flavour, reasoning: &ReasoningContent) -> 
 /// A part that says a content; none for what no part says.
 pub(crate) fn write_part(flavour: Flavour, content: &Content) -> Option<Value> {
     if let Content::Text(text) = content {
-        let refused = text.meta.property(flavour.provider(), REFUSAL).is_some();
-        let kind = if refused { REFUSAL } else { "text" };
+        let refusal = text.meta.property(flavour.provider(), REFUSAL).is_some();
+        let kind = if refusal { REFUSAL } else { "text" };
         let mut part = object_of([("type", kind.into()), (kind, text.text.as_str().into())]);
-        restore(&mut part, &text.meta, flavour.provider(), &KEPT);
+        restore(&mut part, &text.meta, flavour.provider(), &PART_FIELDS);
         return Some(Value::Object(part));
     }
     if let Content::Other(other) = content {
         let part = passed_on(other, flavour.wrapped());
-        return PARTS
+        return OPAQUE_PARTS
             .contains(&kind(part))
             .then(|| Value::Object(part.clone()));
     }
@@ -245,7 +245,7 @@ pub(crate) fn write_part(flavour: Flavour, content: &Content) -> Option<Value> {
 }
 
 /// Parts that are only passed on.
-const PARTS: [&str; 8] = [
+const OPAQUE_PARTS: [&str; 8] = [
     "input_audio",
     "file",
     "video_url",
@@ -259,28 +259,28 @@ const PARTS: [&str; 8] = [
 /// A picture or file as a part; none for what only its own provider can show.
 pub(crate) fn write_media(flavour: Flavour, media: &Media) -> Option<Value> {
     match media {
-        Media::Data(data) => of_data(flavour, data),
+        Media::Data(data) => data_part(flavour, data),
         Media::Uri(uri) => {
             let is_image = uri
                 .media_type
                 .as_deref()
                 .is_none_or(|kind| kind.starts_with("image/"));
             if let Some(name) = uri.meta.property(flavour.provider(), DOCUMENT) {
-                return Some(of_document(&uri.uri, name));
+                return Some(document_part(&uri.uri, name));
             }
-            is_image.then(|| of_image(flavour, &uri.uri, &uri.meta))
+            is_image.then(|| image_part(flavour, &uri.uri, &uri.meta))
         }
-        Media::HostedFile(file) => of_file(flavour, file),
+        Media::HostedFile(file) => file_part(flavour, file),
     }
 }
 
-fn of_data(flavour: Flavour, data: &DataContent) -> Option<Value> {
+fn data_part(flavour: Flavour, data: &DataContent) -> Option<Value> {
     if let Some(name) = data.meta.property(flavour.provider(), DOCUMENT) {
-        return Some(of_document(data.uri.text_with_slot(), name));
+        return Some(document_part(data.uri.text_with_slot(), name));
     }
     let kind = data.media_type().unwrap_or_default();
     if kind.starts_with("image/") {
-        return Some(of_image(flavour, data.uri.text_with_slot(), &data.meta));
+        return Some(image_part(flavour, data.uri.text_with_slot(), &data.meta));
     }
     if let Some(format) = kind.strip_prefix("audio/") {
         let data = data.base64_or_slot()?;
@@ -296,12 +296,12 @@ fn of_data(flavour: Flavour, data: &DataContent) -> Option<Value> {
             json!({"type": "file", "file": {"filename": name, "file_data": data.uri.text_with_slot()}})
         }
         Flavour::Mistral | Flavour::Conversations => {
-            of_document(data.uri.text_with_slot(), &name.into())
+            document_part(data.uri.text_with_slot(), &name.into())
         }
     })
 }
 
-fn of_document(uri: &str, name: &Value) -> Value {
+fn document_part(uri: &str, name: &Value) -> Value {
     let mut part = object_of([
         ("type", "document_url".into()),
         ("document_url", uri.into()),
@@ -313,7 +313,7 @@ fn of_document(uri: &str, name: &Value) -> Value {
 }
 
 /// Mistral's own examples have the address alone.
-fn of_image(flavour: Flavour, uri: &str, meta: &Meta) -> Value {
+fn image_part(flavour: Flavour, uri: &str, meta: &Meta) -> Value {
     let mut image: Map<String, Value> = object_of([("url", uri.into())]);
     restore(&mut image, meta, flavour.provider(), &["detail"]);
     let is_mistral = matches!(flavour, Flavour::Mistral | Flavour::Conversations);
@@ -329,7 +329,7 @@ fn of_image(flavour: Flavour, uri: &str, meta: &Meta) -> Value {
 }
 
 /// Only a file that this very service holds can be named.
-fn of_file(flavour: Flavour, file: &HostedFileContent) -> Option<Value> {
+fn file_part(flavour: Flavour, file: &HostedFileContent) -> Option<Value> {
     file.meta.property(flavour.provider(), FILE)?;
     let inner = object_of([
         ("file_id", file.file_id.as_str().into()),

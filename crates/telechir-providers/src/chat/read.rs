@@ -30,7 +30,7 @@ pub(super) const LEGACY_ROLE: &str = "function";
 /// Members of thinking beside the words.
 pub(super) const THINKING: [&str; 2] = ["reasoning_content", "reasoning"];
 
-const OWN_MEMBERS: [&str; 7] = [
+const KNOWN_FIELDS: [&str; 7] = [
     "role",
     "content",
     "tool_calls",
@@ -42,23 +42,23 @@ const OWN_MEMBERS: [&str; 7] = [
 
 /// Reads messages one after another.
 #[derive(Clone, Debug)]
-pub(super) struct Reader {
+pub(super) struct MessageReader {
     pub(super) flavour: Flavour,
     /// Calls by id.
-    pub(super) known: HashMap<String, Known>,
+    pub(super) calls_by_id: HashMap<String, Known>,
     /// Calls that got an id from us, in order, until something answers them.
-    waiting: VecDeque<(String, Option<String>)>,
-    made_up: usize,
+    unanswered: VecDeque<(String, Option<String>)>,
+    generated: usize,
     pub(super) report: Report,
 }
 
-impl Reader {
+impl MessageReader {
     pub(super) fn new(flavour: Flavour) -> Self {
         Self {
             flavour,
-            known: HashMap::new(),
-            waiting: VecDeque::new(),
-            made_up: 0,
+            calls_by_id: HashMap::new(),
+            unanswered: VecDeque::new(),
+            generated: 0,
             report: Report::default(),
         }
     }
@@ -77,15 +77,18 @@ impl Reader {
                 continue;
             }
             let (results, rest) = values[at..].split_at(run);
-            let ids: Vec<String> = results.iter().map(|result| self.expected(result)).collect();
-            let shown = result_images::read(self.flavour, rest, &ids);
-            let mut shown_images = shown.images.into_iter().peekable();
+            let ids: Vec<String> = results
+                .iter()
+                .map(|result| self.result_id(result))
+                .collect();
+            let following = result_images::read(self.flavour, rest, &ids);
+            let mut images = following.images.into_iter().peekable();
             for (result, id) in results.iter().zip(&ids) {
-                let own = result_images::taken(&mut shown_images, id);
-                read.push(self.message(result, &own));
+                let images_of_result = result_images::take_images(&mut images, id);
+                read.push(self.message(result, &images_of_result));
             }
-            at += run + shown.messages;
-            if shown.bridged
+            at += run + following.messages;
+            if following.bridged
                 && let Some(next) = values.get(at)
             {
                 let mut message = self.message(next, &[]);
@@ -101,21 +104,22 @@ impl Reader {
     }
 
     /// The id of a result: its own, or that of the call that waits for one without.
-    fn expected(&self, result: &Fields) -> String {
-        let own = given_id(result, "tool_call_id");
-        own.or_else(|| {
-            self.waits(some_text(result, "name"))
-                .map(|(id, _)| id.clone())
-        })
-        .unwrap_or_default()
+    fn result_id(&self, result: &Fields) -> String {
+        let given = given_id(result, "tool_call_id");
+        given
+            .or_else(|| {
+                self.next_unanswered(some_text(result, "name"))
+                    .map(|(id, _)| id.clone())
+            })
+            .unwrap_or_default()
     }
 
-    fn waits(&self, name: Option<&str>) -> Option<&(String, Option<String>)> {
+    fn next_unanswered(&self, name: Option<&str>) -> Option<&(String, Option<String>)> {
         let named = self
-            .waiting
+            .unanswered
             .iter()
             .find(|(_, of)| name.is_some() && of.as_deref() == name);
-        named.or_else(|| self.waiting.front())
+        named.or_else(|| self.unanswered.front())
     }
 
     /// Reads one message; `after` are the pictures of its result in the message after it.
@@ -153,7 +157,7 @@ impl Reader {
         }
         let role = role(value);
         let contents = if role == Role::Assistant {
-            self.spoken(value, &mut members)
+            self.assistant_contents(value, &mut members)
         } else {
             parts::read(self.flavour, value.get("content"))
         };
@@ -167,21 +171,25 @@ impl Reader {
     }
 
     /// What the model said: its thinking, its words, its calls.
-    fn spoken(&mut self, value: &Fields, members: &mut Map<String, Value>) -> Vec<Content> {
+    fn assistant_contents(
+        &mut self,
+        value: &Fields,
+        members: &mut Map<String, Value>,
+    ) -> Vec<Content> {
         let mut contents: Vec<Content> = self.thinking(value, members).into_iter().collect();
         contents.extend(parts::read(self.flavour, value.get("content")));
         let refusal = some_text(value, parts::REFUSAL);
-        contents.extend(refusal.map(parts::refused(self.flavour)));
+        contents.extend(refusal.map(parts::refusal(self.flavour)));
         for entry in list(value, "tool_calls") {
-            let made_up = self.next_id();
-            let read = call::read(self.flavour, entry, &made_up);
-            self.learn(&read, &made_up);
+            let generated = self.next_id();
+            let read = call::read(self.flavour, entry, &generated);
+            self.remember(&read, &generated);
             contents.push(read.content);
         }
         if let Some(legacy) = present(value, "function_call") {
-            let made_up = self.next_id();
-            let read = call::read_legacy(self.flavour, legacy, &made_up);
-            self.learn(&read, &made_up);
+            let generated = self.next_id();
+            let read = call::read_legacy(self.flavour, legacy, &generated);
+            self.remember(&read, &generated);
             contents.push(read.content);
         }
         contents
@@ -203,25 +211,25 @@ impl Reader {
     }
 
     fn next_id(&self) -> String {
-        format!("no-id-{}", self.made_up)
+        format!("no-id-{}", self.generated)
     }
 
-    fn learn(&mut self, entry: &call::Entry, made_up: &str) {
+    fn remember(&mut self, entry: &call::ToolCallEntry, generated: &str) {
         let Some((_, known)) = function_tools::known(&entry.content) else {
             return;
         };
-        if entry.call_id == made_up {
-            self.made_up += 1;
+        if entry.call_id == generated {
+            self.generated += 1;
             let name = function_tools::called(&entry.content).map(|called| called.name);
-            self.waiting.push_back((made_up.to_owned(), name));
+            self.unanswered.push_back((generated.to_owned(), name));
         }
-        self.known.insert(entry.call_id.clone(), known);
+        self.calls_by_id.insert(entry.call_id.clone(), known);
     }
 
     fn result(&mut self, value: &Fields, after: &[Content]) -> Content {
-        let id = Some(self.expected(value)).filter(|id| !id.is_empty());
+        let id = Some(self.result_id(value)).filter(|id| !id.is_empty());
         if let Some(id) = &id {
-            self.waiting.retain(|(waiting, _)| waiting != id);
+            self.unanswered.retain(|(unanswered, _)| unanswered != id);
         }
         let content = value.get("content");
         let mut parts = match content {
@@ -236,7 +244,7 @@ impl Reader {
             parts,
             meta: Default::default(),
         };
-        let known = id.as_ref().and_then(|id| self.known.get(id));
+        let known = id.as_ref().and_then(|id| self.calls_by_id.get(id));
         function_tools::answer(known, answer)
     }
 }
@@ -258,7 +266,7 @@ fn role(value: &Fields) -> Role {
 fn unknown(value: &Fields) -> Map<String, Value> {
     value
         .iter()
-        .filter(|(name, value)| !OWN_MEMBERS.contains(&name.as_str()) && !value.is_null())
+        .filter(|(name, value)| !KNOWN_FIELDS.contains(&name.as_str()) && !value.is_null())
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect()
 }

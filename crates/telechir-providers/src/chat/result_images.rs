@@ -19,7 +19,7 @@ const BRIDGE: &str = "I have the results.";
 
 /// What stands after a run of results.
 #[derive(Debug, Default)]
-pub(super) struct Shown {
+pub(super) struct FollowingImages {
     /// How many messages only show pictures, the bridge included.
     pub(super) messages: usize,
     /// The pictures with the ids of the calls they belong to.
@@ -29,20 +29,20 @@ pub(super) struct Shown {
 }
 
 /// Reads what [`write`] wrote; anything else is a message of its own.
-pub(super) fn read(flavour: Flavour, rest: &[Fields], ids: &[String]) -> Shown {
+pub(super) fn read(flavour: Flavour, rest: &[Fields], ids: &[String]) -> FollowingImages {
     let bridged = flavour == Flavour::Mistral
         && rest
             .first()
             .is_some_and(|first| Value::Object(first.clone()) == bridge());
     let start = usize::from(bridged);
     if flavour == Flavour::Mistral && !bridged {
-        return Shown::default();
+        return FollowingImages::default();
     }
-    let shown = rest
+    let images = rest
         .get(start)
-        .and_then(|message| shown(flavour, message, ids));
-    if let Some(images) = shown {
-        return Shown {
+        .and_then(|message| captioned_message(flavour, message, ids));
+    if let Some(images) = images {
+        return FollowingImages {
             messages: start + 1,
             images,
             bridged: false,
@@ -52,7 +52,7 @@ pub(super) fn read(flavour: Flavour, rest: &[Fields], ids: &[String]) -> Shown {
         .get(start)
         .is_some_and(|next| text(next, "role") == Some("user"));
     let bridged = bridged && user;
-    Shown {
+    FollowingImages {
         messages: usize::from(bridged),
         images: Vec::new(),
         bridged,
@@ -60,13 +60,17 @@ pub(super) fn read(flavour: Flavour, rest: &[Fields], ids: &[String]) -> Shown {
 }
 
 /// The pictures of a message that is nothing but captions and pictures, as we write them.
-fn shown(flavour: Flavour, message: &Fields, ids: &[String]) -> Option<Vec<(String, Content)>> {
+fn captioned_message(
+    flavour: Flavour,
+    message: &Fields,
+    ids: &[String],
+) -> Option<Vec<(String, Content)>> {
     if text(message, "role") != Some("user") {
         return None;
     }
     let images = captioned(flavour, list(message, "content"), ids)?;
-    let again = message_of(flavour, &images)?;
-    (again == Value::Object(message.clone())).then_some(images)
+    let rewritten = message_with(flavour, &images)?;
+    (rewritten == Value::Object(message.clone())).then_some(images)
 }
 
 /// The pictures behind captions that name these ids, in the order of the ids: each result takes
@@ -78,33 +82,33 @@ pub(crate) fn captioned(
 ) -> Option<Vec<(String, Content)>> {
     // Two results of one id: nothing tells whose picture it is.
     let mut captions: HashMap<String, Option<usize>> = HashMap::new();
-    for (place, id) in ids.iter().enumerate() {
+    for (index, id) in ids.iter().enumerate() {
         let known = captions.entry(caption_of(id.as_ref()));
         known
             .and_modify(|known| *known = None)
-            .or_insert(Some(place));
+            .or_insert(Some(index));
     }
     let mut images = Vec::new();
-    let mut before = 0;
+    let mut previous = 0;
     for pair in content.chunks(2) {
         let [caption, image] = pair else {
             return None;
         };
-        let place = captions
+        let index = captions
             .get(text(caption.as_object()?, "text")?)
             .copied()??;
-        if place < before || kind(image.as_object()?) != "image_url" {
+        if index < previous || kind(image.as_object()?) != "image_url" {
             return None;
         }
-        before = place;
-        let id = ids[place].as_ref().to_owned();
+        previous = index;
+        let id = ids[index].as_ref().to_owned();
         images.push((id, parts::read_part(flavour, image)));
     }
     (!images.is_empty()).then_some(images)
 }
 
 /// The pictures that come next and belong to this id.
-pub(crate) fn taken(
+pub(crate) fn take_images(
     images: &mut Peekable<impl Iterator<Item = (String, Content)>>,
     id: &str,
 ) -> Vec<Content> {
@@ -118,7 +122,7 @@ pub(super) fn write(flavour: Flavour, images: &[(String, Media)]) -> Vec<Value> 
         .iter()
         .map(|(id, media)| (id.clone(), Content::from(media.clone())))
         .collect();
-    let Some(message) = message_of(flavour, &images).filter(|_| !images.is_empty()) else {
+    let Some(message) = message_with(flavour, &images).filter(|_| !images.is_empty()) else {
         return Vec::new();
     };
     match flavour {
@@ -127,7 +131,7 @@ pub(super) fn write(flavour: Flavour, images: &[(String, Media)]) -> Vec<Value> 
     }
 }
 
-fn message_of(flavour: Flavour, images: &[(String, Content)]) -> Option<Value> {
+fn message_with(flavour: Flavour, images: &[(String, Content)]) -> Option<Value> {
     let mut content = Vec::new();
     for (id, image) in images {
         content.push(json!({"type": "text", "text": caption_of(id)}));

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use self::calls::Calls;
+use self::calls::CallsBuilder;
 pub(crate) use self::content::join as join_parts;
 use crate::StreamError;
 use crate::conversation::ProviderError;
@@ -19,29 +19,29 @@ use crate::numbers::RoundedNumbers;
 use crate::stream::{CallDelta, Delta, EventAssembler};
 
 /// Most choices that one response may have.
-const MOST_CHOICES: u64 = 128;
+const MAX_CHOICES: u64 = 128;
 
 /// What has come of a response.
 #[derive(Debug, Default)]
-pub(super) struct Arriving {
+pub(super) struct CompletionBuilder {
     number: usize,
     /// Members of the response, usage included.
     response: Fields,
-    choices: BTreeMap<u64, Choice>,
+    choices: BTreeMap<u64, ChoiceBuilder>,
 }
 
 /// What has come of a choice.
 #[derive(Debug, Default)]
-struct Choice {
+struct ChoiceBuilder {
     members: Fields,
     message: Fields,
-    calls: Calls,
+    calls: CallsBuilder,
     /// With connectors of the service several messages follow one another.
     earlier: Vec<Value>,
     finish: Option<String>,
 }
 
-impl EventAssembler for Arriving {
+impl EventAssembler for CompletionBuilder {
     fn event(&mut self, _name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError> {
         self.number += 1;
         if let Some(error) = ProviderError::from_value(&event) {
@@ -76,7 +76,7 @@ impl EventAssembler for Arriving {
             let Some(finish) = choice.finish.clone() else {
                 return Err(missing(format!("choice {index} has no `finish_reason`")));
             };
-            choices.push(choice.into_whole(index, finish)?);
+            choices.push(choice.into_value(index, finish)?);
         }
         let mut response = self.response;
         response.insert("object".to_owned(), "chat.completion".into());
@@ -85,7 +85,7 @@ impl EventAssembler for Arriving {
     }
 }
 
-impl Arriving {
+impl CompletionBuilder {
     fn bad(&self, problem: &str) -> StreamError {
         StreamError::BadEvent {
             number: self.number,
@@ -100,7 +100,7 @@ impl Arriving {
         let index = present(&value, "index")
             .and_then(Value::as_u64)
             .unwrap_or(0);
-        if index >= MOST_CHOICES {
+        if index >= MAX_CHOICES {
             return Err(self.bad("the index of a choice is out of all measure"));
         }
         let delta = match value.shift_remove("delta") {
@@ -121,7 +121,7 @@ impl Arriving {
         choice.members.extend(value);
         if let Some(finish) = finish {
             if choice.finish.is_none() {
-                deltas.extend(choice.calls.ends());
+                deltas.extend(choice.calls.end_deltas());
             }
             choice.finish = Some(finish);
         }
@@ -131,48 +131,52 @@ impl Arriving {
 }
 
 /// Members of a delta that grow as text.
-const GROWING: [&str; 3] = ["refusal", "reasoning_content", "reasoning"];
+const TEXT_FIELDS: [&str; 3] = ["refusal", "reasoning_content", "reasoning"];
 
-impl Choice {
+impl ChoiceBuilder {
     fn grow(&mut self, mut delta: Fields) -> Result<Vec<Delta>, StreamError> {
         let mut deltas = Vec::new();
-        self.turn_to(&delta)?;
-        for name in GROWING {
+        self.start_message_if_new(&delta)?;
+        for name in TEXT_FIELDS {
             let Some(Value::String(text)) = delta.shift_remove(name) else {
                 continue;
             };
             content::append(&mut self.message, name, &text);
             if !text.is_empty() {
-                deltas.push(shown(name, text));
+                deltas.push(delta_of(name, text));
             }
         }
-        if let Some(said) = delta.shift_remove("content").filter(|said| !said.is_null()) {
-            deltas.extend(content::grow(&mut self.message, said));
+        if let Some(content) = delta
+            .shift_remove("content")
+            .filter(|content| !content.is_null())
+        {
+            deltas.extend(content::append_content(&mut self.message, content));
         }
-        for piece in list(&delta, "tool_calls") {
-            let piece = self.calls.push(piece)?;
-            deltas.push(Delta::Call(piece));
+        for call_delta in list(&delta, "tool_calls") {
+            let call_delta = self.calls.push(call_delta)?;
+            deltas.push(Delta::Call(call_delta));
         }
         delta.shift_remove("tool_calls");
         if let Some(Value::Object(call)) = delta.shift_remove("function_call") {
             let call = Value::Object(call);
-            let piece = self.calls.push_legacy(&call)?;
-            deltas.push(Delta::Call(piece));
+            let call_delta = self.calls.push_legacy(&call)?;
+            deltas.push(Delta::Call(call_delta));
         }
         self.keep(delta);
         Ok(deltas)
     }
 
     /// A delta of another role, or of another place among several messages, begins a message.
-    fn turn_to(&mut self, delta: &Fields) -> Result<(), StreamError> {
+    fn start_message_if_new(&mut self, delta: &Fields) -> Result<(), StreamError> {
         let role = some_text(delta, "role");
-        let ours = some_text(&self.message, "role");
+        let current = some_text(&self.message, "role");
         let other =
             |one: Option<&str>, two: Option<&str>| one.is_some() && two.is_some() && one != two;
-        if other(role, ours) {
+        if other(role, current) {
             let message = std::mem::take(&mut self.message);
             let calls = std::mem::take(&mut self.calls);
-            self.earlier.push(Value::Object(whole(message, calls)?));
+            self.earlier
+                .push(Value::Object(finish_message(message, calls)?));
         }
         Ok(())
     }
@@ -192,11 +196,11 @@ impl Choice {
         }
     }
 
-    fn into_whole(self, index: u64, finish: String) -> Result<Value, StreamError> {
+    fn into_value(self, index: u64, finish: String) -> Result<Value, StreamError> {
         let mut choice = self.members;
         choice.insert("index".to_owned(), index.into());
         choice.insert("finish_reason".to_owned(), finish.into());
-        let last = whole(self.message, self.calls)?;
+        let last = finish_message(self.message, self.calls)?;
         if self.earlier.is_empty() {
             choice.insert("message".to_owned(), Value::Object(last));
         } else {
@@ -208,14 +212,17 @@ impl Choice {
     }
 }
 
-fn whole(mut message: Map<String, Value>, calls: Calls) -> Result<Fields, StreamError> {
+fn finish_message(
+    mut message: Map<String, Value>,
+    calls: CallsBuilder,
+) -> Result<Fields, StreamError> {
     message.entry("role").or_insert_with(|| "assistant".into());
     message.entry("content").or_insert(Value::Null);
     calls.finish(&mut message)?;
     Ok(message)
 }
 
-fn shown(name: &str, text: String) -> Delta {
+fn delta_of(name: &str, text: String) -> Delta {
     if name == "refusal" {
         Delta::Text { index: 0, text }
     } else {
@@ -224,7 +231,12 @@ fn shown(name: &str, text: String) -> Delta {
 }
 
 /// A piece of a call to show.
-fn piece(index: usize, call_id: Option<&str>, name: Option<&str>, arguments: &str) -> CallDelta {
+fn call_delta(
+    index: usize,
+    call_id: Option<&str>,
+    name: Option<&str>,
+    arguments: &str,
+) -> CallDelta {
     CallDelta {
         index: u64::try_from(index).unwrap_or(u64::MAX),
         call_id: call_id.map(str::to_owned),

@@ -8,7 +8,7 @@ use telechir_protocol::{CallId, Content, Media, Message, Role, ToolResult};
 
 use super::call;
 use super::envelope::enclose;
-use super::read::{AFTER, Reader, is_result};
+use super::read::{AFTER, MessageReader, is_result};
 use super::result_images;
 use super::{Flavour, assistant_message};
 use crate::digest::digest;
@@ -18,7 +18,7 @@ use crate::{Envelope, History, Report};
 
 /// Writes a history in the envelope it came in, or as a list of messages.
 pub(super) fn write_history(flavour: Flavour, history: &History) -> (Value, Report) {
-    let mut writer = Writer::new(flavour);
+    let mut writer = MessageWriter::new(flavour);
     writer.foreign_envelope(history);
     for (index, message) in history.messages.iter().enumerate() {
         writer.message(message, &format!("messages[{index}]"));
@@ -29,48 +29,48 @@ pub(super) fn write_history(flavour: Flavour, history: &History) -> (Value, Repo
 
 /// Writes messages one after another.
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(super) struct MessageWriter {
     pub(super) flavour: Flavour,
     pub(super) items: Vec<Value>,
     pub(super) report: Report,
     /// What was written, read again: it knows the calls.
-    reader: Reader,
+    reader: MessageReader,
     /// Ids that had to be replaced.
     ids: HashMap<String, String>,
     /// Calls of the last message of the model that nothing answers yet, by the id they are sent
     /// with; and whether it was written here.
-    open: Vec<String>,
-    open_is_ours: bool,
+    unanswered: Vec<String>,
+    unanswered_are_new: bool,
     /// Calls whose results name no id.
     without_id: HashSet<String>,
     /// Pictures that follow the results.
     images: Vec<(String, Media)>,
     /// The last message is the model's and was written here.
-    is_speaking: bool,
+    is_assistant_open: bool,
 }
 
-impl Writer {
+impl MessageWriter {
     pub(super) fn new(flavour: Flavour) -> Self {
         Self {
             flavour,
             items: Vec::new(),
             report: Report::default(),
-            reader: Reader::new(flavour),
+            reader: MessageReader::new(flavour),
             ids: HashMap::new(),
-            open: Vec::new(),
-            open_is_ours: false,
+            unanswered: Vec::new(),
+            unanswered_are_new: false,
             without_id: HashSet::new(),
             images: Vec::new(),
-            is_speaking: false,
+            is_assistant_open: false,
         }
     }
 
     pub(super) fn finish(mut self) -> (Vec<Value>, Report) {
-        self.show_images();
+        self.push_images();
         (self.items, self.report)
     }
 
-    fn show_images(&mut self) {
+    fn push_images(&mut self) {
         let images = std::mem::take(&mut self.images);
         for message in result_images::write(self.flavour, &images) {
             self.items.push(message);
@@ -83,51 +83,52 @@ impl Writer {
             return;
         };
         let answers = is_result(fields);
-        self.is_speaking = false;
+        self.is_assistant_open = false;
         if !answers {
             self.answer_open();
-            self.show_images();
+            self.push_images();
         }
         let mut calls = Vec::new();
         if !answers {
             let read = self.reader.message(fields, &[]);
             calls.extend(read.contents.iter().filter_map(call_id));
         }
-        self.open.extend(calls);
+        self.unanswered.extend(calls);
         self.items.push(item);
     }
 
     /// Adds what the model says. One turn is one message, so that all its calls stand before
     /// their answers, also where another dialect has an item for each.
-    pub(super) fn push_speech(&mut self, item: Value) {
-        let last = self.items.last_mut().filter(|_| self.is_speaking);
+    pub(super) fn push_assistant(&mut self, item: Value) {
+        let last = self.items.last_mut().filter(|_| self.is_assistant_open);
         if let Some(last) = last.and_then(Value::as_object_mut)
             && let Some(next) = item.as_object()
         {
             let read = self.reader.message(next, &[]);
-            self.open.extend(read.contents.iter().filter_map(call_id));
-            assistant_message::go_on(last, next);
+            self.unanswered
+                .extend(read.contents.iter().filter_map(call_id));
+            assistant_message::append(last, next);
         } else {
             self.push(item);
         }
-        self.is_speaking = true;
+        self.is_assistant_open = true;
     }
 
     /// The interface refuses a call without an answer.
     fn answer_open(&mut self) {
-        let open = std::mem::take(&mut self.open);
-        if !self.open_is_ours {
+        let unanswered = std::mem::take(&mut self.unanswered);
+        if !self.unanswered_are_new {
             return;
         }
-        for id in open {
+        for id in unanswered {
             self.report.kept(
                 "the absence of a result",
                 format!("call {id}"),
                 "every call must be answered before anything else is said",
                 "as a result that says so",
             );
-            let words = "Error (not executed): The history has no result of this call.";
-            let item = json!({"role": "tool", "tool_call_id": id, "content": words});
+            let text = "Error (not executed): The history has no result of this call.";
+            let item = json!({"role": "tool", "tool_call_id": id, "content": text});
             self.items.push(item);
         }
     }
@@ -146,24 +147,24 @@ impl Writer {
         if *dialect == self.flavour.dialect() {
             return;
         }
-        let said = history
+        let has_system_message = history
             .messages
             .first()
             .is_some_and(|message| message.role == Role::System);
         let why = "a list of messages has no place for members of a request or response";
         for (name, value) in rest {
-            if name == member || value.is_null() || (said && name == "instructions") {
+            if name == member || value.is_null() || (has_system_message && name == "instructions") {
                 continue;
             }
-            let instructs = [
+            let instruction_fields = [
                 "system",
                 "instructions",
                 "systemInstruction",
                 "system_instruction",
             ];
-            let words = assistant_message::instructions(value)
-                .filter(|_| instructs.contains(&name.as_str()));
-            let Some(words) = words else {
+            let text = assistant_message::instructions(value)
+                .filter(|_| instruction_fields.contains(&name.as_str()));
+            let Some(text) = text else {
                 self.report
                     .lost(format!("member `{name}`"), name.clone(), why);
                 continue;
@@ -174,29 +175,29 @@ impl Writer {
                 why,
                 "as a message of the system",
             );
-            self.push(json!({"role": "system", "content": words}));
+            self.push(json!({"role": "system", "content": text}));
         }
     }
 
-    pub(super) fn message(&mut self, message: &Message, place: &str) {
+    pub(super) fn message(&mut self, message: &Message, path: &str) {
         if self.repeat(message) {
             return;
         }
         let mut rest = message.contents.as_slice();
         let mut at = 0;
         while !rest.is_empty() {
-            let place = format!("{place}.contents[{at}]");
-            let count = self.contents(message, rest, &place);
+            let path = format!("{path}.contents[{at}]");
+            let count = self.contents(message, rest, &path);
             rest = rest.get(count..).unwrap_or_default();
             at += count;
         }
         if message.contents.is_empty() && raw_of(&message.meta, self.flavour.dialect()).is_none() {
-            self.push_silence(message);
+            self.push_empty(message);
         }
     }
 
     /// A message that says nothing; a user's may not.
-    fn push_silence(&mut self, message: &Message) {
+    fn push_empty(&mut self, message: &Message) {
         match message.role {
             Role::Assistant => self.push(json!({"role": "assistant", "content": null})),
             Role::User => self.push(json!({"role": "user", "content": ""})),
@@ -211,14 +212,14 @@ impl Writer {
         };
         let provider = self.flavour.provider();
         let result = message.contents.first().and_then(result_of);
-        let told = result.as_ref().map(function_tools::tell);
+        let rendered = result.as_ref().map(function_tools::tell);
         let after = result
             .as_ref()
             .and_then(|_| message.contents.first()?.meta()?.property(provider, AFTER))
             .and_then(Value::as_u64)
             .and_then(|count| usize::try_from(count).ok())
             .unwrap_or(0);
-        let own = told.map(|told| told.images).unwrap_or_default();
+        let own = rendered.map(|rendered| rendered.images).unwrap_or_default();
         let own = own
             .get(own.len().saturating_sub(after)..)
             .unwrap_or_default()
@@ -244,38 +245,38 @@ impl Writer {
                 .as_ref()
                 .and_then(ToolResult::call_id)
                 .map_or("", CallId::as_str);
-            self.open.retain(|open| open != id);
+            self.unanswered.retain(|unanswered| unanswered != id);
             self.images
                 .extend(own.into_iter().map(|image| (id.to_owned(), image)));
             self.items.push(Value::Object(json.clone()));
-            self.is_speaking = false;
+            self.is_assistant_open = false;
             return true;
         }
         if bridged {
             self.push(result_images::bridge());
         }
         self.push(Value::Object(json.clone()));
-        self.open_is_ours = false;
+        self.unanswered_are_new = false;
         true
     }
 
     /// Writes as many of these contents as make one message; says how many.
-    fn contents(&mut self, message: &Message, rest: &[Content], place: &str) -> usize {
+    fn contents(&mut self, message: &Message, rest: &[Content], path: &str) -> usize {
         if let Some(result) = result_of(&rest[0]) {
-            self.result(&result, &rest[0], message, place);
+            self.result(&result, &rest[0], message, path);
             return 1;
         }
-        let spoken = rest
+        let count = rest
             .iter()
             .take_while(|content| result_of(content).is_none())
             .count();
-        self.say(message, &rest[..spoken], place);
-        self.open_is_ours = true;
-        spoken
+        self.write_message(message, &rest[..count], path);
+        self.unanswered_are_new = true;
+        count
     }
 
     /// The id a call is sent with: its own, or one that the interface takes.
-    pub(super) fn wire_id(&mut self, content: &Content, place: &str) -> String {
+    pub(super) fn wire_id(&mut self, content: &Content, path: &str) -> String {
         let own = match function_tools::known(content) {
             Some((Some(id), _)) => id.to_owned(),
             _ => format!("call_{}", self.items.len()),
@@ -293,13 +294,13 @@ impl Writer {
         if let Some(id) = self.ids.get(&own) {
             return id.clone();
         }
-        let id = synthetic(self.flavour, &own, &self.ids);
+        let id = synthetic_id(self.flavour, &own, &self.ids);
         let why = match self.flavour {
             Flavour::Mistral | Flavour::Conversations => "an id has nine letters and digits",
             Flavour::Functions | Flavour::Inline => "an id has forty characters at most",
         };
         let how = format!("as `{id}`, which does not lead back");
-        self.report.kept(format!("id `{own}`"), place, why, how);
+        self.report.kept(format!("id `{own}`"), path, why, how);
         self.ids.insert(own, id.clone());
         id
     }
@@ -310,36 +311,36 @@ impl Writer {
         result: &ToolResult,
         content: &Content,
         message: &Message,
-        place: &str,
+        path: &str,
     ) {
         let own = result.call_id().map_or("", CallId::as_str).to_owned();
         let id = self.ids.get(&own).cloned().unwrap_or(own);
-        let told = function_tools::tell(result);
-        let known = self.reader.known.get(&id).cloned();
-        let late = !self.reader.known.is_empty() && !self.open.contains(&id);
-        if late {
-            return self.say_late(&id, told, place);
+        let rendered = function_tools::tell(result);
+        let known = self.reader.calls_by_id.get(&id).cloned();
+        let is_late = !self.reader.calls_by_id.is_empty() && !self.unanswered.contains(&id);
+        if is_late {
+            return self.write_late_result(&id, rendered, path);
         }
-        self.open.retain(|open| *open != id);
-        let unsayable = told
+        self.unanswered.retain(|unanswered| *unanswered != id);
+        let unsupported = rendered
             .images
             .iter()
             .filter(|media| super::parts::write_media(self.flavour, media).is_none());
-        for _ in 0..unsayable.count() {
+        for _ in 0..unsupported.count() {
             let why = "only its own provider can show it";
-            self.report.lost("a picture or file", place, why);
+            self.report.lost("a picture or file", path, why);
         }
-        self.note_parts(content, place);
-        self.note_acknowledged(content, place);
-        let item = assistant_message::result(self, &id, &told, known.as_ref(), message);
+        self.note_parts(content, path);
+        self.note_acknowledged(content, path);
+        let item = assistant_message::result(self, &id, &rendered, known.as_ref(), message);
         if self.flavour != Flavour::Inline {
-            let shown = told
+            let shown = rendered
                 .images
                 .into_iter()
                 .filter(|media| super::parts::write_media(self.flavour, media).is_some());
             self.images.extend(shown.map(|image| (id.clone(), image)));
         }
-        self.is_speaking = false;
+        self.is_assistant_open = false;
         // The reader takes the call off those that wait.
         if let Some(fields) = item.as_object() {
             self.reader.message(fields, &[]);
@@ -347,7 +348,7 @@ impl Writer {
         self.items.push(item);
     }
 
-    pub(super) fn names_no_id(&self, id: &str) -> bool {
+    pub(super) fn has_no_id_in_results(&self, id: &str) -> bool {
         self.without_id.contains(id)
     }
 
@@ -357,24 +358,24 @@ impl Writer {
     }
 
     /// Learns of a call that stands in a message which is not written.
-    pub(super) fn learn(&mut self, content: &Content, id: String) {
+    pub(super) fn remember(&mut self, content: &Content, id: String) {
         if let Some((_, known)) = function_tools::known(content) {
-            self.reader.known.insert(id.clone(), known);
-            self.open.push(id);
+            self.reader.calls_by_id.insert(id.clone(), known);
+            self.unanswered.push(id);
         }
     }
 
-    fn say_late(&mut self, id: &str, told: function_tools::Told, place: &str) {
+    fn write_late_result(&mut self, id: &str, rendered: function_tools::Told, path: &str) {
         self.report.kept(
             format!("the result of call {id}"),
-            place,
+            path,
             "a result stands right after its call",
             "as a message of the user",
         );
         let mut content = vec![json!({
-            "type": "text", "text": format!("The result of call {id}: {}", told.text),
+            "type": "text", "text": format!("The result of call {id}: {}", rendered.text),
         })];
-        let images = told.images.iter();
+        let images = rendered.images.iter();
         content.extend(images.filter_map(|media| super::parts::write_media(self.flavour, media)));
         self.push_user(json!({"role": "user", "content": content}));
     }
@@ -388,7 +389,7 @@ impl Writer {
                 .is_some_and(is_result)
         };
         self.answer_open();
-        self.show_images();
+        self.push_images();
         if self.flavour == Flavour::Mistral && after_tool(&self.items) {
             self.push(result_images::bridge());
         }
@@ -396,26 +397,25 @@ impl Writer {
     }
 
     /// Parts of a result that neither words nor pictures can say.
-    fn note_acknowledged(&mut self, content: &Content, place: &str) {
+    fn note_acknowledged(&mut self, content: &Content, path: &str) {
         let Content::ComputerResult(result) = content else {
             return;
         };
         for check in &result.acknowledged_safety_checks {
             let what = format!("acknowledged safety check {}", check.id);
             let why = "a result of a function has no member for it";
-            self.report.lost(what, place, why);
+            self.report.lost(what, path, why);
         }
     }
 
-    fn note_parts(&mut self, content: &Content, place: &str) {
+    fn note_parts(&mut self, content: &Content, path: &str) {
         let Content::FunctionResult(result) = content else {
             return;
         };
         let unknown = |part: &&Content| matches!(part, Content::Other(_));
         if result.items.iter().any(|part| unknown(&part)) && self.flavour != Flavour::Inline {
             let why = "a result is words and pictures";
-            self.report
-                .lost("a part of a function's result", place, why);
+            self.report.lost("a part of a function's result", path, why);
         }
     }
 }
@@ -446,7 +446,7 @@ fn same(one: &Message, other: &Message) -> bool {
 }
 
 /// An id made of another, the same every time.
-pub(crate) fn synthetic(flavour: Flavour, own: &str, taken: &HashMap<String, String>) -> String {
+pub(crate) fn synthetic_id(flavour: Flavour, own: &str, taken: &HashMap<String, String>) -> String {
     const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let prefix = match flavour {
         Flavour::Mistral | Flavour::Conversations => "tc",

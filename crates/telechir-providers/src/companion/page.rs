@@ -65,23 +65,23 @@ pub fn page_tool() -> Tool {
 
 /// The same step in our own words, and why it cannot be taken when it cannot. Members may stand in
 /// `params` or beside it.
-pub(super) fn step(mut said: Item) -> Result<Item, (Item, String)> {
-    let whole = said.clone();
-    let refused = |problem: &str| Err((whole.clone(), problem.to_owned()));
-    match said.shift_remove("params") {
+pub(super) fn step(mut fields: Item) -> Result<Item, (Item, String)> {
+    let original = fields.clone();
+    let refused = |problem: &str| Err((original.clone(), problem.to_owned()));
+    match fields.shift_remove("params") {
         None | Some(Value::Null) => {}
         Some(Value::Object(params)) => {
             for (name, value) in params {
-                if said.get(&name).is_some_and(|other| *other != value) {
+                if fields.get(&name).is_some_and(|other| *other != value) {
                     return refused(&format!("`{name}` is said twice and not the same"));
                 }
-                said.insert(name, value);
+                fields.insert(name, value);
             }
         }
         Some(_) => return refused("`params` is no object"),
     }
-    said.retain(|_, value| !value.is_null());
-    let Some(Value::String(action)) = said.get("action").cloned() else {
+    fields.retain(|_, value| !value.is_null());
+    let Some(Value::String(action)) = fields.get("action").cloned() else {
         return refused("`action` is no text");
     };
     let name = match action.as_str() {
@@ -95,30 +95,30 @@ pub(super) fn step(mut said: Item) -> Result<Item, (Item, String)> {
         }
         other => other,
     };
-    said.insert("action".to_owned(), name.into());
-    rename(&mut said, "tab_id", "tab");
+    fields.insert("action".to_owned(), name.into());
+    rename(&mut fields, "tab_id", "tab");
     if name == "form_input" {
-        rename(&mut said, "text", "value");
+        rename(&mut fields, "text", "value");
     }
     if name == "read_page" {
-        let only = said.shift_remove("interactive_only");
-        if only == Some(Value::Bool(true)) && !said.contains_key("filter") {
-            said.insert("filter".to_owned(), "interactive".into());
+        let only = fields.shift_remove("interactive_only");
+        if only == Some(Value::Bool(true)) && !fields.contains_key("filter") {
+            fields.insert("filter".to_owned(), "interactive".into());
         }
         // Whatever is told is visible.
-        if said.get("visible") == Some(&Value::Bool(true)) {
-            said.shift_remove("visible");
+        if fields.get("visible") == Some(&Value::Bool(true)) {
+            fields.shift_remove("visible");
         }
     }
-    Ok(said)
+    Ok(fields)
 }
 
-fn rename(said: &mut Map<String, Value>, from: &str, to: &str) {
-    if said.contains_key(to) {
+fn rename(fields: &mut Map<String, Value>, from: &str, to: &str) {
+    if fields.contains_key(to) {
         return;
     }
-    if let Some(value) = said.shift_remove(from) {
-        said.insert(to.to_owned(), value);
+    if let Some(value) = fields.shift_remove(from) {
+        fields.insert(to.to_owned(), value);
     }
 }
 
@@ -126,18 +126,18 @@ fn rename(said: &mut Map<String, Value>, from: &str, to: &str) {
 mod tests {
     use super::*;
 
-    fn read(said: Value) -> Result<Value, String> {
-        let Value::Object(said) = said else {
-            panic!("no object: {said}")
+    fn read(step_json: Value) -> Result<Value, String> {
+        let Value::Object(fields) = step_json else {
+            panic!("not an object: {step_json}")
         };
-        step(said)
+        step(fields)
             .map(Value::Object)
             .map_err(|(_, problem)| problem)
     }
 
     #[test]
-    fn its_verbs_are_ours_by_other_names() {
-        for (said, ours) in [
+    fn verbs_map_to_neutral_actions() {
+        for (page_step, neutral) in [
             (
                 json!({"action": "fill", "params": {"ref": "t3", "value": "Ada"}}),
                 json!({"action": "form_input", "ref": "t3", "value": "Ada"}),
@@ -163,12 +163,12 @@ mod tests {
                 json!({"action": "new_tab", "url": "https://example.com/"}),
             ),
         ] {
-            assert_eq!(read(said), Ok(ours));
+            assert_eq!(read(page_step), Ok(neutral));
         }
     }
 
     #[test]
-    fn what_contradicts_itself_is_refused() {
+    fn contradictory_steps_are_refused() {
         let twice = json!({"action": "click", "ref": "b1", "params": {"ref": "b2"}});
         assert!(read(twice).unwrap_err().contains("said twice"));
         assert!(read(json!({"action": "click", "params": []})).is_err());

@@ -47,27 +47,27 @@ pub(crate) fn shell_call(name: &str, call_id: &str, arguments: &Arguments) -> Op
     };
     let mut call = ShellCall::execute(CallId::from(call_id), Vec::new());
     let mut missing = None;
-    let mut said = |member: &'static str| {
+    let mut argument = |member: &'static str| {
         // Earlier histories say everything as `text`.
-        let said = owned(&arguments, member).or_else(|| owned(&arguments, "text"));
-        if said.is_none() {
+        let value = owned(&arguments, member).or_else(|| owned(&arguments, "text"));
+        if value.is_none() {
             missing = Some(member);
         }
-        said.unwrap_or_default()
+        value.unwrap_or_default()
     };
     call.action = match text(&arguments, "action")? {
         "restart" => ShellAction::Restart,
-        "send_text" => ShellAction::SendText(said("text")),
-        "send_key" => ShellAction::SendKey(said("key")),
+        "send_text" => ShellAction::SendText(argument("text")),
+        "send_key" => ShellAction::SendKey(argument("key")),
         "close_input" => ShellAction::CloseInput,
         "interrupt" => ShellAction::Interrupt,
         "start" => {
-            call.commands = vec![Command::Line(said("command"))];
+            call.commands = vec![Command::Line(argument("command"))];
             ShellAction::Start
         }
         "list" => ShellAction::List,
-        "read" => ShellAction::Read(said("job")),
-        "stop" => ShellAction::Stop(said("job")),
+        "read" => ShellAction::Read(argument("job")),
+        "stop" => ShellAction::Stop(argument("job")),
         other => ShellAction::Other(other.to_owned()),
     };
     call.exception = missing.map(|member| {
@@ -82,10 +82,10 @@ pub(crate) fn shell_call(name: &str, call_id: &str, arguments: &Arguments) -> Op
 
 /// The arguments that say this call; none for what the shell tool itself can be asked.
 pub(crate) fn of_shell_call(call: &ShellCall) -> Option<String> {
-    let said = match &call.action {
+    let argument = match &call.action {
         ShellAction::Execute => return None,
-        ShellAction::SendText(said) => Some(("text", said.clone())),
-        ShellAction::SendKey(said) => Some(("key", said.clone())),
+        ShellAction::SendText(text) => Some(("text", text.clone())),
+        ShellAction::SendKey(key) => Some(("key", key.clone())),
         ShellAction::Read(job) | ShellAction::Stop(job) => Some(("job", job.clone())),
         ShellAction::Start => {
             let lines: Vec<String> = call.commands.iter().map(Command::to_line).collect();
@@ -99,7 +99,7 @@ pub(crate) fn of_shell_call(call: &ShellCall) -> Option<String> {
     };
     let job = call.job.clone().map(|job| ("job", job));
     let mut arguments = Map::from_iter([("action".to_owned(), call.action.name().into())]);
-    for (member, value) in said.into_iter().chain(job) {
+    for (member, value) in argument.into_iter().chain(job) {
         arguments.insert(member.to_owned(), value.into());
     }
     Some(Value::Object(arguments).to_string())

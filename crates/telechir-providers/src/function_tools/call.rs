@@ -24,7 +24,7 @@ pub(crate) enum Known {
 
 /// A call as a function: its name and its arguments.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Called {
+pub(crate) struct FunctionInvocation {
     pub(crate) name: String,
     pub(crate) arguments: Arguments,
 }
@@ -39,16 +39,20 @@ pub(crate) fn read(name: &str, call_id: &str, arguments: Arguments) -> Content {
         )),
         Err(error) => Err(format!("its arguments are not JSON: {error}")),
     };
-    let ours = match name {
-        COMPUTER | companion::COMPUTER => Some(screen(companion::COMPUTER, call_id, &parsed)),
-        companion::BROWSER | companion::EXECUTE_BROWSER => Some(screen(name, call_id, &parsed)),
+    let call = match name {
+        COMPUTER | companion::COMPUTER => {
+            Some(computer_call(companion::COMPUTER, call_id, &parsed))
+        }
+        companion::BROWSER | companion::EXECUTE_BROWSER => {
+            Some(computer_call(name, call_id, &parsed))
+        }
         SHELL | companion::SHELL => Some(Content::ShellCall(shell::read(call_id, &parsed))),
         EDITOR => edit::read(EditTool::Editor, call_id, &parsed).map(Content::EditCall),
         MEMORY => edit::read(EditTool::Memory, call_id, &parsed).map(Content::EditCall),
         PATCH => edit::read(EditTool::Patch, call_id, &parsed).map(Content::EditCall),
         _ => None,
     };
-    ours.unwrap_or_else(|| {
+    call.unwrap_or_else(|| {
         let exception = parsed.err();
         let mut call = FunctionCall::new(name, arguments);
         call.call_id = Some(call_id.into());
@@ -57,7 +61,7 @@ pub(crate) fn read(name: &str, call_id: &str, arguments: Arguments) -> Content {
     })
 }
 
-fn screen(name: &str, call_id: &str, arguments: &Result<Fields, String>) -> Content {
+fn computer_call(name: &str, call_id: &str, arguments: &Result<Fields, String>) -> Content {
     let refused = |exception: String| {
         let mut call = ComputerCall::new(call_id, Vec::new());
         call.exception = Some(exception);
@@ -75,7 +79,7 @@ fn screen(name: &str, call_id: &str, arguments: &Result<Fields, String>) -> Cont
         Err(problem) => refused(problem.clone()),
         Ok(members) => match read(members.clone()) {
             Some(call) if call.exception.is_none() => call,
-            strict => read(without_idle(members))
+            strict => read(without_defaults(members))
                 .filter(|call| call.exception.is_none())
                 .or(strict)
                 .unwrap_or_else(|| {
@@ -88,21 +92,21 @@ fn screen(name: &str, call_id: &str, arguments: &Result<Fields, String>) -> Cont
 
 /// Small models fill in every member they were told of. One that says nothing may go: null, an
 /// empty text or list, no distance, the left button of an action that has none.
-fn without_idle(members: &Fields) -> Fields {
+fn without_defaults(members: &Fields) -> Fields {
     let typing = members.get("action").is_some_and(|action| action == "type");
-    let idle = |name: &str, value: &Value| match value {
+    let is_default = |name: &str, value: &Value| match value {
         Value::Null => true,
         Value::String(text) => {
             (text.is_empty() && !(typing && name == "text")) || (name == "button" && text == "left")
         }
         Value::Array(items) => items.is_empty() || (name == "coordinate" && all_zero(items)),
         Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::Bool(said) => !said,
+        Value::Bool(value) => !value,
         Value::Object(members) => members.is_empty(),
     };
     members
         .iter()
-        .filter(|(name, value)| !idle(name, value))
+        .filter(|(name, value)| !is_default(name, value))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect()
 }
@@ -116,18 +120,18 @@ fn shortened(text: &str) -> String {
 }
 
 /// The function and arguments that say a call; none for what is no call of ours to say.
-pub(crate) fn called(content: &Content) -> Option<Called> {
+pub(crate) fn called(content: &Content) -> Option<FunctionInvocation> {
     if let Content::ComputerCall(call) = content {
-        return Some(of_screen(call));
+        return Some(computer_function(call));
     }
     if let Content::ShellCall(call) = content {
-        return Some(of_shell(call));
+        return Some(shell_function(call));
     }
     if let Content::EditCall(call) = content {
-        return Some(of_edit(call));
+        return Some(edit_function(call));
     }
     if let Content::FunctionCall(call) = content {
-        return Some(Called {
+        return Some(FunctionInvocation {
             name: call.name.clone(),
             arguments: call.arguments.clone(),
         });
@@ -135,33 +139,33 @@ pub(crate) fn called(content: &Content) -> Option<Called> {
     None
 }
 
-fn of_screen(call: &ComputerCall) -> Called {
+fn computer_function(call: &ComputerCall) -> FunctionInvocation {
     let (name, arguments) = companion::of_computer_call(call);
     let name = if name == companion::COMPUTER {
         COMPUTER
     } else {
         name
     };
-    Called {
+    FunctionInvocation {
         name: name.to_owned(),
         arguments: Arguments::Text(arguments),
     }
 }
 
-fn of_shell(call: &ShellCall) -> Called {
-    Called {
+fn shell_function(call: &ShellCall) -> FunctionInvocation {
+    FunctionInvocation {
         name: SHELL.to_owned(),
         arguments: Arguments::Text(Value::Object(shell::write(call)).to_string()),
     }
 }
 
-fn of_edit(call: &EditCall) -> Called {
+fn edit_function(call: &EditCall) -> FunctionInvocation {
     let name = match call.tool {
         EditTool::Patch => PATCH,
         EditTool::Editor => EDITOR,
         EditTool::Memory => MEMORY,
     };
-    Called {
+    FunctionInvocation {
         name: name.to_owned(),
         arguments: Arguments::Text(Value::Object(edit::write(call)).to_string()),
     }

@@ -59,7 +59,12 @@ pub(crate) fn function(tool: &Tool) -> Option<Function> {
     }
 }
 
-fn ours(name: &str, description: String, properties: Value, required: &[&str]) -> Function {
+fn function_with(
+    name: &str,
+    description: String,
+    properties: Value,
+    required: &[&str],
+) -> Function {
     let parameters = json!({
         "type": "object",
         "properties": properties,
@@ -88,13 +93,13 @@ fn point(description: &str) -> Value {
     })
 }
 
-fn one_of<S: AsRef<str>>(words: &[S], description: &str) -> Value {
-    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
-    json!({"type": "string", "enum": words, "description": description})
+fn one_of<S: AsRef<str>>(values: &[S], description: &str) -> Value {
+    let values: Vec<&str> = values.iter().map(AsRef::as_ref).collect();
+    json!({"type": "string", "enum": values, "description": description})
 }
 
 /// The sentence on how large the screen is; nothing when that is not known.
-fn size(tool: &ComputerUseTool) -> String {
+fn screen_size_sentence(tool: &ComputerUseTool) -> String {
     match (tool.display_width, tool.display_height) {
         (Some(width), Some(height)) => {
             format!(" The screen has {width} x {height} pixels; a screenshot may have fewer.")
@@ -112,7 +117,7 @@ fn computer(tool: &ComputerUseTool) -> Function {
         "Uses the mouse and keyboard of a computer and shows its screen. One action a call; every \
          call returns a new screenshot. Coordinates are [x, y] in pixels of the newest screenshot, \
          from its upper left corner.{}",
-        size(tool)
+        screen_size_sentence(tool)
     );
     let properties = json!({
         "action": one_of(&actions, "What to do. screenshot only looks."),
@@ -136,7 +141,7 @@ fn computer(tool: &ComputerUseTool) -> Function {
             "description": "Only for zoom: [left, top, right, bottom] of the part to look at closely.",
         },
     });
-    ours(COMPUTER, description, properties, &["action"])
+    function_with(COMPUTER, description, properties, &["action"])
 }
 
 fn browser(tool: &ComputerUseTool) -> Function {
@@ -147,7 +152,7 @@ fn browser(tool: &ComputerUseTool) -> Function {
     let description = flat
         .get("description")
         .and_then(Value::as_str)
-        .map(|said| format!("{said}{}", size(tool)));
+        .map(|text| format!("{text}{}", screen_size_sentence(tool)));
     Function {
         name: companion::BROWSER.to_owned(),
         description,
@@ -179,7 +184,7 @@ fn shell() -> Function {
     let description = "Runs a command in a bash shell that stays open: the folder and variables \
         last from call to call. Returns what the command prints and, when it fails, its exit code."
         .to_owned();
-    ours(SHELL, description, properties, &[])
+    function_with(SHELL, description, properties, &[])
 }
 
 fn editor() -> Function {
@@ -198,7 +203,7 @@ fn editor() -> Function {
         "view_range": lines,
     });
     let description = "Reads and changes text files.".to_owned();
-    ours(EDITOR, description, properties, &["command", "path"])
+    function_with(EDITOR, description, properties, &["command", "path"])
 }
 
 fn memory() -> Function {
@@ -214,15 +219,15 @@ fn memory() -> Function {
         "new_path": text("Only for rename: the new name."),
     });
     let description = "Notes in files that last from one conversation to the next.".to_owned();
-    ours(MEMORY, description, properties, &["command"])
+    function_with(MEMORY, description, properties, &["command"])
 }
 
 fn patch() -> Function {
     let properties = json!({
-        "type": one_of(&super::edit::PATCHES, "What to do."),
+        "type": one_of(&super::edit::PATCH_OPERATIONS, "What to do."),
         "path": text("The file."),
         "diff": text("The change as a V4A diff: lines that begin with a space, - or +, under @@ lines."),
     });
     let description = "Creates, changes or deletes a file.".to_owned();
-    ours(PATCH, description, properties, &["type", "path"])
+    function_with(PATCH, description, properties, &["type", "path"])
 }

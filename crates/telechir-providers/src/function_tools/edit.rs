@@ -7,7 +7,7 @@ use crate::fields::{Fields, list, owned, present, text};
 
 /// Operations of an editor and of a memory; a function of such a name that knows none of them is
 /// somebody else's.
-const EDITS: [&str; 7] = [
+const EDIT_OPERATIONS: [&str; 7] = [
     "view",
     "create",
     "str_replace",
@@ -16,7 +16,7 @@ const EDITS: [&str; 7] = [
     "rename",
     "undo_edit",
 ];
-pub(super) const PATCHES: [&str; 3] = ["create_file", "update_file", "delete_file"];
+pub(super) const PATCH_OPERATIONS: [&str; 3] = ["create_file", "update_file", "delete_file"];
 
 /// The edits that the arguments ask for; none when the function is another of the same name.
 pub(super) fn read(
@@ -43,19 +43,19 @@ pub(super) fn read(
     })
 }
 
-fn verb(tool: EditTool) -> (&'static str, &'static [&'static str]) {
+fn operation_names(tool: EditTool) -> (&'static str, &'static [&'static str]) {
     match tool {
-        EditTool::Patch => ("type", &PATCHES),
-        EditTool::Editor | EditTool::Memory => ("command", &EDITS),
+        EditTool::Patch => ("type", &PATCH_OPERATIONS),
+        EditTool::Editor | EditTool::Memory => ("command", &EDIT_OPERATIONS),
     }
 }
 
 fn operation_of(tool: EditTool, members: &Fields) -> Option<EditOperation> {
-    let (verb, names) = verb(tool);
-    let name = text(members, verb).filter(|name| names.contains(name))?;
+    let (field, names) = operation_names(tool);
+    let name = text(members, field).filter(|name| names.contains(name))?;
     let args = members
         .iter()
-        .filter(|(member, value)| *member != verb && (*member != "path" || !value.is_string()))
+        .filter(|(member, value)| *member != field && (*member != "path" || !value.is_string()))
         .map(|(member, value)| (member.clone(), value.clone()));
     Some(EditOperation {
         name: name.to_owned(),
@@ -67,19 +67,22 @@ fn operation_of(tool: EditTool, members: &Fields) -> Option<EditOperation> {
 /// The arguments that ask for the same.
 pub(super) fn write(call: &EditCall) -> Fields {
     match call.operations.as_slice() {
-        [only] => of_operation(call.tool, only),
+        [only] => operation_fields(call.tool, only),
         operations => {
             let all = operations
                 .iter()
-                .map(|operation| Value::Object(of_operation(call.tool, operation)));
+                .map(|operation| Value::Object(operation_fields(call.tool, operation)));
             Fields::from_iter([("operations".to_owned(), Value::Array(all.collect()))])
         }
     }
 }
 
-fn of_operation(tool: EditTool, operation: &EditOperation) -> Fields {
+fn operation_fields(tool: EditTool, operation: &EditOperation) -> Fields {
     let mut members = Fields::new();
-    members.insert(verb(tool).0.to_owned(), operation.name.as_str().into());
+    members.insert(
+        operation_names(tool).0.to_owned(),
+        operation.name.as_str().into(),
+    );
     if let Some(path) = &operation.path {
         members.insert("path".to_owned(), path.as_str().into());
     }

@@ -22,7 +22,7 @@ use crate::anthropic::shell_text;
 use crate::fields::{media, words};
 
 /// What a result without anything to say says.
-const DONE: &str = "Done.";
+const EMPTY_RESULT: &str = "Done.";
 
 /// A result as a function returns it.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,24 +36,24 @@ pub(crate) struct Told {
 /// A result in words and pictures.
 pub(crate) fn tell(result: &ToolResult) -> Told {
     match result {
-        ToolResult::Computer(result) => screen(result),
+        ToolResult::Computer(result) => render_computer_result(result),
         ToolResult::Shell(result) => Told {
             text: shell_text::write(result),
             images: Vec::new(),
         },
         ToolResult::Edit(result) => Told {
-            text: write(&Words {
+            text: write(&ResultText {
                 error: result.error.clone(),
                 text: result.text.clone(),
-                ..Words::default()
+                ..ResultText::default()
             }),
             images: Vec::new(),
         },
-        ToolResult::Function(result) => function(result),
+        ToolResult::Function(result) => render_function_result(result),
     }
 }
 
-fn screen(result: &ComputerResult) -> Told {
+fn render_computer_result(result: &ComputerResult) -> Told {
     let of_steps = || {
         let texts: Vec<&str> = result
             .steps
@@ -74,7 +74,7 @@ fn screen(result: &ComputerResult) -> Told {
     images.extend(result.screenshot.clone());
     images.dedup();
     Told {
-        text: write(&Words {
+        text: write(&ResultText {
             error,
             url: result.current_url.clone(),
             tabs: result.tabs.clone(),
@@ -95,23 +95,23 @@ fn progress(result: &ComputerResult) -> String {
     format!(" ({done} of {total} actions were carried out.)")
 }
 
-fn function(result: &FunctionResult) -> Told {
+fn render_function_result(result: &FunctionResult) -> Told {
     let plain = result.result.as_ref().map(|value| {
         let text = value.as_str().map(str::to_owned);
         text.unwrap_or_else(|| value.to_string())
     });
-    let said: Vec<&str> = plain
+    let texts: Vec<&str> = plain
         .as_deref()
         .into_iter()
         .chain(result.items.iter().filter_map(words))
         .collect();
-    let text = (!said.is_empty()).then(|| said.join("\n"));
+    let text = (!texts.is_empty()).then(|| texts.join("\n"));
     let text = match &result.error {
         None => text.unwrap_or_default(),
-        error => write(&Words {
+        error => write(&ResultText {
             error: error.clone(),
             text,
-            ..Words::default()
+            ..ResultText::default()
         }),
     };
     Told {
@@ -136,28 +136,28 @@ pub(crate) struct Answer {
 /// The result that an answer to such a call is.
 pub(crate) fn answer(known: Option<&Known>, answer: Answer) -> Content {
     match known {
-        Some(Known::Computer(family, actions)) => of_screen(family.clone(), actions, answer),
+        Some(Known::Computer(group, actions)) => computer_result(group.clone(), actions, answer),
         Some(Known::Shell) => {
             let call_id = answer.call_id.clone().unwrap_or_else(|| CallId::from(""));
-            let mut result = shell_text::parse(call_id, &answer.words(), false);
+            let mut result = shell_text::parse(call_id, &answer.joined_text(), false);
             result.meta = answer.meta;
             Content::ShellResult(result)
         }
         Some(Known::Edit) => {
-            let said = parse(&answer.words());
+            let parsed = parse(&answer.joined_text());
             Content::EditResult(EditResult {
                 call_id: answer.call_id.unwrap_or_else(|| CallId::from("")),
-                text: said.text,
-                error: said.error,
+                text: parsed.text,
+                error: parsed.error,
                 meta: answer.meta,
             })
         }
-        Some(Known::Function(_)) | None => of_function(answer),
+        Some(Known::Function(_)) | None => function_result(answer),
     }
 }
 
 impl Answer {
-    fn words(&self) -> String {
+    fn joined_text(&self) -> String {
         let parts = self.parts.iter().filter_map(words);
         self.text
             .as_deref()
@@ -169,16 +169,16 @@ impl Answer {
 }
 
 /// The last picture is the screen's; those before it are what the actions asked for.
-fn of_screen(family: Option<String>, actions: &[String], answer: Answer) -> Content {
+fn computer_result(group: Option<String>, actions: &[String], answer: Answer) -> Content {
     let mut images: Vec<Media> = answer.parts.iter().filter_map(media).collect();
-    let said = parse(&answer.words());
+    let parsed = parse(&answer.joined_text());
     let call_id = answer.call_id.unwrap_or_else(|| CallId::from(""));
     let mut result = ComputerResult::new(call_id);
-    result.error = said.error;
-    result.text_output = said.text;
-    result.current_url = said.url;
-    result.tabs = said.tabs;
-    result.group = family;
+    result.error = parsed.error;
+    result.text_output = parsed.text;
+    result.current_url = parsed.url;
+    result.tabs = parsed.tabs;
+    result.group = group;
     result.screenshot = images.pop();
     let step = |(index, image): (usize, Media)| StepOutcome {
         action: actions.get(index).cloned().unwrap_or_default(),
@@ -192,7 +192,7 @@ fn of_screen(family: Option<String>, actions: &[String], answer: Answer) -> Cont
     Content::ComputerResult(result)
 }
 
-fn of_function(answer: Answer) -> Content {
+fn function_result(answer: Answer) -> Content {
     let (error, text) = match answer.text.as_deref().and_then(split_error) {
         Some((error, text)) => (Some(error), text),
         None => (None, answer.text),
@@ -209,72 +209,77 @@ fn of_function(answer: Answer) -> Content {
 
 /// The failure and the words of a text that [`tell`] wrote of a failed call.
 fn split_error(text: &str) -> Option<(Failure, Option<String>)> {
-    let said = parse(text);
-    let elsewhere = said.url.is_some() || !said.tabs.is_empty();
-    Some((said.error.filter(|_| !elsewhere)?, said.text))
+    let parsed = parse(text);
+    let elsewhere = parsed.url.is_some() || !parsed.tabs.is_empty();
+    Some((parsed.error.filter(|_| !elsewhere)?, parsed.text))
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Words {
+struct ResultText {
     error: Option<Failure>,
     url: Option<String>,
     tabs: Vec<TabState>,
     text: Option<String>,
 }
 
-fn write(said: &Words) -> String {
+fn write(result: &ResultText) -> String {
     let mut head = Vec::new();
-    head.extend(said.error.as_ref().map(error_line));
-    head.extend(said.url.as_ref().map(|url| format!("page: {}", line(url))));
+    head.extend(result.error.as_ref().map(error_line));
+    head.extend(
+        result
+            .url
+            .as_ref()
+            .map(|url| format!("page: {}", to_line(url))),
+    );
     let tab = |tab: &TabState| {
         let json = serde_json::to_string(tab).unwrap_or_default();
         format!("tab: {json}")
     };
-    head.extend(said.tabs.iter().map(tab));
-    let text = said.text.as_deref().filter(|text| !text.is_empty());
+    head.extend(result.tabs.iter().map(tab));
+    let text = result.text.as_deref().filter(|text| !text.is_empty());
     match (head.is_empty(), text) {
-        (true, None) => DONE.to_owned(),
+        (true, None) => EMPTY_RESULT.to_owned(),
         (true, Some(text)) if parse(text).text.as_deref() == Some(text) => text.to_owned(),
-        (true, Some(text)) => format!("{DONE}\n\n{text}"),
+        (true, Some(text)) => format!("{EMPTY_RESULT}\n\n{text}"),
         (false, None) => head.join("\n"),
         (false, Some(text)) => format!("{}\n\n{text}", head.join("\n")),
     }
 }
 
 /// What words say; words of anybody else are only words.
-fn parse(text: &str) -> Words {
-    read_head(text).unwrap_or_else(|| Words {
+fn parse(text: &str) -> ResultText {
+    read_head(text).unwrap_or_else(|| ResultText {
         text: (!text.is_empty()).then(|| text.to_owned()),
-        ..Words::default()
+        ..ResultText::default()
     })
 }
 
-fn read_head(text: &str) -> Option<Words> {
+fn read_head(text: &str) -> Option<ResultText> {
     let (head, rest) = match text.split_once("\n\n") {
         Some((head, rest)) => (head, Some(rest.to_owned())),
         None => (text, None),
     };
-    let mut said = Words {
+    let mut parsed = ResultText {
         text: rest,
-        ..Words::default()
+        ..ResultText::default()
     };
-    if head == DONE {
-        return Some(said);
+    if head == EMPTY_RESULT {
+        return Some(parsed);
     }
     for line in head.split('\n') {
         if let Some(url) = line.strip_prefix("page: ") {
-            said.url = Some(unline(url)?);
+            parsed.url = Some(from_line(url)?);
         } else if let Some(tab) = line.strip_prefix("tab: ") {
-            said.tabs.push(serde_json::from_str(tab).ok()?);
+            parsed.tabs.push(serde_json::from_str(tab).ok()?);
         } else {
-            said.error = Some(failure_of(line)?);
+            parsed.error = Some(failure_of(line)?);
         }
     }
-    Some(said)
+    Some(parsed)
 }
 
 fn error_line(failure: &Failure) -> String {
-    let message = line(&failure.message);
+    let message = to_line(&failure.message);
     match kind_name(failure.kind) {
         "device" => format!("Error: {message}"),
         kind => format!("Error ({}): {message}", kind.replace('_', " ")),
@@ -283,11 +288,11 @@ fn error_line(failure: &Failure) -> String {
 
 fn failure_of(line: &str) -> Option<Failure> {
     if let Some(message) = line.strip_prefix("Error: ") {
-        return Some(Failure::new(FailureKind::Device, unline(message)?));
+        return Some(Failure::new(FailureKind::Device, from_line(message)?));
     }
     let (kind, message) = line.strip_prefix("Error (")?.split_once("): ")?;
     let kind = serde_json::from_value(Value::String(kind.replace(' ', "_"))).ok()?;
-    Some(Failure::new(kind, unline(message)?))
+    Some(Failure::new(kind, from_line(message)?))
 }
 
 fn kind_name(kind: FailureKind) -> &'static str {
@@ -305,7 +310,7 @@ fn kind_name(kind: FailureKind) -> &'static str {
 }
 
 /// A text on one line: as it is, or as a JSON string.
-fn line(text: &str) -> String {
+fn to_line(text: &str) -> String {
     if text.contains('\n') || text.starts_with('"') {
         Value::from(text).to_string()
     } else {
@@ -313,7 +318,7 @@ fn line(text: &str) -> String {
     }
 }
 
-fn unline(text: &str) -> Option<String> {
+fn from_line(text: &str) -> Option<String> {
     if text.starts_with('"') {
         serde_json::from_str(text).ok()
     } else {

@@ -10,12 +10,12 @@ pub(super) fn read(call_id: &str, arguments: &Result<Fields, String>) -> ShellCa
     let mut call = ShellCall::execute(call_id, Vec::new());
     match arguments {
         Err(problem) => call.exception = Some(problem.clone()),
-        Ok(members) => fill(&mut call, members),
+        Ok(members) => fill_call(&mut call, members),
     }
     call
 }
 
-fn fill(call: &mut ShellCall, members: &Fields) {
+fn fill_call(call: &mut ShellCall, members: &Fields) {
     call.commands = match commands(members) {
         Ok(commands) => commands,
         Err(problem) => {
@@ -27,8 +27,8 @@ fn fill(call: &mut ShellCall, members: &Fields) {
     if call.action.is_input() {
         call.job = owned(members, "job");
     }
-    call.timeout_ms = limit(members, "timeout_ms");
-    call.max_output = limit(members, "max_output");
+    call.timeout_ms = positive_number(members, "timeout_ms");
+    call.max_output = positive_number(members, "max_output");
     call.cwd = owned(members, "cwd");
     call.user = owned(members, "user");
     call.env = members
@@ -43,14 +43,14 @@ fn fill(call: &mut ShellCall, members: &Fields) {
 }
 
 /// A number of milliseconds or characters; some models write it as a text.
-fn limit(members: &Fields, name: &str) -> Option<u64> {
+fn positive_number(members: &Fields, name: &str) -> Option<u64> {
     let value = members.get(name)?;
     let number = value.as_u64().or_else(|| value.as_str()?.parse().ok())?;
     (number > 0).then_some(number)
 }
 
 fn action(members: &Fields) -> ShellAction {
-    let said = |names: &[&str]| {
+    let argument = |names: &[&str]| {
         names
             .iter()
             .find_map(|name| owned(members, name))
@@ -59,24 +59,24 @@ fn action(members: &Fields) -> ShellAction {
     match text(members, "action").unwrap_or_default() {
         "" | "execute" | "run" => ShellAction::Execute,
         "restart" => ShellAction::Restart,
-        "send_text" => ShellAction::SendText(said(&["text"])),
-        "send_key" => ShellAction::SendKey(said(&["key", "text"])),
+        "send_text" => ShellAction::SendText(argument(&["text"])),
+        "send_key" => ShellAction::SendKey(argument(&["key", "text"])),
         "close_input" => ShellAction::CloseInput,
         "interrupt" => ShellAction::Interrupt,
         "start" => ShellAction::Start,
         "list" => ShellAction::List,
-        "read" => ShellAction::Read(said(&["job", "text"])),
-        "stop" => ShellAction::Stop(said(&["job", "text"])),
+        "read" => ShellAction::Read(argument(&["job", "text"])),
+        "stop" => ShellAction::Stop(argument(&["job", "text"])),
         other => ShellAction::Other(other.to_owned()),
     }
 }
 
 fn commands(members: &Fields) -> Result<Vec<Command>, String> {
-    if let Some(several) = present(members, "commands") {
-        let Value::Array(several) = several else {
+    if let Some(lines) = present(members, "commands") {
+        let Value::Array(lines) = lines else {
             return Err("its `commands` is no list of lines".to_owned());
         };
-        return several.iter().map(command).collect();
+        return lines.iter().map(command).collect();
     }
     let one = present(members, "command").or_else(|| present(members, "cmd"));
     match one {
@@ -87,18 +87,18 @@ fn commands(members: &Fields) -> Result<Vec<Command>, String> {
 }
 
 fn command(value: &Value) -> Result<Command, String> {
-    let word = |word: &Value| word.as_str().map(str::to_owned);
-    if let Some(line) = word(value) {
+    let string = |value: &Value| value.as_str().map(str::to_owned);
+    if let Some(line) = string(value) {
         return Ok(Command::Line(line));
     }
-    let words = value.as_array().filter(|words| !words.is_empty());
-    let words: Option<Vec<String>> = words
+    let args = value.as_array().filter(|args| !args.is_empty());
+    let args: Option<Vec<String>> = args
         .ok_or("its `command` is no line")?
         .iter()
-        .map(word)
+        .map(string)
         .collect();
-    let words = words.map(Command::Argv);
-    words.ok_or_else(|| "a word of its `command` is no text".to_owned())
+    let command = args.map(Command::Argv);
+    command.ok_or_else(|| "a word of its `command` is no text".to_owned())
 }
 
 /// The arguments that ask the same; [`read`] reads them back.
@@ -110,11 +110,11 @@ pub(super) fn write(call: &ShellCall) -> Fields {
     match call.commands.as_slice() {
         [] => {}
         [only] => {
-            members.insert("command".to_owned(), of_command(only));
+            members.insert("command".to_owned(), command_value(only));
         }
-        several => {
-            let several: Vec<Value> = several.iter().map(of_command).collect();
-            members.insert("commands".to_owned(), several.into());
+        lines => {
+            let lines: Vec<Value> = lines.iter().map(command_value).collect();
+            members.insert("commands".to_owned(), lines.into());
         }
     }
     let carried = match call.action {
@@ -142,9 +142,9 @@ pub(super) fn write(call: &ShellCall) -> Fields {
     members
 }
 
-fn of_command(command: &Command) -> Value {
+fn command_value(command: &Command) -> Value {
     match command {
         Command::Line(line) => line.as_str().into(),
-        Command::Argv(words) => words.clone().into(),
+        Command::Argv(args) => args.clone().into(),
     }
 }

@@ -4,25 +4,25 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::UsageContent;
 
 use crate::chat::Flavour;
-use crate::chat::chat_api::{images_in, limit, prune, repair, usage};
+use crate::chat::chat_api::{image_limit, images_in, prune_images, repair_arguments, usage};
 use crate::conversation::text_of;
 use crate::wire::{ChatApi, Endpoint};
 use crate::{Request, RequestOptions, StopReason};
 
 /// How to converse in it.
-pub(super) struct ConversationsTalk;
+pub(super) struct ConversationsChat;
 
-impl ChatApi for ConversationsTalk {
-    fn first_message(&self, words: &str) -> Value {
-        json!({"type": "message.input", "role": "user", "content": words})
+impl ChatApi for ConversationsChat {
+    fn first_message(&self, text: &str) -> Value {
+        json!({"type": "message.input", "role": "user", "content": text})
     }
 
     fn key_header(&self, key: &str) -> (&'static str, String) {
         ("authorization", format!("Bearer {key}"))
     }
 
-    fn request(&self, opening: &RequestOptions, items: &mut Vec<Value>) -> Request {
-        request(opening, items)
+    fn request(&self, options: &RequestOptions, items: &mut Vec<Value>) -> Request {
+        request(options, items)
     }
 
     fn push_response(
@@ -33,12 +33,12 @@ impl ChatApi for ConversationsTalk {
     ) -> (StopReason, UsageContent) {
         let outputs = response.get("outputs").and_then(Value::as_array);
         let outputs = outputs.map(Vec::as_slice).unwrap_or_default();
-        items.extend(outputs.iter().cloned().map(replayed));
-        (stop(outputs, has_calls), usage(response))
+        items.extend(outputs.iter().cloned().map(as_input_entry));
+        (stop_reason(outputs, has_calls), usage(response))
     }
 
-    fn push_results(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
-        items.extend(answers);
+    fn push_results(&self, results: Vec<Value>, items: &mut Vec<Value>) {
+        items.extend(results);
     }
 
     fn endpoint(&self) -> Endpoint {
@@ -51,21 +51,21 @@ impl ChatApi for ConversationsTalk {
 
 /// A conversation that is not stored begins anew with every request; one sent twice does nothing
 /// twice. An agent of the service (`ag_…`) stands in the model's place and has its own tools.
-fn request(opening: &RequestOptions, items: &mut [Value]) -> Request {
-    prune(items, limit(Flavour::Conversations, opening.images));
+fn request(options: &RequestOptions, items: &mut [Value]) -> Request {
+    prune_images(items, image_limit(Flavour::Conversations, options.images));
     let mut body = Map::new();
-    let is_agent = opening.model.starts_with("ag_") || opening.model.starts_with("ag:");
+    let is_agent = options.model.starts_with("ag_") || options.model.starts_with("ag:");
     if is_agent {
-        body.insert("agent_id".into(), opening.model.clone().into());
+        body.insert("agent_id".into(), options.model.clone().into());
     } else {
-        body.insert("model".into(), opening.model.clone().into());
-        if let Some(system) = &opening.system {
+        body.insert("model".into(), options.model.clone().into());
+        if let Some(system) = &options.system {
             body.insert("instructions".into(), system.clone().into());
         }
-        if !opening.declaration.tools.is_empty() {
-            body.insert("tools".into(), opening.declaration.tools.clone().into());
+        if !options.declaration.tools.is_empty() {
+            body.insert("tools".into(), options.declaration.tools.clone().into());
         }
-        if let Some(max_tokens) = opening.max_tokens {
+        if let Some(max_tokens) = options.max_tokens {
             body.insert("completion_args".into(), json!({"max_tokens": max_tokens}));
         }
     }
@@ -74,18 +74,18 @@ fn request(opening: &RequestOptions, items: &mut [Value]) -> Request {
     body.insert("stream".into(), false.into());
     Request {
         path: "/conversations".to_owned(),
-        headers: opening.declaration.headers.clone(),
+        headers: options.declaration.headers.clone(),
         body: Value::Object(body),
         images: items.iter().map(images_in).sum(),
     }
 }
 
-fn stop(outputs: &[Value], has_calls: bool) -> StopReason {
-    let waits = outputs
+fn stop_reason(outputs: &[Value], has_calls: bool) -> StopReason {
+    let pending = outputs
         .iter()
         .find(|entry| text_of(entry, "confirmation_status") == "pending");
-    if let Some(waits) = waits {
-        let name = text_of(waits, "name");
+    if let Some(pending) = pending {
+        let name = text_of(pending, "name");
         return StopReason::Incomplete {
             reason: format!("its own tool {name} waits for a person to confirm it"),
         };
@@ -105,12 +105,12 @@ fn stop(outputs: &[Value], has_calls: bool) -> StopReason {
 }
 
 /// The entry as a request takes it: nothing null, and arguments that can be parsed.
-fn replayed(mut entry: Value) -> Value {
+fn as_input_entry(mut entry: Value) -> Value {
     if let Some(members) = entry.as_object_mut() {
         members.retain(|_, value| !value.is_null());
     }
     if text_of(&entry, "type") == "function.call" {
-        repair(&mut entry);
+        repair_arguments(&mut entry);
     }
     entry
 }

@@ -2,20 +2,20 @@
 
 use telechir_protocol::{AnsweredTurn, CallId, Content, Message, Role, ToolCall};
 
-use super::write::Writer;
+use super::write::EntryWriter;
 use crate::EncodedReply;
 
 /// Writes the answers to a turn.
-pub(super) fn write_answers(turn: &AnsweredTurn) -> EncodedReply {
-    let mut writer = Writer::default();
+pub(super) fn encode_results(turn: &AnsweredTurn) -> EncodedReply {
+    let mut writer = EntryWriter::default();
     for (call, result) in turn.pairs() {
         let id = result.call_id().map_or("", CallId::as_str).to_owned();
-        writer.learn(&content_of(call), id);
+        writer.remember(&content_of(call), id);
     }
     let message = Message::new(Role::Tool, Vec::new());
     for result in turn.results() {
-        let place = format!("call {}", result.call_id().map_or("", CallId::as_str));
-        writer.result(result, &message, &place);
+        let path = format!("call {}", result.call_id().map_or("", CallId::as_str));
+        writer.result(result, &message, &path);
     }
     let (items, _, report) = writer.finish();
     EncodedReply { items, report }

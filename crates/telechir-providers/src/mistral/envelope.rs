@@ -3,7 +3,7 @@
 use serde_json::Value;
 use telechir_protocol::{Content, Message, ModelTurn, Role, UsageContent};
 
-use super::read::{Reader, confirmation};
+use super::read::{EntryReader, confirmation};
 use super::{DIALECT, PROVIDER};
 use crate::conversation::ProviderError;
 use crate::fields::{Fields, kind, list, object, raw, some_text, text};
@@ -23,20 +23,20 @@ const INSTRUCTIONS: &str = "instructions";
 /// Reads one response: an object with `outputs`, its list alone, or one entry of it.
 pub(super) fn read_response(value: Value) -> Result<(ModelTurn, Report), DecodeError> {
     refuse_error(&value)?;
-    let found = find(value)?;
+    let found = find_entries(value)?;
     let rest = match found.member {
         Some("outputs") => found.rest,
         Some(ALONE) | None => Fields::new(),
         Some(member) => {
             let problem =
                 format!("it has `{member}`: a request or a history, not a response with `outputs`");
-            return Err(wrong(problem, None));
+            return Err(wrong_shape(problem, None));
         }
     };
     for (index, entry) in found.entries.iter().enumerate() {
         refuse_unanswerable(index, entry)?;
     }
-    let mut reader = Reader::default();
+    let mut reader = EntryReader::default();
     let messages = reader.entries(&found.entries);
     let mut contents: Vec<Content> = messages
         .into_iter()
@@ -53,7 +53,7 @@ fn refuse_unanswerable(index: usize, entry: &Fields) -> Result<(), DecodeError> 
         let problem = format!(
             "entry {index} is a call of {name} without a `tool_call_id`, so nothing could answer it"
         );
-        return Err(wrong(problem, None));
+        return Err(wrong_shape(problem, None));
     }
     Ok(())
 }
@@ -71,14 +71,14 @@ fn usage(usage: &Fields) -> Content {
 /// Reads a history: a request, an addition, a response, a stored history, its list, or one entry.
 pub(super) fn read_history(value: Value) -> Result<(History, Report), DecodeError> {
     refuse_error(&value)?;
-    let found = find(value)?;
+    let found = find_entries(value)?;
     let mut messages = Vec::new();
     let is_request = found.member == Some(INPUTS);
     if is_request {
         messages.extend(text(&found.rest, INSTRUCTIONS).map(instructions));
-        messages.extend(found.said.as_deref().map(spoken));
+        messages.extend(found.text.as_deref().map(text_input));
     }
-    let mut reader = Reader::default();
+    let mut reader = EntryReader::default();
     messages.extend(reader.entries(&found.entries));
     if is_request {
         let answers = list(&found.rest, CONFIRMATIONS);
@@ -101,8 +101,8 @@ pub(super) fn read_history(value: Value) -> Result<(History, Report), DecodeErro
 }
 
 /// The request's `instructions` as the first message.
-fn instructions(said: &str) -> Message {
-    let mut message = Message::new(Role::System, vec![Content::text(said)]);
+fn instructions(text: &str) -> Message {
+    let mut message = Message::new(Role::System, vec![Content::text(text)]);
     message
         .meta
         .set_property(PROVIDER, "member", INSTRUCTIONS.into());
@@ -115,30 +115,30 @@ pub(super) fn is_instructions(message: &Message) -> bool {
 }
 
 /// `inputs` as one string: what a person says.
-fn spoken(said: &str) -> Message {
-    let mut message = Message::new(Role::User, vec![Content::text(said)]);
+fn text_input(text: &str) -> Message {
+    let mut message = Message::new(Role::User, vec![Content::text(text)]);
     message.meta.set_property(PROVIDER, "member", INPUTS.into());
     message
 }
 
 /// Whether a message is all of `inputs`, as one string.
-pub(super) fn is_spoken(message: &Message) -> bool {
+pub(super) fn is_text_input(message: &Message) -> bool {
     let member = message.meta.property(PROVIDER, "member");
     member.is_some_and(|member| member == INPUTS)
         && matches!(message.contents.as_slice(), [Content::Text(_)])
 }
 
 /// What the writer made of a history.
-pub(super) struct Written {
+pub(super) struct WrittenEntries {
     pub(super) entries: Vec<Value>,
     pub(super) confirmations: Vec<Value>,
     pub(super) instructions: Option<String>,
     /// The one entry is `inputs` as a string.
-    pub(super) is_spoken: bool,
+    pub(super) is_text_input: bool,
 }
 
 /// Writes entries back into what they came in.
-pub(super) fn enclose(written: Written, envelope: &Envelope) -> Value {
+pub(super) fn enclose(written: WrittenEntries, envelope: &Envelope) -> Value {
     let Envelope::Object {
         dialect: DIALECT,
         member,
@@ -157,15 +157,15 @@ pub(super) fn enclose(written: Written, envelope: &Envelope) -> Value {
     }
     let mut body = rest.clone();
     if rest.contains_key(*member) || !entries.is_empty() {
-        let said = match entries.as_slice() {
-            [only] if written.is_spoken => only["content"].clone(),
+        let list = match entries.as_slice() {
+            [only] if written.is_text_input => only["content"].clone(),
             _ => Value::Array(entries),
         };
-        body.insert((*member).to_owned(), said);
+        body.insert((*member).to_owned(), list);
     }
     if text(rest, INSTRUCTIONS).is_some() && *member == INPUTS {
-        let said = written.instructions.map_or(Value::Null, Value::String);
-        body.insert(INSTRUCTIONS.to_owned(), said);
+        let instructions = written.instructions.map_or(Value::Null, Value::String);
+        body.insert(INSTRUCTIONS.to_owned(), instructions);
     }
     if rest.contains_key(CONFIRMATIONS) || !written.confirmations.is_empty() {
         let was_null = rest.get(CONFIRMATIONS).is_some_and(Value::is_null);
@@ -176,21 +176,21 @@ pub(super) fn enclose(written: Written, envelope: &Envelope) -> Value {
     Value::Object(body)
 }
 
-struct Found {
+struct EntryEnvelope {
     entries: Vec<Fields>,
     /// `inputs` where it is one string.
-    said: Option<String>,
+    text: Option<String>,
     /// None for a list.
     member: Option<&'static str>,
     rest: Fields,
 }
 
-fn find(value: Value) -> Result<Found, DecodeError> {
+fn find_entries(value: Value) -> Result<EntryEnvelope, DecodeError> {
     let mut rest = match value {
         Value::Array(values) => {
-            return Ok(Found {
+            return Ok(EntryEnvelope {
                 entries: entries(values)?,
-                said: None,
+                text: None,
                 member: None,
                 rest: Fields::new(),
             });
@@ -198,17 +198,17 @@ fn find(value: Value) -> Result<Found, DecodeError> {
         Value::Object(members) => members,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
             let problem = "it is neither an object nor a list of entries".to_owned();
-            return Err(wrong(problem, None));
+            return Err(wrong_shape(problem, None));
         }
     };
     if is_event(kind(&rest)) {
         let problem = format!("it is one event of a stream, `{}`", kind(&rest));
-        return Err(wrong(problem, None));
+        return Err(wrong_shape(problem, None));
     }
     if !kind(&rest).is_empty() {
-        return Ok(Found {
+        return Ok(EntryEnvelope {
             entries: entries(vec![Value::Object(rest)])?,
-            said: None,
+            text: None,
             member: Some(ALONE),
             rest: Fields::new(),
         });
@@ -226,18 +226,23 @@ fn find(value: Value) -> Result<Found, DecodeError> {
             "it has neither `outputs`, `inputs`, `entries` nor a `type`, but `{}`",
             names.join("`, `")
         );
-        return Err(wrong(problem, looks_like(&rest)));
+        return Err(wrong_shape(problem, looks_like(&rest)));
     };
     let list = rest.get_mut(member).map(Value::take);
-    let (entries, said) = match list {
+    let (entries, text) = match list {
         None | Some(Value::Null) => (Vec::new(), None),
         Some(Value::Array(values)) => (entries(values)?, None),
-        Some(Value::String(said)) if member == INPUTS => (Vec::new(), Some(said)),
-        Some(_) => return Err(wrong(format!("`{member}` is no list of entries"), None)),
+        Some(Value::String(text)) if member == INPUTS => (Vec::new(), Some(text)),
+        Some(_) => {
+            return Err(wrong_shape(
+                format!("`{member}` is no list of entries"),
+                None,
+            ));
+        }
     };
-    Ok(Found {
+    Ok(EntryEnvelope {
         entries,
-        said,
+        text,
         member: Some(member),
         rest,
     })
@@ -246,17 +251,17 @@ fn find(value: Value) -> Result<Found, DecodeError> {
 fn entries(values: Vec<Value>) -> Result<Vec<Fields>, DecodeError> {
     let entry = |(index, value): (usize, Value)| {
         let Value::Object(entry) = value else {
-            return Err(wrong(format!("entry {index} is no object"), None));
+            return Err(wrong_shape(format!("entry {index} is no object"), None));
         };
         let kind = kind(&entry);
         if is_event(kind) {
             let problem = format!("entry {index} is an event of a stream, `{kind}`");
-            return Err(wrong(problem, None));
+            return Err(wrong_shape(problem, None));
         }
         let is_message = kind.is_empty() && entry.contains_key("role");
         if !kind.contains('.') && !is_message || entry.contains_key("tool_calls") {
             let problem = format!("entry {index} has the type `{kind}`, which no entry has");
-            return Err(wrong(problem, looks_like(&entry)));
+            return Err(wrong_shape(problem, looks_like(&entry)));
         }
         Ok(entry)
     };
@@ -281,7 +286,7 @@ fn looks_like(fields: &Fields) -> Option<&'static str> {
         .then_some("openai-responses")
 }
 
-fn wrong(problem: String, looks_like: Option<&'static str>) -> DecodeError {
+fn wrong_shape(problem: String, looks_like: Option<&'static str>) -> DecodeError {
     DecodeError::WrongShape {
         dialect: DIALECT,
         problem,

@@ -22,7 +22,7 @@ pub(super) fn read(entry: &Fields, mut meta: Meta) -> Option<Vec<Content>> {
             meta.set_property(PROVIDER, member, value.clone());
         }
     }
-    let said = |member: &str| argument(entry, member);
+    let argument_text = |member: &str| argument(entry, member);
     let call = |inputs: Vec<Content>, meta| HostedCall {
         call_id: text(entry, "id").map(Into::into),
         inputs,
@@ -34,20 +34,20 @@ pub(super) fn read(entry: &Fields, mut meta: Meta) -> Option<Vec<Content>> {
         "code_interpreter" => {
             let info = object(entry, INFO);
             let code = info.and_then(|info| owned(info, "code"));
-            let code = code.or_else(|| said("code"));
-            let asked = Content::CommandCall(call(texts(code), meta));
+            let code = code.or_else(|| argument_text("code"));
+            let call_content = Content::CommandCall(call(texts(code), meta));
             let output = info.and_then(|info| owned(info, "code_output"));
             let result = output.map(|output| HostedCall {
                 results: vec![Content::text(output)],
                 ..call(Vec::new(), Meta::default())
             });
-            std::iter::once(asked)
+            std::iter::once(call_content)
                 .chain(result.map(Content::CommandResult))
                 .collect()
         }
         "image_generation" => {
             vec![Content::ImageGenerationCall(call(
-                texts(said("prompt")),
+                texts(argument_text("prompt")),
                 meta,
             ))]
         }
@@ -80,7 +80,7 @@ fn argument(entry: &Fields, member: &str) -> Option<String> {
 }
 
 /// Whether the service carried the call out.
-pub(super) fn is_own(meta: &Meta) -> bool {
+pub(super) fn is_execution(meta: &Meta) -> bool {
     meta.property(PROVIDER, EXECUTION).is_some()
 }
 
@@ -89,14 +89,14 @@ pub(super) fn is_own(meta: &Meta) -> bool {
 pub(super) fn write(rest: &[Content]) -> Option<(Fields, usize)> {
     let entry = |name: &str, arguments: Value, info: Value, meta: &Meta| {
         let property = |member: &str| meta.property(PROVIDER, member).cloned();
-        let known = is_own(meta);
+        let is_original = is_execution(meta);
         // An entry that came without arguments goes back without; a new one must have them.
         let arguments = match property(ARGUMENTS) {
             Some(own) => own,
-            None if known => Value::Null,
+            None if is_original => Value::Null,
             None => arguments,
         };
-        let info = if known {
+        let info = if is_original {
             property(INFO).unwrap_or_default()
         } else {
             info
@@ -133,7 +133,7 @@ pub(super) fn write(rest: &[Content]) -> Option<(Fields, usize)> {
     let Content::FunctionCall(call) = first else {
         return None;
     };
-    is_own(&call.meta).then(|| {
+    is_execution(&call.meta).then(|| {
         let arguments = call.arguments.to_text().into();
         (entry(&call.name, arguments, json!({}), &call.meta), 1)
     })

@@ -12,7 +12,7 @@ use telechir_protocol::{
 use super::{DIALECT, FLAVOUR, PROVIDER, execution, result_images};
 use crate::Report;
 use crate::chat::parts;
-use crate::chat::result_images::taken;
+use crate::chat::result_images::take_images;
 use crate::fields::{Fields, kind, owned, present, raw, some_text, text, verbatim};
 use crate::function_tools::{self, Answer, Known};
 
@@ -29,7 +29,7 @@ pub(super) const CONFIRMATION: &str = "confirmation_status";
 /// The type of a content that holds an entry whose own type means something else among ours.
 pub(super) const WRAPPED: &str = "mistral_entry";
 
-const OWN_MEMBERS: [&str; 9] = [
+const KNOWN_FIELDS: [&str; 9] = [
     "type",
     "role",
     "content",
@@ -43,15 +43,15 @@ const OWN_MEMBERS: [&str; 9] = [
 
 /// Reads entries one after another.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Reader {
+pub(super) struct EntryReader {
     /// Calls by id.
-    pub(super) known: HashMap<String, Known>,
+    pub(super) calls_by_id: HashMap<String, Known>,
     /// The newest call of the image maker.
-    image: Option<String>,
+    last_image_call: Option<String>,
     pub(super) report: Report,
 }
 
-impl Reader {
+impl EntryReader {
     /// Reads a list. Pictures that stand after the results they belong to come back to them.
     pub(super) fn entries(&mut self, entries: &[Fields]) -> Vec<Message> {
         let mut read = Vec::new();
@@ -69,14 +69,14 @@ impl Reader {
                 .iter()
                 .map(|result| text(result, "tool_call_id").unwrap_or_default())
                 .collect();
-            let shown = entries
+            let following = entries
                 .get(at + run)
                 .and_then(|next| result_images::read(next, &ids));
-            at += run + usize::from(shown.is_some());
-            let mut shown = shown.unwrap_or_default().into_iter().peekable();
+            at += run + usize::from(following.is_some());
+            let mut following = following.unwrap_or_default().into_iter().peekable();
             for (result, id) in results.iter().zip(ids) {
-                let own = taken(&mut shown, id);
-                read.push(self.entry(result, &own));
+                let images = take_images(&mut following, id);
+                read.push(self.entry(result, &images));
             }
         }
         read
@@ -113,16 +113,18 @@ impl Reader {
                 Some((role, parts::read(FLAVOUR, entry.get("content"))))
             }
             "message.output" => {
-                let said = parts::read(FLAVOUR, entry.get("content"));
-                let said = said.into_iter().map(|content| self.made(content));
-                Some((Role::Assistant, said.collect()))
+                let contents = parts::read(FLAVOUR, entry.get("content"));
+                let contents = contents
+                    .into_iter()
+                    .map(|content| self.image_result(content));
+                Some((Role::Assistant, contents.collect()))
             }
             "function.call" => Some((Role::Assistant, vec![self.call(entry)?])),
             "function.result" => Some((Role::Tool, vec![self.result(entry, after)?])),
             "tool.execution" => {
                 let contents = execution::read(entry, Meta::default())?;
                 if text(entry, "name") == Some("image_generation") {
-                    self.image = owned(entry, "id");
+                    self.last_image_call = owned(entry, "id");
                 }
                 Some((Role::Assistant, contents))
             }
@@ -131,7 +133,7 @@ impl Reader {
     }
 
     /// A picture of the image maker is the result of its call.
-    fn made(&self, content: Content) -> Content {
+    fn image_result(&self, content: Content) -> Content {
         let tool = content
             .meta()
             .and_then(|meta| meta.property(PROVIDER, "tool"));
@@ -139,7 +141,7 @@ impl Reader {
             return content;
         }
         Content::ImageGenerationResult(HostedCall {
-            call_id: self.image.as_deref().map(Into::into),
+            call_id: self.last_image_call.as_deref().map(Into::into),
             results: vec![content],
             ..HostedCall::default()
         })
@@ -154,12 +156,12 @@ impl Reader {
             _ => Arguments::Text(String::new()),
         };
         if let Some(status) = some_text(entry, CONFIRMATION) {
-            return Some(of_a_connector(entry, call_id, name, arguments, status));
+            return Some(connector_call(entry, call_id, name, arguments, status));
         }
         let mut content = function_tools::read(name, call_id, arguments);
         set_item_id(&mut content, owned(entry, "id"));
         if let Some((_, known)) = function_tools::known(&content) {
-            self.known.insert(call_id.to_owned(), known);
+            self.calls_by_id.insert(call_id.to_owned(), known);
         }
         Some(content)
     }
@@ -167,7 +169,7 @@ impl Reader {
     fn result(&mut self, entry: &Fields, after: &[Content]) -> Option<Content> {
         let call_id = some_text(entry, "tool_call_id")?;
         let result = present(entry, "result")?;
-        let said = result
+        let text = result
             .as_str()
             .map_or_else(|| result.to_string(), str::to_owned);
         let mut meta = Meta::default();
@@ -177,16 +179,19 @@ impl Reader {
         let answer = Answer {
             call_id: Some(call_id.into()),
             name: None,
-            text: Some(said),
+            text: Some(text),
             parts: after.to_vec(),
             meta,
         };
-        Some(function_tools::answer(self.known.get(call_id), answer))
+        Some(function_tools::answer(
+            self.calls_by_id.get(call_id),
+            answer,
+        ))
     }
 }
 
 /// A call that the service runs once a person agreed, or that one was asked about.
-fn of_a_connector(
+fn connector_call(
     entry: &Fields,
     call_id: &str,
     name: &str,
@@ -242,7 +247,7 @@ fn set_item_id(content: &mut Content, id: Option<String>) {
 fn unknown(entry: &Fields) -> Map<String, Value> {
     entry
         .iter()
-        .filter(|(name, _)| !OWN_MEMBERS.contains(&name.as_str()))
+        .filter(|(name, _)| !KNOWN_FIELDS.contains(&name.as_str()))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect()
 }

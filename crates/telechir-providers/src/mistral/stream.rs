@@ -9,21 +9,21 @@ use crate::numbers::RoundedNumbers;
 use crate::stream::{CallDelta, Delta, EventAssembler};
 
 /// Most entries of one response.
-const MOST_ENTRIES: usize = 4096;
+const MAX_ENTRIES: usize = 4096;
 
 /// What has come of a response.
 #[derive(Debug, Default)]
-pub(super) struct Arriving {
+pub(super) struct ConversationBuilder {
     number: usize,
     conversation: Option<Fields>,
-    entries: Vec<Growing>,
+    entries: Vec<EntryBuilder>,
     done: Option<Fields>,
 }
 
 /// An entry that has begun.
 #[derive(Debug)]
-struct Growing {
-    place: Option<u64>,
+struct EntryBuilder {
+    output_index: Option<u64>,
     kind: &'static str,
     entry: Fields,
     /// Arguments as far as they came.
@@ -34,7 +34,7 @@ struct Growing {
 }
 
 /// Members of an event that are no entry's.
-const OF_EVENTS: [&str; 6] = [
+const EVENT_FIELDS: [&str; 6] = [
     "type",
     "output_index",
     "content_index",
@@ -43,14 +43,14 @@ const OF_EVENTS: [&str; 6] = [
     "info",
 ];
 
-impl EventAssembler for Arriving {
+impl EventAssembler for ConversationBuilder {
     fn event(&mut self, name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError> {
         self.number += 1;
         let Value::Object(event) = event else {
             return Err(self.bad("it is no object"));
         };
-        let said = Some(kind(&event)).filter(|kind| !kind.is_empty());
-        let kind = said.or(name).unwrap_or_default().to_owned();
+        let own_kind = Some(kind(&event)).filter(|kind| !kind.is_empty());
+        let kind = own_kind.or(name).unwrap_or_default().to_owned();
         if kind == "conversation.response.error" {
             let code = present(&event, "code").map(|code| format!("{code}: "));
             let message = text(&event, "message").unwrap_or("it says no more");
@@ -69,7 +69,7 @@ impl EventAssembler for Arriving {
             }
             "conversation.response.done" => {
                 self.done = Some(event);
-                Ok(self.ends())
+                Ok(self.end_deltas())
             }
             "message.output.delta" => self.message(event),
             "function.call.delta" => self.call(event),
@@ -98,10 +98,10 @@ impl EventAssembler for Arriving {
             return Err(missing(&problem));
         }
         // Without places the order is that of their beginnings.
-        if entries.iter().all(|entry| entry.place.is_some()) {
-            entries.sort_by_key(|entry| entry.place);
+        if entries.iter().all(|entry| entry.output_index.is_some()) {
+            entries.sort_by_key(|entry| entry.output_index);
         }
-        let outputs: Vec<Value> = entries.into_iter().map(Growing::into_whole).collect();
+        let outputs: Vec<Value> = entries.into_iter().map(EntryBuilder::into_value).collect();
         let mut response = Map::new();
         response.insert("object".to_owned(), "conversation.response".into());
         let id = self.conversation.as_ref();
@@ -117,7 +117,7 @@ impl EventAssembler for Arriving {
     }
 }
 
-impl Arriving {
+impl ConversationBuilder {
     fn bad(&self, problem: &str) -> StreamError {
         StreamError::BadEvent {
             number: self.number,
@@ -130,28 +130,26 @@ impl Arriving {
         &mut self,
         event: &Fields,
         kind: &'static str,
-    ) -> Result<(usize, &mut Growing), StreamError> {
+    ) -> Result<(usize, &mut EntryBuilder), StreamError> {
         let id = some_text(event, "id").or_else(|| some_text(event, "tool_call_id"));
-        let place = present(event, "output_index").and_then(Value::as_u64);
-        let is_it = |growing: &Growing| {
-            let own = some_text(&growing.entry, "id");
-            let own = own.or_else(|| some_text(&growing.entry, "tool_call_id"));
-            let same_place = match (growing.place, place) {
-                (Some(own), Some(place)) => own == place,
+        let output_index = present(event, "output_index").and_then(Value::as_u64);
+        let is_it = |builder: &EntryBuilder| {
+            let own = some_text(&builder.entry, "id");
+            let own = own.or_else(|| some_text(&builder.entry, "tool_call_id"));
+            let same_index = match (builder.output_index, output_index) {
+                (Some(own), Some(new)) => own == new,
                 _ => true,
             };
-            growing.kind == kind && own == id && same_place
+            builder.kind == kind && own == id && same_index
         };
         let at = match self.entries.iter().rposition(is_it) {
             Some(at) => at,
             None => {
-                if self.entries.len() >= MOST_ENTRIES {
-                    return Err(StreamError::TooLong {
-                        limit: MOST_ENTRIES,
-                    });
+                if self.entries.len() >= MAX_ENTRIES {
+                    return Err(StreamError::TooLong { limit: MAX_ENTRIES });
                 }
-                self.entries.push(Growing {
-                    place,
+                self.entries.push(EntryBuilder {
+                    output_index,
                     kind,
                     entry: Fields::new(),
                     arguments: None,
@@ -161,36 +159,37 @@ impl Arriving {
                 self.entries.len() - 1
             }
         };
-        let growing = &mut self.entries[at];
+        let builder = &mut self.entries[at];
         for (name, value) in event {
-            if !OF_EVENTS.contains(&name.as_str()) && !value.is_null() {
-                growing
+            if !EVENT_FIELDS.contains(&name.as_str()) && !value.is_null() {
+                builder
                     .entry
                     .entry(name.clone())
                     .or_insert_with(|| value.clone());
             }
         }
-        Ok((at, growing))
+        Ok((at, builder))
     }
 
     fn message(&mut self, mut event: Fields) -> Result<Vec<Delta>, StreamError> {
         let content = event.shift_remove("content").unwrap_or_default();
-        let place = present(&event, "content_index").and_then(Value::as_u64);
-        let (at, growing) = self.entry(&event, "message.output")?;
-        let index = number(at);
-        let place = place.unwrap_or_else(|| growing.content.last().map_or(0, |(place, _)| *place));
-        let shown = shown(&content, index);
-        growing.grow(place, content);
-        Ok(shown.into_iter().collect())
+        let content_index = present(&event, "content_index").and_then(Value::as_u64);
+        let (at, builder) = self.entry(&event, "message.output")?;
+        let index = index_of(at);
+        let content_index =
+            content_index.unwrap_or_else(|| builder.content.last().map_or(0, |(last, _)| *last));
+        let delta = delta_of(&content, index);
+        builder.append_content(content_index, content);
+        Ok(delta.into_iter().collect())
     }
 
     fn call(&mut self, mut event: Fields) -> Result<Vec<Delta>, StreamError> {
         let fragment = event.shift_remove("arguments").unwrap_or_default();
-        let (at, growing) = self.entry(&event, "function.call")?;
-        let is_first = growing.arguments.is_none();
-        growing.argue(&fragment);
+        let (at, builder) = self.entry(&event, "function.call")?;
+        let is_first = builder.arguments.is_none();
+        builder.append_arguments(&fragment);
         Ok(vec![Delta::Call(CallDelta {
-            index: number(at),
+            index: index_of(at),
             call_id: some_text(&event, "tool_call_id")
                 .filter(|_| is_first)
                 .map(str::to_owned),
@@ -204,13 +203,13 @@ impl Arriving {
     }
 
     fn execution(&mut self, event: Fields, is_open: bool) -> Result<Vec<Delta>, StreamError> {
-        let (_, growing) = self.entry(&event, "tool.execution")?;
-        growing.is_open = is_open;
+        let (_, builder) = self.entry(&event, "tool.execution")?;
+        builder.is_open = is_open;
         if let Some(fragment) = present(&event, "arguments") {
-            growing.argue(fragment);
+            builder.append_arguments(fragment);
         }
         if let Some(info) = present(&event, "info") {
-            growing.entry.insert("info".to_owned(), info.clone());
+            builder.entry.insert("info".to_owned(), info.clone());
         }
         Ok(vec![Delta::Other {
             event: kind(&event).to_owned(),
@@ -219,27 +218,29 @@ impl Arriving {
     }
 
     fn handoff(&mut self, event: Fields, is_open: bool) -> Result<Vec<Delta>, StreamError> {
-        let (_, growing) = self.entry(&event, "agent.handoff")?;
-        growing.is_open = is_open;
+        let (_, builder) = self.entry(&event, "agent.handoff")?;
+        builder.is_open = is_open;
         Ok(vec![Delta::Other {
             event: kind(&event).to_owned(),
             json: Value::Object(event),
         }])
     }
 
-    fn ends(&self) -> Vec<Delta> {
+    fn end_deltas(&self) -> Vec<Delta> {
         let calls = self.entries.iter().enumerate();
         let calls = calls.filter(|(_, entry)| entry.kind == "function.call");
         calls
-            .map(|(at, _)| Delta::CallEnd { index: number(at) })
+            .map(|(at, _)| Delta::CallEnd {
+                index: index_of(at),
+            })
             .collect()
     }
 }
 
 /// What a piece of a message has to show.
-fn shown(content: &Value, index: u64) -> Option<Delta> {
+fn delta_of(content: &Value, index: u64) -> Option<Delta> {
     let Some(part) = content.as_object() else {
-        let text = content.as_str().filter(|said| !said.is_empty())?.to_owned();
+        let text = content.as_str().filter(|text| !text.is_empty())?.to_owned();
         return Some(Delta::Text { index, text });
     };
     match kind(part) {
@@ -258,31 +259,31 @@ fn shown(content: &Value, index: u64) -> Option<Delta> {
     }
 }
 
-fn number(at: usize) -> u64 {
+fn index_of(at: usize) -> u64 {
     u64::try_from(at).unwrap_or(u64::MAX)
 }
 
-impl Growing {
+impl EntryBuilder {
     /// Adds a fragment of the arguments; one that is an object is all of them.
-    fn argue(&mut self, fragment: &Value) {
+    fn append_arguments(&mut self, fragment: &Value) {
         match (&mut self.arguments, fragment) {
-            (Some(Value::String(said)), Value::String(more)) => said.push_str(more),
+            (Some(Value::String(text)), Value::String(more)) => text.push_str(more),
             (_, Value::Null) => {}
             (arguments, fragment) => *arguments = Some(fragment.clone()),
         }
     }
 
-    fn grow(&mut self, place: u64, said: Value) {
-        match (self.content.last_mut(), said) {
+    fn append_content(&mut self, content_index: u64, piece: Value) {
+        match (self.content.last_mut(), piece) {
             (_, Value::Null) => {}
-            (Some((last, Value::String(text))), Value::String(more)) if *last == place => {
+            (Some((last, Value::String(text))), Value::String(more)) if *last == content_index => {
                 text.push_str(&more);
             }
-            (_, said) => self.content.push((place, said)),
+            (_, piece) => self.content.push((content_index, piece)),
         }
     }
 
-    fn into_whole(self) -> Value {
+    fn into_value(self) -> Value {
         let mut entry = Fields::new();
         entry.insert("object".to_owned(), "entry".into());
         entry.insert("type".to_owned(), self.kind.into());
@@ -302,27 +303,27 @@ impl Growing {
 
 /// One text alone, or parts in the order of their places.
 fn content_of(mut content: Vec<(u64, Value)>) -> Value {
-    content.sort_by_key(|(place, _)| *place);
-    let texts = |content: &[(u64, Value)]| content.iter().all(|(_, said)| said.is_string());
-    if texts(&content) {
-        let said = content.iter().filter_map(|(_, said)| said.as_str());
-        return said.collect::<String>().into();
+    content.sort_by_key(|(index, _)| *index);
+    let all_texts = |content: &[(u64, Value)]| content.iter().all(|(_, piece)| piece.is_string());
+    if all_texts(&content) {
+        let texts = content.iter().filter_map(|(_, piece)| piece.as_str());
+        return texts.collect::<String>().into();
     }
     let mut parts = Vec::new();
-    let mut newest = None;
-    for (place, said) in content {
-        let part = match said.as_str() {
+    let mut last = None;
+    for (index, piece) in content {
+        let part = match piece.as_str() {
             Some("") => continue,
-            Some(said) => json!({"type": "text", "text": said}),
-            None => said,
+            Some(text) => json!({"type": "text", "text": text}),
+            None => piece,
         };
         // Only what stands at one place is one part.
-        if newest == Some(place) {
+        if last == Some(index) {
             join_parts(&mut parts, part);
         } else {
             parts.push(part);
         }
-        newest = Some(place);
+        last = Some(index);
     }
     Value::Array(parts)
 }

@@ -8,19 +8,19 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use telechir_protocol::{Arguments, CallId, Content, Media, Message, ToolResult};
 
-use super::envelope::{Written, enclose, is_instructions, is_spoken};
-use super::read::{AFTER, CONFIRMATION, ENTRY, MEMBERS, Reader, WRAPPED};
+use super::envelope::{WrittenEntries, enclose, is_instructions, is_text_input};
+use super::read::{AFTER, CONFIRMATION, ENTRY, EntryReader, MEMBERS, WRAPPED};
 use super::{DIALECT, FLAVOUR, PROVIDER, execution, result_images};
 use crate::chat::parts;
-use crate::chat::write::{result_of, synthetic};
+use crate::chat::write::{result_of, synthetic_id};
 use crate::fields::{Fields, all_words, kind, object_of, passed_on, raw_of, text};
 use crate::function_tools;
 use crate::{Envelope, History, Report};
 
 /// Writes a history in the envelope it came in, or as a list of entries.
 pub(super) fn write_history(history: &History) -> (Value, Report) {
-    let mut writer = Writer::default();
-    let ours = matches!(
+    let mut writer = EntryWriter::default();
+    let is_own_dialect = matches!(
         &history.envelope,
         Envelope::Object {
             dialect: DIALECT,
@@ -29,19 +29,19 @@ pub(super) fn write_history(history: &History) -> (Value, Report) {
     );
     writer.foreign_envelope(history);
     let mut instructions = None;
-    let mut spoken = Vec::new();
+    let mut text_inputs = Vec::new();
     for (index, message) in history.messages.iter().enumerate() {
-        if ours && index == 0 && is_instructions(message) {
+        if is_own_dialect && index == 0 && is_instructions(message) {
             instructions = Some(all_words(&message.contents, "\n\n"));
             continue;
         }
-        spoken.push(ours && is_spoken(message));
-        writer.is_enclosed = ours;
+        text_inputs.push(is_own_dialect && is_text_input(message));
+        writer.is_enclosed = is_own_dialect;
         writer.message(message, &format!("messages[{index}]"));
     }
     let (entries, confirmations, report) = writer.finish();
-    let written = Written {
-        is_spoken: entries.len() == 1 && spoken.first() == Some(&true),
+    let written = WrittenEntries {
+        is_text_input: entries.len() == 1 && text_inputs.first() == Some(&true),
         entries,
         confirmations,
         instructions,
@@ -51,29 +51,29 @@ pub(super) fn write_history(history: &History) -> (Value, Report) {
 
 /// Writes entries one after another.
 #[derive(Debug, Default)]
-pub(super) struct Writer {
+pub(super) struct EntryWriter {
     entries: Vec<Value>,
     confirmations: Vec<Value>,
     pub(super) report: Report,
     /// What was written, read again: it knows the calls.
-    reader: Reader,
+    reader: EntryReader,
     /// Ids that had to be replaced.
     ids: HashMap<String, String>,
     /// Calls that nothing answers yet, and whether they were written here.
-    open: Vec<(String, bool)>,
+    unanswered: Vec<(String, bool)>,
     /// Pictures that follow the results.
     images: Vec<(String, Media)>,
     /// There is a request around the entries, which has a place for confirmations.
     is_enclosed: bool,
 }
 
-impl Writer {
+impl EntryWriter {
     pub(super) fn finish(mut self) -> (Vec<Value>, Vec<Value>, Report) {
-        self.show_images();
+        self.push_images();
         (self.entries, self.confirmations, self.report)
     }
 
-    fn show_images(&mut self) {
+    fn push_images(&mut self) {
         let images = std::mem::take(&mut self.images);
         self.entries.extend(result_images::write(images));
     }
@@ -84,7 +84,7 @@ impl Writer {
         };
         let is_result = kind(fields) == "function.result";
         if !is_result {
-            self.show_images();
+            self.push_images();
         }
         // What the model says in one turn may have calls between words.
         if !is_result && kind(fields) != "function.call" && kind(fields) != "message.output" {
@@ -94,14 +94,14 @@ impl Writer {
         let ids = read.contents.iter().filter_map(function_tools::known);
         if kind(fields) == "function.call" {
             let ids = ids.filter_map(|(id, _)| Some((id?.to_owned(), is_new)));
-            self.open.extend(ids);
+            self.unanswered.extend(ids);
         }
         self.entries.push(entry);
     }
 
     /// A call without an answer stops the conversation.
     fn answer_open(&mut self) {
-        for (id, is_new) in std::mem::take(&mut self.open) {
+        for (id, is_new) in std::mem::take(&mut self.unanswered) {
             if !is_new {
                 continue;
             }
@@ -111,8 +111,8 @@ impl Writer {
                 "every call must be answered before anything else is said",
                 "as a result that says so",
             );
-            let words = "Error (not executed): The history has no result of this call.";
-            let entry = json!({"type": "function.result", "tool_call_id": id, "result": words});
+            let text = "Error (not executed): The history has no result of this call.";
+            let entry = json!({"type": "function.result", "tool_call_id": id, "result": text});
             self.entries.push(entry);
         }
     }
@@ -129,19 +129,19 @@ impl Writer {
         if *dialect == DIALECT {
             return;
         }
-        let said = history
+        let has_system_message = history
             .messages
             .first()
             .is_some_and(|message| message.role == telechir_protocol::Role::System);
         let why = "a list of entries has no place for members of a request or response";
         for (name, value) in rest {
-            if name == member || value.is_null() || (said && name == "instructions") {
+            if name == member || value.is_null() || (has_system_message && name == "instructions") {
                 continue;
             }
             let names = ["system", "systemInstruction", "system_instruction"];
-            let words = crate::chat::assistant_message::instructions(value)
+            let text = crate::chat::assistant_message::instructions(value)
                 .filter(|_| names.contains(&name.as_str()));
-            let Some(words) = words else {
+            let Some(text) = text else {
                 self.report
                     .lost(format!("member `{name}`"), name.clone(), why);
                 continue;
@@ -149,20 +149,20 @@ impl Writer {
             let how = "as an entry of the user; a request says it in `instructions`";
             self.report
                 .kept(format!("member `{name}`"), name.clone(), why, how);
-            let entry = json!({"type": "message.input", "role": "user", "content": words});
+            let entry = json!({"type": "message.input", "role": "user", "content": text});
             self.push(entry, true);
         }
     }
 
-    fn message(&mut self, message: &Message, place: &str) {
+    fn message(&mut self, message: &Message, path: &str) {
         if self.repeat(message) {
             return;
         }
         let mut rest = message.contents.as_slice();
         let mut at = 0;
         while !rest.is_empty() {
-            let place = format!("{place}.contents[{at}]");
-            let count = self.contents(message, rest, &place);
+            let path = format!("{path}.contents[{at}]");
+            let count = self.contents(message, rest, &path);
             rest = rest.get(count..).unwrap_or_default();
             at += count;
         }
@@ -174,8 +174,8 @@ impl Writer {
             return false;
         };
         let result = message.contents.first().and_then(result_of);
-        let shown = self.shown_after(message, result.as_ref());
-        let contents: Vec<Content> = shown.iter().cloned().map(Content::from).collect();
+        let images_after = self.images_in_next_entry(message, result.as_ref());
+        let contents: Vec<Content> = images_after.iter().cloned().map(Content::from).collect();
         let mut reader = self.reader.clone();
         let again = reader.entry(json, &contents);
         if again.role != message.role || again.contents != message.contents {
@@ -183,16 +183,16 @@ impl Writer {
         }
         if let Some(result) = &result {
             let id = result.call_id().map_or("", CallId::as_str);
-            self.open.retain(|(open, _)| open != id);
+            self.unanswered.retain(|(unanswered, _)| unanswered != id);
             self.images
-                .extend(shown.into_iter().map(|image| (id.to_owned(), image)));
+                .extend(images_after.into_iter().map(|image| (id.to_owned(), image)));
         }
         self.push(Value::Object(json.clone()), false);
         true
     }
 
     /// The pictures of a result that stand in the entry after it.
-    fn shown_after(&self, message: &Message, result: Option<&ToolResult>) -> Vec<Media> {
+    fn images_in_next_entry(&self, message: &Message, result: Option<&ToolResult>) -> Vec<Media> {
         let count = message
             .contents
             .first()
@@ -206,21 +206,21 @@ impl Writer {
     }
 
     /// Writes as many of these contents as make one entry; says how many.
-    fn contents(&mut self, message: &Message, rest: &[Content], place: &str) -> usize {
+    fn contents(&mut self, message: &Message, rest: &[Content], path: &str) -> usize {
         if let Some(result) = result_of(&rest[0]) {
-            self.result(&result, message, place);
+            self.result(&result, message, path);
             return 1;
         }
         if let Some((entry, count)) = execution::write(rest) {
-            self.push(self.own(message, entry), true);
+            self.push(self.with_original_fields(message, entry), true);
             return count;
         }
-        if let Content::ApprovalRequest(request) = &rest[0] {
-            self.request(message, request, place);
+        if let Content::ApprovalRequest(approval_request) = &rest[0] {
+            self.approval_request(message, approval_request, path);
             return 1;
         }
-        if let Content::ApprovalResponse(response) = &rest[0] {
-            self.response(response, place);
+        if let Content::ApprovalResponse(approval_response) = &rest[0] {
+            self.approval_response(approval_response, path);
             return 1;
         }
         if let Content::Other(other) = &rest[0]
@@ -231,33 +231,33 @@ impl Writer {
             return 1;
         }
         if function_tools::known(&rest[0]).is_some() {
-            self.call(message, &rest[0], place);
+            self.call(message, &rest[0], path);
             return 1;
         }
-        let is_said = |content: &&Content| {
+        let is_message_part = |content: &&Content| {
             result_of(content).is_none()
                 && function_tools::known(content).is_none()
                 && execution::write(std::slice::from_ref(content)).is_none()
         };
-        let count = rest.iter().take_while(is_said).count().max(1);
-        self.say(message, &rest[..count], place);
+        let count = rest.iter().take_while(is_message_part).count().max(1);
+        self.write_message(message, &rest[..count], path);
         count
     }
 
     /// An entry with the members that it came with.
-    fn own(&self, message: &Message, mut entry: Fields) -> Value {
-        let kept = message.meta.property(PROVIDER, MEMBERS);
+    fn with_original_fields(&self, message: &Message, mut entry: Fields) -> Value {
+        let members = message.meta.property(PROVIDER, MEMBERS);
         let came_as = message.meta.property(PROVIDER, ENTRY);
         let same = came_as.and_then(Value::as_str) == text(&entry, "type");
-        if let Some(Value::Object(kept)) = kept.filter(|_| same) {
-            for (name, value) in kept {
+        if let Some(Value::Object(members)) = members.filter(|_| same) {
+            for (name, value) in members {
                 entry.entry(name.clone()).or_insert_with(|| value.clone());
             }
         }
         Value::Object(entry)
     }
 
-    fn call(&mut self, message: &Message, content: &Content, place: &str) {
+    fn call(&mut self, message: &Message, content: &Content, path: &str) {
         let Some(called) = function_tools::called(content) else {
             return;
         };
@@ -266,8 +266,8 @@ impl Writer {
         };
         let own = id.map_or_else(|| format!("call{}", self.entries.len()), str::to_owned);
         let came = message.meta.property(PROVIDER, ENTRY).is_some();
-        let id = self.wire_id(own, came, place);
-        self.note_call(content, came, place);
+        let id = self.wire_id(own, came, path);
+        self.note_call(content, came, path);
         let arguments = match &called.arguments {
             Arguments::Text(text) if text.trim().is_empty() => "{}".into(),
             Arguments::Text(text) => text.as_str().into(),
@@ -283,78 +283,80 @@ impl Writer {
                 meta.property(PROVIDER, CONFIRMATION).cloned().into(),
             ),
         ]);
-        let entry = self.own(message, entry);
+        let entry = self.with_original_fields(message, entry);
         self.push(entry, true);
     }
 
     /// The id a call is sent with: its own, or one that the interface takes.
-    fn wire_id(&mut self, own: String, came: bool, place: &str) -> String {
+    fn wire_id(&mut self, own: String, came: bool, path: &str) -> String {
         if came || FLAVOUR.takes_id(&own) {
             return own;
         }
-        let id = synthetic(FLAVOUR, &own, &self.ids);
+        let id = synthetic_id(FLAVOUR, &own, &self.ids);
         let how = format!("as `{id}`, which does not lead back");
         let why = "an id has nine letters and digits";
-        self.report.kept(format!("id `{own}`"), place, why, how);
+        self.report.kept(format!("id `{own}`"), path, why, how);
         self.ids.insert(own, id.clone());
         id
     }
 
     /// Learns of a call that stands in an entry which is not written.
-    pub(super) fn learn(&mut self, content: &Content, id: String) {
+    pub(super) fn remember(&mut self, content: &Content, id: String) {
         if let Some((_, known)) = function_tools::known(content) {
-            self.reader.known.insert(id.clone(), known);
-            self.open.push((id, false));
+            self.reader.calls_by_id.insert(id.clone(), known);
+            self.unanswered.push((id, false));
         }
     }
 
     /// Writes the result of a call.
-    pub(super) fn result(&mut self, result: &ToolResult, message: &Message, place: &str) {
+    pub(super) fn result(&mut self, result: &ToolResult, message: &Message, path: &str) {
         if let ToolResult::Computer(result) = result {
             for check in &result.acknowledged_safety_checks {
                 let what = format!("acknowledged safety check {}", check.id);
                 let why = "a result of a function has no member for it";
-                self.report.lost(what, place, why);
+                self.report.lost(what, path, why);
             }
         }
         let own = result.call_id().map_or("", CallId::as_str).to_owned();
         let id = self.ids.get(&own).cloned().unwrap_or(own);
-        let told = function_tools::tell(result);
-        let (shown, unsayable): (Vec<Media>, Vec<Media>) = told
+        let rendered = function_tools::tell(result);
+        let (images_after, unsupported): (Vec<Media>, Vec<Media>) = rendered
             .images
             .into_iter()
             .partition(|media| parts::write_media(FLAVOUR, media).is_some());
-        for _ in unsayable {
+        for _ in unsupported {
             let why = "only its own provider can show it";
-            self.report.lost("a picture or file", place, why);
+            self.report.lost("a picture or file", path, why);
         }
-        let is_open = |open: &[(String, bool)]| open.iter().any(|(open, _)| *open == id);
-        if !self.reader.known.is_empty() && !is_open(&self.open) {
+        let is_open = |unanswered: &[(String, bool)]| {
+            unanswered.iter().any(|(unanswered, _)| *unanswered == id)
+        };
+        if !self.reader.calls_by_id.is_empty() && !is_open(&self.unanswered) {
             self.report.kept(
                 format!("the result of call {id}"),
-                place,
+                path,
                 "a result stands right after its call",
                 "as an entry of the user",
             );
-            let text = format!("The result of call {id}: {}", told.text);
+            let text = format!("The result of call {id}: {}", rendered.text);
             let mut content = vec![json!({"type": "text", "text": text})];
             content.extend(
-                shown
+                images_after
                     .iter()
                     .filter_map(|media| parts::write_media(FLAVOUR, media)),
             );
             let entry = json!({"type": "message.input", "role": "user", "content": content});
             return self.push(entry, true);
         }
-        self.open.retain(|(open, _)| *open != id);
+        self.unanswered.retain(|(unanswered, _)| *unanswered != id);
         let entry = object_of([
             ("type", "function.result".into()),
             ("tool_call_id", id.as_str().into()),
-            ("result", told.text.into()),
+            ("result", rendered.text.into()),
         ]);
-        let entry = self.own(message, entry);
+        let entry = self.with_original_fields(message, entry);
         self.push(entry, true);
         self.images
-            .extend(shown.into_iter().map(|image| (id.clone(), image)));
+            .extend(images_after.into_iter().map(|image| (id.clone(), image)));
     }
 }

@@ -10,7 +10,7 @@ use super::item::property;
 use crate::companion;
 
 /// The item a call is, where that is not what its neutral kind says.
-pub(super) mod form {
+pub(super) mod form_property {
     pub(in crate::openai) const PREVIEW: &str = "preview";
     pub(in crate::openai) const FUNCTION: &str = "function";
     pub(in crate::openai) const CUSTOM: &str = "custom";
@@ -21,7 +21,7 @@ pub(super) mod form {
 
 /// The item that an output belongs to.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Form {
+pub(super) enum CallItem {
     /// `computer_call` with `actions`.
     Computer,
     /// `computer_call` with `action`, of `computer_use_preview`.
@@ -43,66 +43,72 @@ pub(super) enum Form {
 
 /// What an output has to know of its call.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Asked {
-    pub(super) form: Form,
+pub(super) struct CallForm {
+    pub(super) item: CallItem,
     /// To be copied.
     pub(super) caller: Option<Value>,
 }
 
-impl Asked {
-    fn new(form: Form, meta: &Meta) -> Self {
+impl CallForm {
+    fn new(item: CallItem, meta: &Meta) -> Self {
         Self {
-            form,
+            item,
             caller: meta.property(PROVIDER, "caller").cloned(),
         }
     }
 
-    /// `sayable` is whether the computer tool has all its actions.
-    pub(super) fn computer(call: &ComputerCall, sayable: bool) -> Self {
-        let form = match property(&call.meta, form::NAME) {
-            _ if !sayable => Form::Function,
-            Some(form::FUNCTION) => Form::Function,
-            Some(form::PREVIEW) => Form::Preview,
-            Some(_) => Form::Computer,
-            None if call.group.as_deref() == Some(companion::BROWSER) => Form::Function,
-            None => Form::Computer,
+    /// `is_supported` is whether the computer tool has all its actions.
+    pub(super) fn computer(call: &ComputerCall, is_supported: bool) -> Self {
+        let item = match property(&call.meta, form_property::NAME) {
+            _ if !is_supported => CallItem::Function,
+            Some(form_property::FUNCTION) => CallItem::Function,
+            Some(form_property::PREVIEW) => CallItem::Preview,
+            Some(_) => CallItem::Computer,
+            None if call.group.as_deref() == Some(companion::BROWSER) => CallItem::Function,
+            None => CallItem::Computer,
         };
-        Self::new(form, &call.meta)
+        Self::new(item, &call.meta)
     }
 
     pub(super) fn shell(call: &ShellCall) -> Self {
         let local = match call.commands.as_slice() {
             [Command::Argv(_)] => true,
-            [] | [_] => property(&call.meta, form::NAME) == Some(form::LOCAL_SHELL),
+            [] | [_] => {
+                property(&call.meta, form_property::NAME) == Some(form_property::LOCAL_SHELL)
+            }
             _ => false,
         };
-        let form = if local {
-            Form::LocalShell {
+        let item = if local {
+            CallItem::LocalShell {
                 item_id: call.item_id.clone(),
             }
         } else if call.action == ShellAction::Execute {
-            Form::Shell {
+            CallItem::Shell {
                 commands: call.commands.len(),
                 max_output: call.max_output,
             }
         } else {
-            Form::Function
+            CallItem::Function
         };
-        Self::new(form, &call.meta)
+        Self::new(item, &call.meta)
     }
 
     pub(super) fn edit(call: &EditCall) -> Self {
-        let form = match call.tool {
-            EditTool::Patch => Form::Patch,
-            EditTool::Editor | EditTool::Memory => Form::Function,
+        let item = match call.tool {
+            EditTool::Patch => CallItem::Patch,
+            EditTool::Editor | EditTool::Memory => CallItem::Function,
         };
-        Self::new(form, &call.meta)
+        Self::new(item, &call.meta)
     }
 
     pub(super) fn function(call: &FunctionCall) -> Self {
-        let custom = property(&call.meta, form::NAME) == Some(form::CUSTOM);
+        let custom = property(&call.meta, form_property::NAME) == Some(form_property::CUSTOM);
         Self::new(
-            if custom { Form::Custom } else { Form::Function },
+            if custom {
+                CallItem::Custom
+            } else {
+                CallItem::Function
+            },
             &call.meta,
         )
     }

@@ -9,22 +9,22 @@ use crate::{ImageLimit, Request, RequestOptions, StopReason};
 
 /// Members of an answer's items that a request refuses.
 const OUTPUT_ONLY: [&str; 2] = ["created_by", "parsed_arguments"];
-const GONE: &str = "[An older screenshot was removed to save room.]";
+const REMOVED_SCREENSHOT: &str = "[An older screenshot was removed to save room.]";
 
 /// How to converse in it.
-pub(super) struct ResponsesTalk;
+pub(super) struct ResponsesChat;
 
-impl ChatApi for ResponsesTalk {
-    fn first_message(&self, words: &str) -> Value {
-        json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": words}]})
+impl ChatApi for ResponsesChat {
+    fn first_message(&self, text: &str) -> Value {
+        json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]})
     }
 
     fn key_header(&self, key: &str) -> (&'static str, String) {
         ("authorization", format!("Bearer {key}"))
     }
 
-    fn request(&self, opening: &RequestOptions, items: &mut Vec<Value>) -> Request {
-        request(opening, items)
+    fn request(&self, options: &RequestOptions, items: &mut Vec<Value>) -> Request {
+        request(options, items)
     }
 
     fn failure(&self, response: &Value) -> Option<StopReason> {
@@ -37,11 +37,11 @@ impl ChatApi for ResponsesTalk {
         has_calls: bool,
         items: &mut Vec<Value>,
     ) -> (StopReason, UsageContent) {
-        take(response, has_calls, items)
+        append_response(response, has_calls, items)
     }
 
-    fn push_results(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
-        items.extend(answers);
+    fn push_results(&self, results: Vec<Value>, items: &mut Vec<Value>) {
+        items.extend(results);
     }
 
     fn endpoint(&self) -> Endpoint {
@@ -54,27 +54,27 @@ impl ChatApi for ResponsesTalk {
 
 /// The request: everything said so far, and the encrypted reasoning asked for so that the next
 /// request can repeat it.
-fn request(opening: &RequestOptions, items: &mut Vec<Value>) -> Request {
-    prune(items, opening.images);
+fn request(options: &RequestOptions, items: &mut Vec<Value>) -> Request {
+    prune(items, options.images);
     let mut body = Map::new();
-    body.insert("model".into(), opening.model.clone().into());
-    if let Some(system) = &opening.system {
+    body.insert("model".into(), options.model.clone().into());
+    if let Some(system) = &options.system {
         body.insert("instructions".into(), system.clone().into());
     }
     body.insert("input".into(), items.clone().into());
-    if !opening.declaration.tools.is_empty() {
-        body.insert("tools".into(), opening.declaration.tools.clone().into());
+    if !options.declaration.tools.is_empty() {
+        body.insert("tools".into(), options.declaration.tools.clone().into());
     }
     body.insert("store".into(), false.into());
     body.insert("include".into(), json!(["reasoning.encrypted_content"]));
-    if let Some(max_tokens) = opening.max_tokens {
+    if let Some(max_tokens) = options.max_tokens {
         body.insert("max_output_tokens".into(), max_tokens.into());
     }
-    if opening.model.starts_with("computer-use-preview") {
+    if options.model.starts_with("computer-use-preview") {
         body.insert("truncation".into(), "auto".into());
     }
     let images = items.iter().map(images_in).sum();
-    let headers = opening.declaration.headers.clone();
+    let headers = options.declaration.headers.clone();
     Request {
         path: "/responses".to_owned(),
         headers,
@@ -105,22 +105,26 @@ fn failure(body: &Value) -> Option<StopReason> {
     }
 }
 
-fn take(body: &Value, has_calls: bool, items: &mut Vec<Value>) -> (StopReason, UsageContent) {
+fn append_response(
+    body: &Value,
+    has_calls: bool,
+    items: &mut Vec<Value>,
+) -> (StopReason, UsageContent) {
     let output: Vec<Value> = body
         .get("output")
         .and_then(Value::as_array)
         .cloned()
         .unwrap_or_default();
-    let stop = stop(body, &output, has_calls);
-    items.extend(output.into_iter().map(replayed));
+    let stop_reason = stop_reason(body, &output, has_calls);
+    items.extend(output.into_iter().map(as_input_item));
     let total = body
         .get("usage")
         .and_then(|usage| usage.get("total_tokens"))
         .and_then(Value::as_u64);
-    (stop, usage(body, total))
+    (stop_reason, usage(body, total))
 }
 
-fn stop(body: &Value, output: &[Value], has_calls: bool) -> StopReason {
+fn stop_reason(body: &Value, output: &[Value], has_calls: bool) -> StopReason {
     if text_of(body, "status") == "incomplete" {
         let details = body.get("incomplete_details").unwrap_or(&Value::Null);
         return match text_of(details, "reason") {
@@ -160,7 +164,7 @@ fn refusal(output: &[Value]) -> Option<String> {
     Some(text_of(refused, "refusal").to_owned())
 }
 
-fn replayed(mut item: Value) -> Value {
+fn as_input_item(mut item: Value) -> Value {
     if let Some(members) = item.as_object_mut() {
         members.retain(|name, _| !OUTPUT_ONLY.contains(&name.as_str()));
     }
@@ -174,20 +178,20 @@ fn prune(items: &mut Vec<Value>, limit: ImageLimit) {
     if count <= limit.prune_above {
         return;
     }
-    let mut left = count.saturating_sub(limit.keep);
-    let mut gone = Vec::new();
+    let mut to_remove = count.saturating_sub(limit.keep);
+    let mut removed = Vec::new();
     for item in items.iter_mut().filter(|item| images_in(item) > 0) {
-        if left == 0 {
+        if to_remove == 0 {
             break;
         }
-        left = left.saturating_sub(images_in(item));
+        to_remove = to_remove.saturating_sub(images_in(item));
         if text_of(item, "type") == "computer_call_output" {
-            gone.push(text_of(item, "call_id").to_owned());
+            removed.push(text_of(item, "call_id").to_owned());
         } else {
             remove_images(item);
         }
     }
-    for call_id in gone {
+    for call_id in removed {
         remove_pair(items, &call_id);
     }
 }
@@ -202,15 +206,15 @@ fn remove_pair(items: &mut Vec<Value>, call_id: &str) {
     let Some(at) = items.iter().position(is_call) else {
         return;
     };
-    let note = note(&items[at]);
+    let removal_note = removal_note(&items[at]);
     let start = items[..at]
         .iter()
         .rposition(|item| text_of(item, "type") != "reasoning")
         .map_or(0, |last| last + 1);
-    items.splice(start..=at, [note]);
+    items.splice(start..=at, [removal_note]);
 }
 
-fn note(call: &Value) -> Value {
+fn removal_note(call: &Value) -> Value {
     let actions = call.get("actions").and_then(Value::as_array).cloned();
     let actions = actions
         .or_else(|| call.get("action").map(|action| vec![action.clone()]))
@@ -230,7 +234,7 @@ fn remove_images(item: &mut Value) {
     let parts = item.get_mut("output").and_then(Value::as_array_mut);
     for part in parts.into_iter().flatten() {
         if text_of(part, "type") == "input_image" {
-            *part = json!({"type": "input_text", "text": GONE});
+            *part = json!({"type": "input_text", "text": REMOVED_SCREENSHOT});
         }
     }
 }

@@ -16,17 +16,17 @@ pub(super) fn request(rest: &Item, items: &[Value]) -> Result<(), EncodeError> {
         problem.map_or(Ok(()), |problem| refused(&format!("tools[{at}]"), &problem))?;
     }
     // Where the provider keeps the conversation, calls may stand in what it has already.
-    let is_kept = ["previous_response_id", "conversation"]
+    let is_stored = ["previous_response_id", "conversation"]
         .iter()
         .any(|name| present(rest, name).is_some());
     let items: Vec<&Item> = items.iter().filter_map(Value::as_object).collect();
-    let is_kept = is_kept || items.iter().any(|item| is_reference(item));
-    pairs(&items, is_kept)?;
+    let is_stored = is_stored || items.iter().any(|item| is_reference(item));
+    pairs(&items, is_stored)?;
     for (at, item) in items.iter().enumerate() {
         let next = items.get(at + 1);
         if kind(item) == "reasoning" && next.is_none_or(|next| is_of_a_client(next)) {
             let problem = "reasoning stands directly before the item it belongs to";
-            return refused(&place(at), problem);
+            return refused(&path(at), problem);
         }
     }
     Ok(())
@@ -39,14 +39,14 @@ pub(super) fn refused_tool(tool: &Item) -> Option<String> {
     Some(format!("the computer tool takes no `{odd}`"))
 }
 
-fn refused(place: &str, problem: &str) -> Result<(), EncodeError> {
+fn refused(path: &str, problem: &str) -> Result<(), EncodeError> {
     Err(EncodeError::Missing {
         dialect: DIALECT,
-        problem: format!("{place}: {problem}"),
+        problem: format!("{path}: {problem}"),
     })
 }
 
-fn place(at: usize) -> String {
+fn path(at: usize) -> String {
     format!("input[{at}]")
 }
 
@@ -71,7 +71,7 @@ fn is_hosted(call: &Item) -> bool {
 }
 
 /// Every call has one output, and every output its call before it.
-fn pairs(items: &[&Item], is_kept: bool) -> Result<(), EncodeError> {
+fn pairs(items: &[&Item], is_stored: bool) -> Result<(), EncodeError> {
     let mut open: HashMap<&str, (usize, &Item)> = HashMap::new();
     let mut called = HashSet::new();
     for (at, item) in items.iter().enumerate() {
@@ -80,28 +80,28 @@ fn pairs(items: &[&Item], is_kept: bool) -> Result<(), EncodeError> {
         };
         if LOCAL_CALLS.contains(&kind(item)) {
             if !called.insert(call_id) {
-                return refused(&place(at), &format!("a second call {call_id}"));
+                return refused(&path(at), &format!("a second call {call_id}"));
             }
             open.insert(call_id, (at, item));
         } else if LOCAL_CALLS.contains(&call_of(kind(item))) {
             let call = open.remove(call_id);
-            if call.is_none() && (called.contains(call_id) || !is_kept) {
+            if call.is_none() && (called.contains(call_id) || !is_stored) {
                 let problem = if called.contains(call_id) {
                     format!("a second output of call {call_id}")
                 } else {
                     format!("there is no call {call_id} before it")
                 };
-                return refused(&place(at), &problem);
+                return refused(&path(at), &problem);
             }
             let problem = refused_output(call.map(|(_, call)| call), item);
-            problem.map_or(Ok(()), |problem| refused(&place(at), &problem))?;
+            problem.map_or(Ok(()), |problem| refused(&path(at), &problem))?;
         }
     }
     let unanswered = open.into_values().filter(|(_, call)| !is_hosted(call));
     match unanswered.min_by_key(|(at, _)| *at) {
         Some((at, call)) => {
             let call_id = text(call, "call_id").unwrap_or_default();
-            refused(&place(at), &format!("call {call_id} has no output"))
+            refused(&path(at), &format!("call {call_id} has no output"))
         }
         None => Ok(()),
     }
@@ -122,15 +122,15 @@ fn refused_output(call: Option<&Item>, output: &Item) -> Option<String> {
                 );
             }
             let id = |check: &Value| check.get("id").cloned();
-            let given: Vec<Value> = list(output, "acknowledged_safety_checks")
+            let acknowledged_ids: Vec<Value> = list(output, "acknowledged_safety_checks")
                 .iter()
                 .filter_map(id)
                 .collect();
-            let asked = call.map_or(&[][..], |call| list(call, "pending_safety_checks"));
-            let missing = asked
+            let pending = call.map_or(&[][..], |call| list(call, "pending_safety_checks"));
+            let missing = pending
                 .iter()
                 .filter_map(id)
-                .find(|check| !given.contains(check))?;
+                .find(|check| !acknowledged_ids.contains(check))?;
             Some(format!(
                 "safety check {missing} is not acknowledged; the run ends there, or a person agrees"
             ))

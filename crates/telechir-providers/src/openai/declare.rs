@@ -13,7 +13,7 @@ use crate::{Declaration, EncodeError, Report, ToolOffer};
 /// Declares tools to a model; no headers go with them.
 pub(super) fn declare(offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
     let model = offer.model.as_deref().unwrap_or_default();
-    let mut declarer = Declarer {
+    let mut declarer = ToolDeclarer {
         preview: model.starts_with("computer-use-preview"),
         local_shell: model.starts_with("codex-mini-latest"),
         tools: Vec::new(),
@@ -31,7 +31,7 @@ pub(super) fn declare(offer: &ToolOffer) -> Result<(Declaration, Report), Encode
     Ok((declaration, declarer.report))
 }
 
-struct Declarer {
+struct ToolDeclarer {
     /// The model takes only `computer_use_preview`.
     preview: bool,
     /// The model takes only `local_shell`.
@@ -41,10 +41,10 @@ struct Declarer {
     report: Report,
 }
 
-impl Declarer {
-    fn tool(&mut self, tool: &Tool, place: &str) -> Result<(), EncodeError> {
+impl ToolDeclarer {
+    fn tool(&mut self, tool: &Tool, path: &str) -> Result<(), EncodeError> {
         match tool {
-            Tool::ComputerUse(tool) => self.computer(tool, place)?,
+            Tool::ComputerUse(tool) => self.computer(tool, path)?,
             Tool::Shell(tool) => self.shell(tool)?,
             Tool::ImageGeneration {
                 additional_properties,
@@ -64,14 +64,14 @@ impl Declarer {
                 "text_editor" => self.hosted("apply_patch", Map::new(), additional_properties),
                 "memory" => {
                     let why = "there is no such tool";
-                    self.report.lost("a memory", place, why);
+                    self.report.lost("a memory", path, why);
                 }
                 kind => self.hosted(kind, Map::new(), additional_properties),
             },
             Tool::Function(tool) => self.function(tool)?,
             Tool::Raw(RawTool { dialect, json }) if dialect == DIALECT => {
                 if let Some(problem) = json.as_object().and_then(check::refused_tool) {
-                    let problem = format!("{place}: {problem}");
+                    let problem = format!("{path}: {problem}");
                     let dialect = DIALECT;
                     return Err(EncodeError::Missing { dialect, problem });
                 }
@@ -80,7 +80,7 @@ impl Declarer {
             Tool::Raw(RawTool { dialect, .. }) => {
                 self.report.lost(
                     format!("a tool in the words of {dialect}"),
-                    place,
+                    path,
                     "it is another dialect's",
                 );
             }
@@ -88,16 +88,16 @@ impl Declarer {
         Ok(())
     }
 
-    fn computer(&mut self, tool: &ComputerUseTool, place: &str) -> Result<(), EncodeError> {
+    fn computer(&mut self, tool: &ComputerUseTool, path: &str) -> Result<(), EncodeError> {
         let in_browser = tool.environment == Some(Environment::Browser);
         if !tool.excluded_actions.is_empty() {
             let names = tool.excluded_actions.join(", ");
             let why = "the computer tool cannot be told to leave actions out";
             self.report
-                .lost(format!("excluded actions {names}"), place, why);
+                .lost(format!("excluded actions {names}"), path, why);
         }
         if self.preview {
-            return self.preview(tool, place);
+            return self.preview(tool, path);
         }
         let computer = json!({"type": "computer"});
         if !self.tools.contains(&computer) {
@@ -105,36 +105,32 @@ impl Declarer {
         }
         if tool.display_width.is_some() || tool.display_height.is_some() {
             let how = "as the size of the pictures that are sent";
-            self.report.kept(
-                "display size",
-                place,
-                "the computer tool takes no size",
-                how,
-            );
+            self.report
+                .kept("display size", path, "the computer tool takes no size", how);
         }
         if in_browser {
             self.add_function(companion::tool(&tool.excluded_actions))?;
         } else if let Some(environment) = &tool.environment {
             self.report.lost(
                 format!("environment `{}`", environment.name()),
-                place,
+                path,
                 "the computer tool takes no environment",
             );
         }
         if settings(&tool.additional_properties).next().is_some() {
             self.report.lost(
                 "settings of the computer tool",
-                place,
+                path,
                 "the computer tool takes no other member",
             );
         }
         Ok(())
     }
 
-    fn preview(&mut self, tool: &ComputerUseTool, place: &str) -> Result<(), EncodeError> {
+    fn preview(&mut self, tool: &ComputerUseTool, path: &str) -> Result<(), EncodeError> {
         let missing = |what: &str| EncodeError::Missing {
             dialect: DIALECT,
-            problem: format!("computer_use_preview demands the display's {what} ({place})"),
+            problem: format!("computer_use_preview demands the display's {what} ({path})"),
         };
         let environment = match tool
             .environment
@@ -162,7 +158,7 @@ impl Declarer {
         {
             self.report.lost(
                 "a second screen",
-                place,
+                path,
                 "computer_use_preview is one screen",
             );
             return Ok(());

@@ -4,20 +4,20 @@ use telechir_protocol::{
     AnsweredTurn, ComputerCall, ComputerResult, Content, ToolCall, ToolResult,
 };
 
-use super::write::{Writer, image_of};
+use super::write::{ItemWriter, image_fields};
 use crate::{EncodeError, EncodedReply};
 
 /// Writes the answers to a turn.
-pub(super) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+pub(super) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
     // A call that failed before it had a picture is shown with one of the same turn.
-    let mut writer = Writer::of_answers(turn.results().iter().find_map(image));
+    let mut writer = ItemWriter::for_results(turn.results().iter().find_map(image));
     for (call, result) in turn.pairs() {
-        let place = format!("call {}", call.call_id().map_or("", |id| id.as_str()));
+        let path = format!("call {}", call.call_id().map_or("", |id| id.as_str()));
         if let (ToolCall::Computer(call), ToolResult::Computer(result)) = (&call, result) {
-            note_unacknowledged(&mut writer, call, result, &place);
+            note_unacknowledged(&mut writer, call, result, &path);
         }
-        writer.learn(&content_of(call));
-        writer.result(result, &place)?;
+        writer.remember(&content_of(call));
+        writer.result(result, &path)?;
     }
     let (items, report) = writer.finish();
     Ok(EncodedReply { items, report })
@@ -25,7 +25,7 @@ pub(super) fn write_answers(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeE
 
 fn image(result: &ToolResult) -> Option<super::item::Item> {
     match result {
-        ToolResult::Computer(result) => result.screenshot.as_ref().map(image_of),
+        ToolResult::Computer(result) => result.screenshot.as_ref().map(image_fields),
         ToolResult::Shell(_) | ToolResult::Edit(_) | ToolResult::Function(_) => None,
     }
 }
@@ -41,10 +41,10 @@ fn content_of(call: ToolCall) -> Content {
 
 /// The protocol cannot say that a person declined; the provider refuses what comes after.
 fn note_unacknowledged(
-    writer: &mut Writer,
+    writer: &mut ItemWriter,
     call: &ComputerCall,
     result: &ComputerResult,
-    place: &str,
+    path: &str,
 ) {
     for check in &call.pending_safety_checks {
         if !result
@@ -54,7 +54,7 @@ fn note_unacknowledged(
         {
             let what = format!("the refusal of safety check {}", check.id);
             let why = "only an acknowledgement can be said; without it the provider refuses the next request";
-            writer.report.lost(what, place, why);
+            writer.report.lost(what, path, why);
         }
     }
 }

@@ -8,7 +8,7 @@ use telechir_protocol::{
 };
 
 use super::item::{Item, kind, list, object, owned, present, raw, text};
-use super::read::{Known, Reader, instructions, spoken};
+use super::read::{CallContext, ItemReader, instructions, text_input};
 use super::{DIALECT, PROVIDER};
 use crate::{DecodeError, Envelope, History, Report};
 
@@ -32,27 +32,27 @@ pub(super) const LOCAL_CALLS: [&str; 6] = [
 pub(super) fn read_response(value: Value) -> Result<(ModelTurn, Report), DecodeError> {
     let value = unwrapped(value);
     refuse_error(&value)?;
-    let found = find(value)?;
+    let found = find_items(value)?;
     let rest = match found.member {
         Some("output") => found.rest,
         Some(ALONE) | None => Map::new(),
         Some(member) => {
-            return Err(wrong(format!(
+            return Err(wrong_shape(format!(
                 "it has `{member}`: a request or a list, not a response with `output`"
             )));
         }
     };
     refuse_unfinished(&rest)?;
-    let mut reader = Reader {
-        known: answered_by_provider(&found.items),
-        ..Reader::default()
+    let mut reader = ItemReader {
+        call_contexts: answered_by_provider(&found.items),
+        ..ItemReader::default()
     };
     let mut contents = Vec::new();
     for (index, item) in found.items.iter().enumerate() {
         refuse_unanswerable(item)?;
         contents.extend(reader.item(item, &format!("output[{index}]")).contents);
     }
-    contents.extend(cut_short(&rest));
+    contents.extend(incomplete_error(&rest));
     contents.extend(object(&rest, "usage").map(usage));
     Ok((ModelTurn::new(contents)?, reader.report))
 }
@@ -60,24 +60,24 @@ pub(super) fn read_response(value: Value) -> Result<(ModelTurn, Report), DecodeE
 /// Reads a history: a request, its list, a response, a conversation's list, or one item.
 pub(super) fn read_history(value: Value) -> Result<(History, Report), DecodeError> {
     refuse_error(&value)?;
-    let found = find(value)?;
+    let found = find_items(value)?;
     let mut messages = Vec::new();
     if found.member == Some("input") {
         messages.extend(text(&found.rest, "instructions").map(instructions));
-        messages.extend(found.said.as_ref().and_then(spoken));
+        messages.extend(found.string_input.as_ref().and_then(text_input));
     }
-    let known = if found.member == Some("output") {
+    let call_contexts = if found.member == Some("output") {
         answered_by_provider(&found.items)
     } else {
         Default::default()
     };
-    let mut reader = Reader {
-        known,
-        ..Reader::default()
+    let mut reader = ItemReader {
+        call_contexts,
+        ..ItemReader::default()
     };
     for (index, item) in found.items.iter().enumerate() {
-        let place = format!("{}[{index}]", found.member.unwrap_or("items"));
-        messages.push(reader.item(item, &place));
+        let path = format!("{}[{index}]", found.member.unwrap_or("items"));
+        messages.push(reader.item(item, &path));
     }
     let envelope = match found.member {
         None => Envelope::List,
@@ -107,31 +107,31 @@ pub(super) fn enclose(items: Vec<Value>, envelope: &Envelope, first: Option<&Mes
         return Value::Array(items);
     }
     let mut body = rest.clone();
-    let said = match items.as_slice() {
+    let list = match items.as_slice() {
         [only @ Value::String(_)] => only.clone(),
         _ => Value::Array(items),
     };
-    body.insert((*member).to_owned(), said);
+    body.insert((*member).to_owned(), list);
     // A response only repeats them.
     if *member == "input" && text(rest, "instructions").is_some() {
-        let said = first.map_or(Value::Null, |message| {
-            Value::String(super::write::words_of(message))
+        let instructions = first.map_or(Value::Null, |message| {
+            Value::String(super::write::message_text(message))
         });
-        body.insert("instructions".to_owned(), said);
+        body.insert("instructions".to_owned(), instructions);
     }
     Value::Object(body)
 }
 
-struct Found {
+struct ItemEnvelope {
     items: Vec<Item>,
     /// `input` where it is one string.
-    said: Option<Value>,
+    string_input: Option<Value>,
     /// None for a list.
     member: Option<&'static str>,
     rest: Item,
 }
 
-fn find(value: Value) -> Result<Found, DecodeError> {
+fn find_items(value: Value) -> Result<ItemEnvelope, DecodeError> {
     if let Some(dialect) = other_dialect(&value) {
         let problem = "it holds blocks of `content` instead of items".to_owned();
         return Err(DecodeError::WrongShape {
@@ -142,16 +142,16 @@ fn find(value: Value) -> Result<Found, DecodeError> {
     }
     let mut rest = match value {
         Value::Array(values) => {
-            return Ok(Found {
+            return Ok(ItemEnvelope {
                 items: items(values)?,
-                said: None,
+                string_input: None,
                 member: None,
                 rest: Map::new(),
             });
         }
         Value::Object(members) => members,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            return Err(wrong(
+            return Err(wrong_shape(
                 "it is neither an object nor a list of items".to_owned(),
             ));
         }
@@ -163,7 +163,7 @@ fn find(value: Value) -> Result<Found, DecodeError> {
         .find(|name| envelope && rest.contains_key(*name));
     if kind(&rest).starts_with("response.") {
         let problem = format!("it is one event of a stream, `{}`", kind(&rest));
-        return Err(wrong(problem));
+        return Err(wrong_shape(problem));
     }
     let Some(member) = member else {
         if envelope {
@@ -173,26 +173,26 @@ fn find(value: Value) -> Result<Found, DecodeError> {
                 .cloned()
                 .collect::<Vec<_>>()
                 .join("`, `");
-            return Err(wrong(format!(
+            return Err(wrong_shape(format!(
                 "it has neither `output`, `input`, `data` nor a `type`, but `{names}`"
             )));
         }
-        return Ok(Found {
+        return Ok(ItemEnvelope {
             items: vec![rest],
-            said: None,
+            string_input: None,
             member: Some(ALONE),
             rest: Map::new(),
         });
     };
-    let (items, said) = match rest.insert(member.to_owned(), Value::Null) {
+    let (items, string_input) = match rest.insert(member.to_owned(), Value::Null) {
         Some(Value::Array(values)) => (items(values)?, None),
-        Some(said @ Value::String(_)) if member == "input" => (Vec::new(), Some(said)),
+        Some(string @ Value::String(_)) if member == "input" => (Vec::new(), Some(string)),
         Some(Value::Null) if member == "output" => (Vec::new(), None),
-        _ => return Err(wrong(format!("`{member}` is no list of items"))),
+        _ => return Err(wrong_shape(format!("`{member}` is no list of items"))),
     };
-    Ok(Found {
+    Ok(ItemEnvelope {
         items,
-        said,
+        string_input,
         member: Some(member),
         rest,
     })
@@ -201,14 +201,14 @@ fn find(value: Value) -> Result<Found, DecodeError> {
 fn items(values: Vec<Value>) -> Result<Vec<Item>, DecodeError> {
     let item = |(index, value): (usize, Value)| {
         let Value::Object(item) = value else {
-            return Err(wrong(format!(
+            return Err(wrong_shape(format!(
                 "item {index} is no object: {}",
                 shortened(&value)
             )));
         };
         if kind(&item).starts_with("response.") {
             let problem = format!("item {index} is an event of a stream, `{}`", kind(&item));
-            return Err(wrong(problem));
+            return Err(wrong_shape(problem));
         }
         Ok(item)
     };
@@ -219,7 +219,7 @@ fn shortened(value: &Value) -> String {
     value.to_string().chars().take(40).collect()
 }
 
-fn wrong(problem: String) -> DecodeError {
+fn wrong_shape(problem: String) -> DecodeError {
     DecodeError::WrongShape {
         dialect: DIALECT,
         problem,
@@ -252,9 +252,9 @@ fn refuse_error(value: &Value) -> Result<(), DecodeError> {
 }
 
 fn provider_error(error: &Item) -> DecodeError {
-    let said = text(error, "message").unwrap_or("it says no more");
+    let message = text(error, "message").unwrap_or("it says no more");
     let code = text(error, "code").or_else(|| text(error, "type"));
-    let message = code.map_or_else(|| said.to_owned(), |code| format!("{code}: {said}"));
+    let message = code.map_or_else(|| message.to_owned(), |code| format!("{code}: {message}"));
     DecodeError::ProviderError { message }
 }
 
@@ -267,7 +267,7 @@ fn refuse_unfinished(response: &Item) -> Result<(), DecodeError> {
             },
             provider_error,
         )),
-        Some(status @ ("queued" | "in_progress")) => Err(wrong(format!(
+        Some(status @ ("queued" | "in_progress")) => Err(wrong_shape(format!(
             "the response's status is `{status}`: it is not written to its end"
         ))),
         _ => Ok(()),
@@ -285,19 +285,19 @@ fn refuse_unanswerable(item: &Item) -> Result<(), DecodeError> {
 }
 
 /// Shell calls whose output stands in the same response.
-fn answered_by_provider(items: &[Item]) -> std::collections::HashMap<String, Known> {
+fn answered_by_provider(items: &[Item]) -> std::collections::HashMap<String, CallContext> {
     let outputs = items
         .iter()
         .filter(|item| kind(item) == "shell_call_output");
     let answered: HashSet<&str> = outputs.filter_map(|item| text(item, "call_id")).collect();
     answered
         .into_iter()
-        .map(|call_id| (call_id.to_owned(), Known::AnsweredByProvider))
+        .map(|call_id| (call_id.to_owned(), CallContext::AnsweredByProvider))
         .collect()
 }
 
 /// Why a response ended before its end.
-fn cut_short(response: &Item) -> Option<Content> {
+fn incomplete_error(response: &Item) -> Option<Content> {
     if text(response, "status") != Some("incomplete") {
         return None;
     }
@@ -354,8 +354,8 @@ fn other_dialect(value: &Value) -> Option<&'static str> {
                 .filter_map(Value::as_object)
                 .map(kind)
         };
-        let spoken = || blocks().count() > 0 && blocks().all(|kind| kind == "text");
-        blocks().any(|kind| BLOCKS.contains(&kind)) || spoken()
+        let only_text = || blocks().count() > 0 && blocks().all(|kind| kind == "text");
+        blocks().any(|kind| BLOCKS.contains(&kind)) || only_text()
     };
     let is_block = |value: &Value| {
         value

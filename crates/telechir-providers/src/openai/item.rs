@@ -81,12 +81,14 @@ pub(super) fn raw_of(meta: &Meta) -> Option<&Value> {
 
 /// Builds an object; a null is left out.
 pub(super) fn object_of<const N: usize>(members: [(&str, Value); N]) -> Item {
-    let said = members.into_iter().filter(|(_, value)| !value.is_null());
-    said.map(|(name, value)| (name.to_owned(), value)).collect()
+    let present = members.into_iter().filter(|(_, value)| !value.is_null());
+    present
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }
 
 /// The words of a text.
-pub(super) fn words(content: &Content) -> Option<&str> {
+pub(super) fn text_of(content: &Content) -> Option<&str> {
     if let Content::Text(text) = content {
         Some(text.text.as_str())
     } else {
@@ -95,10 +97,10 @@ pub(super) fn words(content: &Content) -> Option<&str> {
 }
 
 /// The words of all texts among these.
-pub(super) fn all_words(contents: &[Content], between: &str) -> String {
+pub(super) fn joined_text(contents: &[Content], between: &str) -> String {
     contents
         .iter()
-        .filter_map(words)
+        .filter_map(text_of)
         .collect::<Vec<_>>()
         .join(between)
 }
@@ -121,11 +123,11 @@ const WRAPPED: &str = "openai_item";
 
 /// A content that only passes an item on.
 pub(super) fn verbatim(item: &Item) -> Content {
-    let whole = UnknownContent {
+    let unknown = UnknownContent {
         kind: owned(item, "type"),
         json: item.clone(),
     };
-    let content = Content::Other(whole);
+    let content = Content::Other(unknown);
     let read = serde_json::from_value::<Content>(Value::Object(item.clone()));
     if read.is_ok_and(|read| read == content) {
         return content;

@@ -17,66 +17,66 @@ use super::item::{Item, kind, owned, text};
 use crate::StreamError;
 use crate::numbers::RoundedNumbers;
 use crate::stream::{Delta, EventAssembler};
-use item_builder::Growing;
-use item_update::Piece;
+use item_builder::ItemBuilder;
+use item_update::ItemUpdate;
 
 /// What has come of a response.
 #[derive(Debug, Default)]
-pub(super) struct Arriving {
+pub(super) struct ResponsesBuilder {
     /// How many events came.
     number: usize,
     /// Sequence numbers with what came under them, to tell an event that is sent twice.
     seen: HashSet<(u64, u64)>,
     /// The response as it began; the last event may leave members out.
-    begun: Option<Item>,
-    items: BTreeMap<u64, Growing>,
+    initial: Option<Item>,
+    items: BTreeMap<u64, ItemBuilder>,
     /// Items by their own ids, for pieces that do not say their place.
-    places: HashMap<String, u64>,
-    ended: Option<Item>,
+    indexes_by_id: HashMap<String, u64>,
+    last_response: Option<Item>,
 }
 
-impl EventAssembler for Arriving {
+impl EventAssembler for ResponsesBuilder {
     fn event(&mut self, name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError> {
         self.number += 1;
         let Value::Object(mut event) = event else {
             return Err(self.bad("it is no object"));
         };
-        let said = text(&event, "type").or(name).unwrap_or_default().to_owned();
-        if said == "error" {
+        let event_type = text(&event, "type").or(name).unwrap_or_default().to_owned();
+        if event_type == "error" {
             return Err(failed(&event));
         }
-        if self.ended.is_some() || self.is_repeated(&event) {
+        if self.last_response.is_some() || self.is_repeated(&event) {
             return Ok(Vec::new());
         }
-        match said.as_str() {
+        match event_type.as_str() {
             "response.queued" | "response.created" | "response.in_progress" => {
                 if let Some(Value::Object(response)) = event.shift_remove("response") {
-                    self.begun = Some(response);
+                    self.initial = Some(response);
                 }
                 Ok(Vec::new())
             }
             "response.completed" | "response.incomplete" | "response.failed" => {
-                self.ended = Some(self.last(&said, event.shift_remove("response")));
+                self.last_response = Some(self.last(&event_type, event.shift_remove("response")));
                 Ok(Vec::new())
             }
             "response.output_item.added" => self.begin(&mut event, false),
             "response.output_item.done" => self.begin(&mut event, true),
-            _ => self.grow(said, event),
+            _ => self.grow(event_type, event),
         }
     }
 
     fn finish(self, _: &mut RoundedNumbers) -> Result<Value, StreamError> {
-        let Some(mut response) = self.ended else {
+        let Some(mut response) = self.last_response else {
             return Err(StreamError::Truncated {
                 missing: "the event that ends the response did not come".to_owned(),
             });
         };
         let mut last: BTreeMap<u64, Item> = match response.get_mut("output").map(Value::take) {
-            Some(Value::Array(items)) => (0..).zip(items).filter_map(placed).collect(),
+            Some(Value::Array(items)) => (0..).zip(items).filter_map(indexed_item).collect(),
             _ => BTreeMap::new(),
         };
-        for (index, growing) in self.items {
-            let item = growing.whole(index, last.remove(&index))?;
+        for (index, builder) in self.items {
+            let item = builder.into_item(index, last.remove(&index))?;
             last.insert(index, item);
         }
         let output = last.into_values().map(Value::Object).collect();
@@ -85,7 +85,7 @@ impl EventAssembler for Arriving {
     }
 }
 
-impl Arriving {
+impl ResponsesBuilder {
     fn bad(&self, problem: impl Into<String>) -> StreamError {
         StreamError::BadEvent {
             number: self.number,
@@ -110,7 +110,7 @@ impl Arriving {
     /// The response of the last event, with the members it began with.
     fn last(&mut self, event: &str, response: Option<Value>) -> Item {
         let status = event.trim_start_matches("response.");
-        let mut all = self.begun.take().unwrap_or_default();
+        let mut all = self.initial.take().unwrap_or_default();
         match response {
             Some(Value::Object(response)) if response.contains_key("status") => {
                 // In the order in which the response itself has them.
@@ -130,51 +130,51 @@ impl Arriving {
     }
 
     /// The item's place: as the event says, as its id says, or after all others.
-    fn place(&self, event: &Item, id: Option<&str>) -> Option<u64> {
-        let said = event.get("output_index").and_then(Value::as_u64);
-        said.or_else(|| self.places.get(id?).copied())
+    fn item_index(&self, event: &Item, id: Option<&str>) -> Option<u64> {
+        let index = event.get("output_index").and_then(Value::as_u64);
+        index.or_else(|| self.indexes_by_id.get(id?).copied())
     }
 
-    fn begin(&mut self, event: &mut Item, is_whole: bool) -> Result<Vec<Delta>, StreamError> {
+    fn begin(&mut self, event: &mut Item, is_complete: bool) -> Result<Vec<Delta>, StreamError> {
         let Some(Value::Object(item)) = event.shift_remove("item") else {
             // Seen behind proxies, and says nothing.
             return Ok(Vec::new());
         };
         let id = owned(&item, "id");
-        let place = self.place(event, id.as_deref());
+        let known = self.item_index(event, id.as_deref());
         let next = || {
             self.items
                 .keys()
                 .next_back()
                 .map_or(0, |last| last.saturating_add(1))
         };
-        let index = place.unwrap_or_else(next);
+        let index = known.unwrap_or_else(next);
         if let Some(id) = id {
-            self.places.insert(id, index);
+            self.indexes_by_id.insert(id, index);
         }
-        let growing = self.items.entry(index).or_default();
-        match growing.begin(index, item, is_whole) {
+        let builder = self.items.entry(index).or_default();
+        match builder.begin(index, item, is_complete) {
             Some(deltas) => Ok(deltas),
             None => Err(self.bad(format!("item {index} begins twice"))),
         }
     }
 
-    fn grow(&mut self, said: String, event: Item) -> Result<Vec<Delta>, StreamError> {
-        let place = self.place(&event, text(&event, "item_id"));
-        let shown = match (place, Piece::of(&said, &event)) {
-            (Some(index), Some(piece)) => {
-                let growing = self.items.entry(index).or_default();
-                growing
-                    .add(index, &piece)
+    fn grow(&mut self, event_type: String, event: Item) -> Result<Vec<Delta>, StreamError> {
+        let index = self.item_index(&event, text(&event, "item_id"));
+        let delta = match (index, ItemUpdate::of(&event_type, &event)) {
+            (Some(index), Some(update)) => {
+                let builder = self.items.entry(index).or_default();
+                builder
+                    .add(index, &update)
                     .map_err(|problem| self.bad(format!("item {index}: {problem}")))?
             }
             (None, Some(_)) => return Err(self.bad("it does not say which item it belongs to")),
             (_, None) => None,
         };
-        Ok(match shown {
+        Ok(match delta {
             Some(delta) => vec![delta],
-            None if is_shown(&said) => vec![Delta::Other {
-                event: said,
+            None if has_other_delta(&event_type) => vec![Delta::Other {
+                event: event_type,
                 json: Value::Object(event),
             }],
             None => Vec::new(),
@@ -182,7 +182,7 @@ impl Arriving {
     }
 }
 
-fn placed((index, item): (u64, Value)) -> Option<(u64, Item)> {
+fn indexed_item((index, item): (u64, Value)) -> Option<(u64, Item)> {
     match item {
         Value::Object(item) => Some((index, item)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
@@ -192,9 +192,9 @@ fn placed((index, item): (u64, Value)) -> Option<(u64, Item)> {
 }
 
 /// Whether an event tells more than that a part begins, or is whole.
-fn is_shown(event: &str) -> bool {
+fn has_other_delta(event: &str) -> bool {
     let part = ["response.content_part.", "response.reasoning_summary_part."];
-    let whole = [
+    let complete = [
         "_text.done",
         "refusal.done",
         "arguments.done",
@@ -206,7 +206,7 @@ fn is_shown(event: &str) -> bool {
         "content.done",
     ];
     !part.iter().any(|start| event.starts_with(start))
-        && !whole.iter().any(|end| event.ends_with(end))
+        && !complete.iter().any(|end| event.ends_with(end))
 }
 
 /// Whether somebody here has to answer it.
@@ -222,7 +222,10 @@ fn failed(event: &Item) -> StreamError {
     let error = nested.unwrap_or(event);
     let error = if error.is_empty() { &none } else { error };
     let kind = text(error, "code").or_else(|| nested.and_then(|error| text(error, "type")));
-    let said = text(error, "message").unwrap_or("it says no more");
-    let message = kind.map_or_else(|| said.to_owned(), |kind| format!("{kind}: {said}"));
+    let message_text = text(error, "message").unwrap_or("it says no more");
+    let message = kind.map_or_else(
+        || message_text.to_owned(),
+        |kind| format!("{kind}: {message_text}"),
+    );
     StreamError::Provider { message }
 }

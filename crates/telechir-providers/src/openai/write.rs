@@ -15,19 +15,19 @@ use serde_json::{Value, json};
 use telechir_protocol::{CallId, Content, FunctionCall, Media, Message, UnknownContent};
 
 use super::action::Speaker;
-use super::call_form::Asked;
+use super::call_form::CallForm;
 use super::envelope::enclose;
 use super::item::{Item, kind, passed_on, raw_of};
-use super::read::{is_instructions, still_says, unedited};
+use super::read::{is_instructions, matches_json, unedited};
 use super::{DIALECT, PROVIDER, check};
 use crate::{EncodeError, Envelope, History, Report, settings};
 
-pub(super) use message::words_of;
+pub(super) use message::message_text;
 
 /// Writes a history as the envelope it came in, or as a list of items.
 pub(super) fn write_history(history: &History) -> Result<(Value, Report), EncodeError> {
-    let mut writer = Writer::default();
-    let ours = matches!(
+    let mut writer = ItemWriter::default();
+    let is_own_dialect = matches!(
         &history.envelope,
         Envelope::Object {
             dialect: DIALECT,
@@ -37,7 +37,7 @@ pub(super) fn write_history(history: &History) -> Result<(Value, Report), Encode
     let first = history
         .messages
         .first()
-        .filter(|message| ours && is_instructions(message));
+        .filter(|message| is_own_dialect && is_instructions(message));
     writer.foreign_envelope(&history.envelope);
     for (index, message) in history
         .messages
@@ -49,14 +49,14 @@ pub(super) fn write_history(history: &History) -> Result<(Value, Report), Encode
     }
     let (mut items, mut report) = writer.finish();
     long_ids::shorten(&mut items, &history.messages, &mut report);
-    let alone = matches!(items.as_slice(), [Value::String(_)]);
+    let is_single_string = matches!(items.as_slice(), [Value::String(_)]);
     let member = if let Envelope::Object { member, .. } = &history.envelope {
         member
     } else {
         ""
     };
-    if !(ours && alone && member == "input") {
-        items.iter_mut().for_each(spell_out);
+    if !(is_own_dialect && is_single_string && member == "input") {
+        items.iter_mut().for_each(string_to_message);
     }
     if let Envelope::Object {
         dialect: DIALECT,
@@ -70,52 +70,52 @@ pub(super) fn write_history(history: &History) -> Result<(Value, Report), Encode
 }
 
 /// One string is all of `input`; among others it is a message.
-fn spell_out(item: &mut Value) {
-    if let Value::String(said) = item {
-        *item = json!({"type": "message", "role": "user", "content": said});
+fn string_to_message(item: &mut Value) {
+    if let Value::String(text) = item {
+        *item = json!({"type": "message", "role": "user", "content": text});
     }
 }
 
 /// What to do about a result without the picture that its item must have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Pictureless {
+enum MissingScreenshot {
     /// A history is told with the newest picture before it.
     #[default]
-    Earlier,
+    UsePrevious,
     /// An answer that claims success must show it.
-    Refused,
+    Reject,
 }
 
 /// Writes items one after another.
 #[derive(Debug, Default)]
-pub(super) struct Writer {
+pub(super) struct ItemWriter {
     items: Vec<Value>,
     /// Words that an output could not carry; they follow the outputs.
     notes: Vec<String>,
     pub(super) report: Report,
-    asked: HashMap<CallId, Asked>,
+    call_forms: HashMap<CallId, CallForm>,
     /// The newest picture, as an output names it.
     image: Option<Item>,
     /// The first picture of the message that is being written.
-    coming: Option<Item>,
-    speaker: Speaker,
-    pictureless: Pictureless,
+    next_image: Option<Item>,
+    action_encoder: Speaker,
+    missing_screenshot: MissingScreenshot,
 }
 
-impl Writer {
+impl ItemWriter {
     /// A writer that shows `image` where a failed call has none, and refuses to where a call
     /// claims success.
-    pub(super) fn of_answers(image: Option<Item>) -> Self {
+    pub(super) fn for_results(image: Option<Item>) -> Self {
         Self {
             image,
-            pictureless: Pictureless::Refused,
+            missing_screenshot: MissingScreenshot::Reject,
             ..Self::default()
         }
     }
 
     /// All items, with what is left to be said.
     pub(super) fn finish(mut self) -> (Vec<Value>, Report) {
-        self.say_notes();
+        self.flush_notes();
         (self.items, self.report)
     }
 
@@ -123,13 +123,13 @@ impl Writer {
     fn push(&mut self, item: Value) {
         let kind = item.get("type").and_then(Value::as_str).unwrap_or_default();
         if !kind.ends_with("_output") {
-            self.say_notes();
+            self.flush_notes();
         }
         self.items.push(item);
     }
 
     /// The role is a person's, the least an input has: the words may be a page's.
-    fn say_notes(&mut self) {
+    fn flush_notes(&mut self) {
         if self.notes.is_empty() {
             return;
         }
@@ -158,8 +158,8 @@ impl Writer {
             if name == member || value.is_null() {
                 continue;
             }
-            let words = instructions_in(value).filter(|_| name == "system");
-            let Some(words) = words else {
+            let text = instructions_in(value).filter(|_| name == "system");
+            let Some(text) = text else {
                 self.report
                     .lost(format!("member `{name}`"), name.clone(), why);
                 continue;
@@ -167,21 +167,21 @@ impl Writer {
             let how = "as a message of the developer";
             self.report
                 .kept(format!("member `{name}`"), name.clone(), why, how);
-            let part = json!({"type": "input_text", "text": words});
+            let part = json!({"type": "input_text", "text": text});
             self.push(json!({"type": "message", "role": "developer", "content": [part]}));
         }
     }
 
-    fn message(&mut self, message: &Message, place: &str) -> Result<(), EncodeError> {
-        if let Some(json) = raw_of(&message.meta).filter(|json| still_says(json, message)) {
+    fn message(&mut self, message: &Message, path: &str) -> Result<(), EncodeError> {
+        if let Some(json) = raw_of(&message.meta).filter(|json| matches_json(json, message)) {
             self.push(json.clone());
             return Ok(());
         }
-        self.coming = message.contents.iter().find_map(image_in);
+        self.next_image = message.contents.iter().find_map(image_in);
         let mut at = 0;
         while let Some(rest) = message.contents.get(at..).filter(|rest| !rest.is_empty()) {
-            let place = format!("{place}.contents[{at}]");
-            at += self.contents(message, rest, &place)?;
+            let path = format!("{path}.contents[{at}]");
+            at += self.contents(message, rest, &path)?;
         }
         Ok(())
     }
@@ -191,64 +191,64 @@ impl Writer {
         &mut self,
         message: &Message,
         rest: &[Content],
-        place: &str,
+        path: &str,
     ) -> Result<usize, EncodeError> {
         if let Some((json, count)) = unedited(&message.role, rest) {
             let json = json.clone();
             rest.iter()
                 .take(count)
-                .for_each(|content| self.learn(content));
+                .for_each(|content| self.remember(content));
             self.push(json);
             return Ok(count);
         }
-        let spoken = rest
+        let part_count = rest
             .iter()
             .take_while(|content| message::is_part(content, message))
             .count();
-        for content in rest.iter().take(spoken.max(1)) {
-            self.note_settings(content, place);
+        for content in rest.iter().take(part_count.max(1)) {
+            self.note_settings(content, path);
         }
-        if spoken > 0 {
-            self.say(message, &rest[..spoken], place);
-            return Ok(spoken);
+        if part_count > 0 {
+            self.write_message(message, &rest[..part_count], path);
+            return Ok(part_count);
         }
         match &rest[0] {
             Content::Text(_) | Content::Data(_) | Content::Uri(_) | Content::HostedFile(_) => {}
-            Content::Reasoning(reasoning) => self.reasoning(reasoning, place),
-            Content::FunctionCall(call) => self.function_call(call, place),
-            Content::ComputerCall(call) => self.computer_call(call, place),
-            Content::ShellCall(call) => self.shell_call(call, place),
-            Content::EditCall(call) => self.edit_call(call, place),
-            Content::FunctionResult(result) => self.function_result(result, place),
-            Content::ComputerResult(result) => self.computer_result(result, place)?,
-            Content::ShellResult(result) => self.shell_result(result, place),
+            Content::Reasoning(reasoning) => self.reasoning(reasoning, path),
+            Content::FunctionCall(call) => self.function_call(call, path),
+            Content::ComputerCall(call) => self.computer_call(call, path),
+            Content::ShellCall(call) => self.shell_call(call, path),
+            Content::EditCall(call) => self.edit_call(call, path),
+            Content::FunctionResult(result) => self.function_result(result, path),
+            Content::ComputerResult(result) => self.computer_result(result, path)?,
+            Content::ShellResult(result) => self.shell_result(result, path),
             Content::EditResult(result) => self.edit_result(result),
             Content::CommandCall(call) => {
-                return Ok(self.code_interpreter(call, rest.get(1), place));
+                return Ok(self.code_interpreter(call, rest.get(1), path));
             }
             Content::CommandResult(result) => {
-                self.hosted_words("command_result", &result.results, place)
+                self.hosted_text("command_result", &result.results, path)
             }
             Content::ImageGenerationCall(call) => {
-                return Ok(self.image_generation(call, rest.get(1), place));
+                return Ok(self.image_generation(call, rest.get(1), path));
             }
             Content::ImageGenerationResult(result) => {
-                self.hosted_words("image_generation_result", &result.results, place);
+                self.hosted_text("image_generation_result", &result.results, path);
             }
-            Content::ApprovalRequest(request) => self.approval_request(request, place),
-            Content::ApprovalResponse(response) => self.approval_response(response, place),
+            Content::ApprovalRequest(request) => self.approval_request(request, path),
+            Content::ApprovalResponse(response) => self.approval_response(response, path),
             Content::Usage(_) => {
                 self.report
-                    .lost("usage", place, "items of a request carry no usage")
+                    .lost("usage", path, "items of a request carry no usage")
             }
-            Content::Error(error) => self.error(error, place),
-            Content::Other(other) => self.other(other, place),
+            Content::Error(error) => self.error(error, path),
+            Content::Other(other) => self.other(other, path),
         }
         Ok(1)
     }
 
     /// Settings of other providers stay behind. What a response cost and why it ended does anyway.
-    fn note_settings(&mut self, content: &Content, place: &str) {
+    fn note_settings(&mut self, content: &Content, path: &str) {
         if matches!(content, Content::Usage(_) | Content::Error(_)) {
             return;
         }
@@ -257,23 +257,25 @@ impl Writer {
             .map(|meta| settings::of_others(meta, PROVIDER));
         for (provider, names) in others.into_iter().flatten() {
             let what = format!("settings of {provider}: {}", names.join(", "));
-            self.report.lost(what, place, "they are another provider's");
+            self.report.lost(what, path, "they are another provider's");
         }
     }
 
     /// Remembers of a call how it stands, and of a result its picture.
-    pub(super) fn learn(&mut self, content: &Content) {
+    pub(super) fn remember(&mut self, content: &Content) {
         if let Some(image) = image_in(content) {
             self.image = Some(image);
         } else if let Content::ComputerCall(call) = content {
-            let sayable =
-                self.speaker.actions(&call.actions).is_some() || raw_of(&call.meta).is_some();
-            self.asked
-                .insert(call.call_id.clone(), Asked::computer(call, sayable));
+            let is_supported = self.action_encoder.actions(&call.actions).is_some()
+                || raw_of(&call.meta).is_some();
+            self.call_forms
+                .insert(call.call_id.clone(), CallForm::computer(call, is_supported));
         } else if let Content::ShellCall(call) = content {
-            self.asked.insert(call.call_id.clone(), Asked::shell(call));
+            self.call_forms
+                .insert(call.call_id.clone(), CallForm::shell(call));
         } else if let Content::EditCall(call) = content {
-            self.asked.insert(call.call_id.clone(), Asked::edit(call));
+            self.call_forms
+                .insert(call.call_id.clone(), CallForm::edit(call));
         } else if let Content::FunctionCall(
             call @ FunctionCall {
                 call_id: Some(call_id),
@@ -281,11 +283,12 @@ impl Writer {
             },
         ) = content
         {
-            self.asked.insert(call_id.clone(), Asked::function(call));
+            self.call_forms
+                .insert(call_id.clone(), CallForm::function(call));
         }
     }
 
-    fn other(&mut self, other: &UnknownContent, place: &str) {
+    fn other(&mut self, other: &UnknownContent, path: &str) {
         let item = passed_on(other);
         let kind = kind(item);
         // A reference may come without its type.
@@ -295,7 +298,7 @@ impl Writer {
         } else {
             self.report.lost(
                 format!("content of type `{kind}`"),
-                place,
+                path,
                 "no item is known that says it",
             );
         }
@@ -304,11 +307,11 @@ impl Writer {
 
 /// Words of instructions, as one string or as a list of texts.
 fn instructions_in(value: &Value) -> Option<String> {
-    if let Some(words) = value.as_str() {
-        return Some(words.to_owned());
+    if let Some(text) = value.as_str() {
+        return Some(text.to_owned());
     }
-    let words = |part: &Value| part.get("text")?.as_str().map(str::to_owned);
-    let parts: Option<Vec<String>> = value.as_array()?.iter().map(words).collect();
+    let text = |part: &Value| part.get("text")?.as_str().map(str::to_owned);
+    let parts: Option<Vec<String>> = value.as_array()?.iter().map(text).collect();
     parts.map(|parts| parts.join("\n\n"))
 }
 
@@ -317,11 +320,11 @@ fn image_in(content: &Content) -> Option<Item> {
     let Content::ComputerResult(result) = content else {
         return None;
     };
-    result.screenshot.as_ref().map(image_of)
+    result.screenshot.as_ref().map(image_fields)
 }
 
 /// A picture as the members of an output.
-pub(super) fn image_of(media: &Media) -> Item {
+pub(super) fn image_fields(media: &Media) -> Item {
     let (name, value) = match media {
         Media::Data(data) => ("image_url", data.uri.text_with_slot()),
         Media::Uri(uri) => ("image_url", uri.uri.as_str()),

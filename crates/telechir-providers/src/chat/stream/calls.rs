@@ -3,24 +3,24 @@
 use serde_json::{Map, Value, json};
 use telechir_protocol::{IncompleteCall, IncompleteCalls};
 
-use super::piece;
+use super::call_delta;
 use crate::StreamError;
 use crate::fields::{Fields, object, present, some_text};
 use crate::stream::{CallDelta, Delta};
 
 /// Most calls that one message may have.
-const MOST_CALLS: usize = 1024;
+const MAX_CALLS: usize = 1024;
 
 /// The calls of one message.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
+pub(super) struct CallsBuilder {
     pieces: IncompleteCalls,
     /// What the entries say beside id, name and arguments, in the order of the calls.
     members: Vec<Fields>,
     legacy: Option<IncompleteCall>,
 }
 
-impl Calls {
+impl CallsBuilder {
     /// Adds a piece of an entry of `tool_calls`.
     pub(super) fn push(&mut self, value: &Value) -> Result<CallDelta, StreamError> {
         let none = Fields::new();
@@ -53,21 +53,21 @@ impl Calls {
             arguments: arguments.clone(),
         };
         let before = self.pieces.as_slice().len();
-        let at = self.place_of(&incomplete).unwrap_or(before);
+        let at = self.position_of(&incomplete).unwrap_or(before);
         self.pieces.push(incomplete)?;
-        if before >= MOST_CALLS {
-            return Err(StreamError::TooLong { limit: MOST_CALLS });
+        if before >= MAX_CALLS {
+            return Err(StreamError::TooLong { limit: MAX_CALLS });
         }
         self.members
             .resize_with(self.pieces.as_slice().len(), Map::new);
         if let Some(members) = self.members.get_mut(at) {
             let own = |name: &str| matches!(name, "id" | "function" | "custom");
-            let said = entry
+            let fields = entry
                 .iter()
                 .filter(|(name, value)| !own(name) && !value.is_null());
-            members.extend(said.map(|(name, value)| (name.clone(), value.clone())));
+            members.extend(fields.map(|(name, value)| (name.clone(), value.clone())));
         }
-        Ok(piece(at, id, name, &arguments))
+        Ok(call_delta(at, id, name, &arguments))
     }
 
     /// Some servers give every call the same index, or repeat the name with every piece.
@@ -78,7 +78,7 @@ impl Calls {
             ..IncompleteCall::default()
         };
         let known = self
-            .place_of(&nameless)
+            .position_of(&nameless)
             .and_then(|at| self.pieces.as_slice()[at].name.as_deref());
         let is_piece = index.is_some() || id.is_some();
         name.filter(|name| !(is_piece && known == Some(name)))
@@ -86,14 +86,14 @@ impl Calls {
     }
 
     /// Which call a piece goes on with, by the rule that adds it.
-    fn place_of(&self, piece: &IncompleteCall) -> Option<usize> {
+    fn position_of(&self, call_delta: &IncompleteCall) -> Option<usize> {
         let calls = self.pieces.as_slice();
-        let nameless = piece.index.is_none() && piece.call_id.is_none();
-        let most = if nameless { 1 } else { calls.len() };
-        let newest_first = calls.iter().enumerate().rev().take(most);
+        let nameless = call_delta.index.is_none() && call_delta.call_id.is_none();
+        let candidates = if nameless { 1 } else { calls.len() };
+        let newest_first = calls.iter().enumerate().rev().take(candidates);
         newest_first
             .into_iter()
-            .find(|(_, call)| call.is_continued_by(piece))
+            .find(|(_, call)| call.is_continued_by(call_delta))
             .map(|(at, _)| at)
     }
 
@@ -106,11 +106,11 @@ impl Calls {
         let call = self.legacy.get_or_insert_with(IncompleteCall::default);
         call.name = call.name.take().or_else(|| name.map(str::to_owned));
         call.arguments.push_str(arguments);
-        Ok(piece(0, None, name, arguments))
+        Ok(call_delta(0, None, name, arguments))
     }
 
     /// That all the calls are there.
-    pub(super) fn ends(&self) -> Vec<Delta> {
+    pub(super) fn end_deltas(&self) -> Vec<Delta> {
         let count = self.pieces.as_slice().len() + usize::from(self.legacy.is_some());
         let end = |index: usize| Delta::CallEnd {
             index: u64::try_from(index).unwrap_or(u64::MAX),
@@ -130,13 +130,13 @@ impl Calls {
             entry.insert("type".to_owned(), "function".into());
             entry.extend(members);
             let name = call.name.as_deref().unwrap_or_default();
-            let (form, said) = if entry["type"] == "custom" {
+            let (form, body) = if entry["type"] == "custom" {
                 ("custom", json!({"name": name, "input": call.arguments}))
             } else {
-                let said = json!({"name": name, "arguments": call.arguments});
-                ("function", said)
+                let body = json!({"name": name, "arguments": call.arguments});
+                ("function", body)
             };
-            entry.insert(form.to_owned(), said);
+            entry.insert(form.to_owned(), body);
             calls.push(Value::Object(entry));
         }
         if !calls.is_empty() {
@@ -144,8 +144,8 @@ impl Calls {
         }
         if let Some(call) = self.legacy {
             let name = call.name.unwrap_or_default();
-            let said = json!({"name": name, "arguments": call.arguments});
-            message.insert("function_call".to_owned(), said);
+            let body = json!({"name": name, "arguments": call.arguments});
+            message.insert("function_call".to_owned(), body);
         }
         Ok(())
     }

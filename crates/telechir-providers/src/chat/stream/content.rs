@@ -7,43 +7,43 @@ use crate::stream::Delta;
 
 /// Adds to a member that is one text.
 pub(super) fn append(message: &mut Fields, name: &str, text: &str) {
-    if let Some(Value::String(said)) = message.get_mut(name) {
-        said.push_str(text);
+    if let Some(Value::String(existing)) = message.get_mut(name) {
+        existing.push_str(text);
     } else {
         message.insert(name.to_owned(), text.into());
     }
 }
 
 /// Adds what a delta's `content` says: a text, or parts.
-pub(super) fn grow(message: &mut Fields, said: Value) -> Vec<Delta> {
+pub(super) fn append_content(message: &mut Fields, content: Value) -> Vec<Delta> {
     let mut deltas = Vec::new();
-    match said {
-        Value::String(said) => {
-            if !said.is_empty() {
-                deltas.push(text_delta(&said));
+    match content {
+        Value::String(text) => {
+            if !text.is_empty() {
+                deltas.push(text_delta(&text));
             }
             match message.get_mut("content") {
                 Some(Value::Array(parts)) => {
-                    if !said.is_empty() {
-                        let part = serde_json::json!({"type": "text", "text": said});
+                    if !text.is_empty() {
+                        let part = serde_json::json!({"type": "text", "text": text});
                         join(parts, part);
                     }
                 }
-                _ => append(message, "content", &said),
+                _ => append(message, "content", &text),
             }
         }
         Value::Array(parts) => {
-            let Some(into) = listed(message) else {
+            let Some(into) = content_list(message) else {
                 return deltas;
             };
             for part in parts {
-                deltas.extend(part.as_object().and_then(shown));
+                deltas.extend(part.as_object().and_then(delta_of));
                 join(into, part);
             }
         }
         Value::Object(part) => {
-            deltas.extend(shown(&part));
-            if let Some(into) = listed(message) {
+            deltas.extend(delta_of(&part));
+            if let Some(into) = content_list(message) {
                 join(into, Value::Object(part));
             }
         }
@@ -53,13 +53,13 @@ pub(super) fn grow(message: &mut Fields, said: Value) -> Vec<Delta> {
 }
 
 /// The content as a list; what was one text becomes its first part.
-fn listed(message: &mut Fields) -> Option<&mut Vec<Value>> {
+fn content_list(message: &mut Fields) -> Option<&mut Vec<Value>> {
     let content = message
         .entry("content")
         .or_insert_with(|| Value::Array(Vec::new()));
     if !content.is_array() {
-        let said = content.as_str().filter(|said| !said.is_empty());
-        let part = said.map(|said| serde_json::json!({"type": "text", "text": said}));
+        let text = content.as_str().filter(|text| !text.is_empty());
+        let part = text.map(|text| serde_json::json!({"type": "text", "text": text}));
         *content = Value::Array(part.into_iter().collect());
     }
     content.as_array_mut()
@@ -72,17 +72,17 @@ fn text_delta(text: &str) -> Delta {
     }
 }
 
-fn shown(part: &Fields) -> Option<Delta> {
+fn delta_of(part: &Fields) -> Option<Delta> {
     match kind(part) {
         "text" => text(part, "text").map(text_delta),
         "thinking" => {
             let chunks = part.get("thinking").and_then(Value::as_array)?;
-            let words = chunks
+            let texts = chunks
                 .iter()
                 .filter_map(|chunk| chunk.get("text")?.as_str());
             Some(Delta::Reasoning {
                 index: 0,
-                text: words.collect(),
+                text: texts.collect(),
             })
         }
         _ => None,
@@ -91,7 +91,7 @@ fn shown(part: &Fields) -> Option<Delta> {
 
 /// Adds a part: text goes on with text, thinking with thinking.
 pub(crate) fn join(parts: &mut Vec<Value>, part: Value) {
-    let goes_on = |last: &Value, part: &Value| {
+    let continues = |last: &Value, part: &Value| {
         let (Some(last), Some(part)) = (last.as_object(), part.as_object()) else {
             return false;
         };
@@ -104,7 +104,7 @@ pub(crate) fn join(parts: &mut Vec<Value>, part: Value) {
             _ => false,
         }
     };
-    let Some(last) = parts.last_mut().filter(|last| goes_on(last, &part)) else {
+    let Some(last) = parts.last_mut().filter(|last| continues(last, &part)) else {
         parts.push(part);
         return;
     };

@@ -5,33 +5,33 @@ use telechir_protocol::{
     ApprovalRequest, ApprovalResponse, Content, ErrorContent, Message, Role, ShellEnvironment,
 };
 
-use super::Writer;
+use super::EntryWriter;
 use crate::chat::parts;
 use crate::fields::{Fields, media, object_of, passed_on, raw_of, words};
 use crate::mistral::read::{CONFIRMATION, PARTS};
 use crate::mistral::{DIALECT, FLAVOUR, PROVIDER};
 
-impl Writer {
+impl EntryWriter {
     /// Writes contents that are neither calls nor results.
-    pub(super) fn say(&mut self, message: &Message, contents: &[Content], place: &str) {
+    pub(super) fn write_message(&mut self, message: &Message, contents: &[Content], path: &str) {
         let is_model = message.role == Role::Assistant;
         let from = message.meta.property(PROVIDER, super::ENTRY);
         let is_input = from.is_some_and(|from| from == "message.input" || from == "");
-        let mut said = Vec::new();
-        let mut shown = Vec::new();
+        let mut parts = Vec::new();
+        let mut images = Vec::new();
         for content in contents {
             let own_file = from.is_some();
             let is_media = media(content).is_some();
-            match self.part_of(message, content, place) {
-                Some(part) if is_media && is_model && !own_file => shown.push(part),
-                Some(part) => said.push(part),
-                None => self.unsaid(content, place, &mut said, &mut shown),
+            match self.part_of(message, content, path) {
+                Some(part) if is_media && is_model && !own_file => images.push(part),
+                Some(part) => parts.push(part),
+                None => self.write_as_text(content, path, &mut parts, &mut images),
             }
         }
         if matches!(message.role, Role::System | Role::Developer) {
             let how = "as an entry of the user; a request says it in `instructions`";
             let why = "entries are the user's or the model's";
-            self.report.kept("instructions", place, why, how);
+            self.report.kept("instructions", path, why, how);
         }
         let (kind, role) = match message.role {
             Role::Assistant if !is_input => ("message.output", "assistant"),
@@ -39,26 +39,26 @@ impl Writer {
             Role::User | Role::System | Role::Developer | Role::Tool => ("message.input", "user"),
         };
         let came_empty = from.is_some() && contents.is_empty();
-        if !said.is_empty() || came_empty {
+        if !parts.is_empty() || came_empty {
             let entry = object_of([
                 ("type", kind.into()),
                 ("role", role.into()),
-                ("content", content_of(message, said)),
+                ("content", content_of(message, parts)),
             ]);
-            let entry = self.own(message, entry);
+            let entry = self.with_original_fields(message, entry);
             self.push(entry, true);
         }
-        if !shown.is_empty() {
+        if !images.is_empty() {
             let how = "as an entry of the user";
             let why = "the model's entries are words";
             self.report
-                .kept("a picture or file of the model", place, why, how);
-            let entry = json!({"type": "message.input", "role": "user", "content": shown});
+                .kept("a picture or file of the model", path, why, how);
+            let entry = json!({"type": "message.input", "role": "user", "content": images});
             self.push(entry, true);
         }
     }
 
-    fn part_of(&mut self, message: &Message, content: &Content, place: &str) -> Option<Value> {
+    fn part_of(&mut self, message: &Message, content: &Content, path: &str) -> Option<Value> {
         let own = message.meta.property(PROVIDER, PARTS).is_some();
         if let Content::Other(other) = content
             && own
@@ -73,23 +73,23 @@ impl Writer {
             && !text.meta.annotations.is_empty()
         {
             let why = "entries carry no annotations";
-            self.report.lost("annotations", place, why);
+            self.report.lost("annotations", path, why);
         }
         parts::write_part(FLAVOUR, content)
     }
 
     /// What no part says, in words where it has any.
-    fn unsaid(
+    fn write_as_text(
         &mut self,
         content: &Content,
-        place: &str,
-        said: &mut Vec<Value>,
-        shown: &mut Vec<Value>,
+        path: &str,
+        parts: &mut Vec<Value>,
+        images: &mut Vec<Value>,
     ) {
         let why = "an entry has no such part";
         if let Content::Reasoning(_) = content {
             let why = "thinking of another provider cannot be repeated";
-            self.report.lost("thinking", place, why);
+            self.report.lost("thinking", path, why);
         } else if let Content::ImageGenerationResult(result)
         | Content::CommandResult(result)
         | Content::ImageGenerationCall(result)
@@ -103,41 +103,45 @@ impl Writer {
                     .is_some_and(|meta| meta.property(PROVIDER, "tool").is_some());
                 let written = parts::write_part(FLAVOUR, part);
                 match written {
-                    Some(part) if is_own => said.push(part),
-                    Some(written) if words(part).is_none() => shown.push(written),
-                    Some(written) => said.push(written),
-                    None => self.report.lost("a picture or file", place, why),
+                    Some(part) if is_own => parts.push(part),
+                    Some(written) if words(part).is_none() => images.push(written),
+                    Some(written) => parts.push(written),
+                    None => self.report.lost("a picture or file", path, why),
                 }
             }
             if !is_own {
                 let what = content.type_name().unwrap_or_default().to_owned();
                 self.report
-                    .kept(what, place, "it is another provider's", "as its words");
+                    .kept(what, path, "it is another provider's", "as its words");
             }
         } else if let Content::Error(ErrorContent { message, .. }) = content {
             self.report
-                .kept("an error in a message", place, why, "as words");
-            said.push(json!({"type": "text", "text": format!("Error: {message}")}));
+                .kept("an error in a message", path, why, "as words");
+            parts.push(json!({"type": "text", "text": format!("Error: {message}")}));
         } else if let Content::Uri(uri) = content {
-            self.report
-                .kept("a file by address", place, why, "as words");
-            said.push(json!({"type": "text", "text": uri.uri}));
+            self.report.kept("a file by address", path, why, "as words");
+            parts.push(json!({"type": "text", "text": uri.uri}));
         } else {
             let what = content.type_name().unwrap_or("unknown").to_owned();
             self.report
-                .lost(format!("content of type `{what}`"), place, why);
+                .lost(format!("content of type `{what}`"), path, why);
         }
     }
 
     /// A question about a call of a connector.
-    pub(super) fn request(&mut self, message: &Message, request: &ApprovalRequest, place: &str) {
+    pub(super) fn approval_request(
+        &mut self,
+        message: &Message,
+        request: &ApprovalRequest,
+        path: &str,
+    ) {
         let Content::FunctionCall(call) = request.call.as_ref() else {
             let why = "only calls of connectors wait for a person";
-            return self.report.lost("an approval request", place, why);
+            return self.report.lost("an approval request", path, why);
         };
         let Some(status) = call.meta.property(PROVIDER, CONFIRMATION) else {
             let why = "only its own connectors wait for a person";
-            return self.report.lost("an approval request", place, why);
+            return self.report.lost("an approval request", path, why);
         };
         let arguments = match &call.arguments {
             telechir_protocol::Arguments::Text(text) => text.as_str().into(),
@@ -150,15 +154,15 @@ impl Writer {
             ("arguments", arguments),
             (CONFIRMATION, status.clone()),
         ]);
-        let entry = self.own(message, entry);
+        let entry = self.with_original_fields(message, entry);
         self.push(entry, true);
     }
 
     /// A person's answer stands in the request, not among the entries.
-    pub(super) fn response(&mut self, response: &ApprovalResponse, place: &str) {
+    pub(super) fn approval_response(&mut self, response: &ApprovalResponse, path: &str) {
         if !self.is_enclosed {
             let why = "it stands in a request's `tool_confirmations`, not among the entries";
-            return self.report.lost("an approval response", place, why);
+            return self.report.lost("an approval response", path, why);
         }
         let own = raw_of(&response.meta, DIALECT).and_then(Value::as_object);
         let own = own.filter(|own| {
@@ -167,31 +171,31 @@ impl Writer {
         });
         let answer = if response.approved { "allow" } else { "deny" };
         let new = || json!({"tool_call_id": response.id, "confirmation": answer});
-        let said = own.map_or_else(new, |own: &Fields| Value::Object(own.clone()));
-        self.confirmations.push(said);
+        let confirmation = own.map_or_else(new, |own: &Fields| Value::Object(own.clone()));
+        self.confirmations.push(confirmation);
     }
 
     /// What a call says that an entry cannot.
-    pub(super) fn note_call(&mut self, content: &Content, came: bool, place: &str) {
+    pub(super) fn note_call(&mut self, content: &Content, came: bool, path: &str) {
         let why = "a call of a function has no place for it";
         if let Content::ComputerCall(call) = content {
             if let Some(intent) = &call.intent {
-                self.report.lost(format!("intent `{intent}`"), place, why);
+                self.report.lost(format!("intent `{intent}`"), path, why);
             }
             if !call.pending_safety_checks.is_empty() {
-                self.report.lost("pending safety checks", place, why);
+                self.report.lost("pending safety checks", path, why);
             }
             if call.actions.is_empty() && !came {
                 let how = "as a call without actions";
                 self.report
-                    .kept("a call that could not be understood", place, why, how);
+                    .kept("a call that could not be understood", path, why, how);
             }
         }
         if let Content::ShellCall(call) = content
             && call.environment != ShellEnvironment::Local
         {
             let how = "as a call of the function `shell`";
-            self.report.kept("who ran the commands", place, why, how);
+            self.report.kept("who ran the commands", path, why, how);
         }
         if let Content::FunctionCall(call) = content
             && !call.requires_local_execution
@@ -200,7 +204,7 @@ impl Writer {
             let how = "as a call of a function of the same name";
             let what = format!("a call of `{}` by the provider itself", call.name);
             self.report
-                .kept(what, place, "it is another provider's", how);
+                .kept(what, path, "it is another provider's", how);
         }
     }
 }

@@ -9,39 +9,39 @@ use crate::Report;
 use crate::openai::item::{Item, kind, list, text};
 
 /// The actions of a call and why they cannot be run, when they cannot.
-pub(crate) struct Batch {
+pub(crate) struct DecodedActions {
     pub(crate) actions: Vec<Action>,
     pub(crate) problem: Option<String>,
 }
 
 /// A batch that holds nothing because it could not be read.
-pub(crate) fn unreadable(problem: &str) -> Batch {
-    Batch {
+pub(crate) fn unreadable(problem: &str) -> DecodedActions {
+    DecodedActions {
         actions: Vec::new(),
         problem: Some(problem.to_owned()),
     }
 }
 
 /// The legacy tool's one action.
-pub(crate) fn single(action: &Value, place: &str, report: &mut Report) -> Batch {
+pub(crate) fn decode_single(action: &Value, path: &str, report: &mut Report) -> DecodedActions {
     if action.is_null() {
         return unreadable("`action` is null");
     }
-    read_all(std::slice::from_ref(action), place, report)
+    decode_all(std::slice::from_ref(action), path, report)
 }
 
 /// The tool's list of actions.
-pub(crate) fn batch(actions: &Value, place: &str, report: &mut Report) -> Batch {
+pub(crate) fn batch(actions: &Value, path: &str, report: &mut Report) -> DecodedActions {
     match actions.as_array() {
         None if actions.is_null() => unreadable("`actions` is null"),
         None => unreadable("`actions` is no list"),
         Some(actions) if actions.is_empty() => unreadable("`actions` is empty"),
-        Some(actions) => read_all(actions, place, report),
+        Some(actions) => decode_all(actions, path, report),
     }
 }
 
-fn read_all(values: &[Value], place: &str, report: &mut Report) -> Batch {
-    let mut all = Batch {
+fn decode_all(values: &[Value], path: &str, report: &mut Report) -> DecodedActions {
+    let mut all = DecodedActions {
         actions: Vec::with_capacity(values.len()),
         problem: None,
     };
@@ -53,7 +53,7 @@ fn read_all(values: &[Value], place: &str, report: &mut Report) -> Batch {
         };
         match read(members) {
             Ok(actions) => {
-                note_unknown_members(members, &format!("{place}.actions[{index}]"), report);
+                note_unknown_members(members, &format!("{path}.actions[{index}]"), report);
                 all.actions.extend(actions);
             }
             Err(problem) => {
@@ -94,13 +94,13 @@ fn one(m: &Item) -> Result<Action, String> {
         "screenshot" => Action::Screenshot,
         "wait" => Action::Wait { duration: None },
         "click" => Action::Click {
-            at: Some(place(m)?),
+            at: Some(point(m)?),
             button: button(m)?,
             count: ClickCount::Single,
             modifiers: modifiers(m)?,
         },
         "double_click" => Action::Click {
-            at: Some(place(m)?),
+            at: Some(point(m)?),
             button: Button::Left,
             count: ClickCount::Double,
             modifiers: modifiers(m)?,
@@ -112,7 +112,7 @@ fn one(m: &Item) -> Result<Action, String> {
             duration: None,
         },
         "scroll" => Action::Scroll {
-            at: Some(place(m)?),
+            at: Some(point(m)?),
             dx: number(m, "scroll_x")?,
             dy: number(m, "scroll_y")?,
             unit: ScrollUnit::Pixels,
@@ -140,15 +140,15 @@ fn number(m: &Item, name: &str) -> Result<f64, String> {
     number.ok_or_else(|| format!("`{name}` is missing or no number"))
 }
 
-fn place(m: &Item) -> Result<Target, String> {
+fn point(m: &Item) -> Result<Target, String> {
     Ok(Point::new(number(m, "x")?, number(m, "y")?).into())
 }
 
 /// A move, between a press and a release where keys are held.
 fn moves(m: &Item) -> Result<Vec<Action>, String> {
-    let at = place(m)?;
-    let held = modifiers(m)?.into_iter().map(Key::Modifier).collect();
-    Ok(match Chord::new(held) {
+    let at = point(m)?;
+    let pressed = modifiers(m)?.into_iter().map(Key::Modifier).collect();
+    Ok(match Chord::new(pressed) {
         None => vec![Action::Move { at }],
         Some(chord) => {
             let down = Action::KeyDown {
@@ -164,11 +164,11 @@ fn path(m: &Item) -> Result<Vec<Target>, String> {
     if points.len() < 2 {
         return Err("`path` needs at least two points".to_owned());
     }
-    let point = |value: &Value| match value.as_object() {
-        Some(point) => place(point),
+    let path_point = |value: &Value| match value.as_object() {
+        Some(members) => point(members),
         None => Err("a point of `path` is no object".to_owned()),
     };
-    points.iter().map(point).collect()
+    points.iter().map(path_point).collect()
 }
 
 fn button(m: &Item) -> Result<Button, String> {
@@ -201,10 +201,10 @@ fn names(m: &Item) -> Result<Vec<&str>, String> {
 }
 
 fn modifiers(m: &Item) -> Result<Vec<Modifier>, String> {
-    let held = |name| {
+    let modifier = |name| {
         Modifier::parse(name).ok_or_else(|| format!("`{name}` in `keys` is no modifier key"))
     };
-    names(m)?.into_iter().map(held).collect()
+    names(m)?.into_iter().map(modifier).collect()
 }
 
 /// Names say keys and not characters here: `A` is the key of the letter, without shift.
@@ -219,7 +219,7 @@ fn chord(m: &Item) -> Result<Chord, String> {
 }
 
 /// Members that have no neutral name are kept in the item's own JSON only.
-fn note_unknown_members(m: &Item, place: &str, report: &mut Report) {
+fn note_unknown_members(m: &Item, path: &str, report: &mut Report) {
     let known: &[&str] = match kind(m) {
         "click" => &["type", "x", "y", "keys", "button"],
         "double_click" | "move" => &["type", "x", "y", "keys"],
@@ -234,7 +234,7 @@ fn note_unknown_members(m: &Item, place: &str, report: &mut Report) {
             let what = format!("member `{name}` of {}", kind(m));
             report.kept(
                 what,
-                place,
+                path,
                 "no action has such a member",
                 "in the item's own JSON",
             );

@@ -6,14 +6,14 @@ use telechir_protocol::{
 };
 
 /// How many pixels one click of the wheel is said to be; the vendor's own recipe for X11.
-const PIXELS_A_CLICK: f64 = 100.0;
+const PIXELS_PER_CLICK: f64 = 100.0;
 
 /// The most key presses one repeated press is written out as.
-const MOST_REPEATS: u32 = 100;
+const MAX_REPEATS: u32 = 100;
 
 /// What could not be said as it was.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct ActionLoss {
     pub(crate) what: String,
     pub(crate) why: &'static str,
     /// How it is said instead; absent when it is gone.
@@ -28,28 +28,28 @@ pub(crate) struct Speaker {
 
 impl Speaker {
     /// The actions as the tool's; none when one of them is not among the nine.
-    pub(crate) fn actions(&mut self, actions: &[Action]) -> Option<(Vec<Value>, Vec<Said>)> {
-        let mut said = Vec::new();
+    pub(crate) fn actions(&mut self, actions: &[Action]) -> Option<(Vec<Value>, Vec<ActionLoss>)> {
+        let mut losses = Vec::new();
         let mut written = Vec::new();
         let mut trial = self.clone();
         for action in actions {
-            written.extend(trial.action(action, &mut said)?);
+            written.extend(trial.action(action, &mut losses)?);
         }
         *self = trial;
-        (!written.is_empty()).then_some((written, said))
+        (!written.is_empty()).then_some((written, losses))
     }
 
-    fn action(&mut self, action: &Action, said: &mut Vec<Said>) -> Option<Vec<Value>> {
+    fn action(&mut self, action: &Action, losses: &mut Vec<ActionLoss>) -> Option<Vec<Value>> {
         match action {
             Action::Screenshot => Some(vec![json!({"type": "screenshot"})]),
             Action::Wait { duration } => {
                 if duration.is_some() {
-                    said.push(lost("duration of wait", "wait has no duration"));
+                    losses.push(lost("duration of wait", "wait has no duration"));
                 }
                 Some(vec![json!({"type": "wait"})])
             }
             Action::Move { at } => {
-                let (x, y) = self.place(Some(at), "move", said)?;
+                let (x, y) = self.resolve_point(Some(at), "move", losses)?;
                 Some(vec![json!({"type": "move", "x": x, "y": y, "keys": null})])
             }
             Action::Click {
@@ -58,8 +58,8 @@ impl Speaker {
                 count,
                 modifiers,
             } => {
-                let (x, y) = self.place(at.as_ref(), "click", said)?;
-                Some(clicks(x, y, *button, *count, &keys(modifiers), said))
+                let (x, y) = self.resolve_point(at.as_ref(), "click", losses)?;
+                Some(clicks(x, y, *button, *count, &keys(modifiers), losses))
             }
             Action::Drag {
                 path,
@@ -68,9 +68,9 @@ impl Speaker {
                 duration,
             } => {
                 if duration.is_some() {
-                    said.push(lost("duration of drag", "drag has no duration"));
+                    losses.push(lost("duration of drag", "drag has no duration"));
                 }
-                self.drag(path, modifiers, said)
+                self.drag(path, modifiers, losses)
             }
             Action::Scroll {
                 at,
@@ -81,12 +81,12 @@ impl Speaker {
             } => {
                 let factor = match unit {
                     ScrollUnit::Pixels => 1.0,
-                    ScrollUnit::Clicks => PIXELS_A_CLICK,
+                    ScrollUnit::Clicks => PIXELS_PER_CLICK,
                     ScrollUnit::Thousandths => return None,
                 };
-                let (x, y) = self.place(at.as_ref(), "scroll", said)?;
+                let (x, y) = self.resolve_point(at.as_ref(), "scroll", losses)?;
                 if *unit == ScrollUnit::Clicks {
-                    said.push(kept(
+                    losses.push(replaced(
                         "clicks of scroll",
                         "scroll counts pixels",
                         "as 100 pixels a click",
@@ -94,7 +94,7 @@ impl Speaker {
                 }
                 let (dx, dy) = (dx * factor, dy * factor);
                 if dx.fract() != 0.0 || dy.fract() != 0.0 {
-                    said.push(kept(
+                    losses.push(replaced(
                         "fraction of scroll",
                         "pixels are whole numbers",
                         "as the nearest",
@@ -102,7 +102,7 @@ impl Speaker {
                 }
                 Some(vec![json!({
                     "type": "scroll", "x": x, "y": y,
-                    "scroll_x": whole(dx), "scroll_y": whole(dy),
+                    "scroll_x": round(dx), "scroll_y": round(dy),
                     "keys": keys(modifiers),
                 })])
             }
@@ -112,9 +112,9 @@ impl Speaker {
                 clear_first: false,
                 submit: false,
             } => Some(vec![json!({"type": "type", "text": text})]),
-            Action::Key { chord, repeat } if *repeat <= MOST_REPEATS => {
+            Action::Key { chord, repeat } if *repeat <= MAX_REPEATS => {
                 if *repeat > 1 {
-                    said.push(kept(
+                    losses.push(replaced(
                         "repeat of key",
                         "keypress has no repeat",
                         "as that many key presses",
@@ -173,16 +173,16 @@ impl Speaker {
 
     /// Where an action is; the pointer's place when it does not say. None for what is no pixel
     /// of the picture.
-    fn place(
+    fn resolve_point(
         &mut self,
         at: Option<&Target>,
         action: &str,
-        said: &mut Vec<Said>,
+        losses: &mut Vec<ActionLoss>,
     ) -> Option<(i64, i64)> {
         let Some(target) = at else {
             let pointer = self.pointer?;
             let what = format!("the pointer's place in {action}");
-            said.push(kept(
+            losses.push(replaced(
                 what,
                 "the action needs a point",
                 "as the last point of an action",
@@ -192,7 +192,7 @@ impl Speaker {
         let point = target
             .point()
             .filter(|point| point.space == Space::Screenshot)?;
-        self.pointer = Some(pixel(point, action, said));
+        self.pointer = Some(pixel(point, action, losses));
         self.pointer
     }
 
@@ -200,14 +200,14 @@ impl Speaker {
         &mut self,
         path: &[Target],
         modifiers: &[Modifier],
-        said: &mut Vec<Said>,
+        losses: &mut Vec<ActionLoss>,
     ) -> Option<Vec<Value>> {
         let mut points = Vec::with_capacity(path.len() + 1);
         if let [_] = path {
-            points.push(self.place(None, "drag", said)?);
+            points.push(self.resolve_point(None, "drag", losses)?);
         }
         for target in path {
-            points.push(self.place(Some(target), "drag", said)?);
+            points.push(self.resolve_point(Some(target), "drag", losses)?);
         }
         let path: Vec<Value> = points
             .iter()
@@ -218,23 +218,23 @@ impl Speaker {
     }
 }
 
-fn pixel(point: Point, action: &str, said: &mut Vec<Said>) -> (i64, i64) {
+fn pixel(point: Point, action: &str, losses: &mut Vec<ActionLoss>) -> (i64, i64) {
     if point.x.fract() != 0.0 || point.y.fract() != 0.0 {
         let what = format!("fraction of the point of {action}");
-        said.push(kept(
+        losses.push(replaced(
             what,
             "points are whole numbers",
             "as the nearest pixel",
         ));
     }
-    (whole(point.x), whole(point.y))
+    (round(point.x), round(point.y))
 }
 
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the cast saturates, and no screen is so large"
 )]
-fn whole(number: f64) -> i64 {
+fn round(number: f64) -> i64 {
     number.round() as i64
 }
 
@@ -244,7 +244,7 @@ fn clicks(
     button: Button,
     count: ClickCount,
     keys: &Value,
-    said: &mut Vec<Said>,
+    losses: &mut Vec<ActionLoss>,
 ) -> Vec<Value> {
     if (button, count) == (Button::Left, ClickCount::Double) {
         return vec![json!({"type": "double_click", "x": x, "y": y, "keys": keys})];
@@ -258,7 +258,11 @@ fn clicks(
     };
     if count != ClickCount::Single {
         let what = format!("{} of the {name} button", count.action_name());
-        said.push(kept(what, "there is no such action", "as that many clicks"));
+        losses.push(replaced(
+            what,
+            "there is no such action",
+            "as that many clicks",
+        ));
     }
     let click = json!({"type": "click", "button": name, "x": x, "y": y, "keys": keys});
     std::iter::repeat_n(click, usize::from(count.number())).collect()
@@ -284,16 +288,16 @@ fn key_names(chord: &Chord) -> Vec<String> {
     chord.keys().iter().map(name).collect()
 }
 
-fn lost(what: impl Into<String>, why: &'static str) -> Said {
-    Said {
+fn lost(what: impl Into<String>, why: &'static str) -> ActionLoss {
+    ActionLoss {
         what: what.into(),
         why,
         how: None,
     }
 }
 
-fn kept(what: impl Into<String>, why: &'static str, how: &'static str) -> Said {
-    Said {
+fn replaced(what: impl Into<String>, why: &'static str, how: &'static str) -> ActionLoss {
+    ActionLoss {
         what: what.into(),
         why,
         how: Some(how),

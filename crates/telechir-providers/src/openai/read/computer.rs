@@ -5,19 +5,19 @@ use telechir_protocol::{
     CallId, ComputerCall, ComputerResult, Content, Media, SafetyCheck, SafetySource,
 };
 
-use super::Reader;
+use super::ItemReader;
 use crate::companion::COMPUTER_FAMILY;
 use crate::openai::PROVIDER;
-use crate::openai::action::{Batch, batch, single, unreadable};
-use crate::openai::call_form::form;
+use crate::openai::action::{DecodedActions, batch, decode_single, unreadable};
+use crate::openai::call_form::form_property;
 use crate::openai::item::{self, Item, keep, object, owned, present, raw, text};
 use crate::openai::read::message::media;
 
-impl Reader {
+impl ItemReader {
     /// A call; none when nothing could answer it, because it has no id.
-    pub(super) fn computer_call(&mut self, item: &Item, place: &str) -> Option<Content> {
+    pub(super) fn computer_call(&mut self, item: &Item, path: &str) -> Option<Content> {
         let call_id = text(item, "call_id")?;
-        let read = self.steps(item, place);
+        let read = self.steps(item, path);
         let checks = safety_checks(item, "pending_safety_checks");
         let mut call = ComputerCall::new(call_id, read.actions);
         call.exception = read
@@ -35,21 +35,21 @@ impl Reader {
         }
         if item.contains_key("action") {
             call.meta
-                .set_property(PROVIDER, form::NAME, form::PREVIEW.into());
+                .set_property(PROVIDER, form_property::NAME, form_property::PREVIEW.into());
         }
         Some(Content::ComputerCall(call))
     }
 
     /// Exactly one of `action` and `actions` may be there; null is as wrong as both.
-    fn steps(&mut self, item: &Item, place: &str) -> Batch {
+    fn steps(&mut self, item: &Item, path: &str) -> DecodedActions {
         match (item.get("action"), item.get("actions")) {
-            (None, Some(actions)) => batch(actions, place, &mut self.report),
-            (Some(action), None) => single(action, place, &mut self.report),
+            (None, Some(actions)) => batch(actions, path, &mut self.report),
+            (Some(action), None) => decode_single(action, path, &mut self.report),
             (Some(action), Some(actions)) => {
                 let mut read = if action.is_null() {
-                    batch(actions, place, &mut self.report)
+                    batch(actions, path, &mut self.report)
                 } else {
-                    single(action, place, &mut self.report)
+                    decode_single(action, path, &mut self.report)
                 };
                 read.problem = Some("it has both `action` and `actions`".to_owned());
                 read

@@ -38,12 +38,12 @@ fn read_operation(operation: &Item) -> EditOperation {
 }
 
 pub(super) fn output(item: &Item) -> Option<Content> {
-    let said = owned(item, "output");
+    let message = owned(item, "output");
     let failed = text(item, "status") == Some("failed");
     let why = || {
         Failure::new(
             FailureKind::Device,
-            said.clone().unwrap_or_else(|| "failed".to_owned()),
+            message.clone().unwrap_or_else(|| "failed".to_owned()),
         )
     };
     let mut meta = raw(item);
@@ -51,7 +51,7 @@ pub(super) fn output(item: &Item) -> Option<Content> {
     Some(Content::EditResult(EditResult {
         call_id: CallId::from(text(item, "call_id")?),
         error: failed.then(why),
-        text: said.filter(|_| !failed),
+        text: message.filter(|_| !failed),
         meta,
     }))
 }

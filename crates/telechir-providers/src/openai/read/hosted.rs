@@ -14,7 +14,7 @@ pub(super) fn code_interpreter(item: &Item) -> Option<Message> {
     keep(&mut meta, item, &["container_id"]);
     let call = HostedCall {
         call_id: Some(CallId::from(text(item, "id")?)),
-        inputs: text(item, "code").map(words).into_iter().collect(),
+        inputs: text(item, "code").map(text_content).into_iter().collect(),
         results: Vec::new(),
         status: owned(item, "status"),
         meta,
@@ -29,15 +29,15 @@ pub(super) fn code_interpreter(item: &Item) -> Option<Message> {
 
 fn output(value: &Value) -> Content {
     let read = value.as_object().and_then(|output| match kind(output) {
-        "logs" => text(output, "logs").map(words),
+        "logs" => text(output, "logs").map(text_content),
         "image" => text(output, "url").map(|url| addressed(url, Meta::default())),
         _ => None,
     });
-    read.unwrap_or_else(|| words(&value.to_string()))
+    read.unwrap_or_else(|| text_content(&value.to_string()))
 }
 
 /// Members of an image's call that have no neutral name.
-pub(in crate::openai) const KEPT_OF_IMAGES: [&str; 8] = [
+pub(in crate::openai) const IMAGE_CALL_FIELDS: [&str; 8] = [
     "action",
     "background",
     "output_format",
@@ -50,11 +50,11 @@ pub(in crate::openai) const KEPT_OF_IMAGES: [&str; 8] = [
 
 pub(super) fn image_generation(item: &Item) -> Option<Message> {
     let mut meta = raw(item);
-    keep(&mut meta, item, &KEPT_OF_IMAGES);
+    keep(&mut meta, item, &IMAGE_CALL_FIELDS);
     let call = HostedCall {
         call_id: Some(CallId::from(text(item, "id")?)),
         inputs: text(item, "revised_prompt")
-            .map(words)
+            .map(text_content)
             .into_iter()
             .collect(),
         results: Vec::new(),
@@ -98,9 +98,9 @@ fn of(call: &HostedCall, results: Vec<Content>) -> HostedCall {
     }
 }
 
-fn words(said: &str) -> Content {
+fn text_content(content_text: &str) -> Content {
     Content::Text(TextContent {
-        text: said.to_owned(),
+        text: content_text.to_owned(),
         meta: Meta::default(),
     })
 }

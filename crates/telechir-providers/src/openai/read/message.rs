@@ -1,4 +1,4 @@
-//! Messages: who speaks, and the parts of what is said.
+//! Messages: who speaks, and the parts of what is text.
 
 use serde_json::Value;
 use telechir_protocol::{
@@ -9,7 +9,7 @@ use crate::openai::item::{Item, keep, kind, list, owned, raw, text, verbatim};
 use crate::openai::{DIALECT, PROVIDER};
 
 /// Members of a message that have no neutral name.
-pub(in crate::openai) const KEPT: [&str; 3] = ["id", "status", "phase"];
+pub(in crate::openai) const MESSAGE_FIELDS: [&str; 3] = ["id", "status", "phase"];
 
 /// Marks the message that stood in the request's `instructions`.
 const MEMBER: &str = "member";
@@ -17,12 +17,12 @@ const INSTRUCTIONS: &str = "instructions";
 
 pub(super) fn read(item: &Item) -> Message {
     let mut meta = raw(item);
-    keep(&mut meta, item, &KEPT);
+    keep(&mut meta, item, &MESSAGE_FIELDS);
     let contents = match item.get("content") {
-        Some(Value::String(said)) => vec![plain(said)],
+        Some(Value::String(text)) => vec![plain_text(text)],
         _ => list(item, "content")
             .iter()
-            .map(|value| spoken_part(value, item))
+            .map(|value| message_part(value, item))
             .collect(),
     };
     Message {
@@ -33,8 +33,8 @@ pub(super) fn read(item: &Item) -> Message {
 }
 
 /// `input` as one string: what a person says.
-pub(in crate::openai) fn spoken(json: &Value) -> Option<Message> {
-    let said = json.as_str()?;
+pub(in crate::openai) fn text_input(json: &Value) -> Option<Message> {
+    let text = json.as_str()?;
     let raw = Raw::new(DIALECT, json.clone());
     let meta = Meta {
         raw_representation: Some(raw),
@@ -42,14 +42,14 @@ pub(in crate::openai) fn spoken(json: &Value) -> Option<Message> {
     };
     Some(Message {
         role: Role::User,
-        contents: vec![plain(said)],
+        contents: vec![plain_text(text)],
         meta,
     })
 }
 
 /// The request's `instructions` as the first message.
-pub(in crate::openai) fn instructions(said: &str) -> Message {
-    let mut message = Message::new(Role::System, vec![plain(said)]);
+pub(in crate::openai) fn instructions(text: &str) -> Message {
+    let mut message = Message::new(Role::System, vec![plain_text(text)]);
     message
         .meta
         .set_property(PROVIDER, MEMBER, INSTRUCTIONS.into());
@@ -73,15 +73,15 @@ fn role(item: &Item) -> Role {
     }
 }
 
-fn plain(said: &str) -> Content {
+fn plain_text(text: &str) -> Content {
     Content::Text(TextContent {
-        text: said.to_owned(),
+        text: text.to_owned(),
         meta: Meta::default(),
     })
 }
 
 /// A part of a message: it says itself what the message says of all of them.
-fn spoken_part(value: &Value, message: &Item) -> Content {
+fn message_part(value: &Value, message: &Item) -> Content {
     let mut content = part(value);
     if let Content::Text(text) = &mut content {
         keep(&mut text.meta, message, &["phase"]);
@@ -92,7 +92,7 @@ fn spoken_part(value: &Value, message: &Item) -> Content {
 /// A part of a message or of a function's output.
 pub(super) fn part(value: &Value) -> Content {
     let Some(part) = value.as_object() else {
-        return plain(
+        return plain_text(
             value
                 .as_str()
                 .map_or_else(|| value.to_string(), str::to_owned)
@@ -100,9 +100,11 @@ pub(super) fn part(value: &Value) -> Content {
         );
     };
     let read = match kind(part) {
-        "input_text" | "output_text" | "text" => text(part, "text").map(|said| words(said, part)),
-        "refusal" => text(part, "refusal").map(|said| {
-            let mut content = words(said, part);
+        "input_text" | "output_text" | "text" => {
+            text(part, "text").map(|text| text_part(text, part))
+        }
+        "refusal" => text(part, "refusal").map(|text| {
+            let mut content = text_part(text, part);
             if let Content::Text(text) = &mut content {
                 text.meta.set_property(PROVIDER, "refusal", true.into());
             }
@@ -115,12 +117,12 @@ pub(super) fn part(value: &Value) -> Content {
     read.unwrap_or_else(|| verbatim(part))
 }
 
-fn words(said: &str, part: &Item) -> Content {
+fn text_part(text: &str, part: &Item) -> Content {
     let mut meta = raw(part);
     meta.annotations = list(part, "annotations").to_vec();
     keep(&mut meta, part, &["logprobs", "prompt_cache_breakpoint"]);
     Content::Text(TextContent {
-        text: said.to_owned(),
+        text: text.to_owned(),
         meta,
     })
 }

@@ -5,14 +5,14 @@ use telechir_protocol::{Content, ReasoningContent};
 use crate::openai::item::{Item, keep, list, owned, raw, text};
 
 /// Members of reasoning that have no neutral name.
-pub(in crate::openai) const KEPT: [&str; 3] = ["summary", "content", "status"];
+pub(in crate::openai) const REASONING_FIELDS: [&str; 3] = ["summary", "content", "status"];
 
 pub(super) fn read(item: &Item) -> Content {
-    let said = said(item);
+    let text = reasoning_text(item);
     let mut meta = raw(item);
-    keep(&mut meta, item, &KEPT);
+    keep(&mut meta, item, &REASONING_FIELDS);
     Content::Reasoning(ReasoningContent {
-        text: said,
+        text,
         item_id: owned(item, "id"),
         protected_data: owned(item, "encrypted_content"),
         meta,
@@ -20,16 +20,16 @@ pub(super) fn read(item: &Item) -> Content {
 }
 
 /// The words of a summary, or of the reasoning itself where there is none.
-pub(in crate::openai) fn said(item: &Item) -> Option<String> {
+pub(in crate::openai) fn reasoning_text(item: &Item) -> Option<String> {
     let texts = |name| -> Vec<&str> {
         list(item, name)
             .iter()
             .filter_map(|part| text(part.as_object()?, "text"))
             .collect()
     };
-    let said = match texts("summary") {
+    let texts = match texts("summary") {
         summary if summary.is_empty() => texts("content"),
         summary => summary,
     };
-    (!said.is_empty()).then(|| said.join("\n\n"))
+    (!texts.is_empty()).then(|| texts.join("\n\n"))
 }

@@ -7,12 +7,12 @@ use telechir_protocol::{
 };
 
 use super::computer::unfinished;
-use super::{Known, Reader, said};
+use super::{CallContext, ItemReader, message_of};
 use crate::openai::PROVIDER;
-use crate::openai::call_form::form;
+use crate::openai::call_form::form_property;
 use crate::openai::item::{Item, keep, kind, limit, list, object, owned, raw, text};
 
-impl Reader {
+impl ItemReader {
     pub(super) fn shell_call(&mut self, item: &Item) -> Option<Content> {
         let call_id = text(item, "call_id")?;
         let none = Item::new();
@@ -34,7 +34,7 @@ impl Reader {
     fn environment(&self, item: &Item, call_id: &str) -> ShellEnvironment {
         let environment = object(item, "environment");
         let local = environment.is_none_or(|environment| kind(environment) == "local");
-        let answered = self.known.get(call_id) == Some(&Known::AnsweredByProvider);
+        let answered = self.call_contexts.get(call_id) == Some(&CallContext::AnsweredByProvider);
         if local && !answered {
             return ShellEnvironment::Local;
         }
@@ -47,20 +47,20 @@ impl Reader {
         let outputs = list(item, "output")
             .iter()
             .filter_map(Value::as_object)
-            .map(entry)
+            .map(output_entry)
             .collect();
         let mut result = ShellResult::new(CallId::from(call_id), outputs);
         result.item_id = owned(item, "id");
         result.max_output = limit(item, "max_output_length");
         result.meta = raw(item);
         keep(&mut result.meta, item, &["caller", "status"]);
-        let answered = self.known.get(call_id) == Some(&Known::AnsweredByProvider);
+        let answered = self.call_contexts.get(call_id) == Some(&CallContext::AnsweredByProvider);
         let role = if answered {
             Role::Assistant
         } else {
             Role::Tool
         };
-        Some(said(role, Content::ShellResult(result)))
+        Some(message_of(role, Content::ShellResult(result)))
     }
 }
 
@@ -87,7 +87,7 @@ fn commands(action: &Item) -> (Vec<Command>, Option<String>) {
     }
 }
 
-fn entry(entry: &Item) -> CommandOutput {
+fn output_entry(entry: &Item) -> CommandOutput {
     let none = Item::new();
     let outcome = object(entry, "outcome").unwrap_or(&none);
     let exit_code = outcome
@@ -113,7 +113,7 @@ pub(super) fn local_call(item: &Item) -> Option<Content> {
     let action = object(item, "action").unwrap_or(&none);
     let argv: Option<Vec<String>> = list(action, "command")
         .iter()
-        .map(|word| word.as_str().map(str::to_owned))
+        .map(|arg| arg.as_str().map(str::to_owned))
         .collect();
     let argv = argv.filter(|argv| !argv.is_empty());
     let problem = argv
@@ -131,28 +131,36 @@ pub(super) fn local_call(item: &Item) -> Option<Content> {
     call.item_id = owned(item, "id");
     call.status = owned(item, "status");
     call.meta = raw(item);
-    call.meta
-        .set_property(PROVIDER, form::NAME, form::LOCAL_SHELL.into());
+    call.meta.set_property(
+        PROVIDER,
+        form_property::NAME,
+        form_property::LOCAL_SHELL.into(),
+    );
     Some(Content::ShellCall(call))
 }
 
 /// The output is one text: ours is JSON, anybody else's is what was printed.
 pub(super) fn local_output(item: &Item) -> Option<Content> {
     let call_id = text(item, "call_id").or_else(|| text(item, "id"))?;
-    let said = text(item, "output").unwrap_or_default();
-    let ours = serde_json::from_str::<CommandOutput>(said).ok();
-    let combined = ours.is_none();
+    let printed_text = text(item, "output").unwrap_or_default();
+    let own_format = serde_json::from_str::<CommandOutput>(printed_text).ok();
+    let combined = own_format.is_none();
     let printed = || CommandOutput {
-        stdout: said.to_owned(),
+        stdout: printed_text.to_owned(),
         ..CommandOutput::default()
     };
-    let mut result = ShellResult::new(CallId::from(call_id), vec![ours.unwrap_or_else(printed)]);
+    let mut result = ShellResult::new(
+        CallId::from(call_id),
+        vec![own_format.unwrap_or_else(printed)],
+    );
     result.combined = combined;
     result.item_id = owned(item, "id");
     result.meta = raw(item);
-    result
-        .meta
-        .set_property(PROVIDER, form::NAME, form::LOCAL_SHELL.into());
+    result.meta.set_property(
+        PROVIDER,
+        form_property::NAME,
+        form_property::LOCAL_SHELL.into(),
+    );
     keep(&mut result.meta, item, &["status"]);
     Some(Content::ShellResult(result))
 }

@@ -8,35 +8,36 @@ use telechir_protocol::{
 
 use super::computer::unfinished;
 use super::message::part;
-use super::{Known, Reader};
+use super::{CallContext, ItemReader};
 use crate::companion;
 use crate::openai::PROVIDER;
-use crate::openai::call_form::form;
+use crate::openai::call_form::form_property;
 use crate::openai::item::{self, Item, keep, kind, owned, present, raw, text};
 
 /// Members of a call that have no neutral name.
-pub(in crate::openai) const KEPT: [&str; 4] = ["namespace", "async", "caller", "status"];
+pub(in crate::openai) const TOOL_CALL_FIELDS: [&str; 4] =
+    ["namespace", "async", "caller", "status"];
 
 /// Members of an output that have no neutral name.
-pub(in crate::openai) const KEPT_OF_OUTPUTS: [&str; 5] =
+pub(in crate::openai) const OUTPUT_FIELDS: [&str; 5] =
     ["id", "namespace", "async", "caller", "status"];
 
 /// How our own outputs begin when they tell of a failure.
 pub(in crate::openai) const ERROR: &str = "Error: ";
 
-impl Reader {
+impl ItemReader {
     pub(super) fn tool_call(&mut self, item: &Item) -> Option<Content> {
         let name = owned(item, "name")?;
         let custom = kind(item) == "custom_tool_call";
         let mut meta = raw(item);
-        keep(&mut meta, item, &KEPT);
+        keep(&mut meta, item, &TOOL_CALL_FIELDS);
         let arguments = match present(item, if custom { "input" } else { "arguments" }) {
             Some(Value::Object(members)) => Arguments::Json(members.clone()),
             Some(Value::String(text)) => Arguments::Text(text.clone()),
             _ => Arguments::Text(String::new()),
         };
         if custom {
-            meta.set_property(PROVIDER, form::NAME, form::CUSTOM.into());
+            meta.set_property(PROVIDER, form_property::NAME, form_property::CUSTOM.into());
         } else if let Some(call) = self.companion_call(item, &name, &arguments, &meta) {
             return Some(call);
         }
@@ -62,14 +63,18 @@ impl Reader {
     ) -> Option<Content> {
         let call_id = text(item, "call_id")?;
         let mut meta = meta.clone();
-        meta.set_property(PROVIDER, form::NAME, form::FUNCTION.into());
+        meta.set_property(
+            PROVIDER,
+            form_property::NAME,
+            form_property::FUNCTION.into(),
+        );
         if let Some(mut call) = companion::computer_call(name, call_id, args) {
-            let known = if companion::is_browser(name) {
-                Known::Browser
+            let call_contexts = if companion::is_browser(name) {
+                CallContext::Browser
             } else {
-                Known::ComputerAction
+                CallContext::ComputerAction
             };
-            self.known.insert(call_id.to_owned(), known);
+            self.call_contexts.insert(call_id.to_owned(), call_contexts);
             call.exception = call.exception.or_else(|| unfinished(item));
             call.item_id = owned(item, "id");
             call.status = owned(item, "status");
@@ -77,7 +82,8 @@ impl Reader {
             return Some(Content::ComputerCall(call));
         }
         let mut call = companion::shell_call(name, call_id, args)?;
-        self.known.insert(call_id.to_owned(), Known::ShellSession);
+        self.call_contexts
+            .insert(call_id.to_owned(), CallContext::ShellSession);
         call.exception = call.exception.or_else(|| unfinished(item));
         call.item_id = owned(item, "id");
         call.status = owned(item, "status");
@@ -87,9 +93,9 @@ impl Reader {
 
     pub(super) fn tool_output(&mut self, item: &Item) -> Content {
         let mut meta = raw(item);
-        keep(&mut meta, item, &KEPT_OF_OUTPUTS);
+        keep(&mut meta, item, &OUTPUT_FIELDS);
         if kind(item) == "custom_tool_call_output" {
-            meta.set_property(PROVIDER, form::NAME, form::CUSTOM.into());
+            meta.set_property(PROVIDER, form_property::NAME, form_property::CUSTOM.into());
         }
         let output = present(item, "output");
         let parts: Vec<Content> = output
@@ -99,15 +105,15 @@ impl Reader {
             .map(part)
             .collect();
         let call_id = text(item, "call_id");
-        match call_id.and_then(|id| Some((id, self.known.get(id)?))) {
-            Some((id, Known::Browser)) => {
+        match call_id.and_then(|id| Some((id, self.call_contexts.get(id)?))) {
+            Some((id, CallContext::Browser)) => {
                 computer_result(id, companion::BROWSER, output, parts, meta)
             }
-            Some((id, Known::ComputerAction)) => {
+            Some((id, CallContext::ComputerAction)) => {
                 computer_result(id, companion::COMPUTER_FAMILY, output, parts, meta)
             }
-            Some((id, Known::ShellSession)) => shell_result(id, output, meta),
-            Some((_, Known::AnsweredByProvider)) | None => {
+            Some((id, CallContext::ShellSession)) => shell_result(id, output, meta),
+            Some((_, CallContext::AnsweredByProvider)) | None => {
                 Content::FunctionResult(FunctionResult {
                     call_id: call_id.map(CallId::from),
                     name: owned(item, "name"),
@@ -122,15 +128,15 @@ impl Reader {
 }
 
 /// The text, as an error when our own writing of one is recognised.
-fn words(output: Option<&Value>, parts: &[Content]) -> (Option<String>, Option<Failure>) {
-    let texts = parts.iter().filter_map(item::words);
-    let said: Vec<&str> = output
+fn text_and_error(output: Option<&Value>, parts: &[Content]) -> (Option<String>, Option<Failure>) {
+    let texts = parts.iter().filter_map(item::text_of);
+    let lines: Vec<&str> = output
         .and_then(Value::as_str)
         .into_iter()
         .chain(texts)
         .collect();
     let (errors, texts): (Vec<&str>, Vec<&str>) =
-        said.into_iter().partition(|text| text.starts_with(ERROR));
+        lines.into_iter().partition(|text| text.starts_with(ERROR));
     let error = errors.first().and_then(|text| text.strip_prefix(ERROR));
     let text = (!texts.is_empty()).then(|| texts.join("\n"));
     (
@@ -141,21 +147,21 @@ fn words(output: Option<&Value>, parts: &[Content]) -> (Option<String>, Option<F
 
 fn computer_result(
     call_id: &str,
-    family: &str,
+    group: &str,
     output: Option<&Value>,
     parts: Vec<Content>,
     meta: Meta,
 ) -> Content {
     let mut result = ComputerResult::new(call_id);
-    (result.text_output, result.error) = words(output, &parts);
-    result.group = Some(family.to_owned());
+    (result.text_output, result.error) = text_and_error(output, &parts);
+    result.group = Some(group.to_owned());
     result.screenshot = parts.into_iter().rev().find_map(item::media);
     result.meta = meta;
     Content::ComputerResult(result)
 }
 
 fn shell_result(call_id: &str, output: Option<&Value>, meta: Meta) -> Content {
-    let (text, error) = words(output, &[]);
+    let (text, error) = text_and_error(output, &[]);
     let stdout = text.unwrap_or_default();
     let entry = CommandOutput {
         stdout,

@@ -3,27 +3,32 @@
 use serde_json::{Value, json};
 
 use super::is_local;
-use super::item_update::{Piece, Shown};
+use super::item_update::{DeltaKind, ItemUpdate};
 use crate::StreamError;
 use crate::openai::item::{Item, kind, owned, present, text};
 use crate::stream::{CallDelta, Delta};
 
 /// An item on its way. Some services send pieces of items that they did not begin.
 #[derive(Debug, Default)]
-pub(super) struct Growing {
+pub(super) struct ItemBuilder {
     /// As it began, or as it ended.
     item: Item,
-    is_whole: bool,
+    is_complete: bool,
     /// The members that came in pieces.
     pieces: Value,
     /// Whether arguments were shown as they came.
-    is_told: bool,
+    has_streamed_arguments: bool,
 }
 
-impl Growing {
+impl ItemBuilder {
     /// The item begins, or is whole; none when another item has begun in its place. Behind some
     /// services the id of an item changes from event to event.
-    pub(super) fn begin(&mut self, index: u64, item: Item, is_whole: bool) -> Option<Vec<Delta>> {
+    pub(super) fn begin(
+        &mut self,
+        index: u64,
+        item: Item,
+        is_complete: bool,
+    ) -> Option<Vec<Delta>> {
         let begins = self.item.is_empty();
         let is_same = kind(&self.item) == kind(&item)
             && text(&self.item, "call_id") == text(&item, "call_id");
@@ -32,46 +37,46 @@ impl Growing {
         }
         let mut deltas = Vec::new();
         if begins {
-            deltas.push(called(index, &item));
+            deltas.push(start_delta(index, &item));
             self.item.clone_from(&item);
         }
-        if is_whole && !self.is_whole {
+        if is_complete && !self.is_complete {
             deltas.extend(self.end(index, item));
         }
         Some(deltas)
     }
 
     /// Adds a piece, and says what a person sees of it.
-    pub(super) fn add(&mut self, index: u64, piece: &Piece) -> Result<Option<Delta>, String> {
-        piece.put(&mut self.pieces)?;
-        let words = || piece.words().to_owned();
-        Ok(match piece.shown {
-            _ if piece.is_all => None,
-            Shown::Text => Some(Delta::Text {
+    pub(super) fn add(&mut self, index: u64, update: &ItemUpdate) -> Result<Option<Delta>, String> {
+        update.apply(&mut self.pieces)?;
+        let text = || update.text().to_owned();
+        Ok(match update.delta_kind {
+            _ if update.is_complete => None,
+            DeltaKind::Text => Some(Delta::Text {
                 index,
-                text: words(),
+                text: text(),
             }),
-            Shown::Reasoning => Some(Delta::Reasoning {
+            DeltaKind::Reasoning => Some(Delta::Reasoning {
                 index,
-                text: words(),
+                text: text(),
             }),
-            Shown::Arguments => {
-                let is_first = !std::mem::replace(&mut self.is_told, true);
+            DeltaKind::Arguments => {
+                let is_first = !std::mem::replace(&mut self.has_streamed_arguments, true);
                 let arguments = if kind(&self.item) == "custom_tool_call" {
-                    inside_a_string(piece.words(), is_first)
+                    json_string_fragment(update.text(), is_first)
                 } else {
-                    words()
+                    text()
                 };
                 Some(arguments_of(index, arguments))
             }
-            Shown::Event => None,
+            DeltaKind::Event => None,
         })
     }
 
     /// The item is whole; what its events did not show is shown now.
     fn end(&mut self, index: u64, item: Item) -> Vec<Delta> {
         self.item = item;
-        self.is_whole = true;
+        self.is_complete = true;
         fill(&mut self.item, &self.pieces);
         if !is_local(&self.item) {
             return vec![Delta::Other {
@@ -79,7 +84,7 @@ impl Growing {
                 json: json!({"output_index": index, "item": self.item}),
             }];
         }
-        let rest = match (kind(&self.item), self.is_told) {
+        let rest = match (kind(&self.item), self.has_streamed_arguments) {
             ("function_call", true) => None,
             ("custom_tool_call", true) => Some("\"".to_owned()),
             _ => Some(arguments(&self.item)),
@@ -89,8 +94,8 @@ impl Growing {
     }
 
     /// The item as it was sent whole, or as the last event has it.
-    pub(super) fn whole(self, index: u64, last: Option<Item>) -> Result<Item, StreamError> {
-        if self.is_whole {
+    pub(super) fn into_item(self, index: u64, last: Option<Item>) -> Result<Item, StreamError> {
+        if self.is_complete {
             return Ok(self.item);
         }
         let is_call = is_local(&self.item);
@@ -115,7 +120,7 @@ impl Growing {
 }
 
 /// How an item begins: a call says its name, the provider's own says itself.
-fn called(index: u64, item: &Item) -> Delta {
+fn start_delta(index: u64, item: &Item) -> Delta {
     if !is_local(item) {
         return Delta::Other {
             event: "response.output_item.added".to_owned(),
@@ -139,8 +144,8 @@ fn arguments_of(index: u64, arguments: String) -> Delta {
 }
 
 /// Free words as the inside of a JSON string, which arguments are.
-fn inside_a_string(words: &str, is_first: bool) -> String {
-    let quoted = Value::from(words).to_string();
+fn json_string_fragment(text: &str, is_first: bool) -> String {
+    let quoted = Value::from(text).to_string();
     let inside = &quoted[1..quoted.len() - 1];
     if is_first {
         format!("\"{inside}")
@@ -167,12 +172,12 @@ fn arguments(item: &Item) -> String {
 
 /// Puts what came in pieces where the item says nothing.
 fn fill(item: &mut Item, pieces: &Value) {
-    for (name, piece) in pieces.as_object().into_iter().flatten() {
-        match (item.get_mut(name), piece) {
-            (Some(Value::Object(inner)), Value::Object(_)) => fill(inner, piece),
-            (Some(said), _) if !is_empty(said) => {}
+    for (name, update) in pieces.as_object().into_iter().flatten() {
+        match (item.get_mut(name), update) {
+            (Some(Value::Object(inner)), Value::Object(_)) => fill(inner, update),
+            (Some(existing), _) if !is_empty(existing) => {}
             _ => {
-                item.insert(name.clone(), piece.clone());
+                item.insert(name.clone(), update.clone());
             }
         }
     }
@@ -181,7 +186,7 @@ fn fill(item: &mut Item, pieces: &Value) {
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
-        Value::String(words) => words.is_empty(),
+        Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
         Value::Object(members) => members.is_empty(),
         Value::Bool(_) | Value::Number(_) => false,

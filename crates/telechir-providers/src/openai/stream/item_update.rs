@@ -6,16 +6,16 @@ use crate::openai::item::{Item, text};
 
 /// A step into an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum PathStep {
     Member(&'static str),
     /// Of a list; the value that a new entry begins as.
-    Entry(u64, New),
+    Entry(u64, NewEntry),
 }
 
 /// What an entry of a list is before anything came of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum New {
-    Words,
+pub(super) enum NewEntry {
+    EmptyString,
     Text,
     Refusal,
     Summary,
@@ -24,10 +24,10 @@ pub(super) enum New {
     Annotation,
 }
 
-impl New {
+impl NewEntry {
     fn value(self) -> Value {
         match self {
-            Self::Words => json!(""),
+            Self::EmptyString => json!(""),
             Self::Text => json!({"type": "output_text", "text": "", "annotations": []}),
             Self::Refusal => json!({"type": "refusal", "refusal": ""}),
             Self::Summary => json!({"type": "summary_text", "text": ""}),
@@ -40,7 +40,7 @@ impl New {
 
 /// What a person sees of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(super) enum DeltaKind {
     Text,
     Reasoning,
     Arguments,
@@ -50,68 +50,80 @@ pub(super) enum Shown {
 
 /// What an event adds.
 #[derive(Clone, Debug)]
-pub(super) struct Piece {
-    pub(super) path: Vec<Step>,
+pub(super) struct ItemUpdate {
+    pub(super) path: Vec<PathStep>,
     pub(super) value: Value,
     /// Whether the value is all of it, rather than what follows.
-    pub(super) is_all: bool,
-    pub(super) shown: Shown,
+    pub(super) is_complete: bool,
+    pub(super) delta_kind: DeltaKind,
 }
 
-impl Piece {
+impl ItemUpdate {
     /// The piece that an event is; none when it adds nothing.
     pub(super) fn of(kind: &str, event: &Item) -> Option<Self> {
-        use Step::Member;
+        use PathStep::Member;
         let number = |name: &str| event.get(name).and_then(Value::as_u64).unwrap_or_default();
-        let entry = |name: &str, new: New| Step::Entry(number(name), new);
-        let part = |new: New| vec![Member("content"), entry("content_index", new)];
-        let summary = || vec![Member("summary"), entry("summary_index", New::Summary)];
+        let entry = |name: &str, new: NewEntry| PathStep::Entry(number(name), new);
+        let part = |new: NewEntry| vec![Member("content"), entry("content_index", new)];
+        let summary = || vec![Member("summary"), entry("summary_index", NewEntry::Summary)];
         let command = || {
             let commands = Member("commands");
             vec![
                 Member("action"),
                 commands,
-                entry("command_index", New::Words),
+                entry("command_index", NewEntry::EmptyString),
             ]
         };
-        let then = |mut path: Vec<Step>, name: &'static str| {
+        let then = |mut path: Vec<PathStep>, name: &'static str| {
             path.push(Member(name));
             path
         };
-        let (name, is_all) = kind.strip_prefix("response.")?.rsplit_once('.')?;
-        let is_all = match is_all {
+        let (name, is_complete) = kind.strip_prefix("response.")?.rsplit_once('.')?;
+        let is_complete = match is_complete {
             "delta" => false,
             "done" | "added" => true,
             _ => return None,
         };
-        let (path, whole, shown) = match name {
-            "content_part" => (part(New::Text), "part", Shown::Event),
-            "output_text" => (then(part(New::Text), "text"), "text", Shown::Text),
+        let (path, complete_field, delta_kind) = match name {
+            "content_part" => (part(NewEntry::Text), "part", DeltaKind::Event),
+            "output_text" => (then(part(NewEntry::Text), "text"), "text", DeltaKind::Text),
             "output_text.annotation" => {
-                let mut path = then(part(New::Text), "annotations");
-                path.push(entry("annotation_index", New::Annotation));
-                (path, "annotation", Shown::Event)
+                let mut path = then(part(NewEntry::Text), "annotations");
+                path.push(entry("annotation_index", NewEntry::Annotation));
+                (path, "annotation", DeltaKind::Event)
             }
-            "refusal" => (then(part(New::Refusal), "refusal"), "refusal", Shown::Text),
-            "reasoning_summary_part" => (summary(), "part", Shown::Event),
-            "reasoning_summary_text" => (then(summary(), "text"), "text", Shown::Reasoning),
-            "reasoning_text" => (then(part(New::Thought), "text"), "text", Shown::Reasoning),
-            "function_call_arguments" => (vec![Member("arguments")], "arguments", Shown::Arguments),
-            "mcp_call_arguments" => (vec![Member("arguments")], "arguments", Shown::Event),
-            "custom_tool_call_input" => (vec![Member("input")], "input", Shown::Arguments),
-            "code_interpreter_call_code" => (vec![Member("code")], "code", Shown::Event),
+            "refusal" => (
+                then(part(NewEntry::Refusal), "refusal"),
+                "refusal",
+                DeltaKind::Text,
+            ),
+            "reasoning_summary_part" => (summary(), "part", DeltaKind::Event),
+            "reasoning_summary_text" => (then(summary(), "text"), "text", DeltaKind::Reasoning),
+            "reasoning_text" => (
+                then(part(NewEntry::Thought), "text"),
+                "text",
+                DeltaKind::Reasoning,
+            ),
+            "function_call_arguments" => {
+                (vec![Member("arguments")], "arguments", DeltaKind::Arguments)
+            }
+            "mcp_call_arguments" => (vec![Member("arguments")], "arguments", DeltaKind::Event),
+            "custom_tool_call_input" => (vec![Member("input")], "input", DeltaKind::Arguments),
+            "code_interpreter_call_code" => (vec![Member("code")], "code", DeltaKind::Event),
             "apply_patch_call_operation_diff" => {
                 let path = vec![Member("operation"), Member("diff")];
-                (path, "diff", Shown::Event)
+                (path, "diff", DeltaKind::Event)
             }
-            "shell_call_command" => (command(), "command", Shown::Event),
+            "shell_call_command" => (command(), "command", DeltaKind::Event),
             "shell_call_output_content" => {
-                let path = vec![Member("output"), entry("command_index", New::Output)];
-                (path, "output", Shown::Event)
+                let path = vec![Member("output"), entry("command_index", NewEntry::Output)];
+                (path, "output", DeltaKind::Event)
             }
             _ => return None,
         };
-        let mut value = event.get(if is_all { whole } else { "delta" })?.clone();
+        let mut value = event
+            .get(if is_complete { complete_field } else { "delta" })?
+            .clone();
         // Outputs come whole as a list of one.
         if let (Value::Array(entries), "shell_call_output_content") = (&mut value, name) {
             value = entries.pop()?;
@@ -119,54 +131,54 @@ impl Piece {
         Some(Self {
             path,
             value,
-            is_all,
-            shown,
+            is_complete,
+            delta_kind,
         })
     }
 
     /// The words that follow.
-    pub(super) fn words(&self) -> &str {
+    pub(super) fn text(&self) -> &str {
         self.value.as_str().unwrap_or_default()
     }
 
     /// Adds it to the pieces of its item.
-    pub(super) fn put(&self, pieces: &mut Value) -> Result<(), String> {
-        let mut place = pieces;
+    pub(super) fn apply(&self, pieces: &mut Value) -> Result<(), String> {
+        let mut path = pieces;
         for step in &self.path {
-            place = match step {
-                Step::Member(name) => member(place, name),
-                Step::Entry(index, new) => nth(place, *index, *new)?,
+            path = match step {
+                PathStep::Member(name) => field_mut(path, name),
+                PathStep::Entry(index, new) => entry_mut(path, *index, *new)?,
             };
         }
-        match (&mut *place, &self.value) {
-            (place, value) if self.is_all => *place = value.clone(),
-            (Value::String(words), Value::String(more)) => words.push_str(more),
+        match (&mut *path, &self.value) {
+            (path, value) if self.is_complete => *path = value.clone(),
+            (Value::String(text), Value::String(more)) => text.push_str(more),
             (Value::Object(members), Value::Object(more)) => {
                 for (name, more) in more {
-                    let so_far = text(members, name).unwrap_or_default();
-                    let said = format!("{so_far}{}", more.as_str().unwrap_or_default());
-                    members.insert(name.clone(), said.into());
+                    let previous = text(members, name).unwrap_or_default();
+                    let joined = format!("{previous}{}", more.as_str().unwrap_or_default());
+                    members.insert(name.clone(), joined.into());
                 }
             }
-            (place, value) => *place = value.clone(),
+            (path, value) => *path = value.clone(),
         }
         Ok(())
     }
 }
 
-fn member<'a>(place: &'a mut Value, name: &str) -> &'a mut Value {
-    if !place.is_object() {
-        *place = json!({});
+fn field_mut<'a>(path: &'a mut Value, name: &str) -> &'a mut Value {
+    if !path.is_object() {
+        *path = json!({});
     }
-    &mut place[name]
+    &mut path[name]
 }
 
 /// An entry that is there, or the next one: a list has no holes.
-fn nth(place: &mut Value, index: u64, new: New) -> Result<&mut Value, String> {
-    if !place.is_array() {
-        *place = json!([]);
+fn entry_mut(path: &mut Value, index: u64, new: NewEntry) -> Result<&mut Value, String> {
+    if !path.is_array() {
+        *path = json!([]);
     }
-    let Value::Array(entries) = place else {
+    let Value::Array(entries) = path else {
         return Err("it has no list".to_owned());
     };
     let count = entries.len();

@@ -6,35 +6,35 @@ use telechir_protocol::{
     SafetySource, ShellAction, ShellCall, ShellEnvironment,
 };
 
-use super::Writer;
+use super::ItemWriter;
 use crate::companion;
-use crate::openai::action::Said;
-use crate::openai::call_form::{Asked, Form};
+use crate::openai::action::ActionLoss;
+use crate::openai::call_form::{CallForm, CallItem};
 use crate::openai::item::{Item, object_of, restore};
-use crate::openai::read::KEPT_OF_TOOLS;
+use crate::openai::read::TOOL_CALL_FIELDS;
 
-impl Writer {
-    pub(super) fn computer_call(&mut self, call: &ComputerCall, place: &str) {
+impl ItemWriter {
+    pub(super) fn computer_call(&mut self, call: &ComputerCall, path: &str) {
         // One that the provider did not write to its end has no actions, and is its own.
         let is_own = call.actions.is_empty() && call.status.is_some();
         let none = || is_own.then(Default::default);
-        let written = self.speaker.actions(&call.actions).or_else(none);
-        let asked = Asked::computer(call, written.is_some());
-        let preview = asked.form == Form::Preview;
-        let as_function = asked.form == Form::Function;
-        self.asked.insert(call.call_id.clone(), asked);
+        let written = self.action_encoder.actions(&call.actions).or_else(none);
+        let call_form = CallForm::computer(call, written.is_some());
+        let preview = call_form.item == CallItem::Preview;
+        let as_function = call_form.item == CallItem::Function;
+        self.call_forms.insert(call.call_id.clone(), call_form);
         if let Some(intent) = &call.intent {
             self.report
-                .lost(format!("intent `{intent}`"), place, "calls carry no intent");
+                .lost(format!("intent `{intent}`"), path, "calls carry no intent");
         }
-        let Some((actions, said)) = written.filter(|_| !as_function) else {
-            return self.computer_function(call, place);
+        let Some((actions, losses)) = written.filter(|_| !as_function) else {
+            return self.computer_function(call, path);
         };
-        self.note(said, place);
+        self.report_action_losses(losses, path);
         if let Some(target) = &call.target {
             self.report.lost(
                 format!("target `{target}`"),
-                place,
+                path,
                 "the computer tool has one screen",
             );
         }
@@ -51,7 +51,7 @@ impl Writer {
             ),
             ("pending_safety_checks", checks(&call.pending_safety_checks)),
         ]);
-        self.note_foreign(&call.pending_safety_checks, "", place);
+        self.note_foreign(&call.pending_safety_checks, "", path);
         match actions.as_slice() {
             [] => restore(&mut item, &call.meta, &["action", "actions"]),
             [only] if preview => {
@@ -65,23 +65,23 @@ impl Writer {
     }
 
     /// Names checks that are not the service's own: it knows no others.
-    pub(super) fn note_foreign(&mut self, checks: &[SafetyCheck], how: &str, place: &str) {
+    pub(super) fn note_foreign(&mut self, checks: &[SafetyCheck], how: &str, path: &str) {
         let foreign = checks
             .iter()
             .filter(|check| check.source != SafetySource::Openai);
         for check in foreign {
             let what = format!("{how}safety check {} of another source", check.id);
             let why = "a call carries the service's own checks";
-            self.report.lost(what, place, why);
+            self.report.lost(what, path, why);
         }
     }
 
     /// What the computer tool cannot do, as a call of our own function.
-    fn computer_function(&mut self, call: &ComputerCall, place: &str) {
+    fn computer_function(&mut self, call: &ComputerCall, path: &str) {
         let why = "a call of a function carries no checks";
         for check in &call.pending_safety_checks {
             let what = format!("safety check {}", check.id);
-            self.report.lost(what, place, why);
+            self.report.lost(what, path, why);
         }
         let (name, arguments) = companion::of_computer_call(call);
         if crate::openai::item::raw_of(&call.meta).is_none() {
@@ -94,7 +94,7 @@ impl Writer {
             let why = "the computer tool cannot say it";
             self.report.kept(
                 format!("call of {names}"),
-                place,
+                path,
                 why,
                 format!("as a call of the function `{name}`"),
             );
@@ -112,50 +112,54 @@ impl Writer {
             ("name", name.into()),
             ("arguments", arguments.into()),
         ]);
-        restore(&mut item, &call.meta, &KEPT_OF_TOOLS);
+        restore(&mut item, &call.meta, &TOOL_CALL_FIELDS);
         self.push(Value::Object(item));
     }
 
-    fn note(&mut self, said: Vec<Said>, place: &str) {
-        for Said { what, why, how } in said {
+    fn report_action_losses(&mut self, losses: Vec<ActionLoss>, path: &str) {
+        for ActionLoss { what, why, how } in losses {
             match how {
-                Some(how) => self.report.kept(what, place, why, how),
-                None => self.report.lost(what, place, why),
+                Some(how) => self.report.kept(what, path, why, how),
+                None => self.report.lost(what, path, why),
             }
         }
     }
 
-    pub(super) fn shell_call(&mut self, call: &ShellCall, place: &str) {
-        let asked = Asked::shell(call);
-        let form = asked.form.clone();
-        self.asked.insert(call.call_id.clone(), asked);
+    pub(super) fn shell_call(&mut self, call: &ShellCall, path: &str) {
+        let call_form = CallForm::shell(call);
+        let form = call_form.item.clone();
+        self.call_forms.insert(call.call_id.clone(), call_form);
         match form {
-            Form::LocalShell { .. } => self.local_shell_call(call),
-            Form::Shell { .. } => self.commands(call, place),
-            Form::Function | Form::Custom | Form::Computer | Form::Preview | Form::Patch => {
-                self.shell_function(call, place);
+            CallItem::LocalShell { .. } => self.local_shell_call(call),
+            CallItem::Shell { .. } => self.commands(call, path),
+            CallItem::Function
+            | CallItem::Custom
+            | CallItem::Computer
+            | CallItem::Preview
+            | CallItem::Patch => {
+                self.shell_function(call, path);
             }
         }
     }
 
-    fn commands(&mut self, call: &ShellCall, place: &str) {
+    fn commands(&mut self, call: &ShellCall, path: &str) {
         let commands: Vec<String> = call.commands.iter().map(Command::to_line).collect();
         if call.action == ShellAction::Start {
             self.report.lost(
                 "start in the background",
-                place,
+                path,
                 "the shell tool has no such action",
             );
         }
-        let unsaid = [
+        let dropped = [
             ("cwd", call.cwd.is_some()),
             ("env", !call.env.is_empty()),
             ("user", call.user.is_some()),
         ];
-        for (name, _) in unsaid.into_iter().filter(|(_, said)| *said) {
+        for (name, _) in dropped.into_iter().filter(|(_, is_set)| *is_set) {
             self.report.lost(
                 format!("`{name}` of the shell call"),
-                place,
+                path,
                 "commands say it themselves",
             );
         }
@@ -216,15 +220,15 @@ impl Writer {
         ])));
     }
 
-    /// What the shell tool cannot be asked, as a call of our own function.
-    fn shell_function(&mut self, call: &ShellCall, place: &str) {
+    /// What the shell tool cannot be call_form, as a call of our own function.
+    fn shell_function(&mut self, call: &ShellCall, path: &str) {
         let Some(arguments) = companion::of_shell_call(call) else {
             return;
         };
         let why = "the shell tool can only run commands";
         let how = format!("as a call of the function `{}`", companion::SHELL);
         self.report
-            .kept("a shell call that runs no command", place, why, how);
+            .kept("a shell call that runs no command", path, why, how);
         self.push(Value::Object(object_of([
             ("type", "function_call".into()),
             ("call_id", call.call_id.as_str().into()),
@@ -233,10 +237,11 @@ impl Writer {
         ])));
     }
 
-    pub(super) fn edit_call(&mut self, call: &EditCall, place: &str) {
-        self.asked.insert(call.call_id.clone(), Asked::edit(call));
+    pub(super) fn edit_call(&mut self, call: &EditCall, path: &str) {
+        self.call_forms
+            .insert(call.call_id.clone(), CallForm::edit(call));
         let operation = call.operations.first();
-        let mut said: Item = operation
+        let mut operation_fields: Item = operation
             .map(|operation| operation.args.clone())
             .unwrap_or_default();
         let (verb, name) = match call.tool {
@@ -245,13 +250,13 @@ impl Writer {
             EditTool::Memory => ("command", "memory"),
         };
         if let Some(operation) = operation {
-            said.insert(verb.to_owned(), operation.name.as_str().into());
-            said.extend(object_of([("path", operation.path.as_deref().into())]));
+            operation_fields.insert(verb.to_owned(), operation.name.as_str().into());
+            operation_fields.extend(object_of([("path", operation.path.as_deref().into())]));
         }
         if call.operations.len() > 1 {
             self.report.lost(
                 "all operations but the first",
-                place,
+                path,
                 "a call has one operation",
             );
         }
@@ -261,7 +266,7 @@ impl Writer {
                 ("id", call.item_id.as_deref().into()),
                 ("call_id", call.call_id.as_str().into()),
                 ("status", "completed".into()),
-                ("operation", said.into()),
+                ("operation", operation_fields.into()),
             ]);
             restore(&mut item, &call.meta, &["caller", "status"]);
             return self.push(Value::Object(item));
@@ -269,7 +274,7 @@ impl Writer {
         let how = format!("as a call of the function `{name}`");
         self.report.kept(
             "a call of an editor",
-            place,
+            path,
             "the provider has no such tool",
             how,
         );
@@ -277,23 +282,26 @@ impl Writer {
             ("type", "function_call".into()),
             ("call_id", call.call_id.as_str().into()),
             ("name", name.into()),
-            ("arguments", Value::Object(said).to_string().into()),
+            (
+                "arguments",
+                Value::Object(operation_fields).to_string().into(),
+            ),
         ])));
     }
 
-    pub(super) fn function_call(&mut self, call: &FunctionCall, place: &str) {
-        let asked = Asked::function(call);
-        let custom = asked.form == Form::Custom;
+    pub(super) fn function_call(&mut self, call: &FunctionCall, path: &str) {
+        let call_form = CallForm::function(call);
+        let custom = call_form.item == CallItem::Custom;
         let call_id = call
             .call_id
             .as_ref()
-            .map_or_else(|| self.made_up_id(place), |id| id.as_str().to_owned());
-        self.asked.insert(call_id.as_str().into(), asked);
+            .map_or_else(|| self.synthetic_id(path), |id| id.as_str().to_owned());
+        self.call_forms.insert(call_id.as_str().into(), call_form);
         if !call.requires_local_execution {
             let how = "as a call of a function of the same name";
             self.report.kept(
                 format!("a call of `{}` by the provider itself", call.name),
-                place,
+                path,
                 "it is another provider's",
                 how,
             );
@@ -314,20 +322,20 @@ impl Writer {
             ("name", call.name.as_str().into()),
             (input, arguments.into()),
         ]);
-        restore(&mut item, &call.meta, &KEPT_OF_TOOLS);
+        restore(&mut item, &call.meta, &TOOL_CALL_FIELDS);
         self.push(Value::Object(item));
     }
 
-    fn made_up_id(&mut self, place: &str) -> String {
-        let made_up = format!("call_{}", self.items.len());
+    fn synthetic_id(&mut self, path: &str) -> String {
+        let synthetic = format!("call_{}", self.items.len());
         let why = "every call of this dialect has one";
         self.report.kept(
             "the absence of a call id",
-            place,
+            path,
             why,
-            format!("as `{made_up}`"),
+            format!("as `{synthetic}`"),
         );
-        made_up
+        synthetic
     }
 }
 
@@ -338,7 +346,7 @@ fn id(item_id: Option<&str>, prefix: &str, call_id: &str) -> String {
 
 /// The provider's own checks.
 pub(super) fn checks(checks: &[SafetyCheck]) -> Value {
-    let ours = checks
+    let own_checks = checks
         .iter()
         .filter(|check| check.source == SafetySource::Openai);
     let check = |check: &SafetyCheck| {
@@ -348,5 +356,5 @@ pub(super) fn checks(checks: &[SafetyCheck]) -> Value {
             ("message", check.message.as_deref().into()),
         ]))
     };
-    ours.map(check).collect()
+    own_checks.map(check).collect()
 }

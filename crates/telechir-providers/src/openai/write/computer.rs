@@ -4,41 +4,45 @@ use serde_json::{Value, json};
 use telechir_protocol::{ComputerResult, StepState, TabState};
 
 use super::call::checks;
-use super::result::{clipped, told};
-use super::{Pictureless, Writer, image_of};
+use super::result::{error_text, truncated};
+use super::{ItemWriter, MissingScreenshot, image_fields};
 use crate::EncodeError;
 use crate::companion;
-use crate::openai::call_form::Form;
+use crate::openai::call_form::CallItem;
 use crate::openai::item::{Item, object_of, restore};
 use crate::openai::{DIALECT, PROVIDER};
 
 /// A grey picture of 32 by 32 pixels, for an output that must have one where no screen is.
 const NO_IMAGE: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAAAAABWESUoAAAAFklEQVR42mOYSQAwjCoYVTCqYKQqAACOEmQf2FoyIAAAAABJRU5ErkJggg==";
 
-impl Writer {
+impl ItemWriter {
     pub(super) fn computer_result(
         &mut self,
         result: &ComputerResult,
-        place: &str,
+        path: &str,
     ) -> Result<(), EncodeError> {
-        let own = own_image(result);
+        let own = screenshot_image(result);
         self.image = own.clone().or_else(|| self.image.take());
         let in_browser = result.group.as_deref() == Some(companion::BROWSER);
-        let form = self.asked(&result.call_id).map(|asked| asked.form.clone());
+        let form = self
+            .call_form(&result.call_id)
+            .map(|call_form| call_form.item.clone());
         let form = form.unwrap_or(if in_browser {
-            Form::Function
+            CallItem::Function
         } else {
-            Form::Computer
+            CallItem::Computer
         });
-        if form == Form::Function {
-            if self.pictureless == Pictureless::Earlier && result.current_url.is_some() {
+        if form == CallItem::Function {
+            if self.missing_screenshot == MissingScreenshot::UsePrevious
+                && result.current_url.is_some()
+            {
                 let why = "a function's output is words and pictures";
-                self.report.kept("current_url", place, why, "in its text");
+                self.report.kept("current_url", path, why, "in its text");
             }
             let why = "a function's output carries no checks";
             for check in &result.acknowledged_safety_checks {
                 let what = format!("acknowledged safety check {}", check.id);
-                self.report.lost(what, place, why);
+                self.report.lost(what, path, why);
             }
             let parts = self.function_parts(result, own);
             let output = self.function_output(&result.call_id, parts.into(), &result.meta);
@@ -47,10 +51,11 @@ impl Writer {
         }
         let image = match own {
             Some(own) => own,
-            None => self.other_image(result, place)?,
+            None => self.substitute_image(result, path)?,
         };
-        let said = result.meta.property(PROVIDER, "detail").cloned();
-        let detail = said.or_else(|| (form == Form::Computer).then(|| "original".into()));
+        let stored_detail = result.meta.property(PROVIDER, "detail").cloned();
+        let detail =
+            stored_detail.or_else(|| (form == CallItem::Computer).then(|| "original".into()));
         let mut screenshot = object_of([("type", "computer_screenshot".into())]);
         screenshot.extend(image);
         // Without it a large picture may be made smaller, and points would miss by that much.
@@ -61,9 +66,9 @@ impl Writer {
             ("call_id", result.call_id.as_str().into()),
             ("output", Value::Object(screenshot)),
         ]);
-        if self.pictureless == Pictureless::Earlier {
+        if self.missing_screenshot == MissingScreenshot::UsePrevious {
             let checks = &result.acknowledged_safety_checks;
-            self.note_foreign(checks, "acknowledged ", place);
+            self.note_foreign(checks, "acknowledged ", path);
         }
         let acknowledged = checks(&result.acknowledged_safety_checks);
         if acknowledged
@@ -78,14 +83,18 @@ impl Writer {
             item.shift_remove("status");
         }
         self.push(Value::Object(item));
-        self.note_words(result, place);
+        self.note_text(result, path);
         Ok(())
     }
 
     /// A picture that is not this result's own, said to be so.
-    fn other_image(&mut self, result: &ComputerResult, place: &str) -> Result<Item, EncodeError> {
+    fn substitute_image(
+        &mut self,
+        result: &ComputerResult,
+        path: &str,
+    ) -> Result<Item, EncodeError> {
         let succeeded = result.error.is_none();
-        if succeeded && self.pictureless == Pictureless::Refused {
+        if succeeded && self.missing_screenshot == MissingScreenshot::Reject {
             let problem = format!(
                 "call {} has no screenshot, and its output must have one",
                 result.call_id
@@ -96,23 +105,23 @@ impl Writer {
             });
         }
         let why = "an output must have a picture";
-        let earlier = self
+        let previous = self
             .image
             .clone()
             .map(|image| (image, "with the newest picture before it"));
-        let coming = || {
-            self.coming
+        let next = || {
+            self.next_image
                 .clone()
                 .map(|image| (image, "with the next picture after it"))
         };
-        if let Some((image, how)) = earlier.or_else(coming) {
+        if let Some((image, how)) = previous.or_else(next) {
             self.report
-                .kept("the absence of a screenshot", place, why, how);
+                .kept("the absence of a screenshot", path, why, how);
             return Ok(image);
         }
         self.report.kept(
             "the absence of a screenshot",
-            place,
+            path,
             why,
             "with a grey square and words that say so",
         );
@@ -123,14 +132,15 @@ impl Writer {
         Ok(object_of([("image_url", NO_IMAGE.into())]))
     }
 
-    fn note_words(&mut self, result: &ComputerResult, place: &str) {
+    fn note_text(&mut self, result: &ComputerResult, path: &str) {
         let why = "an output of the computer tool is only a picture";
         // Where a result of our own says it too, it is an extra; in a history it was said.
-        if result.current_url.is_some() && self.pictureless == Pictureless::Earlier {
-            self.report.lost("current_url", place, why);
+        if result.current_url.is_some() && self.missing_screenshot == MissingScreenshot::UsePrevious
+        {
+            self.report.lost("current_url", path, why);
         }
-        let words = words(result);
-        if words.is_empty() {
+        let result_texts = result_texts(result);
+        if result_texts.is_empty() {
             return;
         }
         let what = if result.error.is_some() {
@@ -139,22 +149,25 @@ impl Writer {
             "text_output"
         };
         self.report
-            .kept(what, place, why, "as a message after the outputs");
-        self.notes
-            .push(format!("call {}: {}", result.call_id, words.join("\n")));
+            .kept(what, path, why, "as a message after the outputs");
+        self.notes.push(format!(
+            "call {}: {}",
+            result.call_id,
+            result_texts.join("\n")
+        ));
     }
 
     fn function_parts(&mut self, result: &ComputerResult, own: Option<Item>) -> Vec<Value> {
         let mut parts: Vec<Value> = Vec::new();
-        for text in words(result).into_iter().chain(pages(result)) {
-            parts.push(json!({"type": "input_text", "text": clipped(&text)}));
+        for text in result_texts(result).into_iter().chain(page_lines(result)) {
+            parts.push(json!({"type": "input_text", "text": truncated(&text)}));
         }
-        let asked_for = result
+        let step_images = result
             .steps
             .iter()
             .filter_map(|step| step.screenshot.as_ref())
-            .map(image_of);
-        let mut images: Vec<Item> = asked_for.collect();
+            .map(image_fields);
+        let mut images: Vec<Item> = step_images.collect();
         images.extend(
             own.filter(|own| !images.contains(own))
                 .into_iter()
@@ -173,7 +186,7 @@ impl Writer {
     }
 }
 
-fn own_image(result: &ComputerResult) -> Option<Item> {
+fn screenshot_image(result: &ComputerResult) -> Option<Item> {
     let of_a_step = || {
         result
             .steps
@@ -181,21 +194,25 @@ fn own_image(result: &ComputerResult) -> Option<Item> {
             .rev()
             .find_map(|step| step.screenshot.as_ref())
     };
-    result.screenshot.as_ref().or_else(of_a_step).map(image_of)
+    result
+        .screenshot
+        .as_ref()
+        .or_else(of_a_step)
+        .map(image_fields)
 }
 
 /// What a result says in words: its error with how far it came, and its text.
-fn words(result: &ComputerResult) -> Vec<String> {
-    let mut words = Vec::new();
+fn result_texts(result: &ComputerResult) -> Vec<String> {
+    let mut result_texts = Vec::new();
     if let Some(failure) = &result.error {
-        words.push(format!("{}{}", told(failure), progress(result)));
+        result_texts.push(format!("{}{}", error_text(failure), progress(result)));
     }
     match &result.text_output {
-        Some(text) => words.push(text.clone()),
-        None => words.extend(result.steps.iter().filter_map(|step| step.text.clone())),
+        Some(text) => result_texts.push(text.clone()),
+        None => result_texts.extend(result.steps.iter().filter_map(|step| step.text.clone())),
     }
-    words.retain(|text| !text.is_empty());
-    words
+    result_texts.retain(|text| !text.is_empty());
+    result_texts
 }
 
 /// How many steps were carried out before one failed; nothing where there is only one.
@@ -215,7 +232,7 @@ fn progress(result: &ComputerResult) -> String {
 }
 
 /// Where a browser is, for an output that can say it.
-fn pages(result: &ComputerResult) -> Option<String> {
+fn page_lines(result: &ComputerResult) -> Option<String> {
     let tab = |tab: &TabState| {
         let mark = if tab.active { " (active)" } else { "" };
         format!("tab {}{mark}: {} {}", tab.tab_id, tab.title, tab.url)

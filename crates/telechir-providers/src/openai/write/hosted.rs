@@ -4,9 +4,9 @@
 use serde_json::{Value, json};
 use telechir_protocol::{ApprovalRequest, ApprovalResponse, Content, HostedCall};
 
-use super::{Writer, image_of};
-use crate::openai::item::{media, object_of, property, restore, words};
-use crate::openai::read::KEPT_OF_IMAGES;
+use super::{ItemWriter, image_fields};
+use crate::openai::item::{media, object_of, property, restore, text_of};
+use crate::openai::read::IMAGE_CALL_FIELDS;
 
 /// Items that are only passed on.
 pub(super) const ITEMS: [&str; 13] = [
@@ -25,13 +25,13 @@ pub(super) const ITEMS: [&str; 13] = [
     "item_reference",
 ];
 
-impl Writer {
+impl ItemWriter {
     /// Writes a call with its result when that follows; says how many contents it took.
     pub(super) fn code_interpreter(
         &mut self,
         call: &HostedCall,
         next: Option<&Content>,
-        place: &str,
+        path: &str,
     ) -> usize {
         let result = match next {
             Some(Content::CommandResult(result)) if result.call_id == call.call_id => Some(result),
@@ -39,14 +39,14 @@ impl Writer {
         };
         let (Some(id), Some(container)) = (&call.call_id, property(&call.meta, "container_id"))
         else {
-            self.hosted_words("command_call", &call.inputs, place);
+            self.hosted_text("command_call", &call.inputs, path);
             return 1;
         };
-        let output = |content: &Content| match media(content.clone()).map(|media| image_of(&media))
-        {
-            Some(image) => json!({"type": "image", "url": image.get("image_url")}),
-            None => json!({"type": "logs", "logs": words_of(std::slice::from_ref(content))}),
-        };
+        let output =
+            |content: &Content| match media(content.clone()).map(|media| image_fields(&media)) {
+                Some(image) => json!({"type": "image", "url": image.get("image_url")}),
+                None => json!({"type": "logs", "logs": joined_text(std::slice::from_ref(content))}),
+            };
         let outputs =
             result.map(|result| result.results.iter().map(output).collect::<Vec<Value>>());
         self.push(json!({
@@ -54,7 +54,7 @@ impl Writer {
             "id": id.as_str(),
             "container_id": container,
             "status": call.status.as_deref().unwrap_or("completed"),
-            "code": (!call.inputs.is_empty()).then(|| words_of(&call.inputs)),
+            "code": (!call.inputs.is_empty()).then(|| joined_text(&call.inputs)),
             "outputs": outputs,
         }));
         1 + usize::from(result.is_some())
@@ -64,7 +64,7 @@ impl Writer {
         &mut self,
         call: &HostedCall,
         next: Option<&Content>,
-        place: &str,
+        path: &str,
     ) -> usize {
         let result = match next {
             Some(Content::ImageGenerationResult(result)) if result.call_id == call.call_id => {
@@ -78,7 +78,7 @@ impl Writer {
             .map(|id| id.as_str())
             .filter(|id| id.starts_with("ig_"));
         let Some(id) = id else {
-            self.hosted_words("image_generation_call", &call.inputs, place);
+            self.hosted_text("image_generation_call", &call.inputs, path);
             return 1;
         };
         let image = result.and_then(|result| {
@@ -99,36 +99,36 @@ impl Writer {
             ),
         ]);
         item.insert("result".to_owned(), image.into());
-        restore(&mut item, &call.meta, &KEPT_OF_IMAGES);
+        restore(&mut item, &call.meta, &IMAGE_CALL_FIELDS);
         self.push(Value::Object(item));
         1 + usize::from(result.is_some())
     }
 
     /// What another provider ran: its words, and the rest reported.
-    pub(super) fn hosted_words(&mut self, what: &str, contents: &[Content], place: &str) {
-        let text = words_of(contents);
+    pub(super) fn hosted_text(&mut self, what: &str, contents: &[Content], path: &str) {
+        let text = joined_text(contents);
         let why = "it ran in a container of another provider";
         if text.is_empty() {
-            return self.report.lost(what, place, why);
+            return self.report.lost(what, path, why);
         }
-        self.report.kept(what, place, why, "as a message of words");
+        self.report.kept(what, path, why, "as a message of words");
         self.push(
             json!({"type": "message", "role": "assistant", "content": format!("[{what}] {text}")}),
         );
     }
 
-    pub(super) fn approval_request(&mut self, request: &ApprovalRequest, place: &str) {
+    pub(super) fn approval_request(&mut self, request: &ApprovalRequest, path: &str) {
         let Content::FunctionCall(call) = request.call.as_ref() else {
             return self.report.lost(
                 "approval_request",
-                place,
+                path,
                 "only calls of MCP tools ask for approval",
             );
         };
         let Some(server) = property(&call.meta, "server_label") else {
             return self.report.lost(
                 "approval_request",
-                place,
+                path,
                 "only calls of MCP tools ask for approval",
             );
         };
@@ -142,11 +142,11 @@ impl Writer {
     }
 
     /// The ids of the provider's own requests begin in one way; nothing else can be answered.
-    pub(super) fn approval_response(&mut self, response: &ApprovalResponse, place: &str) {
+    pub(super) fn approval_response(&mut self, response: &ApprovalResponse, path: &str) {
         if !response.id.starts_with("mcpr_") {
             return self.report.lost(
                 "approval_response",
-                place,
+                path,
                 "only calls of MCP tools ask for approval",
             );
         }
@@ -160,12 +160,12 @@ impl Writer {
     }
 }
 
-fn words_of(contents: &[Content]) -> String {
+fn joined_text(contents: &[Content]) -> String {
     let texts = contents.iter().filter_map(|content| {
         if let Content::Error(error) = content {
             Some(error.message.as_str())
         } else {
-            words(content)
+            text_of(content)
         }
     });
     texts.collect::<Vec<_>>().join("\n")

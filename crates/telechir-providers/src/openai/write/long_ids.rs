@@ -10,18 +10,18 @@ use crate::digest::digest;
 use crate::openai::item::raw_of;
 
 /// The most characters of a call's id.
-const LONGEST: usize = 64;
+const MAX_ID_CHARS: usize = 64;
 
 /// Puts a short id in the place of each that another provider made too long, the same one in the
 /// call and in its result. An item of this dialect keeps its own.
 pub(super) fn shorten(items: &mut [Value], messages: &[Message], report: &mut Report) {
-    let own = own(messages);
+    let own_ids = own_ids(messages);
     let mut short: HashMap<String, String> = HashMap::new();
     for item in items {
         let Some(Value::String(id)) = item.get_mut("call_id") else {
             continue;
         };
-        if id.chars().count() <= LONGEST || own.contains(id.as_str()) {
+        if id.chars().count() <= MAX_ID_CHARS || own_ids.contains(id.as_str()) {
             continue;
         }
         let new = short.entry(id.clone()).or_insert_with(|| {
@@ -29,7 +29,7 @@ pub(super) fn shorten(items: &mut [Value], messages: &[Message], report: &mut Re
             report.kept(
                 format!("id {id}"),
                 format!("call {id}"),
-                format!("an id has {LONGEST} characters at most"),
+                format!("an id has {MAX_ID_CHARS} characters at most"),
                 format!("as {new}"),
             );
             new
@@ -39,7 +39,7 @@ pub(super) fn shorten(items: &mut [Value], messages: &[Message], report: &mut Re
 }
 
 /// The ids that came in items of this dialect.
-fn own(messages: &[Message]) -> HashSet<&str> {
+fn own_ids(messages: &[Message]) -> HashSet<&str> {
     let contents = messages.iter().flat_map(|message| &message.contents);
     contents
         .filter_map(|content| raw_of(content.meta()?)?.get("call_id")?.as_str())

@@ -3,65 +3,65 @@
 use serde_json::{Value, json};
 use telechir_protocol::{Content, ErrorContent, Media, Message, Meta, ReasoningContent, Role};
 
-use super::Writer;
+use super::ItemWriter;
 use crate::openai::PROVIDER;
 use crate::openai::item::{
-    Item, all_words, kind, media, object_of, passed_on, property, raw_of, restore,
+    Item, joined_text, kind, media, object_of, passed_on, property, raw_of, restore,
 };
-use crate::openai::read::{KEPT_OF_MESSAGES, KEPT_OF_REASONING, reasoned};
+use crate::openai::read::{MESSAGE_FIELDS, REASONING_FIELDS, reasoning_text};
 
 /// Whether a content is part of what a message says. A part of a type nobody knows is, when it
 /// came in a message of this dialect.
 pub(super) fn is_part(content: &Content, message: &Message) -> bool {
-    let spoken = || raw_of(&message.meta).is_some_and(|raw| raw.get("role").is_some());
+    let is_own_message = || raw_of(&message.meta).is_some_and(|raw| raw.get("role").is_some());
     matches!(
         content,
         Content::Text(_) | Content::Data(_) | Content::Uri(_) | Content::HostedFile(_)
-    ) || (matches!(content, Content::Other(_)) && spoken())
+    ) || (matches!(content, Content::Other(_)) && is_own_message())
 }
 
 /// The words of a message.
-pub(in crate::openai) fn words_of(message: &Message) -> String {
-    all_words(&message.contents, "\n\n")
+pub(in crate::openai) fn message_text(message: &Message) -> String {
+    joined_text(&message.contents, "\n\n")
 }
 
-impl Writer {
-    pub(super) fn say(&mut self, message: &Message, parts: &[Content], place: &str) {
+impl ItemWriter {
+    pub(super) fn write_message(&mut self, message: &Message, parts: &[Content], path: &str) {
         match message.role {
-            Role::Assistant => self.say_as_model(message, parts, place),
-            Role::System => self.say_as("system", parts, place),
-            Role::Developer => self.say_as("developer", parts, place),
-            Role::User | Role::Tool => self.say_as("user", parts, place),
+            Role::Assistant => self.write_assistant_message(message, parts, path),
+            Role::System => self.write_input_message("system", parts, path),
+            Role::Developer => self.write_input_message("developer", parts, path),
+            Role::User | Role::Tool => self.write_input_message("user", parts, path),
         }
     }
 
-    fn say_as(&mut self, role: &str, parts: &[Content], place: &str) {
-        let content: Vec<Value> = parts.iter().filter_map(spoken_part).collect();
-        self.note_annotations(parts, place);
+    fn write_input_message(&mut self, role: &str, parts: &[Content], path: &str) {
+        let content: Vec<Value> = parts.iter().filter_map(message_part).collect();
+        self.note_annotations(parts, path);
         if !content.is_empty() {
             self.push(json!({"type": "message", "role": role, "content": content}));
         }
     }
 
     /// What the model said: with its id as the provider's own form, without one as plain words.
-    fn say_as_model(&mut self, message: &Message, parts: &[Content], place: &str) {
-        let (words, media): (Vec<&Content>, Vec<&Content>) = parts
+    fn write_assistant_message(&mut self, message: &Message, parts: &[Content], path: &str) {
+        let (texts, media): (Vec<&Content>, Vec<&Content>) = parts
             .iter()
             .partition(|part| matches!(part, Content::Text(_) | Content::Other(_)));
-        let own = property(&message.meta, "id").is_some();
-        if own && !words.is_empty() {
-            let content: Vec<Value> = words.iter().copied().filter_map(output_part).collect();
+        let has_id = property(&message.meta, "id").is_some();
+        if has_id && !texts.is_empty() {
+            let content: Vec<Value> = texts.iter().copied().filter_map(output_part).collect();
             let mut item = object_of([("type", "message".into()), ("role", "assistant".into())]);
-            restore(&mut item, &message.meta, &KEPT_OF_MESSAGES);
+            restore(&mut item, &message.meta, &MESSAGE_FIELDS);
             item.entry("status").or_insert_with(|| "completed".into());
             item.insert("content".to_owned(), content.into());
             self.push(Value::Object(item));
-        } else if !words.is_empty() {
-            self.note_annotations(parts, place);
-            for word in words {
-                let Content::Text(text) = word else {
+        } else if !texts.is_empty() {
+            self.note_annotations(parts, path);
+            for part in texts {
+                let Content::Text(text) = part else {
                     let why = "only a message with the provider's own id can carry it";
-                    self.report.lost("a part of an unknown type", place, why);
+                    self.report.lost("a part of an unknown type", path, why);
                     continue;
                 };
                 let mut item =
@@ -75,7 +75,7 @@ impl Writer {
             let how = "as a message with the role user";
             self.report.kept(
                 "a picture or file of the model",
-                place,
+                path,
                 "the model's messages are words",
                 how,
             );
@@ -84,23 +84,23 @@ impl Writer {
         }
     }
 
-    fn note_annotations(&mut self, parts: &[Content], place: &str) {
+    fn note_annotations(&mut self, parts: &[Content], path: &str) {
         let annotated = |part: &Content| matches!(part, Content::Text(text) if !text.meta.annotations.is_empty());
         if parts.iter().any(annotated) {
             self.report.lost(
                 "annotations",
-                place,
+                path,
                 "only the model's own messages carry them",
             );
         }
     }
 
     /// Only the provider's own reasoning can be repeated, by its id and encrypted body.
-    pub(super) fn reasoning(&mut self, reasoning: &ReasoningContent, place: &str) {
+    pub(super) fn reasoning(&mut self, reasoning: &ReasoningContent, path: &str) {
         let Some(id) = reasoning.item_id.as_deref() else {
             return self.report.lost(
                 "thinking",
-                place,
+                path,
                 "reasoning of another provider cannot be repeated",
             );
         };
@@ -119,15 +119,15 @@ impl Writer {
         item.insert("summary".to_owned(), summary.collect());
         // The parts it came in, unless somebody edited the words.
         let mut parts = item.clone();
-        restore(&mut parts, &reasoning.meta, &KEPT_OF_REASONING);
-        let is_edited = reasoned(&parts) != reasoning.text;
+        restore(&mut parts, &reasoning.meta, &REASONING_FIELDS);
+        let is_edited = reasoning_text(&parts) != reasoning.text;
         self.push(Value::Object(if is_edited { item } else { parts }));
     }
 
-    pub(super) fn error(&mut self, error: &ErrorContent, place: &str) {
+    pub(super) fn error(&mut self, error: &ErrorContent, path: &str) {
         self.report.kept(
             "an error in a message",
-            place,
+            path,
             "there is no such item",
             "as a message of words",
         );
@@ -138,7 +138,7 @@ impl Writer {
 }
 
 /// A part as it came, or as an input has it.
-fn spoken_part(content: &Content) -> Option<Value> {
+fn message_part(content: &Content) -> Option<Value> {
     if let Content::Other(other) = content {
         return Some(Value::Object(passed_on(other).clone()));
     }
@@ -202,15 +202,15 @@ fn media_part(media: &Media) -> Value {
             )
         }
         Media::Uri(uri) => {
-            let said_to_be_a_file = uri.meta.property(PROVIDER, "file").is_some();
-            if !said_to_be_a_file && maybe_image(uri.media_type.as_deref()) {
+            let is_marked_file = uri.meta.property(PROVIDER, "file").is_some();
+            if !is_marked_file && maybe_image(uri.media_type.as_deref()) {
                 return image("image_url", &uri.uri, &uri.meta);
             }
             file(&uri.meta, [("file_url", uri.uri.as_str().into())])
         }
         Media::HostedFile(hosted) => {
-            let said_to_be_a_image = hosted.meta.property(PROVIDER, "image").is_some();
-            if said_to_be_a_image || is_image(hosted.media_type.as_deref()) {
+            let is_marked_image = hosted.meta.property(PROVIDER, "image").is_some();
+            if is_marked_image || is_image(hosted.media_type.as_deref()) {
                 return image("file_id", &hosted.file_id, &hosted.meta);
             }
             let name = hosted.name.as_deref().into();
@@ -233,21 +233,21 @@ fn maybe_image(media_type: Option<&str>) -> bool {
     media_type.is_none() || is_image(media_type)
 }
 
-const KEPT_OF_MEDIA: [&str; 2] = ["detail", "prompt_cache_breakpoint"];
+const MEDIA_FIELDS: [&str; 2] = ["detail", "prompt_cache_breakpoint"];
 
-fn image(name: &str, place: &str, meta: &Meta) -> Value {
+fn image(name: &str, path: &str, meta: &Meta) -> Value {
     let mut part: Item = object_of([
         ("type", "input_image".into()),
-        (name, place.into()),
+        (name, path.into()),
         ("detail", "auto".into()),
     ]);
-    restore(&mut part, meta, &KEPT_OF_MEDIA);
+    restore(&mut part, meta, &MEDIA_FIELDS);
     Value::Object(part)
 }
 
 fn file<const N: usize>(meta: &Meta, members: [(&str, Value); N]) -> Value {
     let mut part: Item = object_of([("type", "input_file".into())]);
     part.extend(object_of(members));
-    restore(&mut part, meta, &KEPT_OF_MEDIA);
+    restore(&mut part, meta, &MEDIA_FIELDS);
     Value::Object(part)
 }

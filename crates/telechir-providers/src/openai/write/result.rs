@@ -3,40 +3,40 @@
 use serde_json::{Value, json};
 use telechir_protocol::{CallId, EditResult, Failure, FunctionResult, Meta, ToolResult};
 
-use super::Writer;
+use super::ItemWriter;
 use super::message::input_part;
 use crate::EncodeError;
-use crate::openai::LONGEST_TEXT;
-use crate::openai::call_form::{Asked, Form, form};
+use crate::openai::MAX_TEXT_CHARS;
+use crate::openai::call_form::{CallForm, CallItem, form_property};
 use crate::openai::item::{object_of, property, restore};
-use crate::openai::read::{ERROR, KEPT_OF_OUTPUTS};
+use crate::openai::read::{ERROR, OUTPUT_FIELDS};
 
-impl Writer {
+impl ItemWriter {
     /// The output of any call.
     pub(in crate::openai) fn result(
         &mut self,
         result: &ToolResult,
-        place: &str,
+        path: &str,
     ) -> Result<(), EncodeError> {
         match result {
-            ToolResult::Computer(result) => self.computer_result(result, place)?,
-            ToolResult::Shell(result) => self.shell_result(result, place),
+            ToolResult::Computer(result) => self.computer_result(result, path)?,
+            ToolResult::Shell(result) => self.shell_result(result, path),
             ToolResult::Edit(result) => self.edit_result(result),
-            ToolResult::Function(result) => self.function_result(result, place),
+            ToolResult::Function(result) => self.function_result(result, path),
         }
         Ok(())
     }
 
-    pub(super) fn asked(&self, call_id: &CallId) -> Option<&Asked> {
-        self.asked.get(call_id)
+    pub(super) fn call_form(&self, call_id: &CallId) -> Option<&CallForm> {
+        self.call_forms.get(call_id)
     }
 
     /// An output of a function, in the form its call has.
     pub(super) fn function_output(&self, call_id: &CallId, output: Value, meta: &Meta) -> Value {
-        let asked = self.asked(call_id);
-        let custom = match asked {
-            Some(asked) => asked.form == Form::Custom,
-            None => property(meta, form::NAME) == Some(form::CUSTOM),
+        let call_form = self.call_form(call_id);
+        let custom = match call_form {
+            Some(call_form) => call_form.item == CallItem::Custom,
+            None => property(meta, form_property::NAME) == Some(form_property::CUSTOM),
         };
         let kind = if custom {
             "custom_tool_call_output"
@@ -48,26 +48,26 @@ impl Writer {
             ("call_id", call_id.as_str().into()),
             ("output", output),
         ]);
-        restore(&mut item, meta, &KEPT_OF_OUTPUTS);
-        let caller = asked.and_then(|asked| asked.caller.clone());
+        restore(&mut item, meta, &OUTPUT_FIELDS);
+        let caller = call_form.and_then(|call_form| call_form.caller.clone());
         item.extend(caller.map(|caller| ("caller".to_owned(), caller)));
         Value::Object(item)
     }
 
     pub(super) fn edit_result(&mut self, result: &EditResult) {
         let patch = self
-            .asked(&result.call_id)
-            .is_none_or(|asked| asked.form == Form::Patch);
-        let said = match &result.error {
+            .call_form(&result.call_id)
+            .is_none_or(|call_form| call_form.item == CallItem::Patch);
+        let text = match &result.error {
             Some(failure) if patch => Some(failure.message.clone()),
-            Some(failure) => Some(told(failure)),
+            Some(failure) => Some(error_text(failure)),
             None => result.text.clone(),
         };
-        let said = said.map(|said| clipped(&said).to_owned());
+        let text = text.map(|text| truncated(&text).to_owned());
         if !patch {
             let output = self.function_output(
                 &result.call_id,
-                said.unwrap_or_default().into(),
+                text.unwrap_or_default().into(),
                 &result.meta,
             );
             return self.push(output);
@@ -78,41 +78,40 @@ impl Writer {
             "completed"
         };
         let caller = self
-            .asked(&result.call_id)
-            .and_then(|asked| asked.caller.clone());
+            .call_form(&result.call_id)
+            .and_then(|call_form| call_form.caller.clone());
         self.push(Value::Object(object_of([
             ("type", "apply_patch_call_output".into()),
             ("call_id", result.call_id.as_str().into()),
             ("status", status.into()),
-            ("output", said.into()),
+            ("output", text.into()),
             ("caller", caller.into()),
             ("id", property(&result.meta, "id").into()),
         ])));
     }
 
-    pub(super) fn function_result(&mut self, result: &FunctionResult, place: &str) {
+    pub(super) fn function_result(&mut self, result: &FunctionResult, path: &str) {
         let mut parts: Vec<Value> = result.items.iter().filter_map(input_part).collect();
         if parts.len() < result.items.len() {
             let why = "an output is words, pictures and files";
-            self.report
-                .lost("a part of a function's result", place, why);
+            self.report.lost("a part of a function's result", path, why);
         }
-        let said = |value: &Value| {
+        let to_text = |value: &Value| {
             value
                 .as_str()
                 .map_or_else(|| value.to_string(), str::to_owned)
         };
-        let plain = result.result.as_ref().map(said);
-        let failed = result.error.as_ref().map(told);
-        let words = match (failed, plain) {
-            (Some(failed), Some(plain)) => Some(format!("{failed}\n{plain}")),
-            (failed, plain) => failed.or(plain),
+        let plain_text = result.result.as_ref().map(to_text);
+        let failure_text = result.error.as_ref().map(error_text);
+        let text = match (failure_text, plain_text) {
+            (Some(failure_text), Some(plain_text)) => Some(format!("{failure_text}\n{plain_text}")),
+            (failure_text, plain_text) => failure_text.or(plain_text),
         };
         let output = if parts.is_empty() {
-            Value::from(clipped(&words.unwrap_or_default()))
+            Value::from(truncated(&text.unwrap_or_default()))
         } else {
-            if let Some(words) = words {
-                parts.insert(0, json!({"type": "input_text", "text": clipped(&words)}));
+            if let Some(text) = text {
+                parts.insert(0, json!({"type": "input_text", "text": truncated(&text)}));
             }
             Value::Array(parts)
         };
@@ -125,20 +124,20 @@ impl Writer {
             ("name", result.name.as_deref().into()),
             ("output", output),
         ]);
-        restore(&mut item, &result.meta, &KEPT_OF_OUTPUTS);
+        restore(&mut item, &result.meta, &OUTPUT_FIELDS);
         self.push(Value::Object(item));
     }
 }
 
 /// A failure in words that are read back as one.
-pub(super) fn told(failure: &Failure) -> String {
+pub(super) fn error_text(failure: &Failure) -> String {
     let message = failure.message.as_str();
     format!("{ERROR}{}", message.strip_prefix(ERROR).unwrap_or(message))
 }
 
 /// A text no longer than the provider takes.
-pub(super) fn clipped(text: &str) -> &str {
+pub(super) fn truncated(text: &str) -> &str {
     text.char_indices()
-        .nth(LONGEST_TEXT)
+        .nth(MAX_TEXT_CHARS)
         .map_or(text, |(end, _)| &text[..end])
 }

@@ -3,48 +3,52 @@
 use serde_json::{Value, json};
 use telechir_protocol::{CommandOutput, Failure, ShellOutcome, ShellResult};
 
-use super::result::{clipped, told};
-use super::{Pictureless, Writer};
+use super::result::{error_text, truncated};
+use super::{ItemWriter, MissingScreenshot};
 use crate::companion;
-use crate::openai::call_form::Form;
+use crate::openai::call_form::CallItem;
 use crate::openai::item::{object_of, property, restore};
 
 /// The exit code of a command that was interrupted.
 const INTERRUPTED: i32 = 130;
 
-impl Writer {
-    pub(super) fn shell_result(&mut self, result: &ShellResult, place: &str) {
-        let asked = self.asked(&result.call_id).cloned();
-        let kept = property(&result.meta, "form") == Some("local_shell");
-        let form = asked.as_ref().map(|asked| asked.form.clone());
+impl ItemWriter {
+    pub(super) fn shell_result(&mut self, result: &ShellResult, path: &str) {
+        let call_form = self.call_form(&result.call_id).cloned();
+        let is_local_shell = property(&result.meta, "form") == Some("local_shell");
+        let form = call_form.as_ref().map(|call_form| call_form.item.clone());
         let form = form.or_else(|| {
-            kept.then(|| Form::LocalShell {
+            is_local_shell.then(|| CallItem::LocalShell {
                 item_id: result.item_id.clone(),
             })
         });
-        let caller = asked.and_then(|asked| asked.caller);
+        let caller = call_form.and_then(|call_form| call_form.caller);
         let item = match form {
-            Some(Form::LocalShell { item_id }) => Value::Object(object_of([
+            Some(CallItem::LocalShell { item_id }) => Value::Object(object_of([
                 ("type", "local_shell_call_output".into()),
                 ("call_id", result.call_id.as_str().into()),
                 ("id", item_id.into()),
                 ("status", property(&result.meta, "status").into()),
-                ("output", clipped(&local_text(result)).into()),
+                ("output", truncated(&local_text(result)).into()),
             ])),
-            Some(Form::Function | Form::Custom | Form::Computer | Form::Preview | Form::Patch) => {
-                self.function_output(
-                    &result.call_id,
-                    clipped(&shell_text(result)).into(),
-                    &result.meta,
-                )
-            }
-            Some(Form::Shell {
+            Some(
+                CallItem::Function
+                | CallItem::Custom
+                | CallItem::Computer
+                | CallItem::Preview
+                | CallItem::Patch,
+            ) => self.function_output(
+                &result.call_id,
+                truncated(&shell_text(result)).into(),
+                &result.meta,
+            ),
+            Some(CallItem::Shell {
                 commands,
                 max_output,
-            }) => self.commands_output(result, commands, max_output, caller, place),
+            }) => self.commands_output(result, commands, max_output, caller, path),
             None => {
                 let commands = result.outputs.len().max(1);
-                self.commands_output(result, commands, result.max_output, caller, place)
+                self.commands_output(result, commands, result.max_output, caller, path)
             }
         };
         self.push(item);
@@ -57,13 +61,16 @@ impl Writer {
         commands: usize,
         max_output: Option<u64>,
         caller: Option<Value>,
-        place: &str,
+        path: &str,
     ) -> Value {
-        let entries: Vec<Value> = outputs(result, commands.max(1)).iter().map(entry).collect();
-        if result.error.is_some() && self.pictureless == Pictureless::Earlier {
+        let entries: Vec<Value> = outputs(result, commands.max(1))
+            .iter()
+            .map(output_entry)
+            .collect();
+        if result.error.is_some() && self.missing_screenshot == MissingScreenshot::UsePrevious {
             let why = "an output is a command's text and how it ended";
             let how = "as standard error and exit code 1";
-            self.report.kept("error", place, why, how);
+            self.report.kept("error", path, why, how);
         }
         for output in &result.outputs {
             let what = match &output.outcome {
@@ -80,7 +87,7 @@ impl Writer {
             let why = "an outcome is an exit code or a timeout";
             self.report.kept(
                 format!("outcome {name}"),
-                place,
+                path,
                 why,
                 format!("as {how}, said in stderr"),
             );
@@ -105,7 +112,7 @@ impl Writer {
 /// says why.
 fn outputs(result: &ShellResult, commands: usize) -> Vec<CommandOutput> {
     let missing = || match &result.error {
-        Some(failure) => refused(failure),
+        Some(failure) => refused_output(failure),
         None => CommandOutput {
             outcome: ShellOutcome::NotStarted,
             ..CommandOutput::default()
@@ -113,7 +120,7 @@ fn outputs(result: &ShellResult, commands: usize) -> Vec<CommandOutput> {
     };
     let mut outputs = result.outputs.clone();
     if let Some(failure) = &result.error
-        && let Some(output) = outputs.iter_mut().find(|output| lacks_an_end(output))
+        && let Some(output) = outputs.iter_mut().find(|output| is_unfinished(output))
         && !output.stderr.contains(&failure.message)
     {
         if !output.stderr.is_empty() {
@@ -126,7 +133,7 @@ fn outputs(result: &ShellResult, commands: usize) -> Vec<CommandOutput> {
 }
 
 /// Whether a command was not seen to end by itself.
-fn lacks_an_end(output: &CommandOutput) -> bool {
+fn is_unfinished(output: &CommandOutput) -> bool {
     match &output.outcome {
         ShellOutcome::Cancelled
         | ShellOutcome::NotStarted
@@ -138,7 +145,7 @@ fn lacks_an_end(output: &CommandOutput) -> bool {
     }
 }
 
-fn refused(failure: &Failure) -> CommandOutput {
+fn refused_output(failure: &Failure) -> CommandOutput {
     CommandOutput {
         stderr: failure.message.clone(),
         exit_code: Some(1),
@@ -147,7 +154,7 @@ fn refused(failure: &Failure) -> CommandOutput {
     }
 }
 
-fn entry(output: &CommandOutput) -> Value {
+fn output_entry(output: &CommandOutput) -> Value {
     let signalled = || output.signal.map(|signal| signal.saturating_add(128));
     let code = output.exit_code.or_else(signalled);
     let exit = |code: i32| json!({"type": "exit", "exit_code": code});
@@ -160,7 +167,7 @@ fn entry(output: &CommandOutput) -> Value {
             Some("cancelled before its end".to_owned()),
         ),
         ShellOutcome::NotStarted => (exit(1), Some("not started".to_owned())),
-        ShellOutcome::AwaitingInput => (json!({"type": "timeout"}), Some(waits(output))),
+        ShellOutcome::AwaitingInput => (json!({"type": "timeout"}), Some(input_hint(output))),
         ShellOutcome::Running => (
             json!({"type": "timeout"}),
             Some("running in the background".to_owned()),
@@ -171,11 +178,11 @@ fn entry(output: &CommandOutput) -> Value {
         Some(note) => format!("{}\n[{note}]", output.stderr),
         None => output.stderr.clone(),
     };
-    json!({"stdout": clipped(&output.stdout), "stderr": clipped(&stderr), "outcome": outcome})
+    json!({"stdout": truncated(&output.stdout), "stderr": truncated(&stderr), "outcome": outcome})
 }
 
 /// What a command waits for, and where it is answered.
-fn waits(output: &CommandOutput) -> String {
+fn input_hint(output: &CommandOutput) -> String {
     let answer = format!("answer it with {}", companion::SHELL);
     let Some(awaiting) = &output.awaiting else {
         return format!("still running: it waits for input on its terminal; {answer}");
@@ -201,13 +208,13 @@ fn local_text(result: &ShellResult) -> String {
 /// A result in words, for an output that is one text.
 fn shell_text(result: &ShellResult) -> String {
     if let Some(failure) = &result.error {
-        return told(failure);
+        return error_text(failure);
     }
     let mut text = String::new();
     for output in &result.outputs {
         text.push_str(&output.to_text());
         if output.outcome == ShellOutcome::AwaitingInput {
-            text.push_str(&format!("\n[{}]", waits(output)));
+            text.push_str(&format!("\n[{}]", input_hint(output)));
         }
     }
     if text.is_empty() {
