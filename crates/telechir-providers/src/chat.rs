@@ -1,9 +1,9 @@
-//! Chat completions: messages with function tools, as most services and servers speak.
+//! Chat completions: messages with function tools, as spoken by most services and servers.
 //!
-//! `envelope` finds the list of messages, `read` takes one to what it means, `write` back,
-//! `images` shows screenshots where a tool's message cannot, `answers` and `declare` serve a
-//! turn. A message keeps its own JSON and goes back as it came unless somebody edited what it
-//! means.
+//! `envelope` locates the message list, `read` decodes a message and `write` encodes it;
+//! `result_images` shows screenshots where tool messages cannot, `encode_result` and `declare`
+//! handle one turn. A message keeps its raw JSON and is written back unchanged unless its neutral
+//! value was edited.
 
 pub(crate) mod assistant_message;
 mod call;
@@ -30,7 +30,7 @@ use crate::{
 pub(crate) use flavour::Flavour;
 pub(crate) use stream::join_parts;
 
-/// The dialects.
+/// The codec of the chat completion dialects.
 pub(crate) struct Chat(pub(crate) Flavour);
 
 impl Codec for Chat {

@@ -1,6 +1,6 @@
-//! Our own function tools beside the provider's: `browser` for what its one screen tool cannot
-//! do, `execute_browser` for pages by refs, `shell_session` for what its shell tool cannot, and one
-//! that is never declared and keeps a history of another dialect whole.
+//! Function tools that complement a provider's native tools: `browser` and `execute_browser` for
+//! web pages, `shell_session` for shell control, and `computer_action` for desktop actions and for
+//! actions in histories of other dialects.
 
 mod desktop;
 mod page;
@@ -16,15 +16,15 @@ pub(crate) use shell::{SHELL, of_shell_call, shell_call, shell_tool};
 
 use crate::openai::item::{Item, list, owned, text};
 
-/// A browser's pages and tabs.
+/// Pages and tabs of a browser.
 pub(crate) const BROWSER: &str = "browser";
-/// Actions on a screen that the computer tool does not have.
+/// Screen actions that the native computer tool lacks.
 pub(crate) const COMPUTER: &str = "computer_action";
 
-/// The family of calls of the computer tool.
+/// The tool group of the computer tool's calls.
 pub(crate) const COMPUTER_FAMILY: &str = "computer";
 
-/// What `browser` can be asked.
+/// Actions of the `browser` function.
 const ACTIONS: [&str; 18] = [
     "screenshot",
     "navigate",
@@ -46,7 +46,7 @@ const ACTIONS: [&str; 18] = [
     "close_tab",
 ];
 
-/// The declaration of `browser` without these actions.
+/// The declaration of `browser` without the excluded actions.
 pub(crate) fn tool(excluded: &[String]) -> Value {
     let actions: Vec<&str> = ACTIONS
         .into_iter()
@@ -89,8 +89,8 @@ fn described(mut schema: Value, description: &str) -> Value {
     schema
 }
 
-/// A call of `browser`, `execute_browser` or `computer_action`; none when it is another function's, or its
-/// arguments name no action.
+/// Decodes a call of `browser`, `execute_browser` or `computer_action`; `None` for any other
+/// function, or if the arguments contain no action.
 pub(crate) fn computer_call(
     name: &str,
     call_id: &str,
@@ -135,12 +135,12 @@ pub(crate) fn computer_call(
     Some(call)
 }
 
-/// Whether calls of this function are for the browser.
+/// Whether the function controls the browser.
 pub(crate) fn is_browser(name: &str) -> bool {
     name == BROWSER || name == EXECUTE_BROWSER
 }
 
-/// One step in the words of `execute_browser`, and why it cannot be run when it cannot.
+/// Decodes a step of `execute_browser`, with the reason if it cannot be executed.
 fn page_action(step: Item) -> (Action, Option<String>) {
     match page::step(step) {
         Ok(step) => action(step),
@@ -152,7 +152,7 @@ fn page_action(step: Item) -> (Action, Option<String>) {
     }
 }
 
-/// One step, and why it cannot be run when it cannot.
+/// Decodes a step, with the reason if it cannot be executed.
 fn action(step: Item) -> (Action, Option<String>) {
     let name = owned(&step, "action").unwrap_or_default();
     let args = || {
@@ -187,7 +187,7 @@ fn action(step: Item) -> (Action, Option<String>) {
     }
 }
 
-/// The function and arguments that say this call; [`computer_call`] reads the same back.
+/// The function name and arguments that [`computer_call`] decodes to the same call.
 pub(crate) fn of_computer_call(call: &ComputerCall) -> (&'static str, String) {
     let in_browser = call.group.as_deref() == Some(BROWSER)
         || call

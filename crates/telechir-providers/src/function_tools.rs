@@ -1,7 +1,7 @@
-//! Our tools as ordinary function tools, for a model whose provider has none of its own.
+//! Neutral tools as function tools, for models whose provider has no native equivalent.
 //!
-//! What a function is called and what its arguments say is the same wherever functions are; how
-//! a call and its result stand on the wire is the dialect's matter.
+//! Function names and arguments are the same in all dialects; the dialect only determines how a
+//! call and its result are written.
 
 mod call;
 mod declare;
@@ -13,13 +13,13 @@ pub(crate) use call::{Known, called, known, read};
 pub(crate) use declare::{Function, function};
 pub(crate) use result::{Answer, Told, answer, tell};
 
-/// Actions on a screen.
+/// Screen actions with mouse and keyboard.
 pub(crate) const COMPUTER: &str = "computer";
-/// Commands in a shell, and what else it can be asked.
+/// Commands and control of a shell.
 pub(crate) const SHELL: &str = "shell";
-/// Edits of text files.
+/// Viewing and editing text files.
 pub(crate) const EDITOR: &str = "str_replace_based_edit_tool";
-/// Files that outlive a conversation.
+/// Files that persist across conversations.
 pub(crate) const MEMORY: &str = "memory";
-/// Files changed by a patch.
+/// Changing files with a V4A diff.
 pub(crate) const PATCH: &str = "apply_patch";

@@ -1,9 +1,9 @@
-//! Mistral's conversations: one list of entries, whoever speaks.
+//! Mistral's Conversations API: one list of entries for all roles.
 //!
-//! `envelope` finds the entries of a request, a response or a history, `read` takes one to what
-//! it means, `execution` those of tools that the service ran itself, `write` back. An entry keeps
-//! its own JSON and goes back as it came unless somebody edited what it means. Parts of messages
-//! and our functions are those of its chat completions.
+//! `envelope` locates the entries of a request, a response or a history, `read` decodes an entry,
+//! `execution` decodes tools that the service ran, `write` encodes messages. An entry keeps its raw
+//! JSON and is written back unchanged unless its neutral value was edited. Content parts and our
+//! functions are the same as in its chat completions.
 
 mod chat_api;
 mod encode_result;
@@ -25,14 +25,14 @@ use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
 };
 
-/// The dialect's name.
+/// The dialect's name on the command line and in raw representations.
 const DIALECT: &str = "mistral-conversations";
-/// Under this name contents keep what only this provider says.
+/// Key under which provider-specific fields are stored in `Meta`.
 const PROVIDER: &str = "mistral";
-/// How parts are written here.
+/// Selects the format of content parts.
 const FLAVOUR: Flavour = Flavour::Conversations;
 
-/// Tools that the service carries out itself.
+/// Tools that the service executes itself.
 const HOSTED: [&str; 6] = [
     "web_search",
     "web_search_premium",
@@ -42,7 +42,7 @@ const HOSTED: [&str; 6] = [
     "connector",
 ];
 
-/// The dialect.
+/// The codec of `mistral-conversations`.
 pub(crate) struct Conversations;
 
 impl Codec for Conversations {

@@ -1,8 +1,8 @@
-//! OpenAI's Responses: one list of items, whoever speaks.
+//! OpenAI's Responses API: one list of items for all roles.
 //!
-//! `envelope` finds the list, `read` takes one item to a message, `write` a message to items,
-//! `answers` and `declare` serve a turn. An item keeps its own JSON and goes back as it came
-//! unless somebody edited what it means.
+//! `envelope` locates the item list, `read` converts an item to a message and `write` converts
+//! messages back; `encode_result` and `declare` handle one turn. An item keeps its raw JSON and is
+//! written back unchanged unless its neutral value was edited.
 
 pub(crate) mod action;
 mod call_form;
@@ -25,16 +25,16 @@ use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
 };
 
-/// The dialect's name.
+/// The dialect's name on the command line and in raw representations.
 const DIALECT: &str = "openai-responses";
 
-/// Under this name contents keep what only this provider says.
+/// Key under which provider-specific fields are stored in `Meta`.
 const PROVIDER: &str = "openai";
 
-/// The most characters one text may have.
+/// Maximum number of characters in one text field.
 const MAX_TEXT_CHARS: usize = 10_485_760;
 
-/// The dialect.
+/// The codec of `openai-responses`.
 pub(crate) struct Responses;
 
 impl Codec for Responses {
@@ -70,7 +70,7 @@ impl Codec for Responses {
         MAX_IMAGE_URL_CHARS
     }
 
-    /// Every `computer_call` demands one.
+    /// Every `computer_call` requires a screenshot in its output.
     fn screenshot_when(&self) -> ScreenshotWhen {
         ScreenshotWhen::EveryCall
     }
@@ -84,11 +84,11 @@ impl Codec for Responses {
     }
 }
 
-/// Characters of an address that a picture may have, and it is one: a `data:` URL.
+/// Maximum number of characters in an image's `data:` URL, with room for the URL's prefix.
 const MAX_IMAGE_URL_CHARS: usize = 20_971_520 - 64;
 
-/// The size at which a picture goes through unshrunk: at most 10,000 patches of 32 by 32 pixels
-/// and 6,000 pixels a side, the narrowest limits of the models that take pictures as they are.
+/// The largest size at which a screenshot is not downscaled: 10,000 patches of 32×32 pixels and
+/// 6,000 pixels per side, the strictest limits among the models that accept original-detail images.
 fn screenshot_size(size: Size) -> Size {
     const MAX_SIDE_PX: u32 = 6_000;
     const MAX_PATCHES: u64 = 10_000;

@@ -1,4 +1,4 @@
-//! What a message says, written anew: whatever came from elsewhere or was edited.
+//! Encodes messages that came from other dialects or were edited.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{Content, ErrorContent, HostedCall, Message, ReasoningContent, Role};
@@ -12,7 +12,7 @@ use super::write::MessageWriter;
 use crate::fields::passed_on;
 use crate::function_tools::{self, Known, Told};
 
-/// A message of the model that is being put together.
+/// An assistant message under construction.
 #[derive(Debug, Default)]
 struct AssistantMessage {
     parts: Vec<Value>,
@@ -20,12 +20,12 @@ struct AssistantMessage {
     legacy: Option<Value>,
     refusal: Option<String>,
     members: Map<String, Value>,
-    /// Pictures and files, which the model cannot say.
+    /// Images and files, which assistant messages cannot contain.
     media: Vec<Value>,
 }
 
 impl MessageWriter {
-    /// Writes contents that are no results.
+    /// Writes contents other than results.
     pub(super) fn write_message(&mut self, message: &Message, contents: &[Content], path: &str) {
         if message.role == Role::Assistant {
             self.write_assistant_message(message, contents, path);
@@ -64,7 +64,8 @@ impl MessageWriter {
         self.push_user(item);
     }
 
-    /// A part that says the content. One of a type nobody knows goes back where it came from.
+    /// The content as a message part. Parts of unknown types are returned to the service they came
+    /// from.
     fn part_of(&self, message: &Message, content: &Content) -> Option<Value> {
         let own = message.meta.property(self.flavour.provider(), PARTS);
         if let Content::Other(other) = content
@@ -76,7 +77,7 @@ impl MessageWriter {
         parts::write_part(self.flavour, content)
     }
 
-    /// What no part says, in words where it has any.
+    /// Writes content without an equivalent part as text, or reports it as lost.
     fn write_as_text(&mut self, content: &Content, path: &str, parts: &mut Vec<Value>) {
         let mut as_text = |what: &str, text: String| {
             self.report
@@ -111,7 +112,7 @@ impl MessageWriter {
         self.note_annotations(contents, path);
         let media = std::mem::take(&mut draft.media);
         if let Some(item) = draft.into_message(self.flavour, message) {
-            // Another answer to the same request is another message.
+            // Another choice of the same response stays a separate message.
             let apart = message
                 .meta
                 .property(self.flavour.provider(), CHOICE_NUMBER)
@@ -170,7 +171,7 @@ impl MessageWriter {
             return;
         }
         let is_media = crate::fields::media(content).is_some();
-        // The service itself says pictures and files that its tools made.
+        // The service itself may send images and files that its tools created.
         let own = message
             .meta
             .property(self.flavour.provider(), PARTS)
@@ -197,7 +198,7 @@ impl MessageWriter {
         }
     }
 
-    /// What a call says that a function's cannot.
+    /// Reports the parts of a call that a function call cannot carry.
     fn note_call(&mut self, content: &Content, path: &str) {
         let why = "a call of a function has no place for it";
         if let Content::ComputerCall(call) = content {
@@ -250,7 +251,7 @@ impl MessageWriter {
         }
     }
 
-    /// What another provider carried out itself, in words.
+    /// Writes what another provider executed as text.
     fn add_hosted(
         &mut self,
         draft: &mut AssistantMessage,
@@ -323,7 +324,7 @@ impl AssistantMessage {
     }
 }
 
-/// Adds what the model says next to what it said: words to words, calls to calls.
+/// Appends the next message of the same turn: text to text, calls to calls.
 pub(super) fn append(message: &mut Map<String, Value>, next: &Map<String, Value>) {
     let parts = |content: Option<&Value>| match content {
         Some(Value::String(text)) if !text.is_empty() => {
@@ -356,7 +357,7 @@ pub(super) fn append(message: &mut Map<String, Value>, next: &Map<String, Value>
     }
 }
 
-/// One text alone, or the list of parts.
+/// A single text as a string, otherwise the list of parts.
 fn content_of(flavour: Flavour, message: &Message, parts: Vec<Value>) -> Value {
     let listed = message.meta.property(flavour.provider(), PARTS).is_some();
     match parts.as_slice() {
@@ -378,7 +379,7 @@ fn restore_members(flavour: Flavour, message: &Message, item: &mut Value) {
     }
 }
 
-/// The message of a tool.
+/// The tool message for a result.
 pub(super) fn result(
     writer: &MessageWriter,
     id: &str,
@@ -431,7 +432,7 @@ pub(super) fn result(
     item
 }
 
-/// Words of instructions, as one text or in parts.
+/// The text of instructions, given as a string or as parts.
 pub(crate) fn instructions(value: &Value) -> Option<String> {
     if let Some(text) = value.as_str() {
         return Some(text.to_owned());

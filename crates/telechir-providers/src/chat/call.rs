@@ -1,4 +1,4 @@
-//! An entry of `tool_calls` and the call it is.
+//! Decodes and encodes entries of `tool_calls`.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{Arguments, Content, FunctionCall, Meta};
@@ -7,30 +7,31 @@ use super::Flavour;
 use crate::fields::{Fields, kind, object, object_of, present, raw, raw_of, some_text};
 use crate::function_tools;
 
-/// Under this name a call keeps the entry it is, where that is not `function`.
+/// Property that stores the entry type, if it is not `function`.
 const FORM: &str = "form";
 const CUSTOM: &str = "custom";
 /// The older form, in which a message has one call without an id.
 const LEGACY: &str = "function_call";
-/// Marks a call to which the service gave no id.
+/// Marks a call to which the service assigned no id.
 const NO_ID: &str = "no_id";
-/// Keeps members of an entry without a neutral name.
+/// Stores entry fields without a neutral equivalent.
 const MEMBERS: &str = "members";
 const KNOWN_FIELDS: [&str; 5] = ["id", "type", "index", "function", "custom"];
 
-/// What the reading of an entry came to.
+/// A decoded entry of `tool_calls`.
 pub(super) struct ToolCallEntry {
     pub(super) content: Content,
     pub(super) call_id: String,
 }
 
-/// The id that a service gave; some say an empty one or the word null instead of none.
+/// The id assigned by the service; some services send an empty string or the text "null" instead of
+/// none.
 pub(super) fn given_id(entry: &Fields, name: &str) -> Option<String> {
     let id = some_text(entry, name).filter(|id| *id != "null");
     id.map(str::to_owned)
 }
 
-/// Reads an entry of `tool_calls`; `generated` is its id when it has none.
+/// Decodes an entry of `tool_calls`; `generated` is used if it has no id.
 pub(super) fn read(flavour: Flavour, value: &Value, generated: &str) -> ToolCallEntry {
     let none = Fields::new();
     let entry = value.as_object().unwrap_or(&none);
@@ -52,7 +53,7 @@ pub(super) fn read(flavour: Flavour, value: &Value, generated: &str) -> ToolCall
     ToolCallEntry { content, call_id }
 }
 
-/// Reads the older `function_call`.
+/// Decodes the older `function_call`.
 pub(super) fn read_legacy(flavour: Flavour, value: &Value, generated: &str) -> ToolCallEntry {
     let mut content = function(value.as_object(), generated);
     if let Some(meta) = content.meta_mut() {
@@ -115,12 +116,12 @@ fn unreadable(call_id: &str, problem: &str, arguments: Arguments) -> Content {
     Content::FunctionCall(call)
 }
 
-/// Whether the service gave the call no id, so that its result names none either.
+/// Whether the service assigned no id, so that the result has none either.
 pub(super) fn has_no_id(flavour: Flavour, meta: &Meta) -> bool {
     meta.property(flavour.provider(), NO_ID).is_some()
 }
 
-/// Whether a call stands in the older `function_call`.
+/// Whether the call came as the older `function_call`.
 pub(super) fn is_legacy(flavour: Flavour, content: &Content) -> bool {
     let form = content
         .meta()
@@ -128,7 +129,7 @@ pub(super) fn is_legacy(flavour: Flavour, content: &Content) -> bool {
     form.is_some_and(|form| form == LEGACY)
 }
 
-/// The entry a call came as, unless somebody edited it.
+/// The raw entry of a call, unless the call was edited.
 pub(super) fn unedited<'a>(flavour: Flavour, content: &'a Content, id: &str) -> Option<&'a Value> {
     let json = raw_of(content.meta()?, flavour.dialect())?;
     let again = if is_legacy(flavour, content) {
@@ -139,7 +140,7 @@ pub(super) fn unedited<'a>(flavour: Flavour, content: &'a Content, id: &str) -> 
     (again.content == *content).then_some(json)
 }
 
-/// Writes a call as an entry; none for what is no call.
+/// Encodes a call as an entry; `None` if the content is not a call.
 pub(super) fn write(flavour: Flavour, content: &Content, id: &str) -> Option<Value> {
     if let Some(json) = unedited(flavour, content, id) {
         return Some(json.clone());

@@ -1,4 +1,4 @@
-//! A conversation in messages, which the service does not store.
+//! Conversation state for chat completions: messages are resent with every request.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{UsageContent, bounded};
@@ -12,10 +12,10 @@ use crate::{ImageLimit, Request, RequestOptions, StopReason};
 
 const REMOVED_SCREENSHOT: &str = "[An older screenshot was removed to save room.]";
 
-/// Pictures that Mistral takes in one request.
+/// Maximum number of images in one Mistral request.
 const MAX_MISTRAL_IMAGES: usize = 8;
 
-/// How to converse in it.
+/// The chat API of the chat completion dialects.
 pub(super) struct CompletionsChat(pub(super) Flavour);
 
 impl ChatApi for CompletionsChat {
@@ -84,7 +84,7 @@ fn request(flavour: Flavour, options: &RequestOptions, items: &mut [Value]) -> R
     }
 }
 
-/// Mistral refuses a request with more pictures than it takes.
+/// Mistral rejects requests with more images than its limit.
 pub(crate) fn image_limit(flavour: Flavour, requested: ImageLimit) -> ImageLimit {
     match flavour {
         Flavour::Functions | Flavour::Inline => requested,
@@ -99,7 +99,7 @@ fn choice(response: &Value) -> Option<&Fields> {
     response.get("choices")?.get(0)?.as_object()
 }
 
-/// What a response means that has nothing to read.
+/// The stop reason of a response that contains only an error.
 fn failure(response: &Value) -> Option<StopReason> {
     let choice = choice(response)?;
     let error = object(choice, "error");
@@ -171,8 +171,8 @@ pub(crate) fn usage(response: &Value) -> UsageContent {
     }
 }
 
-/// The message as a request takes it: nothing null, no empty list of calls, and arguments that
-/// every server can parse. One that says nothing stays out.
+/// Prepares a response message for the next request: removes nulls and empty call lists and makes
+/// arguments parseable. `None` if nothing remains.
 fn as_input_message(mut message: Fields) -> Option<Value> {
     let empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
     message.retain(|name, value| !empty(value) && name != "annotations");
@@ -198,8 +198,8 @@ fn as_input_message(mut message: Fields) -> Option<Value> {
     Some(Value::Object(message))
 }
 
-/// Servers that parse what is sent back refuse arguments that are no JSON; the answer to the call
-/// says what was wrong with them.
+/// Some servers parse echoed arguments and reject invalid JSON; the result of the call already
+/// reports the problem.
 pub(crate) fn repair_arguments(function: &mut Value) {
     let Some(arguments) = function.get("arguments").and_then(Value::as_str) else {
         return;
@@ -215,7 +215,7 @@ pub(crate) fn repair_arguments(function: &mut Value) {
     }
 }
 
-/// Removes old pictures; words stand in their place.
+/// Replaces old images by a text note.
 pub(crate) fn prune_images(items: &mut [Value], image_limit: ImageLimit) {
     let count: usize = items.iter().map(images_in).sum();
     if count <= image_limit.prune_above {

@@ -1,4 +1,4 @@
-//! Tools as chat completions want them declared.
+//! Tool declarations for chat completions.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{ComputerUseTool, HostedTool, RawTool, Tool};
@@ -8,13 +8,13 @@ use crate::fields::Fields;
 use crate::function_tools::{self, Function};
 use crate::{Declaration, EncodeError, Report, ToolOffer};
 
-/// The longest name of a function.
+/// Maximum length of a function name in characters.
 const MAX_NAME_CHARS: usize = 64;
 
-/// Tools that Mistral carries out itself in chat completions.
+/// Tools that Mistral executes itself in chat completions.
 const MISTRAL_HOSTED: [&str; 3] = ["image_generation", "document_library", "connector"];
 
-/// Declares tools; no headers go with them.
+/// Declares tools; no extra headers are needed.
 pub(super) fn declare(
     flavour: Flavour,
     offer: &ToolOffer,
@@ -26,8 +26,7 @@ pub(super) fn declare(
     declare_as(flavour.dialect(), flavour.provider(), hosted, offer)
 }
 
-/// Declares tools where functions stand in a member `function`, and these hosted types beside
-/// them.
+/// Declares functions under a `function` field, next to the given hosted tool types.
 pub(crate) fn declare_as(
     dialect: &'static str,
     provider: &'static str,
@@ -98,7 +97,7 @@ impl FunctionDeclarer<'_> {
         }
     }
 
-    /// A tool that the provider carries out, where it has it.
+    /// Declares a tool executed by the provider, if the provider offers it.
     fn hosted_tool(&mut self, kind: &str, additional: &Map<String, Value>, path: &str) {
         if !self.hosted.contains(&kind) {
             let why = "there are only functions here";
@@ -159,7 +158,7 @@ fn settings_of(tool: &Tool) -> Option<&Map<String, Value>> {
     }
 }
 
-/// The provider's own settings among all providers'.
+/// Adds this provider's entries of the additional properties.
 fn add_settings(declared: &mut Value, provider: &str, additional: &Fields) {
     let settings = additional.get(provider).and_then(Value::as_object);
     for (name, value) in settings.into_iter().flatten() {

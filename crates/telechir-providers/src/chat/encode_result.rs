@@ -1,4 +1,4 @@
-//! The answers to a turn: a tool's message for every call, in their order, then their pictures.
+//! Encodes the results of a turn: one tool message per call in call order, then their images.
 
 use telechir_protocol::{AnsweredTurn, CallId, Content, Message, Role, ToolCall};
 
@@ -8,7 +8,7 @@ use super::read::LEGACY_ROLE;
 use super::write::MessageWriter;
 use crate::EncodedReply;
 
-/// Writes the answers to a turn.
+/// Encodes the results of a turn.
 pub(super) fn encode_results(flavour: Flavour, turn: &AnsweredTurn) -> EncodedReply {
     let mut writer = MessageWriter::new(flavour);
     let pairs: Vec<_> = turn

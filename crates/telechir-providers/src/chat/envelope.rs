@@ -1,4 +1,4 @@
-//! What messages come in: a list, a request, a response, or one alone.
+//! The envelope of messages: a list, a request, a response, or a single message.
 
 use serde_json::{Map, Value};
 use telechir_protocol::{Content, ErrorContent, Message, Meta, ModelTurn, UsageContent};
@@ -9,20 +9,20 @@ use crate::conversation::text_of;
 use crate::fields::{Fields, kind, list, object, present, raw, text};
 use crate::{DecodeError, Envelope, History, Report};
 
-/// The member's name where one message stands alone, without a list.
+/// The member name used for a single message without a list.
 const ALONE: &str = "";
 const MESSAGES: &str = "messages";
 const CHOICES: &str = "choices";
 
-/// Keeps of a message what its choice says beside it, under the name of the member it stands in.
+/// Stores the fields of a message's choice, with null in the position of the message.
 const CHOICE: &str = "choice";
-/// Says which choice a message belongs to.
+/// Stores the index of the choice to which a message belongs.
 pub(super) const CHOICE_NUMBER: &str = "choice_number";
 
-/// Ends after which a call may be cut off.
+/// Finish reasons after which a call may be truncated.
 const CUT_OFF_REASONS: [&str; 4] = ["length", "model_length", "content_filter", "error"];
 
-/// Reads one response: an object with `choices`, one of its choices, or its message.
+/// Decodes one response: an object with `choices`, one of its choices, or its message.
 pub(super) fn read_response(
     flavour: Flavour,
     value: Value,
@@ -74,7 +74,7 @@ pub(super) fn read_response(
     Ok((ModelTurn::new(contents)?, reader.report))
 }
 
-/// The messages of a choice: one, or with connectors of the service several.
+/// The messages of a choice; several if the service ran connectors.
 fn messages_of(
     flavour: Flavour,
     choice: &Fields,
@@ -104,7 +104,7 @@ fn messages_of(
     Ok(messages)
 }
 
-/// Marks a call that may be cut off as one that cannot be carried out.
+/// Marks a possibly truncated call as not executable.
 fn mark_cut_off(content: &mut Content, finish: &str) {
     let problem = || Some(format!("the response ended before its end: {finish}"));
     if let Content::ComputerCall(call) = content {
@@ -137,7 +137,7 @@ fn usage(flavour: Flavour, usage: &Fields) -> Content {
     })
 }
 
-/// Reads a history: a request, its list, a response, or one message.
+/// Decodes a history: a request, its list, a response, or one message.
 pub(super) fn read_history(
     flavour: Flavour,
     value: Value,
@@ -203,7 +203,7 @@ fn message_objects(flavour: Flavour, values: &[Value]) -> Result<Vec<Fields>, De
     values.iter().enumerate().map(message).collect()
 }
 
-/// The messages of all choices; each keeps what its choice says.
+/// The messages of all choices; the first of each stores the choice's fields.
 fn choices(
     flavour: Flavour,
     reader: &mut MessageReader,
@@ -236,7 +236,7 @@ fn choices(
     Ok(all)
 }
 
-/// Writes messages back into what they came in.
+/// Writes messages back into their original envelope.
 pub(super) fn enclose(flavour: Flavour, mut items: Vec<Value>, history: &History) -> Value {
     let Envelope::Object {
         dialect,
@@ -269,7 +269,7 @@ pub(super) fn enclose(flavour: Flavour, mut items: Vec<Value>, history: &History
     Value::Object(body)
 }
 
-/// The choices again; none when the messages are no longer those of a response.
+/// Rebuilds the choices; `None` if the messages no longer match the response.
 fn regroup_choices(flavour: Flavour, items: &[Value], history: &History) -> Option<Vec<Value>> {
     let provider = flavour.provider();
     if items.len() != history.messages.len() {
@@ -304,7 +304,7 @@ fn missing_fields(body: &Fields) -> String {
     )
 }
 
-/// A part that only another dialect has.
+/// A content part that only other dialects have.
 fn foreign_part(message: &Map<String, Value>) -> Option<&str> {
     const FOREIGN: [&str; 8] = [
         "tool_use",
@@ -352,7 +352,7 @@ fn looks_like(value: &Value) -> Option<&'static str> {
         .then_some("openai-responses")
 }
 
-/// An error instead of a turn, in any of the forms that services have.
+/// Rejects an error document in any of the services' formats.
 fn refuse_error(value: &Value) -> Result<(), DecodeError> {
     match crate::conversation::ProviderError::from_value(value) {
         None => Ok(()),

@@ -1,22 +1,21 @@
-//! What differs between services that speak chat completions.
+//! Differences between services that speak chat completions.
 
 use telechir_protocol::Size;
 
-/// Whose chat completions.
+/// A variant of chat completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flavour {
-    /// Any service's or server's. A tool's message has only words, so pictures follow it in a
-    /// message of the user.
+    /// Any service or server. Tool messages hold only text, so images follow in a user message.
     Functions,
-    /// A server's whose models see pictures in the message of a tool.
+    /// A server whose models accept images in tool messages.
     Inline,
-    /// Mistral's, also behind another server.
+    /// Mistral chat completions, also behind another server.
     Mistral,
-    /// Mistral's conversations: no chat completions, but entries with the same parts.
+    /// Mistral's Conversations API: entries instead of messages, with the same content parts.
     Conversations,
 }
 
-/// Pixels of the longer and the shorter side, at most.
+/// Maximum length of the longer and the shorter side, in pixels.
 struct MaxImageSides {
     long: u32,
     short: u32,
@@ -32,7 +31,7 @@ impl Flavour {
         }
     }
 
-    /// Under this name contents keep what only such services say.
+    /// Key under which provider-specific fields are stored in `Meta`.
     pub(crate) fn provider(self) -> &'static str {
         match self {
             Self::Functions | Self::Inline => "functions",
@@ -40,13 +39,13 @@ impl Flavour {
         }
     }
 
-    /// The type of a content that holds a part whose own type means something else among ours.
+    /// Wrapper type for parts whose own type collides with a neutral content type.
     pub(crate) fn wrapped(self) -> &'static str {
         "chat_part"
     }
 
-    /// Whether a call's id can be sent: Mistral demands nine letters and digits, others have a
-    /// limit of forty characters.
+    /// Whether a call id is accepted: Mistral requires exactly nine letters and digits, other
+    /// services allow up to 40 characters.
     pub(crate) fn takes_id(self, id: &str) -> bool {
         match self {
             Self::Functions | Self::Inline => !id.is_empty() && id.len() <= 40,
@@ -56,7 +55,7 @@ impl Flavour {
         }
     }
 
-    /// Characters of base64 that a picture may have.
+    /// Maximum number of base64 characters in an image.
     pub(crate) const fn image_base64(self) -> usize {
         match self {
             Self::Mistral | Self::Conversations => 10_000_000,
@@ -64,9 +63,8 @@ impl Flavour {
         }
     }
 
-    /// The size at which pictures come through as they are. Models of Mistral see at most 1540
-    /// pixels a side, its oldest one with eyes 1024; of most others no more than a short side of
-    /// 768 is left.
+    /// The largest size at which images are not downscaled. Mistral models process up to 1540
+    /// pixels per side (the oldest vision model 1024); most others reduce the short side to 768.
     pub(crate) fn screenshot_size(self, model: Option<&str>, size: Size) -> Size {
         let old = model.is_some_and(|model| model.contains("pixtral-12b"));
         let limits = match self {

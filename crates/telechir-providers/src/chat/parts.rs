@@ -1,4 +1,4 @@
-//! Parts of a message: words, pictures, sound, files, thinking.
+//! Message parts: text, images, audio, files, thinking.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{
@@ -11,18 +11,18 @@ use crate::fields::{
     text, verbatim,
 };
 
-/// Members of a part without a neutral name.
+/// Part fields without a neutral equivalent.
 const PART_FIELDS: [&str; 2] = ["detail", "cache_control"];
-/// Marks words with which the model refuses.
+/// Marks text with which the model refuses.
 pub(crate) const REFUSAL: &str = "refusal";
-/// Marks a document, and keeps its name.
+/// Marks a document and stores its name.
 const DOCUMENT: &str = "document_name";
-/// Marks a file that the service itself holds.
+/// Marks a file stored by the service.
 const FILE: &str = "file";
-/// Marks thinking that stands among the parts.
+/// Marks thinking that came as a content part.
 const CHUNK: &str = "thinking";
 
-/// The contents of `content`: one text, a list of parts, or nothing.
+/// Decodes `content`: a string, a list of parts, or nothing.
 pub(crate) fn read(flavour: Flavour, content: Option<&Value>) -> Vec<Content> {
     match content {
         Some(Value::String(text)) if text.is_empty() => Vec::new(),
@@ -64,7 +64,7 @@ fn text_part(flavour: Flavour, text: &str, part: &Fields) -> Content {
     })
 }
 
-/// Words with which the model refuses.
+/// Text with which the model refuses.
 pub(crate) fn refusal(flavour: Flavour) -> impl Fn(&str) -> Content {
     move |text| {
         let mut text = TextContent::new(text);
@@ -74,7 +74,7 @@ pub(crate) fn refusal(flavour: Flavour) -> impl Fn(&str) -> Content {
     }
 }
 
-/// `image_url` is an address, or an object with one.
+/// `image_url` is a URL or an object with a URL.
 fn image(flavour: Flavour, part: &Fields) -> Option<Content> {
     let mut meta = Meta::default();
     keep(&mut meta, flavour.provider(), part, &PART_FIELDS);
@@ -89,7 +89,7 @@ fn image(flavour: Flavour, part: &Fields) -> Option<Content> {
     Some(addressed(url, meta))
 }
 
-/// Content of an address, which may hold the bytes itself.
+/// Content for a URL; a `data:` URL becomes inline data.
 pub(crate) fn addressed(uri: &str, meta: Meta) -> Content {
     if !uri.starts_with("data:") {
         return Content::Uri(UriContent {
@@ -163,10 +163,10 @@ fn thinking(flavour: Flavour, part: &Fields) -> Content {
     })
 }
 
-/// Members of a file that a tool of the service made.
+/// Fields of a file created by one of the service's tools.
 const TOOL_FILE_FIELDS: [&str; 4] = ["tool", "file_type", "file_name", "type"];
 
-/// A file that a tool of the service made. `file_type` is the end of a file's name.
+/// A file created by one of the service's tools. `file_type` is a file name extension.
 fn tool_made_file(flavour: Flavour, part: &Fields) -> Option<Content> {
     let mut meta = Meta::default();
     keep(&mut meta, flavour.provider(), part, &TOOL_FILE_FIELDS);
@@ -203,7 +203,7 @@ fn tool_file(file: &HostedFileContent) -> Value {
     Value::Object(part)
 }
 
-/// The thinking as a part; none when it came from elsewhere.
+/// Thinking as a content part; `None` if it did not come as one.
 pub(crate) fn write_thinking(flavour: Flavour, reasoning: &ReasoningContent) -> Option<Value> {
     let provider = flavour.provider();
     reasoning.meta.property(provider, CHUNK)?;
@@ -226,7 +226,7 @@ pub(crate) fn write_thinking(flavour: Flavour, reasoning: &ReasoningContent) -> 
     Some(Value::Object(part))
 }
 
-/// A part that says a content; none for what no part says.
+/// Encodes a content as a part; `None` if no part type represents it.
 pub(crate) fn write_part(flavour: Flavour, content: &Content) -> Option<Value> {
     if let Content::Text(text) = content {
         let refusal = text.meta.property(flavour.provider(), REFUSAL).is_some();
@@ -244,7 +244,7 @@ pub(crate) fn write_part(flavour: Flavour, content: &Content) -> Option<Value> {
     write_media(flavour, &crate::fields::media(content)?)
 }
 
-/// Parts that are only passed on.
+/// Part types that are passed through unchanged.
 const OPAQUE_PARTS: [&str; 8] = [
     "input_audio",
     "file",
@@ -256,7 +256,7 @@ const OPAQUE_PARTS: [&str; 8] = [
     "tool_reference",
 ];
 
-/// A picture or file as a part; none for what only its own provider can show.
+/// An image or file as a part; `None` if only its own provider can display it.
 pub(crate) fn write_media(flavour: Flavour, media: &Media) -> Option<Value> {
     match media {
         Media::Data(data) => data_part(flavour, data),
@@ -312,7 +312,7 @@ fn document_part(uri: &str, name: &Value) -> Value {
     Value::Object(part)
 }
 
-/// Mistral's own examples have the address alone.
+/// Mistral's examples use the bare URL.
 fn image_part(flavour: Flavour, uri: &str, meta: &Meta) -> Value {
     let mut image: Map<String, Value> = object_of([("url", uri.into())]);
     restore(&mut image, meta, flavour.provider(), &["detail"]);
@@ -328,7 +328,7 @@ fn image_part(flavour: Flavour, uri: &str, meta: &Meta) -> Value {
     Value::Object(part)
 }
 
-/// Only a file that this very service holds can be named.
+/// Only files stored by this service can be referenced.
 fn file_part(flavour: Flavour, file: &HostedFileContent) -> Option<Value> {
     file.meta.property(flavour.provider(), FILE)?;
     let inner = object_of([

@@ -1,5 +1,5 @@
-//! One message to what it means. What is not understood is kept whole; what cannot be carried
-//! out says why.
+//! Decodes one message. Unknown content is kept unchanged; calls that cannot be executed carry the
+//! reason.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,21 +13,21 @@ use crate::Report;
 use crate::fields::{Fields, list, owned, present, raw, some_text, text};
 use crate::function_tools::{self, Answer, Known};
 
-/// Keeps members of a message without a neutral name.
+/// Stores message fields without a neutral equivalent.
 pub(super) const MEMBERS: &str = "members";
 /// Marks content that came as a list of parts.
 pub(super) const PARTS: &str = "parts";
-/// Marks content that came as an empty text rather than as none.
+/// Marks content that came as an empty string instead of null.
 pub(super) const EMPTY: &str = "empty";
-/// Marks a role that this very service is known to have.
+/// Marks that the service is known to accept the role `developer`.
 pub(super) const DEVELOPER: &str = "developer";
-/// Says in which member the thinking stood.
+/// Stores the field that held the thinking.
 pub(super) const MEMBER: &str = "member";
-/// Says how many pictures of a result stand in the message after it.
+/// Stores how many images of a result are in the following message.
 pub(super) const AFTER: &str = "images_after";
-/// Marks a message of the older role `function`.
+/// Marks a message with the older role `function`.
 pub(super) const LEGACY_ROLE: &str = "function";
-/// Members of thinking beside the words.
+/// Fields that hold thinking next to `content`.
 pub(super) const THINKING: [&str; 2] = ["reasoning_content", "reasoning"];
 
 const KNOWN_FIELDS: [&str; 7] = [
@@ -40,13 +40,13 @@ const KNOWN_FIELDS: [&str; 7] = [
     "name",
 ];
 
-/// Reads messages one after another.
+/// Reads messages in order and tracks the calls among them.
 #[derive(Clone, Debug)]
 pub(super) struct MessageReader {
     pub(super) flavour: Flavour,
-    /// Calls by id.
+    /// Known calls by id.
     pub(super) calls_by_id: HashMap<String, Known>,
-    /// Calls that got an id from us, in order, until something answers them.
+    /// Calls with a generated id and their function names, in order, until a result arrives.
     unanswered: VecDeque<(String, Option<String>)>,
     generated: usize,
     pub(super) report: Report,
@@ -63,8 +63,8 @@ impl MessageReader {
         }
     }
 
-    /// Reads a list of messages. Pictures that stand after the results they belong to come back
-    /// to them.
+    /// Decodes a list of messages. Images in a message after the results are returned to their
+    /// results.
     pub(super) fn messages(&mut self, values: &[Fields]) -> Vec<Message> {
         let mut read = Vec::new();
         let mut at = 0;
@@ -103,7 +103,7 @@ impl MessageReader {
         read
     }
 
-    /// The id of a result: its own, or that of the call that waits for one without.
+    /// The id of a result: its own, or that of the next unanswered call with a generated id.
     fn result_id(&self, result: &Fields) -> String {
         let given = given_id(result, "tool_call_id");
         given
@@ -122,7 +122,7 @@ impl MessageReader {
         named.or_else(|| self.unanswered.front())
     }
 
-    /// Reads one message; `after` are the pictures of its result in the message after it.
+    /// Decodes one message; `after` holds the images of its result from the following message.
     pub(super) fn message(&mut self, value: &Fields, after: &[Content]) -> Message {
         let mut meta = raw(self.flavour.dialect(), Value::Object(value.clone()));
         let provider = self.flavour.provider();
@@ -170,7 +170,7 @@ impl MessageReader {
         }
     }
 
-    /// What the model said: its thinking, its words, its calls.
+    /// The contents of an assistant message: thinking, text and calls.
     fn assistant_contents(
         &mut self,
         value: &Fields,
@@ -195,7 +195,7 @@ impl MessageReader {
         contents
     }
 
-    /// Thinking in a member of its own; a second member with the same is kept as it is.
+    /// Thinking in a separate field; a second such field is stored unchanged.
     fn thinking(&self, value: &Fields, members: &mut Map<String, Value>) -> Option<Content> {
         let member = THINKING
             .into_iter()
@@ -249,7 +249,7 @@ impl MessageReader {
     }
 }
 
-/// Whether a message is a tool's.
+/// Whether the message is a tool result.
 pub(super) fn is_result(value: &Fields) -> bool {
     matches!(text(value, "role"), Some("tool" | "function"))
 }

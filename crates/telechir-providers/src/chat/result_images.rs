@@ -1,5 +1,5 @@
-//! Pictures of results in a message of the user, for services whose tools' messages have only
-//! words; and what Mistral wants between a tool's message and a user's.
+//! Shows result images in a user message, for services whose tool messages hold only text, and
+//! inserts the message that Mistral requires between a tool message and a user message.
 
 use std::collections::HashMap;
 use std::iter::Peekable;
@@ -11,24 +11,24 @@ use super::Flavour;
 use super::parts;
 use crate::fields::{Fields, kind, list, text};
 
-/// Marks a message before which the model is made to say something.
+/// Marks a message that follows an inserted assistant message.
 pub(super) const BRIDGED: &str = "bridged";
 
-/// What the model is made to say: Mistral refuses a user's message right after a tool's.
+/// The inserted assistant message: Mistral rejects a user message directly after a tool message.
 const BRIDGE: &str = "I have the results.";
 
-/// What stands after a run of results.
+/// What follows a run of results.
 #[derive(Debug, Default)]
 pub(super) struct FollowingImages {
-    /// How many messages only show pictures, the bridge included.
+    /// Number of messages that only show images, including the inserted message.
     pub(super) messages: usize,
-    /// The pictures with the ids of the calls they belong to.
+    /// The images with their call ids.
     pub(super) images: Vec<(String, Content)>,
-    /// The next message stands behind a bridge.
+    /// The next message follows an inserted message.
     pub(super) bridged: bool,
 }
 
-/// Reads what [`write`] wrote; anything else is a message of its own.
+/// Recognizes messages written by [`write`]; any other message is left alone.
 pub(super) fn read(flavour: Flavour, rest: &[Fields], ids: &[String]) -> FollowingImages {
     let bridged = flavour == Flavour::Mistral
         && rest
@@ -59,7 +59,7 @@ pub(super) fn read(flavour: Flavour, rest: &[Fields], ids: &[String]) -> Followi
     }
 }
 
-/// The pictures of a message that is nothing but captions and pictures, as we write them.
+/// The images of a message that contains only captions and images in the format of [`write`].
 fn captioned_message(
     flavour: Flavour,
     message: &Fields,
@@ -73,14 +73,13 @@ fn captioned_message(
     (rewritten == Value::Object(message.clone())).then_some(images)
 }
 
-/// The pictures behind captions that name these ids, in the order of the ids: each result takes
-/// its own in turn.
+/// The images whose captions name these ids, in the order of the ids.
 pub(crate) fn captioned(
     flavour: Flavour,
     content: &[Value],
     ids: &[impl AsRef<str>],
 ) -> Option<Vec<(String, Content)>> {
-    // Two results of one id: nothing tells whose picture it is.
+    // If two results share an id, their images cannot be told apart.
     let mut captions: HashMap<String, Option<usize>> = HashMap::new();
     for (index, id) in ids.iter().enumerate() {
         let known = captions.entry(caption_of(id.as_ref()));
@@ -107,7 +106,7 @@ pub(crate) fn captioned(
     (!images.is_empty()).then_some(images)
 }
 
-/// The pictures that come next and belong to this id.
+/// Takes the next images that belong to this id.
 pub(crate) fn take_images(
     images: &mut Peekable<impl Iterator<Item = (String, Content)>>,
     id: &str,
@@ -116,7 +115,7 @@ pub(crate) fn take_images(
     std::iter::from_fn(next).map(|(_, image)| image).collect()
 }
 
-/// The messages that show these pictures.
+/// The messages that show these images.
 pub(super) fn write(flavour: Flavour, images: &[(String, Media)]) -> Vec<Value> {
     let images: Vec<(String, Content)> = images
         .iter()
@@ -144,7 +143,7 @@ pub(crate) fn caption_of(id: &str) -> String {
     format!("The picture that call {id} returned:")
 }
 
-/// Words of the model between a tool's message and a user's.
+/// The assistant message inserted between a tool message and a user message.
 pub(super) fn bridge() -> Value {
     json!({"role": "assistant", "content": BRIDGE})
 }

@@ -1,6 +1,6 @@
-//! A response in chunks: what each adds to its choice, put together.
+//! Assembles a response from stream chunks.
 //!
-//! A call goes on with the chunk that has its index, or its id, or neither; servers differ in
+//! A call is continued by the chunk with the same index, the same id, or neither: servers differ in
 //! which they send, and some repeat the name or send an empty one.
 
 mod calls;
@@ -18,25 +18,25 @@ use crate::fields::{Fields, list, object, present, some_text};
 use crate::numbers::RoundedNumbers;
 use crate::stream::{CallDelta, Delta, EventAssembler};
 
-/// Most choices that one response may have.
+/// Maximum number of choices in one response.
 const MAX_CHOICES: u64 = 128;
 
-/// What has come of a response.
+/// The state of a partially received response.
 #[derive(Debug, Default)]
 pub(super) struct CompletionBuilder {
     number: usize,
-    /// Members of the response, usage included.
+    /// Fields of the response, including usage.
     response: Fields,
     choices: BTreeMap<u64, ChoiceBuilder>,
 }
 
-/// What has come of a choice.
+/// The state of a partially received choice.
 #[derive(Debug, Default)]
 struct ChoiceBuilder {
     members: Fields,
     message: Fields,
     calls: CallsBuilder,
-    /// With connectors of the service several messages follow one another.
+    /// Earlier messages of the choice; connectors of the service produce several.
     earlier: Vec<Value>,
     finish: Option<String>,
 }
@@ -125,12 +125,12 @@ impl CompletionBuilder {
             }
             choice.finish = Some(finish);
         }
-        // Only the first choice is the turn.
+        // The turn consists of the first choice only.
         Ok(if index == 0 { deltas } else { Vec::new() })
     }
 }
 
-/// Members of a delta that grow as text.
+/// Delta fields that are appended as text.
 const TEXT_FIELDS: [&str; 3] = ["refusal", "reasoning_content", "reasoning"];
 
 impl ChoiceBuilder {
@@ -166,7 +166,7 @@ impl ChoiceBuilder {
         Ok(deltas)
     }
 
-    /// A delta of another role, or of another place among several messages, begins a message.
+    /// Starts a new message if the delta has another role.
     fn start_message_if_new(&mut self, delta: &Fields) -> Result<(), StreamError> {
         let role = some_text(delta, "role");
         let current = some_text(&self.message, "role");
@@ -181,7 +181,7 @@ impl ChoiceBuilder {
         Ok(())
     }
 
-    /// Everything else: lists grow, the rest is what was said last.
+    /// Merges all other fields: lists are extended, other values are replaced.
     fn keep(&mut self, delta: Fields) {
         for (name, value) in delta {
             if value.is_null() || (name == "index") {
@@ -230,7 +230,7 @@ fn delta_of(name: &str, text: String) -> Delta {
     }
 }
 
-/// A piece of a call to show.
+/// The delta to emit for a part of a call.
 fn call_delta(
     index: usize,
     call_id: Option<&str>,

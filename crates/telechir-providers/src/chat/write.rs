@@ -1,5 +1,5 @@
-//! Messages of any dialect to messages of this one, in the order that the services demand: each
-//! call is answered right after the message it stands in.
+//! Converts messages of any dialect to chat messages in the required order: each call is answered
+//! directly after its message.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,7 +16,7 @@ use crate::fields::raw_of;
 use crate::function_tools;
 use crate::{Envelope, History, Report};
 
-/// Writes a history in the envelope it came in, or as a list of messages.
+/// Writes a history in its original envelope, or as a list of messages.
 pub(super) fn write_history(flavour: Flavour, history: &History) -> (Value, Report) {
     let mut writer = MessageWriter::new(flavour);
     writer.foreign_envelope(history);
@@ -27,25 +27,24 @@ pub(super) fn write_history(flavour: Flavour, history: &History) -> (Value, Repo
     (enclose(flavour, items, history), report)
 }
 
-/// Writes messages one after another.
+/// Writes messages in order.
 #[derive(Debug)]
 pub(super) struct MessageWriter {
     pub(super) flavour: Flavour,
     pub(super) items: Vec<Value>,
     pub(super) report: Report,
-    /// What was written, read again: it knows the calls.
+    /// Decodes the written messages again, to track their calls.
     reader: MessageReader,
-    /// Ids that had to be replaced.
+    /// Original call ids and their replacements.
     ids: HashMap<String, String>,
-    /// Calls of the last message of the model that nothing answers yet, by the id they are sent
-    /// with; and whether it was written here.
+    /// Unanswered calls of the last assistant message, by the id on the wire.
     unanswered: Vec<String>,
     unanswered_are_new: bool,
-    /// Calls whose results name no id.
+    /// Calls whose results carry no id.
     without_id: HashSet<String>,
-    /// Pictures that follow the results.
+    /// Images to show after the results.
     images: Vec<(String, Media)>,
-    /// The last message is the model's and was written here.
+    /// The last message is an assistant message that can be extended.
     is_assistant_open: bool,
 }
 
@@ -77,7 +76,7 @@ impl MessageWriter {
         }
     }
 
-    /// Adds a message. What the interface demands before it comes first.
+    /// Appends a message after the results and images that must precede it.
     pub(super) fn push(&mut self, item: Value) {
         let Some(fields) = item.as_object() else {
             return;
@@ -97,8 +96,8 @@ impl MessageWriter {
         self.items.push(item);
     }
 
-    /// Adds what the model says. One turn is one message, so that all its calls stand before
-    /// their answers, also where another dialect has an item for each.
+    /// Appends an assistant message. One turn becomes one message, so that all calls precede their
+    /// results even if the source dialect has one item per call.
     pub(super) fn push_assistant(&mut self, item: Value) {
         let last = self.items.last_mut().filter(|_| self.is_assistant_open);
         if let Some(last) = last.and_then(Value::as_object_mut)
@@ -114,7 +113,7 @@ impl MessageWriter {
         self.is_assistant_open = true;
     }
 
-    /// The interface refuses a call without an answer.
+    /// Adds error results for unanswered calls, because the API rejects them.
     fn answer_open(&mut self) {
         let unanswered = std::mem::take(&mut self.unanswered);
         if !self.unanswered_are_new {
@@ -133,8 +132,7 @@ impl MessageWriter {
         }
     }
 
-    /// Members around a history of another dialect have no place in a list of messages; only its
-    /// instructions can be said as a message.
+    /// Reports the envelope fields of another dialect; only instructions are kept, as a message.
     fn foreign_envelope(&mut self, history: &History) {
         let Envelope::Object {
             dialect,
@@ -196,7 +194,7 @@ impl MessageWriter {
         }
     }
 
-    /// A message that says nothing; a user's may not.
+    /// An empty message; the API requires `content` for user messages.
     fn push_empty(&mut self, message: &Message) {
         match message.role {
             Role::Assistant => self.push(json!({"role": "assistant", "content": null})),
@@ -205,7 +203,7 @@ impl MessageWriter {
         }
     }
 
-    /// Writes a message as it came, when it is this dialect's and nobody edited it.
+    /// Writes an unedited message of this dialect unchanged.
     fn repeat(&mut self, message: &Message) -> bool {
         let Some(Value::Object(json)) = raw_of(&message.meta, self.flavour.dialect()) else {
             return false;
@@ -260,7 +258,7 @@ impl MessageWriter {
         true
     }
 
-    /// Writes as many of these contents as make one message; says how many.
+    /// Writes one message from the leading contents and returns the number of contents used.
     fn contents(&mut self, message: &Message, rest: &[Content], path: &str) -> usize {
         if let Some(result) = result_of(&rest[0]) {
             self.result(&result, &rest[0], message, path);
@@ -275,7 +273,7 @@ impl MessageWriter {
         count
     }
 
-    /// The id a call is sent with: its own, or one that the interface takes.
+    /// The call id to send: the original, or a replacement that the API accepts.
     pub(super) fn wire_id(&mut self, content: &Content, path: &str) -> String {
         let own = match function_tools::known(content) {
             Some((Some(id), _)) => id.to_owned(),
@@ -341,7 +339,7 @@ impl MessageWriter {
             self.images.extend(shown.map(|image| (id.clone(), image)));
         }
         self.is_assistant_open = false;
-        // The reader takes the call off those that wait.
+        // Decoding the result removes its call from the unanswered ones.
         if let Some(fields) = item.as_object() {
             self.reader.message(fields, &[]);
         }
@@ -352,12 +350,12 @@ impl MessageWriter {
         self.without_id.contains(id)
     }
 
-    /// A call that came without an id, so that its result names none.
+    /// Records a call without an id, so that its result has none either.
     pub(super) fn note_without_id(&mut self, id: &str) {
         self.without_id.insert(id.to_owned());
     }
 
-    /// Learns of a call that stands in a message which is not written.
+    /// Records a call from a message that is not part of the output.
     pub(super) fn remember(&mut self, content: &Content, id: String) {
         if let Some((_, known)) = function_tools::known(content) {
             self.reader.calls_by_id.insert(id.clone(), known);
@@ -380,7 +378,7 @@ impl MessageWriter {
         self.push_user(json!({"role": "user", "content": content}));
     }
 
-    /// A message of the user or system; Mistral refuses one right after a tool's.
+    /// Appends a user or system message; Mistral rejects one directly after a tool message.
     pub(super) fn push_user(&mut self, item: Value) {
         let after_tool = |items: &[Value]| {
             items
@@ -396,7 +394,7 @@ impl MessageWriter {
         self.push(item);
     }
 
-    /// Parts of a result that neither words nor pictures can say.
+    /// Reports acknowledged safety checks, which a function result cannot carry.
     fn note_acknowledged(&mut self, content: &Content, path: &str) {
         let Content::ComputerResult(result) = content else {
             return;
@@ -425,7 +423,7 @@ fn call_id(content: &Content) -> Option<String> {
     Some(id?.to_owned())
 }
 
-/// A result of any kind.
+/// The content as a result of any kind.
 pub(crate) fn result_of(content: &Content) -> Option<ToolResult> {
     if let Content::ComputerResult(result) = content {
         Some(ToolResult::Computer(result.clone()))
@@ -440,12 +438,12 @@ pub(crate) fn result_of(content: &Content) -> Option<ToolResult> {
     }
 }
 
-/// Whether two messages say the same: what is kept beside the message itself does not matter.
+/// Whether two messages are equal apart from their metadata.
 fn same(one: &Message, other: &Message) -> bool {
     one.role == other.role && one.contents == other.contents
 }
 
-/// An id made of another, the same every time.
+/// Derives an acceptable id from another id, deterministically.
 pub(crate) fn synthetic_id(flavour: Flavour, own: &str, taken: &HashMap<String, String>) -> String {
     const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let prefix = match flavour {

@@ -1,12 +1,12 @@
-//! `computer_action`: what a desktop does beside pointer, keys and pictures, for models whose
-//! computer tool knows only those.
+//! `computer_action`: desktop actions beyond mouse, keyboard and screenshots, for models whose
+//! computer tool has only those.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{ActionKind, FunctionTool, Tool};
 
 use super::COMPUTER;
 
-/// The actions a model can be offered so, each with the members it takes beside `action`.
+/// The actions that can be offered, each with its arguments besides `action`.
 const ACTIONS: [(ActionKind, &[&str]); 19] = [
     (ActionKind::ObserveScreen, &["mode", "intent"]),
     (ActionKind::ListWindows, &[]),
@@ -32,9 +32,9 @@ const ACTIONS: [(ActionKind, &[&str]); 19] = [
 const DESCRIPTION: &str = "What the desktop can do beside mouse and keyboard. One action a call; \
     every call returns a screenshot, and what it has to say in words.";
 
-/// The function for those actions of a desktop that it can carry out; none when there are none.
+/// The function tool for the desktop actions that `can` accepts; `None` if it accepts none.
 ///
-/// A call of it is read as a call of the computer, in every dialect.
+/// Every dialect decodes a call of it as a computer call.
 pub fn desktop_tool(can: impl Fn(ActionKind) -> bool) -> Option<Tool> {
     let offered: Vec<_> = ACTIONS.into_iter().filter(|(kind, _)| can(*kind)).collect();
     if offered.is_empty() {

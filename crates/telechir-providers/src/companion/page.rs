@@ -1,4 +1,5 @@
-//! `execute_browser`: a page in ten verbs, for a model that goes by refs and not by pixels.
+//! `execute_browser`: ten page actions by element ref, for models that do not use pixel
+//! coordinates.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{FunctionTool, Tool};
@@ -6,7 +7,7 @@ use telechir_protocol::{FunctionTool, Tool};
 use super::described;
 use crate::openai::item::Item;
 
-/// The function's name, and that of a browser's tool in the vocabulary it comes from.
+/// The function's name; the vocabulary it comes from uses it for its browser tool.
 pub(crate) const EXECUTE_BROWSER: &str = "execute_browser";
 
 const ACTIONS: [&str; 10] = [
@@ -26,9 +27,9 @@ const DESCRIPTION: &str = "Reads and uses web pages by refs. First `snapshot`: i
     be used as refs such as b12, with names. Then `click` or `fill` a ref. A ref stays good until \
     its page or its element is gone; the answer says so, and then a new snapshot has new ones.";
 
-/// The function with which a model reads pages and acts on their elements by ref.
+/// The function tool with which a model reads pages and acts on elements by ref.
 ///
-/// A call of it is read as a call of the browser, in every dialect with functions.
+/// Every dialect with functions decodes a call of it as a browser call.
 pub fn page_tool() -> Tool {
     let text = |description: &str| json!({"type": "string", "description": description});
     let params = json!({
@@ -63,8 +64,8 @@ pub fn page_tool() -> Tool {
     })
 }
 
-/// The same step in our own words, and why it cannot be taken when it cannot. Members may stand in
-/// `params` or beside it.
+/// Converts a step to the neutral vocabulary, or returns it with the reason it is invalid.
+/// Arguments may be in `params` or next to it.
 pub(super) fn step(mut fields: Item) -> Result<Item, (Item, String)> {
     let original = fields.clone();
     let refused = |problem: &str| Err((original.clone(), problem.to_owned()));
@@ -105,7 +106,7 @@ pub(super) fn step(mut fields: Item) -> Result<Item, (Item, String)> {
         if only == Some(Value::Bool(true)) && !fields.contains_key("filter") {
             fields.insert("filter".to_owned(), "interactive".into());
         }
-        // Whatever is told is visible.
+        // Snapshots contain only visible elements anyway.
         if fields.get("visible") == Some(&Value::Bool(true)) {
             fields.shift_remove("visible");
         }

@@ -1,11 +1,11 @@
-//! `shell_session`: what a shell is asked beside running commands.
+//! `shell_session`: shell control beyond running commands.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{Arguments, CallId, Command, ShellAction, ShellCall};
 
 use crate::openai::item::{owned, text};
 
-/// The function's name.
+/// The name of the function.
 pub(crate) const SHELL: &str = "shell_session";
 
 const DESCRIPTION: &str = "What the shell can do beside running commands. A command whose result \
@@ -14,7 +14,7 @@ const DESCRIPTION: &str = "What the shell can do beside running commands. A comm
     background as a job, from the shell's folder; list, read (what it printed since the last \
     read) and stop are for such jobs, and with `job` so is input. restart begins a new shell.";
 
-/// Its declaration, as a function of the OpenAI shape.
+/// The declaration, in the format of OpenAI functions.
 pub(crate) fn shell_tool() -> Value {
     let text = |description: &str| json!({"type": "string", "description": description});
     json!({
@@ -40,7 +40,7 @@ pub(crate) fn shell_tool() -> Value {
     })
 }
 
-/// A call of `shell_session`; none when it is another function's.
+/// Decodes a call of `shell_session`; `None` for any other function.
 pub(crate) fn shell_call(name: &str, call_id: &str, arguments: &Arguments) -> Option<ShellCall> {
     let Value::Object(arguments) = arguments.to_value().ok().filter(|_| name == SHELL)? else {
         return None;
@@ -48,7 +48,7 @@ pub(crate) fn shell_call(name: &str, call_id: &str, arguments: &Arguments) -> Op
     let mut call = ShellCall::execute(CallId::from(call_id), Vec::new());
     let mut missing = None;
     let mut argument = |member: &'static str| {
-        // Earlier histories say everything as `text`.
+        // Older histories pass every argument as `text`.
         let value = owned(&arguments, member).or_else(|| owned(&arguments, "text"));
         if value.is_none() {
             missing = Some(member);
@@ -80,7 +80,7 @@ pub(crate) fn shell_call(name: &str, call_id: &str, arguments: &Arguments) -> Op
     Some(call)
 }
 
-/// The arguments that say this call; none for what the shell tool itself can be asked.
+/// The arguments of this call; `None` if the native shell tool supports it.
 pub(crate) fn of_shell_call(call: &ShellCall) -> Option<String> {
     let argument = match &call.action {
         ShellAction::Execute => return None,

@@ -1,4 +1,4 @@
-//! Calls of our functions: what they stand for, and what stands for a call.
+//! Converts between function calls and the neutral calls they represent.
 
 use serde_json::Value;
 use telechir_protocol::{
@@ -9,27 +9,28 @@ use super::{COMPUTER, EDITOR, MEMORY, PATCH, SHELL, edit, shell};
 use crate::companion;
 use crate::fields::Fields;
 
-/// What a result has to know of its call.
+/// What is needed to decode the result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
-    /// Of a screen or browser, with its family and the names of its actions.
+    /// A screen or browser call, with its tool group and action names.
     Computer(Option<String>, Vec<String>),
-    /// Of a shell.
+    /// A call of the shell.
     Shell,
-    /// Of an editor.
+    /// A call of an editor, memory or patch tool.
     Edit,
-    /// Of any other function.
+    /// A call of any other function, with its name.
     Function(String),
 }
 
-/// A call as a function: its name and its arguments.
+/// A call as a function name and arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FunctionInvocation {
     pub(crate) name: String,
     pub(crate) arguments: Arguments,
 }
 
-/// The call that a function's call stands for. What cannot be understood is a call that says why.
+/// Decodes a function call to the neutral call it represents. An invalid call carries the reason in
+/// `exception`.
 pub(crate) fn read(name: &str, call_id: &str, arguments: Arguments) -> Content {
     let parsed = match arguments.to_value() {
         Ok(Value::Object(members)) => Ok(members),
@@ -90,8 +91,8 @@ fn computer_call(name: &str, call_id: &str, arguments: &Result<Fields, String>) 
     Content::ComputerCall(call)
 }
 
-/// Small models fill in every member they were told of. One that says nothing may go: null, an
-/// empty text or list, no distance, the left button of an action that has none.
+/// Removes arguments without effect, because small models fill in every declared one: null, empty
+/// texts and lists, zero distances, the left button.
 fn without_defaults(members: &Fields) -> Fields {
     let typing = members.get("action").is_some_and(|action| action == "type");
     let is_default = |name: &str, value: &Value| match value {
@@ -119,7 +120,7 @@ fn shortened(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// The function and arguments that say a call; none for what is no call of ours to say.
+/// The call as a function name and arguments; `None` if the content is not a call.
 pub(crate) fn called(content: &Content) -> Option<FunctionInvocation> {
     if let Content::ComputerCall(call) = content {
         return Some(computer_function(call));
@@ -171,7 +172,7 @@ fn edit_function(call: &EditCall) -> FunctionInvocation {
     }
 }
 
-/// The id of a call and what its result has to know; none for what is no call.
+/// The id of a call and what is needed to decode its result; `None` if the content is not a call.
 pub(crate) fn known(content: &Content) -> Option<(Option<&str>, Known)> {
     if let Content::ComputerCall(call) = content {
         let actions = call.actions.iter().map(|action| action.name().to_owned());

@@ -1,5 +1,5 @@
-//! What a model is told of our functions: short sentences and flat arguments, so that a small
-//! model fills them in right.
+//! Function declarations with short sentences and flat arguments, which small models can fill in
+//! correctly.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{ComputerUseTool, Environment, Tool};
@@ -7,16 +7,16 @@ use telechir_protocol::{ComputerUseTool, Environment, Tool};
 use super::{COMPUTER, EDITOR, MEMORY, PATCH, SHELL};
 use crate::companion;
 
-/// A function as every interface with functions takes it.
+/// A function declaration common to all APIs with functions.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Function {
     pub(crate) name: String,
     pub(crate) description: Option<String>,
-    /// JSON Schema of its arguments.
+    /// JSON Schema of the arguments.
     pub(crate) parameters: Value,
 }
 
-/// Actions of `computer`, in the order a model should think of them.
+/// Actions of `computer`, in the order of preference for the model.
 const ACTIONS: [&str; 15] = [
     "screenshot",
     "click",
@@ -35,8 +35,8 @@ const ACTIONS: [&str; 15] = [
     "wait",
 ];
 
-/// The function that a tool is; none for a tool that only a provider can carry out, or that is
-/// said in a provider's own words.
+/// The function for a tool; `None` if only a provider can execute the tool or it is a raw
+/// declaration.
 pub(crate) fn function(tool: &Tool) -> Option<Function> {
     match tool {
         Tool::ComputerUse(tool) if tool.environment == Some(Environment::Browser) => {
@@ -98,7 +98,7 @@ fn one_of<S: AsRef<str>>(values: &[S], description: &str) -> Value {
     json!({"type": "string", "enum": values, "description": description})
 }
 
-/// The sentence on how large the screen is; nothing when that is not known.
+/// The sentence with the screen size; empty if the size is unknown.
 fn screen_size_sentence(tool: &ComputerUseTool) -> String {
     match (tool.display_width, tool.display_height) {
         (Some(width), Some(height)) => {

@@ -1,12 +1,12 @@
-//! The arguments of the functions that edit files.
+//! Arguments of the functions that edit files.
 
 use serde_json::Value;
 use telechir_protocol::{EditCall, EditOperation, EditTool, Meta};
 
 use crate::fields::{Fields, list, owned, present, text};
 
-/// Operations of an editor and of a memory; a function of such a name that knows none of them is
-/// somebody else's.
+/// Operations of the editor and memory functions; a function of that name without any of them is
+/// not ours.
 const EDIT_OPERATIONS: [&str; 7] = [
     "view",
     "create",
@@ -18,7 +18,7 @@ const EDIT_OPERATIONS: [&str; 7] = [
 ];
 pub(super) const PATCH_OPERATIONS: [&str; 3] = ["create_file", "update_file", "delete_file"];
 
-/// The edits that the arguments ask for; none when the function is another of the same name.
+/// Decodes the edits; `None` if it is a different function of the same name.
 pub(super) fn read(
     tool: EditTool,
     call_id: &str,
@@ -64,7 +64,7 @@ fn operation_of(tool: EditTool, members: &Fields) -> Option<EditOperation> {
     })
 }
 
-/// The arguments that ask for the same.
+/// Encodes the same edits as arguments.
 pub(super) fn write(call: &EditCall) -> Fields {
     match call.operations.as_slice() {
         [only] => operation_fields(call.tool, only),

@@ -1,15 +1,15 @@
-//! Results as words and pictures, and what such words say again.
+//! Results as text and images, in a format that can be decoded again.
 //!
 //! ```text
 //! Error (denied): The policy denies this address.
 //! page: https://example.com/
 //! tab: {"tab_id":"1","title":"Example","url":"https://example.com/","active":true}
 //!
-//! the words of the result
+//! the text of the result
 //! ```
 //!
-//! A result that has only words is these words, one that has nothing is `Done.`. The words of a
-//! shell have their own layout.
+//! A result with only text is that text; an empty result is `Done.`. Shell results have their own
+//! format.
 
 use serde_json::Value;
 use telechir_protocol::{
@@ -21,19 +21,19 @@ use super::Known;
 use crate::anthropic::shell_text;
 use crate::fields::{media, words};
 
-/// What a result without anything to say says.
+/// The text of an empty result.
 const EMPTY_RESULT: &str = "Done.";
 
-/// A result as a function returns it.
+/// A result as returned by a function.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Told {
-    /// Its words; never empty.
+    /// The text; never empty.
     pub(crate) text: String,
-    /// Its pictures, the screen's last.
+    /// The images; the final screenshot is last.
     pub(crate) images: Vec<Media>,
 }
 
-/// A result in words and pictures.
+/// Renders a result as text and images.
 pub(crate) fn tell(result: &ToolResult) -> Told {
     match result {
         ToolResult::Computer(result) => render_computer_result(result),
@@ -84,7 +84,7 @@ fn render_computer_result(result: &ComputerResult) -> Told {
     }
 }
 
-/// How many steps were carried out before one failed; nothing where there is only one.
+/// How many actions ran before one failed; empty for a single action.
 fn progress(result: &ComputerResult) -> String {
     let total = result.steps.len();
     if total < 2 {
@@ -120,20 +120,20 @@ fn render_function_result(result: &FunctionResult) -> Told {
     }
 }
 
-/// What a function returned, ready to be read as the result of the call it answers.
+/// The output of a function, before it is decoded as the result of its call.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) call_id: Option<CallId>,
-    /// The function, where the result says it.
+    /// The function's name, if the result carries it.
     pub(crate) name: Option<String>,
-    /// Its content where that is one text.
+    /// The content, if it is a single text.
     pub(crate) text: Option<String>,
-    /// Its parts where it has parts.
+    /// The content, if it is a list of parts.
     pub(crate) parts: Vec<Content>,
     pub(crate) meta: Meta,
 }
 
-/// The result that an answer to such a call is.
+/// Decodes an output according to its call.
 pub(crate) fn answer(known: Option<&Known>, answer: Answer) -> Content {
     match known {
         Some(Known::Computer(group, actions)) => computer_result(group.clone(), actions, answer),
@@ -168,7 +168,7 @@ impl Answer {
     }
 }
 
-/// The last picture is the screen's; those before it are what the actions asked for.
+/// The last image is the final screenshot; earlier ones belong to the individual actions.
 fn computer_result(group: Option<String>, actions: &[String], answer: Answer) -> Content {
     let mut images: Vec<Media> = answer.parts.iter().filter_map(media).collect();
     let parsed = parse(&answer.joined_text());
@@ -207,7 +207,7 @@ fn function_result(answer: Answer) -> Content {
     })
 }
 
-/// The failure and the words of a text that [`tell`] wrote of a failed call.
+/// The failure and the text of a failed call rendered by [`tell`].
 fn split_error(text: &str) -> Option<(Failure, Option<String>)> {
     let parsed = parse(text);
     let elsewhere = parsed.url.is_some() || !parsed.tabs.is_empty();
@@ -246,7 +246,7 @@ fn write(result: &ResultText) -> String {
     }
 }
 
-/// What words say; words of anybody else are only words.
+/// Parses rendered text; any other text is returned as plain text.
 fn parse(text: &str) -> ResultText {
     read_head(text).unwrap_or_else(|| ResultText {
         text: (!text.is_empty()).then(|| text.to_owned()),
@@ -309,7 +309,7 @@ fn kind_name(kind: FailureKind) -> &'static str {
     }
 }
 
-/// A text on one line: as it is, or as a JSON string.
+/// A text on one line: unchanged, or as a JSON string.
 fn to_line(text: &str) -> String {
     if text.contains('\n') || text.starts_with('"') {
         Value::from(text).to_string()

@@ -1,11 +1,11 @@
-//! The arguments of `shell`: a command in the simple case, everything a shell can be asked else.
+//! Arguments of `shell`: usually one command, or any other shell action.
 
 use serde_json::{Map, Value};
 use telechir_protocol::{Command, ShellAction, ShellCall};
 
 use crate::fields::{Fields, object_of, owned, present, text};
 
-/// What the arguments ask of a shell, or why that cannot be told.
+/// Decodes the arguments; an invalid call carries the reason in `exception`.
 pub(super) fn read(call_id: &str, arguments: &Result<Fields, String>) -> ShellCall {
     let mut call = ShellCall::execute(call_id, Vec::new());
     match arguments {
@@ -42,7 +42,7 @@ fn fill_call(call: &mut ShellCall, members: &Fields) {
     }
 }
 
-/// A number of milliseconds or characters; some models write it as a text.
+/// A positive number of milliseconds or characters; some models send it as a string.
 fn positive_number(members: &Fields, name: &str) -> Option<u64> {
     let value = members.get(name)?;
     let number = value.as_u64().or_else(|| value.as_str()?.parse().ok())?;
@@ -101,7 +101,7 @@ fn command(value: &Value) -> Result<Command, String> {
     command.ok_or_else(|| "a word of its `command` is no text".to_owned())
 }
 
-/// The arguments that ask the same; [`read`] reads them back.
+/// Encodes a call as arguments that [`read`] decodes to the same call.
 pub(super) fn write(call: &ShellCall) -> Fields {
     let mut members = Map::new();
     if call.action != ShellAction::Execute {

@@ -1,4 +1,5 @@
-//! A conversation in entries, which the service is told not to store: every request says all.
+//! Conversation state for the Conversations API: entries are resent with every request (`store:
+//! false`).
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::UsageContent;
@@ -9,7 +10,7 @@ use crate::conversation::text_of;
 use crate::wire::{ChatApi, Endpoint};
 use crate::{Request, RequestOptions, StopReason};
 
-/// How to converse in it.
+/// The chat API of `mistral-conversations`.
 pub(super) struct ConversationsChat;
 
 impl ChatApi for ConversationsChat {
@@ -49,8 +50,8 @@ impl ChatApi for ConversationsChat {
     }
 }
 
-/// A conversation that is not stored begins anew with every request; one sent twice does nothing
-/// twice. An agent of the service (`ag_…`) stands in the model's place and has its own tools.
+/// Builds the request. Without storage every request starts a new conversation, so retrying it is
+/// safe. An agent (`ag_…`) replaces the model and brings its own tools.
 fn request(options: &RequestOptions, items: &mut [Value]) -> Request {
     prune_images(items, image_limit(Flavour::Conversations, options.images));
     let mut body = Map::new();
@@ -104,7 +105,7 @@ fn stop_reason(outputs: &[Value], has_calls: bool) -> StopReason {
     }
 }
 
-/// The entry as a request takes it: nothing null, and arguments that can be parsed.
+/// Prepares a response entry for the next request: removes nulls and makes arguments parseable.
 fn as_input_entry(mut entry: Value) -> Value {
     if let Some(members) = entry.as_object_mut() {
         members.retain(|_, value| !value.is_null());

@@ -1,11 +1,11 @@
-//! The answers to a turn: a result for every call, in their order, then their pictures.
+//! Encodes the results of a turn: one result per call in call order, then their images.
 
 use telechir_protocol::{AnsweredTurn, CallId, Content, Message, Role, ToolCall};
 
 use super::write::EntryWriter;
 use crate::EncodedReply;
 
-/// Writes the answers to a turn.
+/// Encodes the results of a turn.
 pub(super) fn encode_results(turn: &AnsweredTurn) -> EncodedReply {
     let mut writer = EntryWriter::default();
     for (call, result) in turn.pairs() {

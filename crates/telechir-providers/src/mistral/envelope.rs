@@ -1,4 +1,5 @@
-//! What entries come in: a list, a request, an addition, a response, a history, or one alone.
+//! The envelope of entries: a list, a request, an append request, a response, a stored history, or
+//! a single entry.
 
 use serde_json::Value;
 use telechir_protocol::{Content, Message, ModelTurn, Role, UsageContent};
@@ -9,7 +10,7 @@ use crate::conversation::ProviderError;
 use crate::fields::{Fields, kind, list, object, raw, some_text, text};
 use crate::{DecodeError, Envelope, History, Report};
 
-/// The member's name where one entry stands alone, without a list.
+/// The member name used for a single entry without a list.
 const ALONE: &str = "";
 const INPUTS: &str = "inputs";
 const CONFIRMATIONS: &str = "tool_confirmations";
@@ -17,10 +18,10 @@ const CONFIRMATIONS: &str = "tool_confirmations";
 /// Members that hold a list of entries.
 const ENVELOPES: [&str; 4] = ["outputs", INPUTS, "entries", "messages"];
 
-/// Marks the message that stood in the request's `instructions`.
+/// Marks the message that came from the request's `instructions`.
 const INSTRUCTIONS: &str = "instructions";
 
-/// Reads one response: an object with `outputs`, its list alone, or one entry of it.
+/// Decodes one response: an object with `outputs`, the list alone, or one entry of it.
 pub(super) fn read_response(value: Value) -> Result<(ModelTurn, Report), DecodeError> {
     refuse_error(&value)?;
     let found = find_entries(value)?;
@@ -46,7 +47,7 @@ pub(super) fn read_response(value: Value) -> Result<(ModelTurn, Report), DecodeE
     Ok((ModelTurn::new(contents)?, reader.report))
 }
 
-/// The answer to a call is joined by its id, so a call without one cannot be answered.
+/// Results are matched to calls by id, so a call without an id cannot be answered.
 fn refuse_unanswerable(index: usize, entry: &Fields) -> Result<(), DecodeError> {
     if kind(entry) == "function.call" && some_text(entry, "tool_call_id").is_none() {
         let name = text(entry, "name").unwrap_or_default();
@@ -68,7 +69,8 @@ fn usage(usage: &Fields) -> Content {
     })
 }
 
-/// Reads a history: a request, an addition, a response, a stored history, its list, or one entry.
+/// Decodes a history: a request, an append request, a response, a stored history, its list, or one
+/// entry.
 pub(super) fn read_history(value: Value) -> Result<(History, Report), DecodeError> {
     refuse_error(&value)?;
     let found = find_entries(value)?;
@@ -114,30 +116,30 @@ pub(super) fn is_instructions(message: &Message) -> bool {
     member.is_some_and(|member| member == INSTRUCTIONS)
 }
 
-/// `inputs` as one string: what a person says.
+/// `inputs` as a single string: a user message.
 fn text_input(text: &str) -> Message {
     let mut message = Message::new(Role::User, vec![Content::text(text)]);
     message.meta.set_property(PROVIDER, "member", INPUTS.into());
     message
 }
 
-/// Whether a message is all of `inputs`, as one string.
+/// Whether the message came from `inputs` as a single string.
 pub(super) fn is_text_input(message: &Message) -> bool {
     let member = message.meta.property(PROVIDER, "member");
     member.is_some_and(|member| member == INPUTS)
         && matches!(message.contents.as_slice(), [Content::Text(_)])
 }
 
-/// What the writer made of a history.
+/// The parts of a written history.
 pub(super) struct WrittenEntries {
     pub(super) entries: Vec<Value>,
     pub(super) confirmations: Vec<Value>,
     pub(super) instructions: Option<String>,
-    /// The one entry is `inputs` as a string.
+    /// Whether the single entry is written as a string in `inputs`.
     pub(super) is_text_input: bool,
 }
 
-/// Writes entries back into what they came in.
+/// Writes entries back into their original envelope.
 pub(super) fn enclose(written: WrittenEntries, envelope: &Envelope) -> Value {
     let Envelope::Object {
         dialect: DIALECT,
@@ -178,9 +180,9 @@ pub(super) fn enclose(written: WrittenEntries, envelope: &Envelope) -> Value {
 
 struct EntryEnvelope {
     entries: Vec<Fields>,
-    /// `inputs` where it is one string.
+    /// `inputs`, if it is a single string.
     text: Option<String>,
-    /// None for a list.
+    /// `None` for a plain list.
     member: Option<&'static str>,
     rest: Fields,
 }

@@ -1,5 +1,5 @@
-//! Tools that the service carried out itself: the code interpreter and the image maker as what
-//! they are, any other as a call that is not ours to answer.
+//! Tools executed by the service: code interpreter and image generation as such, any other tool as
+//! a hosted function call.
 
 use serde_json::{Value, json};
 use telechir_protocol::{Arguments, Content, FunctionCall, HostedCall, Meta, bounded};
@@ -7,13 +7,13 @@ use telechir_protocol::{Arguments, Content, FunctionCall, HostedCall, Meta, boun
 use super::PROVIDER;
 use crate::fields::{Fields, all_words, object, object_of, owned, present, text};
 
-/// Keeps the arguments and what the entry says of the outcome, as they came.
+/// Stores the arguments and the outcome (`info`) unchanged.
 const ARGUMENTS: &str = "arguments";
 const INFO: &str = "info";
-/// Marks a call that the service carried out.
+/// Marks a call that the service executed.
 const EXECUTION: &str = "execution";
 
-/// Reads a `tool.execution`.
+/// Decodes a `tool.execution` entry.
 pub(super) fn read(entry: &Fields, mut meta: Meta) -> Option<Vec<Content>> {
     let name = text(entry, "name")?;
     meta.set_property(PROVIDER, EXECUTION, name.into());
@@ -79,18 +79,18 @@ fn argument(entry: &Fields, member: &str) -> Option<String> {
     arguments.get(member)?.as_str().map(str::to_owned)
 }
 
-/// Whether the service carried the call out.
+/// Whether the service executed the call.
 pub(super) fn is_execution(meta: &Meta) -> bool {
     meta.property(PROVIDER, EXECUTION).is_some()
 }
 
-/// Writes what a tool of the service did; says how many contents it took. None for what is no
-/// such tool's.
+/// Encodes a `tool.execution` entry and returns the number of contents used; `None` if the content
+/// is no such tool.
 pub(super) fn write(rest: &[Content]) -> Option<(Fields, usize)> {
     let entry = |name: &str, arguments: Value, info: Value, meta: &Meta| {
         let property = |member: &str| meta.property(PROVIDER, member).cloned();
         let is_original = is_execution(meta);
-        // An entry that came without arguments goes back without; a new one must have them.
+        // Arguments stay absent if they were absent originally; new entries require them.
         let arguments = match property(ARGUMENTS) {
             Some(own) => own,
             None if is_original => Value::Null,

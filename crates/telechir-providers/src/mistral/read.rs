@@ -1,5 +1,5 @@
-//! One entry to one message. What is not understood is kept whole; what cannot be carried out
-//! says why.
+//! Decodes one entry. Unknown entries are kept unchanged; calls that cannot be executed carry the
+//! reason.
 
 use std::collections::HashMap;
 
@@ -16,17 +16,17 @@ use crate::chat::result_images::take_images;
 use crate::fields::{Fields, kind, owned, present, raw, some_text, text, verbatim};
 use crate::function_tools::{self, Answer, Known};
 
-/// Keeps members of an entry without a neutral name.
+/// Stores entry fields without a neutral equivalent.
 pub(super) const MEMBERS: &str = "members";
 /// Marks content that came as a list of parts.
 pub(super) const PARTS: &str = "parts";
-/// Says which entry a message was.
+/// Stores the entry type of a message.
 pub(super) const ENTRY: &str = "entry";
-/// Says how many pictures of a result stand in the entry after it.
+/// Stores how many images of a result are in the following entry.
 pub(super) const AFTER: &str = "images_after";
-/// Says what a person answered to a call of a connector.
+/// Stores the user's decision on a connector call.
 pub(super) const CONFIRMATION: &str = "confirmation_status";
-/// The type of a content that holds an entry whose own type means something else among ours.
+/// Wrapper type for entries whose own type collides with a neutral content type.
 pub(super) const WRAPPED: &str = "mistral_entry";
 
 const KNOWN_FIELDS: [&str; 9] = [
@@ -41,18 +41,19 @@ const KNOWN_FIELDS: [&str; 9] = [
     CONFIRMATION,
 ];
 
-/// Reads entries one after another.
+/// Reads entries in order and tracks the calls among them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct EntryReader {
-    /// Calls by id.
+    /// Known calls by id.
     pub(super) calls_by_id: HashMap<String, Known>,
-    /// The newest call of the image maker.
+    /// The id of the last image generation call.
     last_image_call: Option<String>,
     pub(super) report: Report,
 }
 
 impl EntryReader {
-    /// Reads a list. Pictures that stand after the results they belong to come back to them.
+    /// Decodes a list of entries. Images in an entry after the results are returned to their
+    /// results.
     pub(super) fn entries(&mut self, entries: &[Fields]) -> Vec<Message> {
         let mut read = Vec::new();
         let mut at = 0;
@@ -82,7 +83,7 @@ impl EntryReader {
         read
     }
 
-    /// Reads one entry; `after` are the pictures of its result in the entry after it.
+    /// Decodes one entry; `after` holds the images of its result from the following entry.
     pub(super) fn entry(&mut self, entry: &Fields, after: &[Content]) -> Message {
         let mut meta = raw(DIALECT, Value::Object(entry.clone()));
         meta.set_property(PROVIDER, ENTRY, kind(entry).into());
@@ -132,7 +133,7 @@ impl EntryReader {
         }
     }
 
-    /// A picture of the image maker is the result of its call.
+    /// Assigns a generated image to its call.
     fn image_result(&self, content: Content) -> Content {
         let tool = content
             .meta()
@@ -190,7 +191,7 @@ impl EntryReader {
     }
 }
 
-/// A call that the service runs once a person agreed, or that one was asked about.
+/// A connector call that needs, or already has, the user's confirmation.
 fn connector_call(
     entry: &Fields,
     call_id: &str,
@@ -219,7 +220,7 @@ fn connector_call(
     })
 }
 
-/// A person's answer to a call of a connector. Anything but a clear yes is a no.
+/// The user's decision on a connector call. Only an explicit `allow` counts as approval.
 pub(super) fn confirmation(value: &Fields) -> Message {
     let approved = text(value, "confirmation") == Some("allow");
     let response = ApprovalResponse {

@@ -1,4 +1,4 @@
-//! Pictures of results, which have only words: in an entry of the user after them.
+//! Shows result images in a user entry, because results hold only text.
 
 use serde_json::{Value, json};
 use telechir_protocol::{Content, Media};
@@ -8,15 +8,15 @@ use crate::chat::parts;
 use crate::chat::result_images::{caption_of, captioned};
 use crate::fields::{Fields, list};
 
-/// The pictures of an entry that is nothing but captions and pictures, as we write them, with the
-/// ids of their calls.
+/// The images, with their call ids, of an entry that contains only captions and images in the
+/// format of [`write`].
 pub(super) fn read(entry: &Fields, ids: &[&str]) -> Option<Vec<(String, Content)>> {
     let images = captioned(FLAVOUR, list(entry, "content"), ids)?;
     let again = entry_of(&images)?;
     (again == Value::Object(entry.clone())).then_some(images)
 }
 
-/// The entry that shows these pictures; none when there are none.
+/// The entry that shows these images; `None` if there are none.
 pub(super) fn write(images: Vec<(String, Media)>) -> Option<Value> {
     let images: Vec<(String, Content)> = images
         .into_iter()

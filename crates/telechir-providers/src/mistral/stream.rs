@@ -1,4 +1,4 @@
-//! A response in events: entries that begin, grow and end, joined by their id and place.
+//! Assembles a response from stream events; events are matched to entries by id and index.
 
 use serde_json::{Map, Value, json};
 
@@ -8,10 +8,10 @@ use crate::fields::{Fields, kind, present, some_text, text};
 use crate::numbers::RoundedNumbers;
 use crate::stream::{CallDelta, Delta, EventAssembler};
 
-/// Most entries of one response.
+/// Maximum number of entries in one response.
 const MAX_ENTRIES: usize = 4096;
 
-/// What has come of a response.
+/// The state of a partially received response.
 #[derive(Debug, Default)]
 pub(super) struct ConversationBuilder {
     number: usize,
@@ -20,20 +20,20 @@ pub(super) struct ConversationBuilder {
     done: Option<Fields>,
 }
 
-/// An entry that has begun.
+/// A partially received entry.
 #[derive(Debug)]
 struct EntryBuilder {
     output_index: Option<u64>,
     kind: &'static str,
     entry: Fields,
-    /// Arguments as far as they came.
+    /// The arguments received so far.
     arguments: Option<Value>,
-    /// Parts of a message by their place.
+    /// Message parts by content index.
     content: Vec<(u64, Value)>,
     is_open: bool,
 }
 
-/// Members of an event that are no entry's.
+/// Event fields that are not fields of the entry.
 const EVENT_FIELDS: [&str; 6] = [
     "type",
     "output_index",
@@ -58,7 +58,7 @@ impl EventAssembler for ConversationBuilder {
                 message: format!("{}{message}", code.unwrap_or_default()),
             });
         }
-        // Nothing belongs to a response that has ended.
+        // Ignore events after the end of the response.
         if self.done.is_some() {
             return Ok(Vec::new());
         }
@@ -97,7 +97,7 @@ impl EventAssembler for ConversationBuilder {
             let problem = format!("an entry `{}` did not end", open.kind);
             return Err(missing(&problem));
         }
-        // Without places the order is that of their beginnings.
+        // Without indexes, entries stay in order of arrival.
         if entries.iter().all(|entry| entry.output_index.is_some()) {
             entries.sort_by_key(|entry| entry.output_index);
         }
@@ -125,7 +125,7 @@ impl ConversationBuilder {
         }
     }
 
-    /// The entry of an event: the one with its id and place, or a new one.
+    /// The entry with the event's id and index, or a new one.
     fn entry(
         &mut self,
         event: &Fields,
@@ -237,7 +237,7 @@ impl ConversationBuilder {
     }
 }
 
-/// What a piece of a message has to show.
+/// The delta to show for a content fragment.
 fn delta_of(content: &Value, index: u64) -> Option<Delta> {
     let Some(part) = content.as_object() else {
         let text = content.as_str().filter(|text| !text.is_empty())?.to_owned();
@@ -264,7 +264,7 @@ fn index_of(at: usize) -> u64 {
 }
 
 impl EntryBuilder {
-    /// Adds a fragment of the arguments; one that is an object is all of them.
+    /// Appends a fragment of the arguments; an object replaces them.
     fn append_arguments(&mut self, fragment: &Value) {
         match (&mut self.arguments, fragment) {
             (Some(Value::String(text)), Value::String(more)) => text.push_str(more),
@@ -301,7 +301,7 @@ impl EntryBuilder {
     }
 }
 
-/// One text alone, or parts in the order of their places.
+/// A single text, or parts ordered by index.
 fn content_of(mut content: Vec<(u64, Value)>) -> Value {
     content.sort_by_key(|(index, _)| *index);
     let all_texts = |content: &[(u64, Value)]| content.iter().all(|(_, piece)| piece.is_string());
@@ -317,7 +317,7 @@ fn content_of(mut content: Vec<(u64, Value)>) -> Value {
             Some(text) => json!({"type": "text", "text": text}),
             None => piece,
         };
-        // Only what stands at one place is one part.
+        // Fragments with the same index form one part.
         if last == Some(index) {
             join_parts(&mut parts, part);
         } else {

@@ -1,5 +1,5 @@
-//! Messages to entries. An entry of this dialect goes back as it came; anything else is written
-//! from what it means, and what cannot be said is reported.
+//! Converts messages to entries. An entry of this dialect is written back unchanged; everything
+//! else is encoded from its neutral value, and losses are reported.
 
 mod message;
 
@@ -17,7 +17,7 @@ use crate::fields::{Fields, all_words, kind, object_of, passed_on, raw_of, text}
 use crate::function_tools;
 use crate::{Envelope, History, Report};
 
-/// Writes a history in the envelope it came in, or as a list of entries.
+/// Writes a history in its original envelope, or as a list of entries.
 pub(super) fn write_history(history: &History) -> (Value, Report) {
     let mut writer = EntryWriter::default();
     let is_own_dialect = matches!(
@@ -49,21 +49,21 @@ pub(super) fn write_history(history: &History) -> (Value, Report) {
     (enclose(written, &history.envelope), report)
 }
 
-/// Writes entries one after another.
+/// Writes entries in order.
 #[derive(Debug, Default)]
 pub(super) struct EntryWriter {
     entries: Vec<Value>,
     confirmations: Vec<Value>,
     pub(super) report: Report,
-    /// What was written, read again: it knows the calls.
+    /// Decodes the written entries again, to track their calls.
     reader: EntryReader,
-    /// Ids that had to be replaced.
+    /// Original call ids and their replacements.
     ids: HashMap<String, String>,
-    /// Calls that nothing answers yet, and whether they were written here.
+    /// Unanswered calls, and whether they were encoded here rather than copied.
     unanswered: Vec<(String, bool)>,
-    /// Pictures that follow the results.
+    /// Images to show after the results.
     images: Vec<(String, Media)>,
-    /// There is a request around the entries, which has a place for confirmations.
+    /// Whether a request surrounds the entries, which can hold confirmations.
     is_enclosed: bool,
 }
 
@@ -86,7 +86,7 @@ impl EntryWriter {
         if !is_result {
             self.push_images();
         }
-        // What the model says in one turn may have calls between words.
+        // Within one turn, calls and text may alternate.
         if !is_result && kind(fields) != "function.call" && kind(fields) != "message.output" {
             self.answer_open();
         }
@@ -99,7 +99,7 @@ impl EntryWriter {
         self.entries.push(entry);
     }
 
-    /// A call without an answer stops the conversation.
+    /// Adds error results for unanswered calls, which would block the conversation.
     fn answer_open(&mut self) {
         for (id, is_new) in std::mem::take(&mut self.unanswered) {
             if !is_new {
@@ -168,7 +168,7 @@ impl EntryWriter {
         }
     }
 
-    /// Writes an entry as it came, when it is this dialect's and nobody edited it.
+    /// Writes an unedited entry of this dialect unchanged.
     fn repeat(&mut self, message: &Message) -> bool {
         let Some(Value::Object(json)) = raw_of(&message.meta, DIALECT) else {
             return false;
@@ -191,7 +191,7 @@ impl EntryWriter {
         true
     }
 
-    /// The pictures of a result that stand in the entry after it.
+    /// The images of a result that are in the following entry.
     fn images_in_next_entry(&self, message: &Message, result: Option<&ToolResult>) -> Vec<Media> {
         let count = message
             .contents
@@ -205,7 +205,7 @@ impl EntryWriter {
         images.split_off(images.len().saturating_sub(count))
     }
 
-    /// Writes as many of these contents as make one entry; says how many.
+    /// Writes one entry from the leading contents and returns the number of contents used.
     fn contents(&mut self, message: &Message, rest: &[Content], path: &str) -> usize {
         if let Some(result) = result_of(&rest[0]) {
             self.result(&result, message, path);
@@ -244,7 +244,7 @@ impl EntryWriter {
         count
     }
 
-    /// An entry with the members that it came with.
+    /// Adds the stored fields of the original entry, if its type is the same.
     fn with_original_fields(&self, message: &Message, mut entry: Fields) -> Value {
         let members = message.meta.property(PROVIDER, MEMBERS);
         let came_as = message.meta.property(PROVIDER, ENTRY);
@@ -287,7 +287,7 @@ impl EntryWriter {
         self.push(entry, true);
     }
 
-    /// The id a call is sent with: its own, or one that the interface takes.
+    /// The call id to send: the original, or a replacement that the API accepts.
     fn wire_id(&mut self, own: String, came: bool, path: &str) -> String {
         if came || FLAVOUR.takes_id(&own) {
             return own;
@@ -300,7 +300,7 @@ impl EntryWriter {
         id
     }
 
-    /// Learns of a call that stands in an entry which is not written.
+    /// Records a call from an entry that is not part of the output.
     pub(super) fn remember(&mut self, content: &Content, id: String) {
         if let Some((_, known)) = function_tools::known(content) {
             self.reader.calls_by_id.insert(id.clone(), known);

@@ -1,4 +1,4 @@
-//! How a call stands on the wire, which decides how its output is written.
+//! The item type of a call, which determines the item type of its output.
 
 use serde_json::Value;
 use telechir_protocol::{
@@ -9,43 +9,44 @@ use super::PROVIDER;
 use super::item::property;
 use crate::companion;
 
-/// The item a call is, where that is not what its neutral kind says.
+/// Values of the `form` property, set if the item type differs from the default of the neutral
+/// call.
 pub(super) mod form_property {
     pub(in crate::openai) const PREVIEW: &str = "preview";
     pub(in crate::openai) const FUNCTION: &str = "function";
     pub(in crate::openai) const CUSTOM: &str = "custom";
     pub(in crate::openai) const LOCAL_SHELL: &str = "local_shell";
-    /// Under this name the form is kept.
+    /// The property that stores the form.
     pub(in crate::openai) const NAME: &str = "form";
 }
 
-/// The item that an output belongs to.
+/// The item type as which a call was or will be written.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum CallItem {
-    /// `computer_call` with `actions`.
+    /// `computer_call` with the `actions` list.
     Computer,
-    /// `computer_call` with `action`, of `computer_use_preview`.
+    /// `computer_call` with a single `action`, of `computer_use_preview`.
     Preview,
-    /// `function_call`.
+    /// A `function_call` item.
     Function,
-    /// `custom_tool_call`.
+    /// A `custom_tool_call` item.
     Custom,
-    /// `shell_call`.
+    /// A `shell_call` item.
     Shell {
         commands: usize,
         max_output: Option<u64>,
     },
-    /// `local_shell_call` with its own id.
+    /// `local_shell_call` with its item id.
     LocalShell { item_id: Option<String> },
-    /// `apply_patch_call`.
+    /// An `apply_patch_call` item.
     Patch,
 }
 
-/// What an output has to know of its call.
+/// What an output needs to know about its call.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct CallForm {
     pub(super) item: CallItem,
-    /// To be copied.
+    /// The call's `caller`, copied to the output.
     pub(super) caller: Option<Value>,
 }
 
@@ -57,7 +58,7 @@ impl CallForm {
         }
     }
 
-    /// `is_supported` is whether the computer tool has all its actions.
+    /// `is_supported`: whether the computer tool has an equivalent for all actions.
     pub(super) fn computer(call: &ComputerCall, is_supported: bool) -> Self {
         let item = match property(&call.meta, form_property::NAME) {
             _ if !is_supported => CallItem::Function,

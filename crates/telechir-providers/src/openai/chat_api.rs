@@ -1,4 +1,4 @@
-//! A conversation in items, which the provider does not store.
+//! Conversation state for the Responses API: items are resent with every request (`store: false`).
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::UsageContent;
@@ -7,11 +7,11 @@ use crate::conversation::{text_of, usage};
 use crate::wire::{ChatApi, Endpoint};
 use crate::{ImageLimit, Request, RequestOptions, StopReason};
 
-/// Members of an answer's items that a request refuses.
+/// Output-only fields of response items; requests that contain them are rejected.
 const OUTPUT_ONLY: [&str; 2] = ["created_by", "parsed_arguments"];
 const REMOVED_SCREENSHOT: &str = "[An older screenshot was removed to save room.]";
 
-/// How to converse in it.
+/// The chat API of `openai-responses`.
 pub(super) struct ResponsesChat;
 
 impl ChatApi for ResponsesChat {
@@ -52,7 +52,7 @@ impl ChatApi for ResponsesChat {
     }
 }
 
-/// The request: everything said so far, and the encrypted reasoning asked for so that the next
+/// Builds the request from all items so far. It includes encrypted reasoning so that the next
 /// request can repeat it.
 fn request(options: &RequestOptions, items: &mut Vec<Value>) -> Request {
     prune(items, options.images);
@@ -83,7 +83,7 @@ fn request(options: &RequestOptions, items: &mut Vec<Value>) -> Request {
     }
 }
 
-/// What a response without output means; none when there is output to read.
+/// The stop reason of a response without output; `None` if there is output to read.
 fn failure(body: &Value) -> Option<StopReason> {
     match text_of(body, "status") {
         "failed" => {
@@ -143,7 +143,7 @@ fn stop_reason(body: &Value, output: &[Value], has_calls: bool) -> StopReason {
     if let Some(reason) = refusal(output) {
         return StopReason::Refused { reason };
     }
-    // A last message that only comments on the work announces more of it.
+    // A final message in the commentary phase announces further output.
     match output
         .iter()
         .rfind(|item| text_of(item, "type") == "message")
@@ -171,8 +171,8 @@ fn as_input_item(mut item: Value) -> Value {
     item
 }
 
-/// Removes old pictures. A `computer_call_output` cannot be without one, so it leaves together
-/// with its call and the reasoning before it, and a note stands in their place.
+/// Removes old screenshots. A `computer_call_output` requires a screenshot, so it is removed
+/// together with its call and the preceding reasoning; a note replaces them.
 fn prune(items: &mut Vec<Value>, limit: ImageLimit) {
     let count: usize = items.iter().map(images_in).sum();
     if count <= limit.prune_above {

@@ -1,4 +1,4 @@
-//! What the provider refuses of a request, found before it is sent.
+//! Detects requests that the provider would reject, before they are sent.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,13 +9,13 @@ use super::envelope::LOCAL_CALLS;
 use super::item::{Item, kind, list, present, text};
 use crate::EncodeError;
 
-/// Checks a request: `rest` is what is around its items.
+/// Checks a request; `rest` holds its fields other than the items.
 pub(super) fn request(rest: &Item, items: &[Value]) -> Result<(), EncodeError> {
     for (at, tool) in list(rest, "tools").iter().enumerate() {
         let problem = tool.as_object().and_then(refused_tool);
         problem.map_or(Ok(()), |problem| refused(&format!("tools[{at}]"), &problem))?;
     }
-    // Where the provider keeps the conversation, calls may stand in what it has already.
+    // If the provider stores the conversation, outputs may refer to calls in the stored part.
     let is_stored = ["previous_response_id", "conversation"]
         .iter()
         .any(|name| present(rest, name).is_some());
@@ -32,7 +32,7 @@ pub(super) fn request(rest: &Item, items: &[Value]) -> Result<(), EncodeError> {
     Ok(())
 }
 
-/// Why a tool's entry would be refused.
+/// The reason a tool declaration would be rejected.
 pub(super) fn refused_tool(tool: &Item) -> Option<String> {
     let odd = || tool.keys().find(|name| *name != "type");
     let odd = (kind(tool) == "computer").then(odd).flatten()?;
@@ -54,7 +54,7 @@ fn is_reference(item: &Item) -> bool {
     kind(item) == "item_reference" || (item.len() == 1 && item.contains_key("id"))
 }
 
-/// Whether an item comes from a client: reasoning never belongs to it.
+/// Whether the item was sent by the client; reasoning never precedes such an item.
 fn is_of_a_client(item: &Item) -> bool {
     let role = text(item, "role").is_some_and(|role| role != "assistant");
     role || kind(item).ends_with("_output") && LOCAL_CALLS.contains(&call_of(kind(item)))
@@ -64,13 +64,13 @@ fn call_of(output: &str) -> &str {
     output.strip_suffix("_output").unwrap_or_default()
 }
 
-/// Whether the provider carries a shell's call out itself.
+/// Whether the provider executes the shell call itself.
 fn is_hosted(call: &Item) -> bool {
     let environment = call.get("environment").and_then(Value::as_object);
     environment.is_some_and(|environment| kind(environment) != "local")
 }
 
-/// Every call has one output, and every output its call before it.
+/// Requires exactly one output per call, after the call.
 fn pairs(items: &[&Item], is_stored: bool) -> Result<(), EncodeError> {
     let mut open: HashMap<&str, (usize, &Item)> = HashMap::new();
     let mut called = HashSet::new();

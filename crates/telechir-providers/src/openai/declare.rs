@@ -1,4 +1,4 @@
-//! Tools as the provider wants them declared, by model.
+//! Tool declarations, depending on the model.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{
@@ -10,7 +10,7 @@ use crate::companion;
 use crate::declaration::hosted_settings;
 use crate::{Declaration, EncodeError, Report, ToolOffer};
 
-/// Declares tools to a model; no headers go with them.
+/// Declares tools for a model; no extra headers are needed.
 pub(super) fn declare(offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
     let model = offer.model.as_deref().unwrap_or_default();
     let mut declarer = ToolDeclarer {
@@ -32,9 +32,9 @@ pub(super) fn declare(offer: &ToolOffer) -> Result<(Declaration, Report), Encode
 }
 
 struct ToolDeclarer {
-    /// The model takes only `computer_use_preview`.
+    /// The model accepts only `computer_use_preview`.
     preview: bool,
-    /// The model takes only `local_shell`.
+    /// The model accepts only `local_shell`.
     local_shell: bool,
     tools: Vec<Value>,
     body: Map<String, Value>,
@@ -164,7 +164,7 @@ impl ToolDeclarer {
             return Ok(());
         }
         self.tools.push(declared);
-        // The tool demands it of the request.
+        // Required by the tool.
         self.body.insert("truncation".to_owned(), "auto".into());
         Ok(())
     }
@@ -189,7 +189,7 @@ impl ToolDeclarer {
         self.tools.push(declared);
     }
 
-    /// `strict` is always said: left out, the provider tries strictness first.
+    /// `strict` is always set: if it is absent, the provider tries strict mode first.
     fn function(&mut self, tool: &FunctionTool) -> Result<(), EncodeError> {
         let mut declared = json!({"type": "function", "name": tool.name});
         if let Some(description) = &tool.description {
@@ -232,7 +232,7 @@ impl ToolDeclarer {
     }
 }
 
-/// The provider's own settings among all providers'.
+/// This provider's entries of the additional properties.
 fn settings(additional: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
     additional
         .get(PROVIDER)

@@ -1,4 +1,4 @@
-//! The answers to a turn: outputs in the order of the calls, then words they could not carry.
+//! Encodes the results of a turn: outputs in call order, then the text that outputs cannot carry.
 
 use telechir_protocol::{
     AnsweredTurn, ComputerCall, ComputerResult, Content, ToolCall, ToolResult,
@@ -7,9 +7,9 @@ use telechir_protocol::{
 use super::write::{ItemWriter, image_fields};
 use crate::{EncodeError, EncodedReply};
 
-/// Writes the answers to a turn.
+/// Encodes the results of a turn.
 pub(super) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-    // A call that failed before it had a picture is shown with one of the same turn.
+    // A call that failed before taking a screenshot shows one from the same turn.
     let mut writer = ItemWriter::for_results(turn.results().iter().find_map(image));
     for (call, result) in turn.pairs() {
         let path = format!("call {}", call.call_id().map_or("", |id| id.as_str()));
@@ -39,7 +39,8 @@ fn content_of(call: ToolCall) -> Content {
     }
 }
 
-/// The protocol cannot say that a person declined; the provider refuses what comes after.
+/// Reports unacknowledged safety checks: the protocol has no refusal, and the provider rejects the
+/// next request.
 fn note_unacknowledged(
     writer: &mut ItemWriter,
     call: &ComputerCall,

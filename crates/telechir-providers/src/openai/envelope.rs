@@ -1,4 +1,4 @@
-//! What items come in: a list, a request, a response, a conversation's list, or one alone.
+//! The envelope of items: a list, a request, a response, a conversation's list, or a single item.
 
 use std::collections::HashSet;
 
@@ -12,13 +12,13 @@ use super::read::{CallContext, ItemReader, instructions, text_input};
 use super::{DIALECT, PROVIDER};
 use crate::{DecodeError, Envelope, History, Report};
 
-/// The member's name where one item stands alone, without a list.
+/// The member name used for a single item without a list.
 pub(super) const ALONE: &str = "";
 
-/// Members that hold a list of items: of a response, a request, a page, a new conversation.
+/// Members that hold a list of items: in a response, a request, a page and a new conversation.
 const ENVELOPES: [&str; 4] = ["output", "input", "data", "items"];
 
-/// Calls that somebody has to answer, which takes an id.
+/// Calls that the client must answer and that therefore need a `call_id`.
 pub(super) const LOCAL_CALLS: [&str; 6] = [
     "computer_call",
     "shell_call",
@@ -28,7 +28,7 @@ pub(super) const LOCAL_CALLS: [&str; 6] = [
     "custom_tool_call",
 ];
 
-/// Reads one response: an object with `output`, its list alone, or one item of it.
+/// Decodes one response: an object with `output`, the list alone, or one item of it.
 pub(super) fn read_response(value: Value) -> Result<(ModelTurn, Report), DecodeError> {
     let value = unwrapped(value);
     refuse_error(&value)?;
@@ -57,7 +57,7 @@ pub(super) fn read_response(value: Value) -> Result<(ModelTurn, Report), DecodeE
     Ok((ModelTurn::new(contents)?, reader.report))
 }
 
-/// Reads a history: a request, its list, a response, a conversation's list, or one item.
+/// Decodes a history: a request, its list, a response, a conversation's list, or one item.
 pub(super) fn read_history(value: Value) -> Result<(History, Report), DecodeError> {
     refuse_error(&value)?;
     let found = find_items(value)?;
@@ -90,7 +90,7 @@ pub(super) fn read_history(value: Value) -> Result<(History, Report), DecodeErro
     Ok((History { messages, envelope }, reader.report))
 }
 
-/// Writes items back into what they came in.
+/// Writes items back into their original envelope.
 pub(super) fn enclose(items: Vec<Value>, envelope: &Envelope, first: Option<&Message>) -> Value {
     let Envelope::Object {
         dialect: DIALECT,
@@ -112,7 +112,7 @@ pub(super) fn enclose(items: Vec<Value>, envelope: &Envelope, first: Option<&Mes
         _ => Value::Array(items),
     };
     body.insert((*member).to_owned(), list);
-    // A response only repeats them.
+    // In a response, `instructions` only echoes the request.
     if *member == "input" && text(rest, "instructions").is_some() {
         let instructions = first.map_or(Value::Null, |message| {
             Value::String(super::write::message_text(message))
@@ -124,9 +124,9 @@ pub(super) fn enclose(items: Vec<Value>, envelope: &Envelope, first: Option<&Mes
 
 struct ItemEnvelope {
     items: Vec<Item>,
-    /// `input` where it is one string.
+    /// `input`, if it is a single string.
     string_input: Option<Value>,
-    /// None for a list.
+    /// `None` for a plain list.
     member: Option<&'static str>,
     rest: Item,
 }
@@ -156,7 +156,7 @@ fn find_items(value: Value) -> Result<ItemEnvelope, DecodeError> {
             ));
         }
     };
-    // An item may have a member of these names too, but an envelope has no `type`.
+    // Items can have members with these names, too, but envelopes have no `type`.
     let envelope = kind(&rest).is_empty() && !rest.contains_key("role");
     let member = ENVELOPES
         .into_iter()
@@ -227,7 +227,7 @@ fn wrong_shape(problem: String) -> DecodeError {
     }
 }
 
-/// A stream's last event holds the response.
+/// Unwraps the response from a stream's last event.
 fn unwrapped(mut value: Value) -> Value {
     let event = value
         .as_object_mut()
@@ -237,7 +237,7 @@ fn unwrapped(mut value: Value) -> Value {
         .unwrap_or(value)
 }
 
-/// An error instead of a turn: an HTTP body, or either shape of a stream's event.
+/// Rejects an error document: an HTTP error body or either form of a stream's error event.
 fn refuse_error(value: &Value) -> Result<(), DecodeError> {
     let Some(body) = value.as_object() else {
         return Ok(());
@@ -258,7 +258,7 @@ fn provider_error(error: &Item) -> DecodeError {
     DecodeError::ProviderError { message }
 }
 
-/// A response that failed or is still being written is no turn; one cut short is.
+/// Rejects failed and unfinished responses; an incomplete response is accepted.
 fn refuse_unfinished(response: &Item) -> Result<(), DecodeError> {
     match text(response, "status") {
         Some("failed" | "cancelled") => Err(object(response, "error").map_or_else(
@@ -274,7 +274,7 @@ fn refuse_unfinished(response: &Item) -> Result<(), DecodeError> {
     }
 }
 
-/// The answer to a call is joined by its id, so a call without one cannot be answered.
+/// Results are matched to calls by id, so a call without an id cannot be answered.
 fn refuse_unanswerable(item: &Item) -> Result<(), DecodeError> {
     let kind = kind(item);
     if LOCAL_CALLS.contains(&kind) && text(item, "call_id").is_none() {
@@ -284,7 +284,7 @@ fn refuse_unanswerable(item: &Item) -> Result<(), DecodeError> {
     Ok(())
 }
 
-/// Shell calls whose output stands in the same response.
+/// Shell calls whose output is part of the same response.
 fn answered_by_provider(items: &[Item]) -> std::collections::HashMap<String, CallContext> {
     let outputs = items
         .iter()
@@ -296,7 +296,7 @@ fn answered_by_provider(items: &[Item]) -> std::collections::HashMap<String, Cal
         .collect()
 }
 
-/// Why a response ended before its end.
+/// The reason the response is incomplete, as error content.
 fn incomplete_error(response: &Item) -> Option<Content> {
     if text(response, "status") != Some("incomplete") {
         return None;
@@ -331,7 +331,7 @@ fn usage(usage: &Item) -> Content {
     })
 }
 
-/// Anthropic's messages have content blocks that no item here has.
+/// Detects Anthropic messages by content blocks that no item has.
 fn other_dialect(value: &Value) -> Option<&'static str> {
     const BLOCKS: [&str; 6] = [
         "tool_use",

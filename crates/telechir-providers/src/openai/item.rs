@@ -1,4 +1,4 @@
-//! Members of an item, read leniently: null counts as absent.
+//! Lenient access to the fields of an item: null counts as absent.
 
 use serde_json::{Map, Value};
 use telechir_protocol::{Content, Media, Meta, Raw, UnknownContent};
@@ -7,7 +7,7 @@ use super::{DIALECT, PROVIDER};
 
 pub(crate) type Item = Map<String, Value>;
 
-/// The member, unless it is absent or null.
+/// The field, unless it is absent or null.
 pub(super) fn present<'a>(item: &'a Item, name: &str) -> Option<&'a Value> {
     item.get(name).filter(|value| !value.is_null())
 }
@@ -20,7 +20,7 @@ pub(crate) fn owned(item: &Item, name: &str) -> Option<String> {
     text(item, name).map(str::to_owned)
 }
 
-/// A whole number from 1; nothing else limits anything.
+/// A positive integer; other values impose no limit.
 pub(super) fn limit(item: &Item, name: &str) -> Option<u64> {
     item.get(name)?.as_u64().filter(|number| *number > 0)
 }
@@ -35,12 +35,12 @@ pub(crate) fn list<'a>(item: &'a Item, name: &str) -> &'a [Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// The `type`, or nothing.
+/// The `type`, or an empty string.
 pub(super) fn kind(item: &Item) -> &str {
     text(item, "type").unwrap_or_default()
 }
 
-/// A meta with the item as it came.
+/// Metadata holding the raw item.
 pub(super) fn raw(item: &Item) -> Meta {
     let json = Value::Object(item.clone());
     let raw = Raw::new(DIALECT, json);
@@ -50,7 +50,7 @@ pub(super) fn raw(item: &Item) -> Meta {
     }
 }
 
-/// Keeps these members under the provider's name.
+/// Copies the named fields into the metadata under the provider's name.
 pub(super) fn keep(meta: &mut Meta, item: &Item, names: &[&str]) {
     for name in names {
         if let Some(value) = present(item, name) {
@@ -59,7 +59,7 @@ pub(super) fn keep(meta: &mut Meta, item: &Item, names: &[&str]) {
     }
 }
 
-/// Writes back what [`keep`] kept.
+/// Writes back the fields that [`keep`] stored.
 pub(super) fn restore(item: &mut Item, meta: &Meta, names: &[&str]) {
     for name in names {
         if let Some(value) = meta.property(PROVIDER, name) {
@@ -68,18 +68,18 @@ pub(super) fn restore(item: &mut Item, meta: &Meta, names: &[&str]) {
     }
 }
 
-/// The provider's own setting, when it is a text.
+/// A provider-specific property with a string value.
 pub(super) fn property<'a>(meta: &'a Meta, name: &str) -> Option<&'a str> {
     meta.property(PROVIDER, name)?.as_str()
 }
 
-/// The JSON a content came as, when this dialect wrote it.
+/// The raw JSON of a content, if it came from this dialect.
 pub(super) fn raw_of(meta: &Meta) -> Option<&Value> {
     let raw = meta.raw_representation.as_ref()?;
     (raw.dialect == DIALECT).then_some(raw.template())
 }
 
-/// Builds an object; a null is left out.
+/// Builds an object, omitting null values.
 pub(super) fn object_of<const N: usize>(members: [(&str, Value); N]) -> Item {
     let present = members.into_iter().filter(|(_, value)| !value.is_null());
     present
@@ -87,7 +87,7 @@ pub(super) fn object_of<const N: usize>(members: [(&str, Value); N]) -> Item {
         .collect()
 }
 
-/// The words of a text.
+/// The text of a text content.
 pub(super) fn text_of(content: &Content) -> Option<&str> {
     if let Content::Text(text) = content {
         Some(text.text.as_str())
@@ -96,7 +96,7 @@ pub(super) fn text_of(content: &Content) -> Option<&str> {
     }
 }
 
-/// The words of all texts among these.
+/// The text of all text contents, joined by `between`.
 pub(super) fn joined_text(contents: &[Content], between: &str) -> String {
     contents
         .iter()
@@ -105,7 +105,7 @@ pub(super) fn joined_text(contents: &[Content], between: &str) -> String {
         .join(between)
 }
 
-/// A picture or file.
+/// The content as an image or file.
 pub(super) fn media(content: Content) -> Option<Media> {
     if let Content::Data(data) = content {
         Some(Media::Data(data))
@@ -118,10 +118,10 @@ pub(super) fn media(content: Content) -> Option<Media> {
     }
 }
 
-/// The type of a content that holds an item whose own type means something else among ours.
+/// Wrapper type for items whose own type collides with a neutral content type.
 const WRAPPED: &str = "openai_item";
 
-/// A content that only passes an item on.
+/// Wraps an item as opaque content that is passed through unchanged.
 pub(super) fn verbatim(item: &Item) -> Content {
     let unknown = UnknownContent {
         kind: owned(item, "type"),
@@ -142,7 +142,7 @@ pub(super) fn verbatim(item: &Item) -> Content {
     })
 }
 
-/// The item that a content passes on.
+/// The item inside content made by [`verbatim`].
 pub(super) fn passed_on(other: &UnknownContent) -> &Item {
     let wrapped = other.kind.as_deref() == Some(WRAPPED);
     object(&other.json, "item")

@@ -1,5 +1,5 @@
-//! One item to one message. What is not understood is kept whole; what cannot be carried out
-//! says why.
+//! Converts one item to one message. Unknown items are kept unchanged; calls that cannot be
+//! executed carry the reason.
 
 mod computer;
 mod edit;
@@ -21,29 +21,29 @@ pub(super) use message::{MESSAGE_FIELDS, instructions, is_instructions, text_inp
 pub(super) use reasoning::{REASONING_FIELDS, reasoning_text};
 pub(super) use tool::{ERROR, OUTPUT_FIELDS, TOOL_CALL_FIELDS};
 
-/// What the items around one say about its call.
+/// What surrounding items reveal about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallContext {
-    /// The provider sent the shell call's output itself.
+    /// The provider sent the output of the shell call itself.
     AnsweredByProvider,
-    /// The call was one of `browser`.
+    /// A call of the `browser` function.
     Browser,
-    /// The call was one of `computer_action`.
+    /// A call of the `computer_action` function.
     ComputerAction,
-    /// The call was one of `shell_session`.
+    /// A call of the `shell_session` function.
     ShellSession,
 }
 
-/// Reads items one after another.
+/// Reads items in order and tracks the calls among them.
 #[derive(Debug, Default)]
 pub(super) struct ItemReader {
-    /// By call id.
+    /// Contexts by call id.
     pub(super) call_contexts: HashMap<String, CallContext>,
     pub(super) report: Report,
 }
 
 impl ItemReader {
-    /// The message that an item is.
+    /// Converts an item to a message.
     pub(super) fn item(&mut self, item: &Item, path: &str) -> Message {
         let read = match kind(item) {
             "message" | "" if text(item, "role").is_some() => Some(message::read(item)),
@@ -88,12 +88,12 @@ impl ItemReader {
     }
 }
 
-/// A message of one content, which carries the item.
+/// A message with a single content, which carries the raw item.
 fn message_of(role: Role, content: Content) -> Message {
     Message::new(role, vec![content])
 }
 
-/// An item of a type nobody here knows; the message carries whose it is.
+/// An item of an unknown type; the role of the message is that of its sender.
 fn unknown_item(item: &Item) -> Message {
     let role = match kind(item) {
         "configuration_update" | "additional_tools" | "compaction_trigger" => Role::Developer,
@@ -106,7 +106,7 @@ fn unknown_item(item: &Item) -> Message {
     }
 }
 
-/// Whether this JSON, read again, says these very contents in this role.
+/// Whether decoding this JSON again yields exactly this message.
 pub(super) fn matches_json(json: &serde_json::Value, message: &Message) -> bool {
     let serde_json::Value::Object(item) = json else {
         return text_input(json).as_ref() == Some(message);
@@ -132,7 +132,7 @@ pub(super) fn matches_json(json: &serde_json::Value, message: &Message) -> bool 
     })
 }
 
-/// The item these contents begin with, and how many of them it is, when none was edited.
+/// The raw item of the leading contents and the number of contents it covers, if none was edited.
 pub(super) fn unedited<'a>(
     role: &Role,
     contents: &'a [Content],

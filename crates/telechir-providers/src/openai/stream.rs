@@ -1,8 +1,9 @@
-//! A response in events: items begin, grow and end, and the last event brings all of them.
+//! Assembles a response from stream events: items start, grow and end; the last event contains all
+//! of them.
 //!
-//! An item that was sent whole counts as it was sent then: some services leave items out of the
-//! last event, or name them anew there. Items that never came whole are put together from their
-//! pieces, unless they are calls: those are not carried out by halves.
+//! An item received complete in its own event takes precedence: some services omit items from the
+//! last event or assign them new ids there. Items that were never received complete are assembled
+//! from their deltas, except calls: an incomplete call must not be executed.
 
 mod item_builder;
 mod item_update;
@@ -20,17 +21,17 @@ use crate::stream::{Delta, EventAssembler};
 use item_builder::ItemBuilder;
 use item_update::ItemUpdate;
 
-/// What has come of a response.
+/// The state of a partially received response.
 #[derive(Debug, Default)]
 pub(super) struct ResponsesBuilder {
-    /// How many events came.
+    /// Number of events received so far.
     number: usize,
-    /// Sequence numbers with what came under them, to tell an event that is sent twice.
+    /// Sequence numbers with a hash of the event, to drop events sent twice.
     seen: HashSet<(u64, u64)>,
-    /// The response as it began; the last event may leave members out.
+    /// The response from the first event; the last event may omit fields.
     initial: Option<Item>,
     items: BTreeMap<u64, ItemBuilder>,
-    /// Items by their own ids, for pieces that do not say their place.
+    /// Item indexes by item id, for deltas that carry no index.
     indexes_by_id: HashMap<String, u64>,
     last_response: Option<Item>,
 }
@@ -93,7 +94,7 @@ impl ResponsesBuilder {
         }
     }
 
-    /// Services that number no event, or all of them 0, repeat none as far as can be told.
+    /// Events without a sequence number, or with number 0, are never treated as repeats.
     fn is_repeated(&mut self, event: &Item) -> bool {
         let number = event.get("sequence_number").and_then(Value::as_u64);
         let Some(number) = number.filter(|number| *number > 0) else {
@@ -107,13 +108,13 @@ impl ResponsesBuilder {
         !self.seen.insert((number, hasher.finish()))
     }
 
-    /// The response of the last event, with the members it began with.
+    /// The response of the last event, completed with fields from the first.
     fn last(&mut self, event: &str, response: Option<Value>) -> Item {
         let status = event.trim_start_matches("response.");
         let mut all = self.initial.take().unwrap_or_default();
         match response {
             Some(Value::Object(response)) if response.contains_key("status") => {
-                // In the order in which the response itself has them.
+                // Appended last, to keep the field order of the response itself.
                 let missing = all
                     .into_iter()
                     .filter(|(name, value)| !response.contains_key(name) && !value.is_null());
@@ -129,7 +130,7 @@ impl ResponsesBuilder {
         all
     }
 
-    /// The item's place: as the event says, as its id says, or after all others.
+    /// The index of an item: from the event, from a known id, otherwise `None`.
     fn item_index(&self, event: &Item, id: Option<&str>) -> Option<u64> {
         let index = event.get("output_index").and_then(Value::as_u64);
         index.or_else(|| self.indexes_by_id.get(id?).copied())
@@ -137,7 +138,7 @@ impl ResponsesBuilder {
 
     fn begin(&mut self, event: &mut Item, is_complete: bool) -> Result<Vec<Delta>, StreamError> {
         let Some(Value::Object(item)) = event.shift_remove("item") else {
-            // Seen behind proxies, and says nothing.
+            // Sent by some proxies; carries no information.
             return Ok(Vec::new());
         };
         let id = owned(&item, "id");
@@ -191,7 +192,7 @@ fn indexed_item((index, item): (u64, Value)) -> Option<(u64, Item)> {
     }
 }
 
-/// Whether an event tells more than that a part begins, or is whole.
+/// Whether an event carries more than the start or end of a part.
 fn has_other_delta(event: &str) -> bool {
     let part = ["response.content_part.", "response.reasoning_summary_part."];
     let complete = [
@@ -209,13 +210,13 @@ fn has_other_delta(event: &str) -> bool {
         && !complete.iter().any(|end| event.ends_with(end))
 }
 
-/// Whether somebody here has to answer it.
+/// Whether the call must be executed locally.
 fn is_local(item: &Item) -> bool {
     let environment = item.get("environment").and_then(Value::as_object);
     LOCAL_CALLS.contains(&kind(item)) && environment.is_none_or(|at| kind(at) == "local")
 }
 
-/// An `error` event: its members stand in it, or in `error`.
+/// An `error` event; its fields are at the top level or under `error`.
 fn failed(event: &Item) -> StreamError {
     let none = Map::new();
     let nested = event.get("error").and_then(Value::as_object);

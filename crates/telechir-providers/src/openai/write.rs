@@ -1,5 +1,5 @@
-//! Messages to items. An item of this dialect goes back as it came; anything else is written
-//! from what it means, and what cannot be said is reported.
+//! Converts messages to items. An item of this dialect is written back unchanged; everything else
+//! is encoded from its neutral value, and losses are reported.
 
 mod call;
 mod computer;
@@ -24,7 +24,7 @@ use crate::{EncodeError, Envelope, History, Report, settings};
 
 pub(super) use message::message_text;
 
-/// Writes a history as the envelope it came in, or as a list of items.
+/// Writes a history in its original envelope, or as a list of items.
 pub(super) fn write_history(history: &History) -> Result<(Value, Report), EncodeError> {
     let mut writer = ItemWriter::default();
     let is_own_dialect = matches!(
@@ -69,42 +69,42 @@ pub(super) fn write_history(history: &History) -> Result<(Value, Report), Encode
     Ok((enclose(items, &history.envelope, first), report))
 }
 
-/// One string is all of `input`; among others it is a message.
+/// A lone string is a valid `input`; next to other items it must be a message.
 fn string_to_message(item: &mut Value) {
     if let Value::String(text) = item {
         *item = json!({"type": "message", "role": "user", "content": text});
     }
 }
 
-/// What to do about a result without the picture that its item must have.
+/// How to handle a result without the screenshot that its item requires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum MissingScreenshot {
-    /// A history is told with the newest picture before it.
+    /// In a history, reuse the last screenshot before it.
     #[default]
     UsePrevious,
-    /// An answer that claims success must show it.
+    /// In a reply, a successful result must have a screenshot.
     Reject,
 }
 
-/// Writes items one after another.
+/// Writes items in order and tracks calls and screenshots.
 #[derive(Debug, Default)]
 pub(super) struct ItemWriter {
     items: Vec<Value>,
-    /// Words that an output could not carry; they follow the outputs.
+    /// Text that an output cannot carry; written after the outputs.
     notes: Vec<String>,
     pub(super) report: Report,
     call_forms: HashMap<CallId, CallForm>,
-    /// The newest picture, as an output names it.
+    /// The last screenshot, as the fields of an output.
     image: Option<Item>,
-    /// The first picture of the message that is being written.
+    /// The first screenshot of the current message.
     next_image: Option<Item>,
     action_encoder: Speaker,
     missing_screenshot: MissingScreenshot,
 }
 
 impl ItemWriter {
-    /// A writer that shows `image` where a failed call has none, and refuses to where a call
-    /// claims success.
+    /// A writer for a reply: `image` replaces the screenshot of a failed call; a successful call
+    /// without one is an error.
     pub(super) fn for_results(image: Option<Item>) -> Self {
         Self {
             image,
@@ -113,13 +113,13 @@ impl ItemWriter {
         }
     }
 
-    /// All items, with what is left to be said.
+    /// All items, including pending notes, and the report.
     pub(super) fn finish(mut self) -> (Vec<Value>, Report) {
         self.flush_notes();
         (self.items, self.report)
     }
 
-    /// Outputs stand together; words that belong to them follow.
+    /// Keeps outputs adjacent; notes follow them.
     fn push(&mut self, item: Value) {
         let kind = item.get("type").and_then(Value::as_str).unwrap_or_default();
         if !kind.ends_with("_output") {
@@ -128,7 +128,7 @@ impl ItemWriter {
         self.items.push(item);
     }
 
-    /// The role is a person's, the least an input has: the words may be a page's.
+    /// Sent as the user, the least privileged role: the text may come from a web page.
     fn flush_notes(&mut self) {
         if self.notes.is_empty() {
             return;
@@ -139,8 +139,7 @@ impl ItemWriter {
             .push(json!({"type": "message", "role": "user", "content": [part]}));
     }
 
-    /// Members around a history of another dialect have no place in a list of items; only its
-    /// instructions can be said as a message.
+    /// Reports the envelope fields of another dialect; only instructions are kept, as a message.
     fn foreign_envelope(&mut self, envelope: &Envelope) {
         let Envelope::Object {
             dialect,
@@ -186,7 +185,7 @@ impl ItemWriter {
         Ok(())
     }
 
-    /// Writes the first of these contents, or as many as make one item; says how many.
+    /// Writes one item from the leading contents and returns the number of contents used.
     fn contents(
         &mut self,
         message: &Message,
@@ -247,7 +246,7 @@ impl ItemWriter {
         Ok(1)
     }
 
-    /// Settings of other providers stay behind. What a response cost and why it ended does anyway.
+    /// Reports settings of other providers as lost. Usage and errors are reported separately.
     fn note_settings(&mut self, content: &Content, path: &str) {
         if matches!(content, Content::Usage(_) | Content::Error(_)) {
             return;
@@ -261,7 +260,7 @@ impl ItemWriter {
         }
     }
 
-    /// Remembers of a call how it stands, and of a result its picture.
+    /// Remembers the item type of a call and the screenshot of a result.
     pub(super) fn remember(&mut self, content: &Content) {
         if let Some(image) = image_in(content) {
             self.image = Some(image);
@@ -291,7 +290,7 @@ impl ItemWriter {
     fn other(&mut self, other: &UnknownContent, path: &str) {
         let item = passed_on(other);
         let kind = kind(item);
-        // A reference may come without its type.
+        // An item reference may omit its type.
         let is_reference = item.len() == 1 && item.contains_key("id");
         if is_reference || hosted::ITEMS.contains(&kind) {
             self.push(Value::Object(item.clone()));
@@ -305,7 +304,7 @@ impl ItemWriter {
     }
 }
 
-/// Words of instructions, as one string or as a list of texts.
+/// The text of instructions: a string or a list of text parts.
 fn instructions_in(value: &Value) -> Option<String> {
     if let Some(text) = value.as_str() {
         return Some(text.to_owned());
@@ -315,7 +314,7 @@ fn instructions_in(value: &Value) -> Option<String> {
     parts.map(|parts| parts.join("\n\n"))
 }
 
-/// The picture of a result.
+/// The screenshot of a computer result.
 fn image_in(content: &Content) -> Option<Item> {
     let Content::ComputerResult(result) = content else {
         return None;
@@ -323,7 +322,7 @@ fn image_in(content: &Content) -> Option<Item> {
     result.screenshot.as_ref().map(image_fields)
 }
 
-/// A picture as the members of an output.
+/// An image as the fields of an output.
 pub(super) fn image_fields(media: &Media) -> Item {
     let (name, value) = match media {
         Media::Data(data) => ("image_url", data.uri.text_with_slot()),

@@ -1,4 +1,4 @@
-//! Calls that arrive in pieces, by the rules of the incomplete call.
+//! Assembles calls from deltas, by the rules of [`IncompleteCall`].
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{IncompleteCall, IncompleteCalls};
@@ -8,20 +8,20 @@ use crate::StreamError;
 use crate::fields::{Fields, object, present, some_text};
 use crate::stream::{CallDelta, Delta};
 
-/// Most calls that one message may have.
+/// Maximum number of calls in one message.
 const MAX_CALLS: usize = 1024;
 
-/// The calls of one message.
+/// The partially received calls of one message.
 #[derive(Debug, Default)]
 pub(super) struct CallsBuilder {
     pieces: IncompleteCalls,
-    /// What the entries say beside id, name and arguments, in the order of the calls.
+    /// Entry fields other than id, name and arguments, in call order.
     members: Vec<Fields>,
     legacy: Option<IncompleteCall>,
 }
 
 impl CallsBuilder {
-    /// Adds a piece of an entry of `tool_calls`.
+    /// Adds a delta of a `tool_calls` entry.
     pub(super) fn push(&mut self, value: &Value) -> Result<CallDelta, StreamError> {
         let none = Fields::new();
         let entry = value.as_object().unwrap_or(&none);
@@ -70,7 +70,8 @@ impl CallsBuilder {
         Ok(call_delta(at, id, name, &arguments))
     }
 
-    /// Some servers give every call the same index, or repeat the name with every piece.
+    /// Omits a repeated name: some servers send the same index for all calls or repeat the name in
+    /// every delta.
     fn new_name(&self, index: Option<u64>, id: Option<&str>, name: Option<&str>) -> Option<String> {
         let nameless = IncompleteCall {
             index,
@@ -85,7 +86,7 @@ impl CallsBuilder {
             .map(str::to_owned)
     }
 
-    /// Which call a piece goes on with, by the rule that adds it.
+    /// The call that a delta continues, by the same rule as [`IncompleteCalls::push`].
     fn position_of(&self, call_delta: &IncompleteCall) -> Option<usize> {
         let calls = self.pieces.as_slice();
         let nameless = call_delta.index.is_none() && call_delta.call_id.is_none();
@@ -97,7 +98,7 @@ impl CallsBuilder {
             .map(|(at, _)| at)
     }
 
-    /// Adds a piece of the older `function_call`.
+    /// Adds a delta of the older `function_call`.
     pub(super) fn push_legacy(&mut self, value: &Value) -> Result<CallDelta, StreamError> {
         let none = Fields::new();
         let function = value.as_object().unwrap_or(&none);
@@ -109,7 +110,7 @@ impl CallsBuilder {
         Ok(call_delta(0, None, name, arguments))
     }
 
-    /// That all the calls are there.
+    /// The deltas that mark all calls as complete.
     pub(super) fn end_deltas(&self) -> Vec<Delta> {
         let count = self.pieces.as_slice().len() + usize::from(self.legacy.is_some());
         let end = |index: usize| Delta::CallEnd {
@@ -118,8 +119,7 @@ impl CallsBuilder {
         (0..count).map(end).collect()
     }
 
-    /// Puts the calls into their message. One that is not whole stays as it is and is answered
-    /// with an error.
+    /// Moves the calls into their message. An incomplete call is kept and answered with an error.
     pub(super) fn finish(self, message: &mut Fields) -> Result<(), StreamError> {
         let mut calls = Vec::new();
         for (call, members) in self.pieces.as_slice().iter().zip(self.members) {

@@ -1,11 +1,11 @@
-//! Content that grows: one text, or parts of which the last goes on.
+//! Assembles content: a single text, or parts of which the last can be extended.
 
 use serde_json::Value;
 
 use crate::fields::{Fields, kind, text};
 use crate::stream::Delta;
 
-/// Adds to a member that is one text.
+/// Appends to a text field.
 pub(super) fn append(message: &mut Fields, name: &str, text: &str) {
     if let Some(Value::String(existing)) = message.get_mut(name) {
         existing.push_str(text);
@@ -14,7 +14,7 @@ pub(super) fn append(message: &mut Fields, name: &str, text: &str) {
     }
 }
 
-/// Adds what a delta's `content` says: a text, or parts.
+/// Appends the `content` of a delta: text or parts.
 pub(super) fn append_content(message: &mut Fields, content: Value) -> Vec<Delta> {
     let mut deltas = Vec::new();
     match content {
@@ -52,7 +52,7 @@ pub(super) fn append_content(message: &mut Fields, content: Value) -> Vec<Delta>
     deltas
 }
 
-/// The content as a list; what was one text becomes its first part.
+/// The content as a list; an existing text becomes its first part.
 fn content_list(message: &mut Fields) -> Option<&mut Vec<Value>> {
     let content = message
         .entry("content")
@@ -89,7 +89,7 @@ fn delta_of(part: &Fields) -> Option<Delta> {
     }
 }
 
-/// Adds a part: text goes on with text, thinking with thinking.
+/// Adds a part, merging text with text and thinking with thinking.
 pub(crate) fn join(parts: &mut Vec<Value>, part: Value) {
     let continues = |last: &Value, part: &Value| {
         let (Some(last), Some(part)) = (last.as_object(), part.as_object()) else {

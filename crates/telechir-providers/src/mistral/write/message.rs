@@ -1,4 +1,4 @@
-//! Words, pictures and questions as entries, and what has no entry.
+//! Encodes text, images and approvals as entries, and content without an equivalent.
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{
@@ -12,7 +12,7 @@ use crate::mistral::read::{CONFIRMATION, PARTS};
 use crate::mistral::{DIALECT, FLAVOUR, PROVIDER};
 
 impl EntryWriter {
-    /// Writes contents that are neither calls nor results.
+    /// Writes contents other than calls and results.
     pub(super) fn write_message(&mut self, message: &Message, contents: &[Content], path: &str) {
         let is_model = message.role == Role::Assistant;
         let from = message.meta.property(PROVIDER, super::ENTRY);
@@ -78,7 +78,7 @@ impl EntryWriter {
         parts::write_part(FLAVOUR, content)
     }
 
-    /// What no part says, in words where it has any.
+    /// Writes content without an equivalent part as text, or reports it as lost.
     fn write_as_text(
         &mut self,
         content: &Content,
@@ -128,7 +128,7 @@ impl EntryWriter {
         }
     }
 
-    /// A question about a call of a connector.
+    /// An approval request for a connector call.
     pub(super) fn approval_request(
         &mut self,
         message: &Message,
@@ -158,7 +158,7 @@ impl EntryWriter {
         self.push(entry, true);
     }
 
-    /// A person's answer stands in the request, not among the entries.
+    /// The decision belongs to the request, not to the entries.
     pub(super) fn approval_response(&mut self, response: &ApprovalResponse, path: &str) {
         if !self.is_enclosed {
             let why = "it stands in a request's `tool_confirmations`, not among the entries";
@@ -175,7 +175,7 @@ impl EntryWriter {
         self.confirmations.push(confirmation);
     }
 
-    /// What a call says that an entry cannot.
+    /// Reports the parts of a call that an entry cannot carry.
     pub(super) fn note_call(&mut self, content: &Content, came: bool, path: &str) {
         let why = "a call of a function has no place for it";
         if let Content::ComputerCall(call) = content {
@@ -209,7 +209,7 @@ impl EntryWriter {
     }
 }
 
-/// One text alone, or the list of parts.
+/// A single text as a string, otherwise the list of parts.
 fn content_of(message: &Message, parts: Vec<Value>) -> Value {
     let listed = message.meta.property(PROVIDER, PARTS).is_some();
     match parts.as_slice() {

@@ -1,4 +1,5 @@
-//! Actions from JSON. A batch is checked whole: one bad action and none of it is run.
+//! Decodes actions from JSON. A batch is validated before execution: one invalid action rejects the
+//! batch.
 
 use serde_json::Value;
 use telechir_protocol::{
@@ -8,13 +9,13 @@ use telechir_protocol::{
 use crate::Report;
 use crate::openai::item::{Item, kind, list, text};
 
-/// The actions of a call and why they cannot be run, when they cannot.
+/// The decoded actions of a call, and the reason they must not be executed, if any.
 pub(crate) struct DecodedActions {
     pub(crate) actions: Vec<Action>,
     pub(crate) problem: Option<String>,
 }
 
-/// A batch that holds nothing because it could not be read.
+/// An empty batch with the reason it could not be decoded.
 pub(crate) fn unreadable(problem: &str) -> DecodedActions {
     DecodedActions {
         actions: Vec::new(),
@@ -22,7 +23,7 @@ pub(crate) fn unreadable(problem: &str) -> DecodedActions {
     }
 }
 
-/// The legacy tool's one action.
+/// Decodes the single `action` of the legacy tool.
 pub(crate) fn decode_single(action: &Value, path: &str, report: &mut Report) -> DecodedActions {
     if action.is_null() {
         return unreadable("`action` is null");
@@ -30,7 +31,7 @@ pub(crate) fn decode_single(action: &Value, path: &str, report: &mut Report) -> 
     decode_all(std::slice::from_ref(action), path, report)
 }
 
-/// The tool's list of actions.
+/// Decodes the tool's `actions` list.
 pub(crate) fn batch(actions: &Value, path: &str, report: &mut Report) -> DecodedActions {
     match actions.as_array() {
         None if actions.is_null() => unreadable("`actions` is null"),
@@ -144,7 +145,7 @@ fn point(m: &Item) -> Result<Target, String> {
     Ok(Point::new(number(m, "x")?, number(m, "y")?).into())
 }
 
-/// A move, between a press and a release where keys are held.
+/// A move with modifiers becomes a key press, the move and a key release.
 fn moves(m: &Item) -> Result<Vec<Action>, String> {
     let at = point(m)?;
     let pressed = modifiers(m)?.into_iter().map(Key::Modifier).collect();
@@ -207,7 +208,7 @@ fn modifiers(m: &Item) -> Result<Vec<Modifier>, String> {
     names(m)?.into_iter().map(modifier).collect()
 }
 
-/// Names say keys and not characters here: `A` is the key of the letter, without shift.
+/// Names denote keys, not characters: `A` is the letter's key without Shift.
 fn chord(m: &Item) -> Result<Chord, String> {
     let chord = Chord::from_names(names(m)?).ok_or("`keys` names no key")?;
     let unshifted = |key: &Key| match key {
@@ -218,7 +219,7 @@ fn chord(m: &Item) -> Result<Chord, String> {
         .ok_or_else(|| "`keys` names no key".to_owned())
 }
 
-/// Members that have no neutral name are kept in the item's own JSON only.
+/// Reports fields without a neutral equivalent; they survive only in the item's raw JSON.
 fn note_unknown_members(m: &Item, path: &str, report: &mut Report) {
     let known: &[&str] = match kind(m) {
         "click" => &["type", "x", "y", "keys", "button"],

@@ -1,33 +1,33 @@
-//! Actions as JSON, where the computer tool has them.
+//! Encodes actions for the computer tool where it has an equivalent.
 
 use serde_json::{Value, json};
 use telechir_protocol::{
     Action, Button, Chord, ClickCount, Key, Modifier, Point, ScrollUnit, Space, Target,
 };
 
-/// How many pixels one click of the wheel is said to be; the vendor's own recipe for X11.
+/// Pixels per wheel click, from the vendor's sample code for X11.
 const PIXELS_PER_CLICK: f64 = 100.0;
 
-/// The most key presses one repeated press is written out as.
+/// Maximum number of key presses into which a repeated press is expanded.
 const MAX_REPEATS: u32 = 100;
 
-/// What could not be said as it was.
+/// An aspect of an action that could not be encoded as is.
 #[derive(Debug)]
 pub(crate) struct ActionLoss {
     pub(crate) what: String,
     pub(crate) why: &'static str,
-    /// How it is said instead; absent when it is gone.
+    /// What was written instead; `None` if it was dropped.
     pub(crate) how: Option<&'static str>,
 }
 
-/// Writes actions and remembers where the pointer is, for actions that mean its place.
+/// Encodes actions and tracks the pointer for actions without a point.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Speaker {
     pointer: Option<(i64, i64)>,
 }
 
 impl Speaker {
-    /// The actions as the tool's; none when one of them is not among the nine.
+    /// Encodes a batch; `None` if any action has no equivalent in the computer tool.
     pub(crate) fn actions(&mut self, actions: &[Action]) -> Option<(Vec<Value>, Vec<ActionLoss>)> {
         let mut losses = Vec::new();
         let mut written = Vec::new();
@@ -171,8 +171,8 @@ impl Speaker {
         }
     }
 
-    /// Where an action is; the pointer's place when it does not say. None for what is no pixel
-    /// of the picture.
+    /// The pixel position of an action, or the last pointer position if the action has none. `None`
+    /// if the target is not a screenshot pixel.
     fn resolve_point(
         &mut self,
         at: Option<&Target>,

@@ -1,4 +1,4 @@
-//! Computer calls of both generations, and their outputs.
+//! Computer calls and outputs of both tool generations.
 
 use serde_json::Value;
 use telechir_protocol::{
@@ -14,7 +14,7 @@ use crate::openai::item::{self, Item, keep, object, owned, present, raw, text};
 use crate::openai::read::message::media;
 
 impl ItemReader {
-    /// A call; none when nothing could answer it, because it has no id.
+    /// Decodes a call; `None` if it has no id and thus cannot be answered.
     pub(super) fn computer_call(&mut self, item: &Item, path: &str) -> Option<Content> {
         let call_id = text(item, "call_id")?;
         let read = self.steps(item, path);
@@ -29,7 +29,7 @@ impl ItemReader {
         call.status = owned(item, "status");
         call.group = Some(COMPUTER_FAMILY.to_owned());
         call.meta = raw(item);
-        // What cannot be read is repeated as it is.
+        // Undecodable actions are repeated unchanged.
         if call.exception.is_some() && call.actions.is_empty() {
             keep(&mut call.meta, item, &["action", "actions"]);
         }
@@ -40,7 +40,7 @@ impl ItemReader {
         Some(Content::ComputerCall(call))
     }
 
-    /// Exactly one of `action` and `actions` may be there; null is as wrong as both.
+    /// Exactly one of `action` and `actions` must be present; null is an error.
     fn steps(&mut self, item: &Item, path: &str) -> DecodedActions {
         match (item.get("action"), item.get("actions")) {
             (None, Some(actions)) => batch(actions, path, &mut self.report),
@@ -59,7 +59,7 @@ impl ItemReader {
     }
 }
 
-/// Why a call must not be run although it can be read: the model did not finish it.
+/// The reason a readable call must not be executed: the model did not finish it.
 pub(super) fn unfinished(item: &Item) -> Option<String> {
     match text(item, "status") {
         None | Some("completed") => None,
@@ -69,7 +69,7 @@ pub(super) fn unfinished(item: &Item) -> Option<String> {
     }
 }
 
-/// A check that cannot be read is one that nobody could acknowledge.
+/// Fails if a check cannot be read, because it could not be acknowledged either.
 fn safety_checks(item: &Item, name: &str) -> Result<Vec<SafetyCheck>, String> {
     let Some(checks) = present(item, name) else {
         return Ok(Vec::new());
@@ -97,7 +97,7 @@ pub(super) fn output(item: &Item) -> Option<Content> {
     let output = object(item, "output");
     result.item_id = owned(item, "id");
     result.screenshot = output.and_then(screenshot);
-    // The oldest samples put the page's address beside the picture.
+    // The oldest samples put the page URL next to the screenshot.
     result.current_url = output.and_then(|output| owned(output, "current_url"));
     result.acknowledged_safety_checks =
         safety_checks(item, "acknowledged_safety_checks").unwrap_or_default();

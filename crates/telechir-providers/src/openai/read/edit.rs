@@ -1,4 +1,4 @@
-//! `apply_patch`: one file a call.
+//! `apply_patch`: one file per call.
 
 use telechir_protocol::{
     CallId, Content, EditCall, EditOperation, EditResult, EditTool, Failure, FailureKind,

@@ -1,4 +1,4 @@
-//! Calls that the provider carries out itself and only tells of, and its requests for approval.
+//! Calls executed by the provider, and its approval requests.
 
 use serde_json::Value;
 use telechir_protocol::{
@@ -36,7 +36,7 @@ fn output(value: &Value) -> Content {
     read.unwrap_or_else(|| text_content(&value.to_string()))
 }
 
-/// Members of an image's call that have no neutral name.
+/// Image generation fields without a neutral equivalent.
 pub(in crate::openai) const IMAGE_CALL_FIELDS: [&str; 8] = [
     "action",
     "background",
@@ -82,7 +82,7 @@ pub(super) fn image_generation(item: &Item) -> Option<Message> {
     Some(pair(Content::ImageGenerationCall(call), result))
 }
 
-/// Only the call carries the item, so that it is written once.
+/// Only the call carries the raw item, so that it is written once.
 fn pair(call: Content, result: Option<Content>) -> Message {
     Message::new(
         Role::Assistant,
@@ -128,7 +128,7 @@ pub(super) fn approval_request(item: &Item) -> Option<Content> {
     }))
 }
 
-/// Anything but a clear yes is a no.
+/// Only an explicit `true` counts as approval.
 pub(super) fn approval_response(item: &Item) -> Option<Content> {
     let mut meta = raw(item);
     keep(&mut meta, item, &["id"]);

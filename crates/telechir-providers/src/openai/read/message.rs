@@ -1,4 +1,4 @@
-//! Messages: who speaks, and the parts of what is text.
+//! Messages: roles and content parts.
 
 use serde_json::Value;
 use telechir_protocol::{
@@ -8,10 +8,10 @@ use telechir_protocol::{
 use crate::openai::item::{Item, keep, kind, list, owned, raw, text, verbatim};
 use crate::openai::{DIALECT, PROVIDER};
 
-/// Members of a message that have no neutral name.
+/// Message fields without a neutral equivalent.
 pub(in crate::openai) const MESSAGE_FIELDS: [&str; 3] = ["id", "status", "phase"];
 
-/// Marks the message that stood in the request's `instructions`.
+/// Marks the message that came from the request's `instructions`.
 const MEMBER: &str = "member";
 const INSTRUCTIONS: &str = "instructions";
 
@@ -32,7 +32,7 @@ pub(super) fn read(item: &Item) -> Message {
     }
 }
 
-/// `input` as one string: what a person says.
+/// `input` as a single string: a user message.
 pub(in crate::openai) fn text_input(json: &Value) -> Option<Message> {
     let text = json.as_str()?;
     let raw = Raw::new(DIALECT, json.clone());
@@ -80,7 +80,7 @@ fn plain_text(text: &str) -> Content {
     })
 }
 
-/// A part of a message: it says itself what the message says of all of them.
+/// A message part; it inherits the phase of the message.
 fn message_part(value: &Value, message: &Item) -> Content {
     let mut content = part(value);
     if let Content::Text(text) = &mut content {
@@ -127,7 +127,8 @@ fn text_part(text: &str, part: &Item) -> Content {
     })
 }
 
-/// A picture by address, inside an address, or by file. Its bytes are not kept a second time.
+/// An image by URL, inline as a `data:` URL, or by file id. The raw JSON is not stored, to avoid
+/// holding the bytes twice.
 pub(super) fn media(part: &Item) -> Option<Content> {
     let mut meta = Meta::default();
     keep(&mut meta, part, &["detail", "prompt_cache_breakpoint"]);
@@ -177,7 +178,7 @@ fn file(part: &Item) -> Option<Content> {
     }))
 }
 
-/// Content of an address, which may hold the bytes itself.
+/// Content for a URL; a `data:` URL becomes inline data.
 pub(super) fn addressed(uri: &str, meta: Meta) -> Content {
     if !uri.starts_with("data:") {
         return Content::Uri(UriContent {

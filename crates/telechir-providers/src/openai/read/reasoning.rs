@@ -1,10 +1,10 @@
-//! Reasoning: what may be read of it, and the encrypted body that must go back unchanged.
+//! Reasoning: the readable summary, and the encrypted body, which must be returned unchanged.
 
 use telechir_protocol::{Content, ReasoningContent};
 
 use crate::openai::item::{Item, keep, list, owned, raw, text};
 
-/// Members of reasoning that have no neutral name.
+/// Reasoning fields without a neutral equivalent.
 pub(in crate::openai) const REASONING_FIELDS: [&str; 3] = ["summary", "content", "status"];
 
 pub(super) fn read(item: &Item) -> Content {
@@ -19,7 +19,7 @@ pub(super) fn read(item: &Item) -> Content {
     })
 }
 
-/// The words of a summary, or of the reasoning itself where there is none.
+/// The text of the summary, or of the reasoning itself if there is no summary.
 pub(in crate::openai) fn reasoning_text(item: &Item) -> Option<String> {
     let texts = |name| -> Vec<&str> {
         list(item, name)

@@ -30,7 +30,7 @@ impl ItemReader {
         Some(Content::ShellCall(call))
     }
 
-    /// Ours to run, unless the environment says otherwise or the provider already did.
+    /// Local, unless the item names another environment or the provider already answered the call.
     fn environment(&self, item: &Item, call_id: &str) -> ShellEnvironment {
         let environment = object(item, "environment");
         let local = environment.is_none_or(|environment| kind(environment) == "local");
@@ -64,7 +64,7 @@ impl ItemReader {
     }
 }
 
-/// The commands; one string instead of a list has been seen and is one command.
+/// The commands; a single string instead of a list occurs in practice and is one command.
 fn commands(action: &Item) -> (Vec<Command>, Option<String>) {
     let unread = |problem: &str| (Vec::new(), Some(problem.to_owned()));
     match action.get("commands") {
@@ -139,7 +139,7 @@ pub(super) fn local_call(item: &Item) -> Option<Content> {
     Some(Content::ShellCall(call))
 }
 
-/// The output is one text: ours is JSON, anybody else's is what was printed.
+/// The output is a single text: JSON if written by this dialect, plain output otherwise.
 pub(super) fn local_output(item: &Item) -> Option<Content> {
     let call_id = text(item, "call_id").or_else(|| text(item, "id"))?;
     let printed_text = text(item, "output").unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Function and custom tools. Our own functions become the calls they stand for.
+//! Function and custom tools. Calls of telechir's own functions become the neutral calls they
+//! represent.
 
 use serde_json::Value;
 use telechir_protocol::{
@@ -14,15 +15,15 @@ use crate::openai::PROVIDER;
 use crate::openai::call_form::form_property;
 use crate::openai::item::{self, Item, keep, kind, owned, present, raw, text};
 
-/// Members of a call that have no neutral name.
+/// Call fields without a neutral equivalent.
 pub(in crate::openai) const TOOL_CALL_FIELDS: [&str; 4] =
     ["namespace", "async", "caller", "status"];
 
-/// Members of an output that have no neutral name.
+/// Output fields without a neutral equivalent.
 pub(in crate::openai) const OUTPUT_FIELDS: [&str; 5] =
     ["id", "namespace", "async", "caller", "status"];
 
-/// How our own outputs begin when they tell of a failure.
+/// Prefix of a failure in outputs written by this dialect.
 pub(in crate::openai) const ERROR: &str = "Error: ";
 
 impl ItemReader {
@@ -53,7 +54,7 @@ impl ItemReader {
         }))
     }
 
-    /// A call of one of our own functions; their outputs will be read as what they are.
+    /// Decodes a call of one of telechir's own functions and records it for decoding its output.
     fn companion_call(
         &mut self,
         item: &Item,
@@ -127,7 +128,7 @@ impl ItemReader {
     }
 }
 
-/// The text, as an error when our own writing of one is recognised.
+/// Splits the text of an output into plain text and an error marked by [`ERROR`].
 fn text_and_error(output: Option<&Value>, parts: &[Content]) -> (Option<String>, Option<Failure>) {
     let texts = parts.iter().filter_map(item::text_of);
     let lines: Vec<&str> = output

@@ -1,4 +1,4 @@
-//! An item between its first event and its last.
+//! An item between its first and its last event.
 
 use serde_json::{Value, json};
 
@@ -8,21 +8,21 @@ use crate::StreamError;
 use crate::openai::item::{Item, kind, owned, present, text};
 use crate::stream::{CallDelta, Delta};
 
-/// An item on its way. Some services send pieces of items that they did not begin.
+/// A partially received item. Some services send deltas for items without a start event.
 #[derive(Debug, Default)]
 pub(super) struct ItemBuilder {
-    /// As it began, or as it ended.
+    /// The item from its start event or, once complete, from its end event.
     item: Item,
     is_complete: bool,
-    /// The members that came in pieces.
+    /// Fields assembled from deltas.
     pieces: Value,
-    /// Whether arguments were shown as they came.
+    /// Whether argument deltas were already emitted.
     has_streamed_arguments: bool,
 }
 
 impl ItemBuilder {
-    /// The item begins, or is whole; none when another item has begun in its place. Behind some
-    /// services the id of an item changes from event to event.
+    /// Handles the start or end event of an item; `None` if a different item already occupies the
+    /// index. Some services change an item's id between events.
     pub(super) fn begin(
         &mut self,
         index: u64,
@@ -46,7 +46,7 @@ impl ItemBuilder {
         Some(deltas)
     }
 
-    /// Adds a piece, and says what a person sees of it.
+    /// Applies an update and returns the delta to show, if any.
     pub(super) fn add(&mut self, index: u64, update: &ItemUpdate) -> Result<Option<Delta>, String> {
         update.apply(&mut self.pieces)?;
         let text = || update.text().to_owned();
@@ -73,7 +73,7 @@ impl ItemBuilder {
         })
     }
 
-    /// The item is whole; what its events did not show is shown now.
+    /// Completes the item and emits what earlier events did not show.
     fn end(&mut self, index: u64, item: Item) -> Vec<Delta> {
         self.item = item;
         self.is_complete = true;
@@ -93,7 +93,7 @@ impl ItemBuilder {
         rest.into_iter().chain([Delta::CallEnd { index }]).collect()
     }
 
-    /// The item as it was sent whole, or as the last event has it.
+    /// The complete item as sent, or its version in the last event.
     pub(super) fn into_item(self, index: u64, last: Option<Item>) -> Result<Item, StreamError> {
         if self.is_complete {
             return Ok(self.item);
@@ -119,7 +119,7 @@ impl ItemBuilder {
     }
 }
 
-/// How an item begins: a call says its name, the provider's own says itself.
+/// The first delta of an item: name and id of a local call, otherwise the raw event.
 fn start_delta(index: u64, item: &Item) -> Delta {
     if !is_local(item) {
         return Delta::Other {
@@ -143,7 +143,7 @@ fn arguments_of(index: u64, arguments: String) -> Delta {
     })
 }
 
-/// Free words as the inside of a JSON string, which arguments are.
+/// Escapes free text as part of a JSON string, because argument deltas concatenate to JSON.
 fn json_string_fragment(text: &str, is_first: bool) -> String {
     let quoted = Value::from(text).to_string();
     let inside = &quoted[1..quoted.len() - 1];
@@ -154,7 +154,7 @@ fn json_string_fragment(text: &str, is_first: bool) -> String {
     }
 }
 
-/// All arguments of a call, as JSON.
+/// The complete arguments of a call as JSON.
 fn arguments(item: &Item) -> String {
     let names = ["arguments", "input", "actions", "action", "operation"];
     let Some((name, value)) = names
@@ -170,7 +170,7 @@ fn arguments(item: &Item) -> String {
     }
 }
 
-/// Puts what came in pieces where the item says nothing.
+/// Fills fields that are empty in the item from the assembled deltas.
 fn fill(item: &mut Item, pieces: &Value) {
     for (name, update) in pieces.as_object().into_iter().flatten() {
         match (item.get_mut(name), update) {

@@ -1,18 +1,18 @@
-//! What an event adds to an item, and where.
+//! What a stream event changes in an item.
 
 use serde_json::{Value, json};
 
 use crate::openai::item::{Item, text};
 
-/// A step into an item.
+/// One step of the path to a value inside an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PathStep {
     Member(&'static str),
-    /// Of a list; the value that a new entry begins as.
+    /// Index into a list, and the initial value for a new entry.
     Entry(u64, NewEntry),
 }
 
-/// What an entry of a list is before anything came of it.
+/// Initial value of a new list entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NewEntry {
     EmptyString,
@@ -38,28 +38,28 @@ impl NewEntry {
     }
 }
 
-/// What a person sees of it.
+/// How an update is shown to the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DeltaKind {
     Text,
     Reasoning,
     Arguments,
-    /// The event itself, or nothing.
+    /// As the raw event, or not at all.
     Event,
 }
 
-/// What an event adds.
+/// An update to one value of an item.
 #[derive(Clone, Debug)]
 pub(super) struct ItemUpdate {
     pub(super) path: Vec<PathStep>,
     pub(super) value: Value,
-    /// Whether the value is all of it, rather than what follows.
+    /// Whether the value replaces the previous one instead of extending it.
     pub(super) is_complete: bool,
     pub(super) delta_kind: DeltaKind,
 }
 
 impl ItemUpdate {
-    /// The piece that an event is; none when it adds nothing.
+    /// The update described by an event; `None` if it changes nothing.
     pub(super) fn of(kind: &str, event: &Item) -> Option<Self> {
         use PathStep::Member;
         let number = |name: &str| event.get(name).and_then(Value::as_u64).unwrap_or_default();
@@ -124,7 +124,7 @@ impl ItemUpdate {
         let mut value = event
             .get(if is_complete { complete_field } else { "delta" })?
             .clone();
-        // Outputs come whole as a list of one.
+        // A complete output is sent as a list with one element.
         if let (Value::Array(entries), "shell_call_output_content") = (&mut value, name) {
             value = entries.pop()?;
         }
@@ -136,12 +136,12 @@ impl ItemUpdate {
         })
     }
 
-    /// The words that follow.
+    /// The text delta, or an empty string.
     pub(super) fn text(&self) -> &str {
         self.value.as_str().unwrap_or_default()
     }
 
-    /// Adds it to the pieces of its item.
+    /// Applies the update to the assembled fields.
     pub(super) fn apply(&self, pieces: &mut Value) -> Result<(), String> {
         let mut path = pieces;
         for step in &self.path {
@@ -173,7 +173,7 @@ fn field_mut<'a>(path: &'a mut Value, name: &str) -> &'a mut Value {
     &mut path[name]
 }
 
-/// An entry that is there, or the next one: a list has no holes.
+/// An existing entry or the next one; lists must not have gaps.
 fn entry_mut(path: &mut Value, index: u64, new: NewEntry) -> Result<&mut Value, String> {
     if !path.is_array() {
         *path = json!([]);

@@ -1,4 +1,4 @@
-//! Calls as items.
+//! Encodes calls as items.
 
 use serde_json::{Value, json};
 use telechir_protocol::{
@@ -15,7 +15,7 @@ use crate::openai::read::TOOL_CALL_FIELDS;
 
 impl ItemWriter {
     pub(super) fn computer_call(&mut self, call: &ComputerCall, path: &str) {
-        // One that the provider did not write to its end has no actions, and is its own.
+        // An unfinished call of this provider has a status and no actions.
         let is_own = call.actions.is_empty() && call.status.is_some();
         let none = || is_own.then(Default::default);
         let written = self.action_encoder.actions(&call.actions).or_else(none);
@@ -64,7 +64,7 @@ impl ItemWriter {
         self.push(Value::Object(item));
     }
 
-    /// Names checks that are not the service's own: it knows no others.
+    /// Reports checks of other providers, which the service does not know.
     pub(super) fn note_foreign(&mut self, checks: &[SafetyCheck], how: &str, path: &str) {
         let foreign = checks
             .iter()
@@ -76,7 +76,7 @@ impl ItemWriter {
         }
     }
 
-    /// What the computer tool cannot do, as a call of our own function.
+    /// Encodes what the computer tool does not support as a call of our own function.
     fn computer_function(&mut self, call: &ComputerCall, path: &str) {
         let why = "a call of a function carries no checks";
         for check in &call.pending_safety_checks {
@@ -176,7 +176,7 @@ impl ItemWriter {
                 Value::Null
             }
         };
-        // The provider's own item may leave it out.
+        // The provider's own items may omit the status.
         let ended = || call.item_id.is_none().then_some("completed");
         let status = call.status.as_deref().or_else(ended);
         let mut item = object_of([
@@ -220,7 +220,7 @@ impl ItemWriter {
         ])));
     }
 
-    /// What the shell tool cannot be call_form, as a call of our own function.
+    /// Encodes what the shell tool does not support as a call of our own function.
     fn shell_function(&mut self, call: &ShellCall, path: &str) {
         let Some(arguments) = companion::of_shell_call(call) else {
             return;
@@ -339,12 +339,12 @@ impl ItemWriter {
     }
 }
 
-/// The item's own id; where it is demanded and the history has none, one made of the call's.
+/// The item's own id or, where an id is required, one derived from the call id.
 fn id(item_id: Option<&str>, prefix: &str, call_id: &str) -> String {
     item_id.map_or_else(|| format!("{prefix}_{call_id}"), str::to_owned)
 }
 
-/// The provider's own checks.
+/// The checks issued by this provider.
 pub(super) fn checks(checks: &[SafetyCheck]) -> Value {
     let own_checks = checks
         .iter()

@@ -1,4 +1,4 @@
-//! Results of a screen. A screenshot cannot carry words, so these follow as a message.
+//! Encodes computer results. An output holds only a screenshot, so text follows as a message.
 
 use serde_json::{Value, json};
 use telechir_protocol::{ComputerResult, StepState, TabState};
@@ -12,7 +12,7 @@ use crate::openai::call_form::CallItem;
 use crate::openai::item::{Item, object_of, restore};
 use crate::openai::{DIALECT, PROVIDER};
 
-/// A grey picture of 32 by 32 pixels, for an output that must have one where no screen is.
+/// A grey 32×32 image for outputs that require a screenshot where none exists.
 const NO_IMAGE: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAAAAABWESUoAAAAFklEQVR42mOYSQAwjCoYVTCqYKQqAACOEmQf2FoyIAAAAABJRU5ErkJggg==";
 
 impl ItemWriter {
@@ -58,7 +58,7 @@ impl ItemWriter {
             stored_detail.or_else(|| (form == CallItem::Computer).then(|| "original".into()));
         let mut screenshot = object_of([("type", "computer_screenshot".into())]);
         screenshot.extend(image);
-        // Without it a large picture may be made smaller, and points would miss by that much.
+        // By default large screenshots may be downscaled, which would shift coordinates.
         screenshot.extend(object_of([("detail", detail.into())]));
         let mut item = object_of([
             ("type", "computer_call_output".into()),
@@ -78,7 +78,7 @@ impl ItemWriter {
             item.insert("acknowledged_safety_checks".to_owned(), acknowledged);
         }
         restore(&mut item, &result.meta, &["status"]);
-        // Only a returned output may have it.
+        // Only valid in responses, not in requests.
         if item.get("status").is_some_and(|status| status == "failed") {
             item.shift_remove("status");
         }
@@ -87,7 +87,7 @@ impl ItemWriter {
         Ok(())
     }
 
-    /// A picture that is not this result's own, said to be so.
+    /// An image that replaces the missing screenshot; the substitution is reported.
     fn substitute_image(
         &mut self,
         result: &ComputerResult,
@@ -134,7 +134,7 @@ impl ItemWriter {
 
     fn note_text(&mut self, result: &ComputerResult, path: &str) {
         let why = "an output of the computer tool is only a picture";
-        // Where a result of our own says it too, it is an extra; in a history it was said.
+        // In a reply the URL is only additional information; dropping it from a history is a loss.
         if result.current_url.is_some() && self.missing_screenshot == MissingScreenshot::UsePrevious
         {
             self.report.lost("current_url", path, why);
@@ -201,7 +201,7 @@ fn screenshot_image(result: &ComputerResult) -> Option<Item> {
         .map(image_fields)
 }
 
-/// What a result says in words: its error with how far it came, and its text.
+/// The text of a result: its error with the progress made, and its output.
 fn result_texts(result: &ComputerResult) -> Vec<String> {
     let mut result_texts = Vec::new();
     if let Some(failure) = &result.error {
@@ -215,7 +215,7 @@ fn result_texts(result: &ComputerResult) -> Vec<String> {
     result_texts
 }
 
-/// How many steps were carried out before one failed; nothing where there is only one.
+/// How many actions ran before one failed; empty for a single action.
 fn progress(result: &ComputerResult) -> String {
     let total = result.steps.len();
     let done = |state: &StepState| matches!(state, StepState::Delivered | StepState::Confirmed);
@@ -231,7 +231,7 @@ fn progress(result: &ComputerResult) -> String {
     format!(" ({done} of {total} actions were carried out, {left} not begun.)")
 }
 
-/// Where a browser is, for an output that can say it.
+/// URL and tabs of a browser, for outputs that can carry text.
 fn page_lines(result: &ComputerResult) -> Option<String> {
     let tab = |tab: &TabState| {
         let mark = if tab.active { " (active)" } else { "" };

@@ -1,5 +1,4 @@
-//! What the provider carries out itself, as its items where they are its own and as words where
-//! they are another's.
+//! Provider-executed tools: as items if they are this provider's, otherwise as text.
 
 use serde_json::{Value, json};
 use telechir_protocol::{ApprovalRequest, ApprovalResponse, Content, HostedCall};
@@ -8,7 +7,7 @@ use super::{ItemWriter, image_fields};
 use crate::openai::item::{media, object_of, property, restore, text_of};
 use crate::openai::read::IMAGE_CALL_FIELDS;
 
-/// Items that are only passed on.
+/// Item types that are passed through unchanged.
 pub(super) const ITEMS: [&str; 13] = [
     "web_search_call",
     "file_search_call",
@@ -26,7 +25,7 @@ pub(super) const ITEMS: [&str; 13] = [
 ];
 
 impl ItemWriter {
-    /// Writes a call with its result when that follows; says how many contents it took.
+    /// Writes a call together with its result if that follows; returns the number of contents used.
     pub(super) fn code_interpreter(
         &mut self,
         call: &HostedCall,
@@ -104,7 +103,7 @@ impl ItemWriter {
         1 + usize::from(result.is_some())
     }
 
-    /// What another provider ran: its words, and the rest reported.
+    /// Writes what another provider executed as text; the change is reported.
     pub(super) fn hosted_text(&mut self, what: &str, contents: &[Content], path: &str) {
         let text = joined_text(contents);
         let why = "it ran in a container of another provider";
@@ -141,7 +140,7 @@ impl ItemWriter {
         }));
     }
 
-    /// The ids of the provider's own requests begin in one way; nothing else can be answered.
+    /// Only ids with the provider's prefix identify its own requests.
     pub(super) fn approval_response(&mut self, response: &ApprovalResponse, path: &str) {
         if !response.id.starts_with("mcpr_") {
             return self.report.lost(

@@ -1,4 +1,4 @@
-//! Ids of calls in the length that the interface takes.
+//! Shortens call ids that exceed the API's limit.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,11 +9,11 @@ use crate::Report;
 use crate::digest::digest;
 use crate::openai::item::raw_of;
 
-/// The most characters of a call's id.
+/// Maximum number of characters in a call id.
 const MAX_ID_CHARS: usize = 64;
 
-/// Puts a short id in the place of each that another provider made too long, the same one in the
-/// call and in its result. An item of this dialect keeps its own.
+/// Replaces overlong ids of other providers consistently in calls and outputs. Ids from items of
+/// this dialect are kept.
 pub(super) fn shorten(items: &mut [Value], messages: &[Message], report: &mut Report) {
     let own_ids = own_ids(messages);
     let mut short: HashMap<String, String> = HashMap::new();
@@ -38,7 +38,7 @@ pub(super) fn shorten(items: &mut [Value], messages: &[Message], report: &mut Re
     }
 }
 
-/// The ids that came in items of this dialect.
+/// Call ids that came from items of this dialect.
 fn own_ids(messages: &[Message]) -> HashSet<&str> {
     let contents = messages.iter().flat_map(|message| &message.contents);
     contents

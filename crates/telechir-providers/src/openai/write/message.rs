@@ -1,4 +1,4 @@
-//! Words, pictures and files of a message.
+//! Text, images and files of a message.
 
 use serde_json::{Value, json};
 use telechir_protocol::{Content, ErrorContent, Media, Message, Meta, ReasoningContent, Role};
@@ -10,8 +10,8 @@ use crate::openai::item::{
 };
 use crate::openai::read::{MESSAGE_FIELDS, REASONING_FIELDS, reasoning_text};
 
-/// Whether a content is part of what a message says. A part of a type nobody knows is, when it
-/// came in a message of this dialect.
+/// Whether a content is a message part. Parts of unknown types are, if they came from a message of
+/// this dialect.
 pub(super) fn is_part(content: &Content, message: &Message) -> bool {
     let is_own_message = || raw_of(&message.meta).is_some_and(|raw| raw.get("role").is_some());
     matches!(
@@ -20,7 +20,7 @@ pub(super) fn is_part(content: &Content, message: &Message) -> bool {
     ) || (matches!(content, Content::Other(_)) && is_own_message())
 }
 
-/// The words of a message.
+/// The text of a message.
 pub(in crate::openai) fn message_text(message: &Message) -> String {
     joined_text(&message.contents, "\n\n")
 }
@@ -43,7 +43,8 @@ impl ItemWriter {
         }
     }
 
-    /// What the model said: with its id as the provider's own form, without one as plain words.
+    /// Writes an assistant message: as an output message if it has the provider's id, otherwise as
+    /// plain text.
     fn write_assistant_message(&mut self, message: &Message, parts: &[Content], path: &str) {
         let (texts, media): (Vec<&Content>, Vec<&Content>) = parts
             .iter()
@@ -95,7 +96,7 @@ impl ItemWriter {
         }
     }
 
-    /// Only the provider's own reasoning can be repeated, by its id and encrypted body.
+    /// Reasoning can only be returned to the provider that created it, by id and encrypted body.
     pub(super) fn reasoning(&mut self, reasoning: &ReasoningContent, path: &str) {
         let Some(id) = reasoning.item_id.as_deref() else {
             return self.report.lost(
@@ -117,7 +118,7 @@ impl ItemWriter {
             ),
         ]);
         item.insert("summary".to_owned(), summary.collect());
-        // The parts it came in, unless somebody edited the words.
+        // The original parts are restored unless the text was edited.
         let mut parts = item.clone();
         restore(&mut parts, &reasoning.meta, &REASONING_FIELDS);
         let is_edited = reasoning_text(&parts) != reasoning.text;
@@ -137,7 +138,7 @@ impl ItemWriter {
     }
 }
 
-/// A part as it came, or as an input has it.
+/// The raw part, or an input part.
 fn message_part(content: &Content) -> Option<Value> {
     if let Content::Other(other) = content {
         return Some(Value::Object(passed_on(other).clone()));
@@ -145,7 +146,7 @@ fn message_part(content: &Content) -> Option<Value> {
     input_part(content)
 }
 
-/// A part as the model said it.
+/// A part of an assistant message.
 fn output_part(content: &Content) -> Option<Value> {
     if let Content::Other(other) = content {
         return Some(Value::Object(passed_on(other).clone()));
@@ -165,8 +166,8 @@ fn output_part(content: &Content) -> Option<Value> {
     Some(Value::Object(part))
 }
 
-/// A part of an input message or of a function's output; none for what is neither words, a
-/// picture nor a file.
+/// A part of an input message or a function output; `None` if the content is neither text, an image
+/// nor a file.
 pub(super) fn input_part(content: &Content) -> Option<Value> {
     if let Content::Text(text) = content {
         let text_part = [

@@ -1,4 +1,4 @@
-//! Results as outputs, in the form that their call has.
+//! Encodes results as outputs that match the item type of their call.
 
 use serde_json::{Value, json};
 use telechir_protocol::{CallId, EditResult, Failure, FunctionResult, Meta, ToolResult};
@@ -12,7 +12,7 @@ use crate::openai::item::{object_of, property, restore};
 use crate::openai::read::{ERROR, OUTPUT_FIELDS};
 
 impl ItemWriter {
-    /// The output of any call.
+    /// Encodes the result of any call.
     pub(in crate::openai) fn result(
         &mut self,
         result: &ToolResult,
@@ -31,7 +31,7 @@ impl ItemWriter {
         self.call_forms.get(call_id)
     }
 
-    /// An output of a function, in the form its call has.
+    /// The output of a function or custom tool call.
     pub(super) fn function_output(&self, call_id: &CallId, output: Value, meta: &Meta) -> Value {
         let call_form = self.call_form(call_id);
         let custom = match call_form {
@@ -129,13 +129,13 @@ impl ItemWriter {
     }
 }
 
-/// A failure in words that are read back as one.
+/// Formats a failure so that it is decoded as a failure again.
 pub(super) fn error_text(failure: &Failure) -> String {
     let message = failure.message.as_str();
     format!("{ERROR}{}", message.strip_prefix(ERROR).unwrap_or(message))
 }
 
-/// A text no longer than the provider takes.
+/// Truncates a text to the provider's limit.
 pub(super) fn truncated(text: &str) -> &str {
     text.char_indices()
         .nth(MAX_TEXT_CHARS)

@@ -1,4 +1,4 @@
-//! Results of a shell: one entry a command, or one text.
+//! Encodes shell results: one entry per command, or a single text.
 
 use serde_json::{Value, json};
 use telechir_protocol::{CommandOutput, Failure, ShellOutcome, ShellResult};
@@ -9,7 +9,7 @@ use crate::companion;
 use crate::openai::call_form::CallItem;
 use crate::openai::item::{object_of, property, restore};
 
-/// The exit code of a command that was interrupted.
+/// Exit code of an interrupted command (128 + SIGINT).
 const INTERRUPTED: i32 = 130;
 
 impl ItemWriter {
@@ -54,7 +54,7 @@ impl ItemWriter {
         self.push(item);
     }
 
-    /// One entry a command; no `status`, which the provider refuses.
+    /// One entry per command; without `status`, which the provider rejects in requests.
     fn commands_output(
         &mut self,
         result: &ShellResult,
@@ -100,7 +100,7 @@ impl ItemWriter {
             ("max_output_length", max_output.into()),
             ("caller", caller.into()),
         ]);
-        // The provider's own outputs have both; on ours it refuses a status.
+        // The provider's own outputs have a status; in others it is rejected.
         if result.item_id.is_some() {
             restore(&mut item, &result.meta, &["status"]);
         }
@@ -108,8 +108,8 @@ impl ItemWriter {
     }
 }
 
-/// One output a command: those that were never run say so, and the one that a failure is about
-/// says why.
+/// One output per command; commands that never ran are marked, and the error is attached to the
+/// command that caused it.
 fn outputs(result: &ShellResult, commands: usize) -> Vec<CommandOutput> {
     let missing = || match &result.error {
         Some(failure) => refused_output(failure),
@@ -132,7 +132,7 @@ fn outputs(result: &ShellResult, commands: usize) -> Vec<CommandOutput> {
     outputs
 }
 
-/// Whether a command was not seen to end by itself.
+/// Whether the command did not terminate by itself.
 fn is_unfinished(output: &CommandOutput) -> bool {
     match &output.outcome {
         ShellOutcome::Cancelled
@@ -181,7 +181,7 @@ fn output_entry(output: &CommandOutput) -> Value {
     json!({"stdout": truncated(&output.stdout), "stderr": truncated(&stderr), "outcome": outcome})
 }
 
-/// What a command waits for, and where it is answered.
+/// What a command waits for and how to answer it.
 fn input_hint(output: &CommandOutput) -> String {
     let answer = format!("answer it with {}", companion::SHELL);
     let Some(awaiting) = &output.awaiting else {
@@ -196,7 +196,7 @@ fn input_hint(output: &CommandOutput) -> String {
     format!("still running: it waits for {what}{prompt}; {answer}")
 }
 
-/// The older tool's one text: the first command's output as JSON.
+/// The single text of `local_shell`: the first command's output as JSON.
 fn local_text(result: &ShellResult) -> String {
     let output = outputs(result, 1).into_iter().next().unwrap_or_default();
     if result.combined && result.error.is_none() {
@@ -205,7 +205,7 @@ fn local_text(result: &ShellResult) -> String {
     serde_json::to_string(&output).unwrap_or_default()
 }
 
-/// A result in words, for an output that is one text.
+/// A result as plain text, for outputs that are a single text.
 fn shell_text(result: &ShellResult) -> String {
     if let Some(failure) = &result.error {
         return error_text(failure);
