@@ -58,22 +58,22 @@ pub(crate) fn tool(excluded: &[String]) -> Value {
     json!({
         "type": "function",
         "name": BROWSER,
-        "description": "Acts in the web browser: its pages, its tabs and what is on them. Every \
+        "description": "Controls the web browser, its tabs and pages. Every \
             call returns a screenshot of the page; coordinates are pixels of the newest one.",
         "parameters": {
             "type": "object",
             "properties": {
                 "action": {"type": "string", "enum": actions},
-                "coordinate": described(point.clone(), "[x, y] of click, double_click, triple_click, move and scroll."),
-                "path": {"type": "array", "items": point, "description": "Points of drag, at least two."},
+                "coordinate": described(point.clone(), "[x, y] for click, double_click, triple_click, move and scroll."),
+                "path": {"type": "array", "items": point, "description": "Points for drag, at least two."},
                 "button": {"type": "string", "enum": ["left", "right", "middle", "back", "forward"]},
                 "modifiers": {"type": "array", "items": {"type": "string", "enum": ["ctrl", "alt", "shift", "super"]}},
-                "dx": number("Scroll to the right by so many wheel clicks; negative is left."),
-                "dy": number("Scroll down by so many wheel clicks; negative is up."),
+                "dx": number("Wheel clicks to scroll right; negative is left."),
+                "dy": number("Wheel clicks to scroll down; negative is up."),
                 "text": text("Text to type."),
                 "key": text("Keys to press together, such as ctrl+a or Enter."),
-                "url": text("Address of navigate and new_tab."),
-                "tab": text("A tab's name, as list_tabs gives it; absent means the active one."),
+                "url": text("URL for navigate and new_tab."),
+                "tab": text("A tab's name from list_tabs; default: the active tab."),
             },
             "required": ["action"],
             "additionalProperties": false,
@@ -162,13 +162,13 @@ fn action(step: Item) -> (Action, Option<String>) {
     };
     match Action::from_json(step.clone()) {
         Ok((Action::Other { name, args }, _)) => {
-            let problem = format!("no action `{name}` is known");
+            let problem = format!("unknown action `{name}`");
             (Action::Other { name, args }, Some(problem))
         }
         Ok((action, unknown)) if unknown.is_empty() => (action, None),
         Ok((_, unknown)) => {
             let members = unknown.keys().cloned().collect::<Vec<_>>().join("`, `");
-            let problem = format!("`{name}` does not take `{members}`");
+            let problem = format!("`{name}` does not accept `{members}`");
             (
                 Action::Other {
                     name,
@@ -187,7 +187,7 @@ fn action(step: Item) -> (Action, Option<String>) {
     }
 }
 
-/// The function name and arguments that [`computer_call`] decodes to the same call.
+/// The function name and arguments that `decode_computer_call` decodes to the same call.
 pub(crate) fn of_computer_call(call: &ComputerCall) -> (&'static str, String) {
     let in_browser = call.group.as_deref() == Some(BROWSER)
         || call

@@ -41,7 +41,7 @@ impl MessageWriter {
             Role::System => "system",
             Role::Developer if has_property(DEVELOPER) => DEVELOPER,
             Role::Developer => {
-                let why = "not every service knows this role";
+                let why = "not every service supports this role";
                 self.report
                     .kept("the role developer", path, why, "as the role system");
                 "system"
@@ -81,13 +81,13 @@ impl MessageWriter {
     fn write_as_text(&mut self, content: &Content, path: &str, parts: &mut Vec<Value>) {
         let mut as_text = |what: &str, text: String| {
             self.report
-                .kept(what, path, "a message has no such part", "as words");
+                .kept(what, path, "messages have no such part", "as text");
             parts.push(json!({"type": "text", "text": text}));
         };
         if let Content::Error(ErrorContent { message, .. }) = content {
             as_text("an error in a message", format!("Error: {message}"));
         } else if let Content::Uri(uri) = content {
-            as_text("a file by address", uri.uri.clone());
+            as_text("a file by URL", uri.uri.clone());
         } else if let Content::ApprovalResponse(response) = content {
             let verb = if response.approved {
                 "approves"
@@ -98,7 +98,7 @@ impl MessageWriter {
             as_text("an approval response", text);
         } else {
             let what = content.type_name().unwrap_or("unknown").to_owned();
-            let why = "a message has no such part";
+            let why = "messages have no such part";
             self.report
                 .lost(format!("content of type `{what}`"), path, why);
         }
@@ -124,10 +124,10 @@ impl MessageWriter {
             }
         }
         if !media.is_empty() {
-            let how = "as a message with the role user";
-            let why = "the model's messages are words";
+            let how = "as a user message";
+            let why = "assistant messages hold only text";
             self.report
-                .kept("a picture or file of the model", path, why, how);
+                .kept("an image or file of the model", path, why, how);
             self.push_user(json!({"role": "user", "content": media}));
         }
     }
@@ -155,7 +155,7 @@ impl MessageWriter {
         if let Content::Usage(_) = content {
             return self
                 .report
-                .lost("usage", path, "messages of a request carry no usage");
+                .lost("usage", path, "request messages have no usage");
         }
         if let Content::Text(text) = content
             && text
@@ -200,7 +200,7 @@ impl MessageWriter {
 
     /// Reports the parts of a call that a function call cannot carry.
     fn note_call(&mut self, content: &Content, path: &str) {
-        let why = "a call of a function has no place for it";
+        let why = "a function call has no field for it";
         if let Content::ComputerCall(call) = content {
             if let Some(intent) = &call.intent {
                 self.report.lost(format!("intent `{intent}`"), path, why);
@@ -210,23 +210,23 @@ impl MessageWriter {
             }
             if call.actions.is_empty() {
                 let how = "as a call without actions";
-                self.report
-                    .kept("a call that could not be understood", path, why, how);
+                self.report.kept("an invalid call", path, why, how);
             }
         }
         if let Content::ShellCall(call) = content
             && call.environment != telechir_protocol::ShellEnvironment::Local
         {
             let how = "as a call of the function `shell`";
-            self.report.kept("who ran the commands", path, why, how);
+            self.report
+                .kept("the executor of the commands", path, why, how);
         }
         if let Content::FunctionCall(call) = content
             && !call.requires_local_execution
         {
             let how = "as a call of a function of the same name";
-            let what = format!("a call of `{}` by the provider itself", call.name);
+            let what = format!("a call of `{}` executed by the provider", call.name);
             self.report
-                .kept(what, path, "it is another provider's", how);
+                .kept(what, path, "it belongs to another provider", how);
         }
     }
 
@@ -260,7 +260,7 @@ impl MessageWriter {
         path: &str,
     ) {
         let what = content.type_name().unwrap_or_default().to_owned();
-        let why = "it is another provider's own tool";
+        let why = "it is a tool of another provider";
         let parts: Vec<&Content> = hosted.inputs.iter().chain(&hosted.results).collect();
         let texts: Vec<String> = parts
             .iter()
@@ -270,11 +270,11 @@ impl MessageWriter {
         for media in parts.iter().filter_map(|part| crate::fields::media(part)) {
             match parts::write_media(self.flavour, &media) {
                 Some(part) => draft.media.push(part),
-                None => self.report.lost("a picture or file", path, why),
+                None => self.report.lost("an image or file", path, why),
             }
         }
         let text = format!("[{what}] {}", texts.join("\n"));
-        self.report.kept(what, path, why, "as words of the model");
+        self.report.kept(what, path, why, "as text of the model");
         draft
             .parts
             .push(json!({"type": "text", "text": text.trim_end()}));
@@ -283,7 +283,7 @@ impl MessageWriter {
     fn note_annotations(&mut self, contents: &[Content], path: &str) {
         let annotated = |content: &Content| matches!(content, Content::Text(text) if !text.meta.annotations.is_empty());
         if contents.iter().any(annotated) {
-            let why = "messages carry no annotations";
+            let why = "messages have no annotations";
             self.report.lost("annotations", path, why);
         }
     }

@@ -93,7 +93,7 @@ fn function(function: Option<&Fields>, call_id: &str) -> Content {
     };
     match name {
         Some(name) => function_tools::read(name, call_id, arguments),
-        None => unreadable(call_id, "it names no function", arguments),
+        None => unreadable(call_id, "the function name is missing", arguments),
     }
 }
 
@@ -102,7 +102,7 @@ fn custom(entry: &Fields, call_id: &str) -> Content {
     let input = custom.and_then(|custom| some_text(custom, "input"));
     let input = Arguments::Text(input.unwrap_or_default().to_owned());
     let Some(name) = custom.and_then(|custom| some_text(custom, "name")) else {
-        return unreadable(call_id, "it names no tool", input);
+        return unreadable(call_id, "the tool name is missing", input);
     };
     let mut call = FunctionCall::new(name, input);
     call.call_id = Some(call_id.into());

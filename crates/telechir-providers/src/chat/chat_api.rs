@@ -115,7 +115,7 @@ fn failure(response: &Value) -> Option<StopReason> {
     Some(StopReason::Failed {
         code: "error".to_owned(),
         message: if message.is_empty() {
-            "the service ended the answer with an error".to_owned()
+            "the service ended the response with an error".to_owned()
         } else {
             message
         },
@@ -149,7 +149,7 @@ fn stop_reason(choice: &Fields, message: &Fields, has_calls: bool) -> StopReason
         },
         _ if has_calls => StopReason::Calls,
         "tool_calls" | "function_call" => StopReason::Incomplete {
-            reason: "it announced calls and made none".to_owned(),
+            reason: "the response announced calls but contains none".to_owned(),
         },
         "stop" | "" | "eos" | "end_turn" | "stop_sequence" => match refusal {
             Some(reason) => StopReason::Refused { reason },

@@ -81,8 +81,9 @@ impl FunctionDeclarer<'_> {
                 self.tools.push(json.clone());
             }
             Tool::Raw(RawTool { dialect, .. }) => {
-                let what = format!("a tool in the words of {dialect}");
-                self.report.lost(what, path, "it is another dialect's");
+                let what = format!("a raw tool of {dialect}");
+                self.report
+                    .lost(what, path, "it belongs to another dialect");
             }
             Tool::ComputerUse(_) | Tool::Shell(_) | Tool::Function(_) => {}
         }
@@ -91,16 +92,20 @@ impl FunctionDeclarer<'_> {
 
     fn note_screen(&mut self, tool: &ComputerUseTool, path: &str) {
         if tool.display_width.is_some() && tool.display_height.is_some() {
-            let how = "as words of the function's description";
-            self.report
-                .kept("display size", path, "a function has no size", how);
+            let how = "in the function's description";
+            self.report.kept(
+                "display size",
+                path,
+                "functions have no size parameter",
+                how,
+            );
         }
     }
 
     /// Declares a tool executed by the provider, if the provider offers it.
     fn hosted_tool(&mut self, kind: &str, additional: &Map<String, Value>, path: &str) {
         if !self.hosted.contains(&kind) {
-            let why = "there are only functions here";
+            let why = "the dialect supports only functions";
             return self.report.lost(format!("tool `{kind}`"), path, why);
         }
         let mut tool = json!({"type": kind});
@@ -119,7 +124,7 @@ impl FunctionDeclarer<'_> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if name.is_empty() || name.len() > MAX_NAME_CHARS || !name.chars().all(allowed) {
             return refused(format!(
-                "a function's name has 1 to {MAX_NAME_CHARS} letters, digits, `_` or `-`, and `{name}` has not"
+                "invalid function name `{name}`: expected 1 to {MAX_NAME_CHARS} letters, digits, `_` or `-`"
             ));
         }
         let mut inner = json!({"name": name});
@@ -140,7 +145,7 @@ impl FunctionDeclarer<'_> {
             .any(|tool| tool["function"]["name"] == name.as_str())
         {
             return refused(format!(
-                "two functions are called `{name}`; each needs a name of its own"
+                "duplicate function name `{name}`; names must be unique"
             ));
         }
         self.tools.push(declared);

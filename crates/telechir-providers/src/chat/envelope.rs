@@ -30,7 +30,7 @@ pub(super) fn read_response(
     refuse_error(&value)?;
     let body = value
         .as_object()
-        .ok_or_else(|| wrong_shape(flavour, "it is no object".to_owned(), &value))?;
+        .ok_or_else(|| wrong_shape(flavour, "expected an object".to_owned(), &value))?;
     let choices = list(body, CHOICES);
     let single = || {
         if text(body, "role") == Some("assistant") {
@@ -43,10 +43,9 @@ pub(super) fn read_response(
         Err(wrong_shape(flavour, missing_fields(body), &value))
     };
     let choice = match choices.first() {
-        Some(choice) => choice
-            .as_object()
-            .cloned()
-            .ok_or_else(|| wrong_shape(flavour, "choices[0] is no object".to_owned(), &value))?,
+        Some(choice) => choice.as_object().cloned().ok_or_else(|| {
+            wrong_shape(flavour, "choices[0] is not an object".to_owned(), &value)
+        })?,
         None => single()?,
     };
     let mut reader = MessageReader::new(flavour);
@@ -57,11 +56,9 @@ pub(super) fn read_response(
         .flat_map(|message| message.contents)
         .collect();
     for number in 1..choices.len() {
-        let why = "a turn is one answer; calls in it were not carried out";
+        let why = "a turn has one choice; calls of other choices are not executed";
         let path = format!("choices[{number}]");
-        reader
-            .report
-            .lost("another answer to the same request", path, why);
+        reader.report.lost("an additional choice", path, why);
     }
     let finish = text(&choice, "finish_reason").unwrap_or_default();
     if CUT_OFF_REASONS.contains(&finish) {
@@ -84,7 +81,7 @@ fn messages_of(
     let one = present(choice, "message").into_iter();
     let message = |value: &Value| {
         value.as_object().cloned().ok_or_else(|| {
-            let problem = format!("a message of choices[{number}] is no object");
+            let problem = format!("a message of choices[{number}] is not an object");
             wrong_shape(flavour, problem, value)
         })
     };
@@ -95,7 +92,9 @@ fn messages_of(
         .collect::<Result<_, _>>()?;
     if messages.is_empty() {
         let problem = if choice.contains_key("delta") {
-            format!("choices[{number}] has a `delta`: it is one event of a stream")
+            format!(
+                "expected a complete response, found a stream event: choices[{number}] has a `delta`"
+            )
         } else {
             format!("choices[{number}] has no `message`")
         };
@@ -106,7 +105,7 @@ fn messages_of(
 
 /// Marks a possibly truncated call as not executable.
 fn mark_cut_off(content: &mut Content, finish: &str) {
-    let problem = || Some(format!("the response ended before its end: {finish}"));
+    let problem = || Some(format!("the response was cut off: {finish}"));
     if let Content::ComputerCall(call) = content {
         call.exception = problem();
     } else if let Content::ShellCall(call) = content {
@@ -176,7 +175,7 @@ pub(super) fn read_history(
             return Err(wrong_shape(flavour, problem, &Value::Object(body)));
         }
         value @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
-            let problem = "it is neither an object nor a list of messages".to_owned();
+            let problem = "expected an object or a list of messages".to_owned();
             return Err(wrong_shape(flavour, problem, &value));
         }
     };
@@ -189,13 +188,13 @@ fn message_objects(flavour: Flavour, values: &[Value]) -> Result<Vec<Fields>, De
             .as_object()
             .filter(|message| text(message, "role").is_some());
         let message = message.ok_or_else(|| {
-            let problem = format!("message {index} is no object with a `role`");
+            let problem = format!("message {index} is not an object with a `role`");
             wrong_shape(flavour, problem, value)
         })?;
         match foreign_part(message) {
             None => Ok(message.clone()),
             Some(part) => {
-                let problem = format!("message {index} has a part of the type `{part}`");
+                let problem = format!("message {index} has a part of the foreign type `{part}`");
                 Err(wrong_shape(flavour, problem, value))
             }
         }
@@ -211,7 +210,13 @@ fn choices(
 ) -> Result<Vec<Message>, DecodeError> {
     let mut all = Vec::new();
     for (number, choice) in choices.iter().enumerate() {
-        let problem = || wrong_shape(flavour, format!("choices[{number}] is no object"), choice);
+        let problem = || {
+            wrong_shape(
+                flavour,
+                format!("choices[{number}] is not an object"),
+                choice,
+            )
+        };
         let mut choice = choice.as_object().cloned().ok_or_else(problem)?;
         let values = messages_of(flavour, &choice, number)?;
         let mut messages = reader.messages(&values);
@@ -295,11 +300,11 @@ fn regroup_choices(flavour: Flavour, items: &[Value], history: &History) -> Opti
 
 fn missing_fields(body: &Fields) -> String {
     if text(body, "object") == Some("chat.completion.chunk") {
-        return "it is one event of a stream".to_owned();
+        return "expected a complete document, found a stream event".to_owned();
     }
     let names: Vec<&str> = body.keys().take(6).map(String::as_str).collect();
     format!(
-        "it has neither `choices`, `messages` nor a `role`, but `{}`",
+        "expected `choices`, `messages` or `role`, found `{}`",
         names.join("`, `")
     )
 }

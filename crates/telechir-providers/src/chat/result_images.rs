@@ -140,7 +140,7 @@ fn message_with(flavour: Flavour, images: &[(String, Content)]) -> Option<Value>
 }
 
 pub(crate) fn caption_of(id: &str) -> String {
-    format!("The picture that call {id} returned:")
+    format!("The image that call {id} returned:")
 }
 
 /// The assistant message inserted between a tool message and a user message.

@@ -50,12 +50,12 @@ impl EventAssembler for CompletionBuilder {
             });
         }
         let Value::Object(mut chunk) = event else {
-            return Err(self.bad("it is no object"));
+            return Err(self.bad("expected an object"));
         };
         let choices = match chunk.shift_remove("choices") {
             Some(Value::Array(choices)) => choices,
             None | Some(Value::Null) => Vec::new(),
-            Some(_) => return Err(self.bad("its `choices` are no list")),
+            Some(_) => return Err(self.bad("`choices` is not a list")),
         };
         chunk.retain(|_, value| !value.is_null());
         self.response.extend(chunk);
@@ -69,7 +69,7 @@ impl EventAssembler for CompletionBuilder {
     fn finish(self, _: &mut RoundedNumbers) -> Result<Value, StreamError> {
         let missing = |missing: String| StreamError::Truncated { missing };
         if self.choices.is_empty() {
-            return Err(missing("no choice came".to_owned()));
+            return Err(missing("no choice received".to_owned()));
         }
         let mut choices = Vec::new();
         for (index, choice) in self.choices {
@@ -95,21 +95,22 @@ impl CompletionBuilder {
 
     fn choice(&mut self, value: Value) -> Result<Vec<Delta>, StreamError> {
         let Value::Object(mut value) = value else {
-            return Err(self.bad("a choice is no object"));
+            return Err(self.bad("a choice is not an object"));
         };
         let index = present(&value, "index")
             .and_then(Value::as_u64)
             .unwrap_or(0);
         if index >= MAX_CHOICES {
-            return Err(self.bad("the index of a choice is out of all measure"));
+            let problem = format!("choice index {index} exceeds the limit of {MAX_CHOICES}");
+            return Err(self.bad(&problem));
         }
         let delta = match value.shift_remove("delta") {
             Some(Value::Object(delta)) => delta,
             None | Some(Value::Null) => Fields::new(),
-            Some(_) => return Err(self.bad("a delta is no object")),
+            Some(_) => return Err(self.bad("a delta is not an object")),
         };
         if let Some(error) = object(&value, "error") {
-            let message = some_text(error, "message").unwrap_or("it says no more");
+            let message = some_text(error, "message").unwrap_or("no error message");
             return Err(StreamError::Provider {
                 message: message.to_owned(),
             });

@@ -123,8 +123,8 @@ impl MessageWriter {
             self.report.kept(
                 "the absence of a result",
                 format!("call {id}"),
-                "every call must be answered before anything else is said",
-                "as a result that says so",
+                "every call must be answered before the next message",
+                "as an error result",
             );
             let text = "Error (not executed): The history has no result of this call.";
             let item = json!({"role": "tool", "tool_call_id": id, "content": text});
@@ -149,7 +149,7 @@ impl MessageWriter {
             .messages
             .first()
             .is_some_and(|message| message.role == Role::System);
-        let why = "a list of messages has no place for members of a request or response";
+        let why = "a list of messages has no request or response members";
         for (name, value) in rest {
             if name == member || value.is_null() || (has_system_message && name == "instructions") {
                 continue;
@@ -171,7 +171,7 @@ impl MessageWriter {
                 format!("member `{name}`"),
                 name.clone(),
                 why,
-                "as a message of the system",
+                "as a system message",
             );
             self.push(json!({"role": "system", "content": text}));
         }
@@ -294,10 +294,10 @@ impl MessageWriter {
         }
         let id = synthetic_id(self.flavour, &own, &self.ids);
         let why = match self.flavour {
-            Flavour::Mistral | Flavour::Conversations => "an id has nine letters and digits",
-            Flavour::Functions | Flavour::Inline => "an id has forty characters at most",
+            Flavour::Mistral | Flavour::Conversations => "ids consist of nine letters and digits",
+            Flavour::Functions | Flavour::Inline => "ids are limited to 40 characters",
         };
-        let how = format!("as `{id}`, which does not lead back");
+        let how = format!("as `{id}`, which cannot be mapped back");
         self.report.kept(format!("id `{own}`"), path, why, how);
         self.ids.insert(own, id.clone());
         id
@@ -325,8 +325,8 @@ impl MessageWriter {
             .iter()
             .filter(|media| super::parts::write_media(self.flavour, media).is_none());
         for _ in 0..unsupported.count() {
-            let why = "only its own provider can show it";
-            self.report.lost("a picture or file", path, why);
+            let why = "only its own provider can display it";
+            self.report.lost("an image or file", path, why);
         }
         self.note_parts(content, path);
         self.note_acknowledged(content, path);
@@ -367,8 +367,8 @@ impl MessageWriter {
         self.report.kept(
             format!("the result of call {id}"),
             path,
-            "a result stands right after its call",
-            "as a message of the user",
+            "a result must directly follow its call",
+            "as a user message",
         );
         let mut content = vec![json!({
             "type": "text", "text": format!("The result of call {id}: {}", rendered.text),
@@ -401,7 +401,7 @@ impl MessageWriter {
         };
         for check in &result.acknowledged_safety_checks {
             let what = format!("acknowledged safety check {}", check.id);
-            let why = "a result of a function has no member for it";
+            let why = "a function result has no field for it";
             self.report.lost(what, path, why);
         }
     }
@@ -412,7 +412,7 @@ impl MessageWriter {
         };
         let unknown = |part: &&Content| matches!(part, Content::Other(_));
         if result.items.iter().any(|part| unknown(&part)) && self.flavour != Flavour::Inline {
-            let why = "a result is words and pictures";
+            let why = "a result holds only text and images";
             self.report.lost("a part of a function's result", path, why);
         }
     }

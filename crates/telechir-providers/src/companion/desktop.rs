@@ -29,8 +29,8 @@ const ACTIONS: [(ActionKind, &[&str]); 19] = [
     (ActionKind::ScrollTo, &["coordinate"]),
 ];
 
-const DESCRIPTION: &str = "What the desktop can do beside mouse and keyboard. One action a call; \
-    every call returns a screenshot, and what it has to say in words.";
+const DESCRIPTION: &str = "Desktop actions beyond mouse and keyboard. One action per call; every call \
+    returns a screenshot and a text result.";
 
 /// The function tool for the desktop actions that `can` accepts; `None` if it accepts none.
 ///
@@ -67,21 +67,21 @@ fn members() -> Vec<(&'static str, Value)> {
     let element = json!({
         "type": "object",
         "properties": {
-            "name": text("What it is called."),
+            "name": text("Its name."),
             "role": text("Its role, such as button."),
-            "id": text("The id its program gave it."),
-            "window": text("The window it is in."),
-            "ref": text("Its ref, as read_page and find give it; then nothing else is said."),
+            "id": text("The id assigned by its application."),
+            "window": text("The window that contains it."),
+            "ref": text("Its ref from read_page or find, given without the other fields."),
         },
         "additionalProperties": false,
-        "description": "Which element invoke, form_input and scroll_to mean.",
+        "description": "The element for invoke, form_input and scroll_to.",
     });
     vec![
         (
             "window",
             text(
-                "A window's id as list_windows gives it, or words that only its title or class \
-                 contains. Left out: the active window.",
+                "A window's id from list_windows, or text that occurs only in its title or class. \
+                 Default: the active window.",
             ),
         ),
         (
@@ -94,19 +94,19 @@ fn members() -> Vec<(&'static str, Value)> {
         (
             "monitor",
             text(
-                "Only for capture_monitor: a monitor's name or number as list_monitors gives it. \
-                 Left out: the primary one.",
+                "Only for capture_monitor: a monitor's name or number from list_monitors. Default: \
+                 the primary monitor.",
             ),
         ),
         (
             "text",
-            text("Only for write_clipboard: what the clipboard shall hold."),
+            text("Only for write_clipboard: the new clipboard text."),
         ),
         (
             "name",
             text(
                 "For open_app: the application or program. For invoke: the element's own action, \
-                 such as press, toggle or expand; left out, its first.",
+                 such as press, toggle or expand; default: its first.",
             ),
         ),
         ("coordinate", element),
@@ -116,28 +116,28 @@ fn members() -> Vec<(&'static str, Value)> {
         ),
         (
             "query",
-            text("Only for find: words that describe the element."),
+            text("Only for find: a description of the element."),
         ),
         (
             "mode",
             json!({
                 "type": "string", "enum": ["grounding", "understanding"],
-                "description": "Only for observe_screen: grounding draws numbers on what can be \
-                    acted on and tells their places (the default); understanding tells in words \
-                    what is there.",
+                "description": "Only for observe_screen: grounding (default) numbers the \
+                    interactive elements and lists their positions; understanding describes the \
+                    screen in text.",
             }),
         ),
         (
             "intent",
-            text("Only for observe_screen: words that describe what is looked for."),
+            text("Only for observe_screen: a description of what to look for."),
         ),
         (
             "filter",
-            text("Only for read_page: interactive, or left out for all."),
+            text("Only for read_page: interactive; default: all elements."),
         ),
         (
             "depth",
-            json!({"type": "integer", "description": "Only for read_page: how deep to look."}),
+            json!({"type": "integer", "description": "Only for read_page: the maximum depth."}),
         ),
     ]
 }

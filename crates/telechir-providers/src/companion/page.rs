@@ -23,9 +23,10 @@ const ACTIONS: [&str; 10] = [
     "close_tab",
 ];
 
-const DESCRIPTION: &str = "Reads and uses web pages by refs. First `snapshot`: it lists what can \
-    be used as refs such as b12, with names. Then `click` or `fill` a ref. A ref stays good until \
-    its page or its element is gone; the answer says so, and then a new snapshot has new ones.";
+const DESCRIPTION: &str = "Reads and controls web pages by element refs. Start with `snapshot`: it \
+    lists usable elements with their names and refs such as b12. Then `click` or `fill` a ref. A \
+    ref stays valid until its page or element is gone; the result reports that, and a new snapshot \
+    has new refs.";
 
 /// The function tool with which a model reads pages and acts on elements by ref.
 ///
@@ -35,18 +36,18 @@ pub fn page_tool() -> Tool {
     let params = json!({
         "type": "object",
         "properties": {
-            "ref": text("Of click and fill: the element. Of snapshot: the only part that is told."),
-            "value": {"description": "Of fill: the text, number or option, or whether it is on."},
-            "key": text("Of press: keys to press together, such as Enter or ctrl+a."),
+            "ref": text("For click and fill: the element. For snapshot: the only part to list."),
+            "value": {"description": "For fill: the text, number or option, or whether it is checked."},
+            "key": text("For press: keys to press together, such as Enter or ctrl+a."),
             "filter": {
-                "type": "string", "enum": ["brief", "interactive", "all", "changes", "json"],
-                "description": "Of snapshot: brief (left out) lists all that can be used and as much beside as has room; changes, what is new since the last snapshot; all, everything.",
+                "type": "string", "enum": ["brief", "interactive", "full", "changes", "json"],
+                "description": "For snapshot: brief (default) lists all usable elements and as much other content as fits; changes, what is new since the last snapshot; full, everything.",
             },
-            "tab": text("The tab, as list_tabs names it; left out, the one in front."),
+            "tab": text("The tab's name from list_tabs; default: the active tab."),
         },
         "additionalProperties": false,
     });
-    let params = described(params, "What the action needs.");
+    let params = described(params, "Arguments of the action.");
     Tool::Function(FunctionTool {
         name: EXECUTE_BROWSER.to_owned(),
         description: Some(DESCRIPTION.to_owned()),
@@ -54,7 +55,7 @@ pub fn page_tool() -> Tool {
             "type": "object",
             "properties": {
                 "action": {"type": "string", "enum": ACTIONS, "description": "What to do."},
-                "url": text("Of navigate and open_tab: the address, http or https."),
+                "url": text("For navigate and open_tab: the http or https URL."),
                 "params": params,
             },
             "required": ["action"],
@@ -74,16 +75,16 @@ pub(super) fn step(mut fields: Item) -> Result<Item, (Item, String)> {
         Some(Value::Object(params)) => {
             for (name, value) in params {
                 if fields.get(&name).is_some_and(|other| *other != value) {
-                    return refused(&format!("`{name}` is said twice and not the same"));
+                    return refused(&format!("`{name}` is given twice with different values"));
                 }
                 fields.insert(name, value);
             }
         }
-        Some(_) => return refused("`params` is no object"),
+        Some(_) => return refused("`params` is not an object"),
     }
     fields.retain(|_, value| !value.is_null());
     let Some(Value::String(action)) = fields.get("action").cloned() else {
-        return refused("`action` is no text");
+        return refused("`action` is not a string");
     };
     let name = match action.as_str() {
         "fill" => "form_input",
@@ -92,7 +93,7 @@ pub(super) fn step(mut fields: Item) -> Result<Item, (Item, String)> {
         "snapshot" => "read_page",
         "open_tab" => "new_tab",
         "connect_cdp" => {
-            return refused("which browser is used is for the one who started this to say");
+            return refused("the operator selects the browser; connect_cdp is not available");
         }
         other => other,
     };
@@ -171,7 +172,7 @@ mod tests {
     #[test]
     fn contradictory_steps_are_refused() {
         let twice = json!({"action": "click", "ref": "b1", "params": {"ref": "b2"}});
-        assert!(read(twice).unwrap_err().contains("said twice"));
+        assert!(read(twice).unwrap_err().contains("given twice"));
         assert!(read(json!({"action": "click", "params": []})).is_err());
         assert!(read(json!({"action": "connect_cdp", "url": "ws://x"})).is_err());
     }

@@ -8,11 +8,11 @@ use crate::openai::item::{owned, text};
 /// The name of the function.
 pub(crate) const SHELL: &str = "shell_session";
 
-const DESCRIPTION: &str = "What the shell can do beside running commands. A command whose result \
-    says that it waits for input is answered with send_text, send_key, close_input or interrupt; \
-    the result is what it printed since, and whether it ended. start runs a command in the \
-    background as a job, from the shell's folder; list, read (what it printed since the last \
-    read) and stop are for such jobs, and with `job` so is input. restart begins a new shell.";
+const DESCRIPTION: &str = "Controls the shell beyond running commands. A command whose result says that \
+    it waits for input is answered with send_text, send_key, close_input or interrupt; the result \
+    contains the new output and whether the command ended. start runs a command in the background \
+    as a job, in the shell's working directory; list, read (output since the last read) and stop \
+    control jobs, and `job` directs input to one. restart starts a new shell.";
 
 /// The declaration, in the format of OpenAI functions.
 pub(crate) fn shell_tool() -> Value {
@@ -28,10 +28,10 @@ pub(crate) fn shell_tool() -> Value {
                     "send_text", "send_key", "close_input", "interrupt",
                     "start", "list", "read", "stop", "restart",
                 ]},
-                "text": text("Text of send_text, typed as it is; most prompts want it to end with a line break."),
-                "key": text("Key of send_key, such as ctrl+c, enter, down or q."),
-                "command": text("Command of start."),
-                "job": text("The job of read and stop; with input, the job it is for instead of the command in front."),
+                "text": text("Text for send_text, typed unchanged; most prompts require a line break at the end."),
+                "key": text("Key for send_key, such as ctrl+c, enter, down or q."),
+                "command": text("Command for start."),
+                "job": text("The job of read and stop; for input, the job that receives it instead of the foreground command."),
             },
             "required": ["action"],
             "additionalProperties": false,
@@ -72,7 +72,7 @@ pub(crate) fn shell_call(name: &str, call_id: &str, arguments: &Arguments) -> Op
     };
     call.exception = missing.map(|member| {
         let action = call.action.name();
-        format!("`{action}` needs `{member}`, and there is none")
+        format!("`{action}` requires `{member}`")
     });
     if call.action.is_input() {
         call.job = owned(&arguments, "job");

@@ -35,10 +35,10 @@ pub(crate) fn read(name: &str, call_id: &str, arguments: Arguments) -> Content {
     let parsed = match arguments.to_value() {
         Ok(Value::Object(members)) => Ok(members),
         Ok(other) => Err(format!(
-            "its arguments are no object: {}",
+            "the arguments are not an object: {}",
             shortened(&other.to_string())
         )),
-        Err(error) => Err(format!("its arguments are not JSON: {error}")),
+        Err(error) => Err(format!("the arguments are not JSON: {error}")),
     };
     let call = match name {
         COMPUTER | companion::COMPUTER => {
@@ -84,7 +84,7 @@ fn computer_call(name: &str, call_id: &str, arguments: &Result<Fields, String>) 
                 .filter(|call| call.exception.is_none())
                 .or(strict)
                 .unwrap_or_else(|| {
-                    refused("its arguments name no `action`; it takes one a call".to_owned())
+                    refused("the arguments have no `action`; each call takes one".to_owned())
                 }),
         },
     };

@@ -114,19 +114,19 @@ fn computer(tool: &ComputerUseTool) -> Function {
         .filter(|action| !tool.excluded_actions.iter().any(|name| name == action))
         .collect();
     let description = format!(
-        "Uses the mouse and keyboard of a computer and shows its screen. One action a call; every \
+        "Uses the mouse and keyboard of a computer and shows its screen. One action per call; every \
          call returns a new screenshot. Coordinates are [x, y] in pixels of the newest screenshot, \
          from its upper left corner.{}",
         screen_size_sentence(tool)
     );
     let properties = json!({
-        "action": one_of(&actions, "What to do. screenshot only looks."),
-        "coordinate": point("Where to click, double_click, triple_click, move, scroll, mouse_down or mouse_up, as [x, y]. Left out: where the pointer is."),
+        "action": one_of(&actions, "What to do. screenshot only captures the screen."),
+        "coordinate": point("Where to click, double_click, triple_click, move, scroll, mouse_down or mouse_up, as [x, y]. Default: the pointer position."),
         "path": {
             "type": "array", "minItems": 2, "items": point("[x, y]"),
             "description": "Only for drag: the points [x, y] from the start to the end.",
         },
-        "button": one_of(&["left", "right", "middle", "back", "forward"], "The mouse button; left when left out."),
+        "button": one_of(&["left", "right", "middle", "back", "forward"], "The mouse button; default: left."),
         "modifiers": {
             "type": "array", "items": one_of(&["ctrl", "alt", "shift", "super"], "A key."),
             "description": "Keys to hold down during a click, drag or scroll.",
@@ -175,14 +175,14 @@ fn shell() -> Function {
     ];
     let properties = json!({
         "command": text("The command line that bash runs, for example: ls -la"),
-        "action": one_of(&actions, "Left out: run the command and wait for its end. start: run it in the background. send_text, send_key, close_input, interrupt: for a command that waits for input. list, read, stop: background jobs. restart: a new shell."),
+        "action": one_of(&actions, "Default: run the command and wait until it ends. start: run it in the background. send_text, send_key, close_input, interrupt: for a command that waits for input. list, read, stop: background jobs. restart: a new shell."),
         "text": text("Only for send_text: what to type; end it with a line break to confirm."),
         "key": text("Only for send_key: a key such as Enter or ctrl+c."),
-        "job": text("The background job of read and stop; with input, the job it is for instead of the command in front."),
-        "timeout_ms": {"type": "integer", "description": "Milliseconds to wait for the end of the command."},
+        "job": text("The background job of read and stop; for input, the job that receives it instead of the foreground command."),
+        "timeout_ms": {"type": "integer", "description": "Milliseconds to wait for the command to end."},
     });
-    let description = "Runs a command in a bash shell that stays open: the folder and variables \
-        last from call to call. Returns what the command prints and, when it fails, its exit code."
+    let description = "Runs a command in a bash shell that stays open: working directory and \
+        variables persist between calls. Returns the command's output and, if it fails, its exit code."
         .to_owned();
     function_with(SHELL, description, properties, &[])
 }
@@ -195,10 +195,10 @@ fn editor() -> Function {
     let properties = json!({
         "command": one_of(&["view", "create", "str_replace", "insert"], "What to do."),
         "path": text("The file or folder."),
-        "file_text": text("Only for create: the whole text."),
+        "file_text": text("Only for create: the complete text."),
         "old_str": text("Only for str_replace: the text to replace; it must be in the file once."),
-        "new_str": text("Only for str_replace: the text in its place."),
-        "insert_line": {"type": "integer", "description": "Only for insert: after which line; 0 is the top."},
+        "new_str": text("Only for str_replace: the replacement."),
+        "insert_line": {"type": "integer", "description": "Only for insert: the line after which to insert; 0 is the top."},
         "insert_text": text("Only for insert: the text."),
         "view_range": lines,
     });
@@ -210,15 +210,15 @@ fn memory() -> Function {
     let properties = json!({
         "command": one_of(&["view", "create", "str_replace", "insert", "delete", "rename"], "What to do."),
         "path": text("The file or folder, below /memories."),
-        "file_text": text("Only for create: the whole text."),
+        "file_text": text("Only for create: the complete text."),
         "old_str": text("Only for str_replace: the text to replace."),
-        "new_str": text("Only for str_replace: the text in its place."),
-        "insert_line": {"type": "integer", "description": "Only for insert: after which line."},
+        "new_str": text("Only for str_replace: the replacement."),
+        "insert_line": {"type": "integer", "description": "Only for insert: the line after which to insert."},
         "insert_text": text("Only for insert: the text."),
-        "old_path": text("Only for rename: the present name."),
+        "old_path": text("Only for rename: the current name."),
         "new_path": text("Only for rename: the new name."),
     });
-    let description = "Notes in files that last from one conversation to the next.".to_owned();
+    let description = "Notes in files that persist across conversations.".to_owned();
     function_with(MEMORY, description, properties, &["command"])
 }
 

@@ -92,7 +92,7 @@ fn progress(result: &ComputerResult) -> String {
     }
     let done = |state: &StepState| matches!(state, StepState::Delivered | StepState::Confirmed);
     let done = result.steps.iter().filter(|step| done(&step.state)).count();
-    format!(" ({done} of {total} actions were carried out.)")
+    format!(" ({done} of {total} actions were executed.)")
 }
 
 fn render_function_result(result: &FunctionResult) -> Told {
@@ -207,7 +207,7 @@ fn function_result(answer: Answer) -> Content {
     })
 }
 
-/// The failure and the text of a failed call rendered by [`tell`].
+/// The failure and the text of a failed call rendered by `render_result`.
 fn split_error(text: &str) -> Option<(Failure, Option<String>)> {
     let parsed = parse(text);
     let elsewhere = parsed.url.is_some() || !parsed.tabs.is_empty();

@@ -38,7 +38,7 @@ fn fill_call(call: &mut ShellCall, members: &Fields) {
         .unwrap_or_default();
     let runs = matches!(call.action, ShellAction::Execute | ShellAction::Start);
     if runs && call.commands.is_empty() {
-        call.exception = Some("its `command` is missing: the line to run".to_owned());
+        call.exception = Some("`command` is missing: expected the line to run".to_owned());
     }
 }
 
@@ -74,7 +74,7 @@ fn action(members: &Fields) -> ShellAction {
 fn commands(members: &Fields) -> Result<Vec<Command>, String> {
     if let Some(lines) = present(members, "commands") {
         let Value::Array(lines) = lines else {
-            return Err("its `commands` is no list of lines".to_owned());
+            return Err("`commands` is not a list of lines".to_owned());
         };
         return lines.iter().map(command).collect();
     }
@@ -93,15 +93,15 @@ fn command(value: &Value) -> Result<Command, String> {
     }
     let args = value.as_array().filter(|args| !args.is_empty());
     let args: Option<Vec<String>> = args
-        .ok_or("its `command` is no line")?
+        .ok_or("`command` is neither a string nor a list of strings")?
         .iter()
         .map(string)
         .collect();
     let command = args.map(Command::Argv);
-    command.ok_or_else(|| "a word of its `command` is no text".to_owned())
+    command.ok_or_else(|| "an element of `command` is not a string".to_owned())
 }
 
-/// Encodes a call as arguments that [`read`] decodes to the same call.
+/// Encodes a call as arguments that `read` decodes to the same call.
 pub(super) fn write(call: &ShellCall) -> Fields {
     let mut members = Map::new();
     if call.action != ShellAction::Execute {

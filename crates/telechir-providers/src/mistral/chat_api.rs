@@ -88,7 +88,7 @@ fn stop_reason(outputs: &[Value], has_calls: bool) -> StopReason {
     if let Some(pending) = pending {
         let name = text_of(pending, "name");
         return StopReason::Incomplete {
-            reason: format!("its own tool {name} waits for a person to confirm it"),
+            reason: format!("the service's tool {name} waits for the user's confirmation"),
         };
     }
     if has_calls {
@@ -97,10 +97,10 @@ fn stop_reason(outputs: &[Value], has_calls: bool) -> StopReason {
     match outputs.last().map(|entry| text_of(entry, "type")) {
         Some("message.output") => StopReason::Done,
         Some(kind) => StopReason::Incomplete {
-            reason: format!("it ended with an entry {kind}"),
+            reason: format!("the response ended with an entry {kind}"),
         },
         None => StopReason::Incomplete {
-            reason: "it said nothing".to_owned(),
+            reason: "the response has no output".to_owned(),
         },
     }
 }

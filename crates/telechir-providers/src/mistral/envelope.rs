@@ -29,8 +29,9 @@ pub(super) fn read_response(value: Value) -> Result<(ModelTurn, Report), DecodeE
         Some("outputs") => found.rest,
         Some(ALONE) | None => Fields::new(),
         Some(member) => {
-            let problem =
-                format!("it has `{member}`: a request or a history, not a response with `outputs`");
+            let problem = format!(
+                "expected a response with `outputs`, found a request or history with `{member}`"
+            );
             return Err(wrong_shape(problem, None));
         }
     };
@@ -52,7 +53,7 @@ fn refuse_unanswerable(index: usize, entry: &Fields) -> Result<(), DecodeError> 
     if kind(entry) == "function.call" && some_text(entry, "tool_call_id").is_none() {
         let name = text(entry, "name").unwrap_or_default();
         let problem = format!(
-            "entry {index} is a call of {name} without a `tool_call_id`, so nothing could answer it"
+            "entry {index}: the call of {name} has no `tool_call_id` and cannot be answered"
         );
         return Err(wrong_shape(problem, None));
     }
@@ -199,12 +200,15 @@ fn find_entries(value: Value) -> Result<EntryEnvelope, DecodeError> {
         }
         Value::Object(members) => members,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            let problem = "it is neither an object nor a list of entries".to_owned();
+            let problem = "expected an object or a list of entries".to_owned();
             return Err(wrong_shape(problem, None));
         }
     };
     if is_event(kind(&rest)) {
-        let problem = format!("it is one event of a stream, `{}`", kind(&rest));
+        let problem = format!(
+            "expected a complete document, found the stream event `{}`",
+            kind(&rest)
+        );
         return Err(wrong_shape(problem, None));
     }
     if !kind(&rest).is_empty() {
@@ -225,7 +229,7 @@ fn find_entries(value: Value) -> Result<EntryEnvelope, DecodeError> {
     let Some(member) = member else {
         let names: Vec<&str> = rest.keys().take(6).map(String::as_str).collect();
         let problem = format!(
-            "it has neither `outputs`, `inputs`, `entries` nor a `type`, but `{}`",
+            "expected `outputs`, `inputs`, `entries` or `type`, found `{}`",
             names.join("`, `")
         );
         return Err(wrong_shape(problem, looks_like(&rest)));
@@ -237,7 +241,7 @@ fn find_entries(value: Value) -> Result<EntryEnvelope, DecodeError> {
         Some(Value::String(text)) if member == INPUTS => (Vec::new(), Some(text)),
         Some(_) => {
             return Err(wrong_shape(
-                format!("`{member}` is no list of entries"),
+                format!("`{member}` is not a list of entries"),
                 None,
             ));
         }
@@ -253,16 +257,16 @@ fn find_entries(value: Value) -> Result<EntryEnvelope, DecodeError> {
 fn entries(values: Vec<Value>) -> Result<Vec<Fields>, DecodeError> {
     let entry = |(index, value): (usize, Value)| {
         let Value::Object(entry) = value else {
-            return Err(wrong_shape(format!("entry {index} is no object"), None));
+            return Err(wrong_shape(format!("entry {index} is not an object"), None));
         };
         let kind = kind(&entry);
         if is_event(kind) {
-            let problem = format!("entry {index} is an event of a stream, `{kind}`");
+            let problem = format!("entry {index} is the stream event `{kind}`");
             return Err(wrong_shape(problem, None));
         }
         let is_message = kind.is_empty() && entry.contains_key("role");
         if !kind.contains('.') && !is_message || entry.contains_key("tool_calls") {
-            let problem = format!("entry {index} has the type `{kind}`, which no entry has");
+            let problem = format!("entry {index} has the unknown type `{kind}`");
             return Err(wrong_shape(problem, looks_like(&entry)));
         }
         Ok(entry)

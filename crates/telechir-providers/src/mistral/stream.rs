@@ -47,13 +47,13 @@ impl EventAssembler for ConversationBuilder {
     fn event(&mut self, name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError> {
         self.number += 1;
         let Value::Object(event) = event else {
-            return Err(self.bad("it is no object"));
+            return Err(self.bad("expected an object"));
         };
         let own_kind = Some(kind(&event)).filter(|kind| !kind.is_empty());
         let kind = own_kind.or(name).unwrap_or_default().to_owned();
         if kind == "conversation.response.error" {
             let code = present(&event, "code").map(|code| format!("{code}: "));
-            let message = text(&event, "message").unwrap_or("it says no more");
+            let message = text(&event, "message").unwrap_or("no error message");
             return Err(StreamError::Provider {
                 message: format!("{}{message}", code.unwrap_or_default()),
             });
@@ -90,11 +90,11 @@ impl EventAssembler for ConversationBuilder {
             missing: missing.to_owned(),
         };
         let Some(done) = self.done else {
-            return Err(missing("the event that ends the response did not come"));
+            return Err(missing("the final event of the response is missing"));
         };
         let mut entries = self.entries;
         if let Some(open) = entries.iter().find(|entry| entry.is_open) {
-            let problem = format!("an entry `{}` did not end", open.kind);
+            let problem = format!("an entry `{}` is incomplete", open.kind);
             return Err(missing(&problem));
         }
         // Without indexes, entries stay in order of arrival.

@@ -108,8 +108,8 @@ impl EntryWriter {
             self.report.kept(
                 "the absence of a result",
                 format!("call {id}"),
-                "every call must be answered before anything else is said",
-                "as a result that says so",
+                "every call must be answered before the next message",
+                "as an error result",
             );
             let text = "Error (not executed): The history has no result of this call.";
             let entry = json!({"type": "function.result", "tool_call_id": id, "result": text});
@@ -133,7 +133,7 @@ impl EntryWriter {
             .messages
             .first()
             .is_some_and(|message| message.role == telechir_protocol::Role::System);
-        let why = "a list of entries has no place for members of a request or response";
+        let why = "a list of entries has no request or response members";
         for (name, value) in rest {
             if name == member || value.is_null() || (has_system_message && name == "instructions") {
                 continue;
@@ -146,7 +146,7 @@ impl EntryWriter {
                     .lost(format!("member `{name}`"), name.clone(), why);
                 continue;
             };
-            let how = "as an entry of the user; a request says it in `instructions`";
+            let how = "as a user entry; a request has `instructions` for it";
             self.report
                 .kept(format!("member `{name}`"), name.clone(), why, how);
             let entry = json!({"type": "message.input", "role": "user", "content": text});
@@ -293,8 +293,8 @@ impl EntryWriter {
             return own;
         }
         let id = synthetic_id(FLAVOUR, &own, &self.ids);
-        let how = format!("as `{id}`, which does not lead back");
-        let why = "an id has nine letters and digits";
+        let how = format!("as `{id}`, which cannot be mapped back");
+        let why = "ids consist of nine letters and digits";
         self.report.kept(format!("id `{own}`"), path, why, how);
         self.ids.insert(own, id.clone());
         id
@@ -313,7 +313,7 @@ impl EntryWriter {
         if let ToolResult::Computer(result) = result {
             for check in &result.acknowledged_safety_checks {
                 let what = format!("acknowledged safety check {}", check.id);
-                let why = "a result of a function has no member for it";
+                let why = "a function result has no field for it";
                 self.report.lost(what, path, why);
             }
         }
@@ -325,8 +325,8 @@ impl EntryWriter {
             .into_iter()
             .partition(|media| parts::write_media(FLAVOUR, media).is_some());
         for _ in unsupported {
-            let why = "only its own provider can show it";
-            self.report.lost("a picture or file", path, why);
+            let why = "only its own provider can display it";
+            self.report.lost("an image or file", path, why);
         }
         let is_open = |unanswered: &[(String, bool)]| {
             unanswered.iter().any(|(unanswered, _)| *unanswered == id)
@@ -335,8 +335,8 @@ impl EntryWriter {
             self.report.kept(
                 format!("the result of call {id}"),
                 path,
-                "a result stands right after its call",
-                "as an entry of the user",
+                "a result must directly follow its call",
+                "as a user entry",
             );
             let text = format!("The result of call {id}: {}", rendered.text);
             let mut content = vec![json!({"type": "text", "text": text})];

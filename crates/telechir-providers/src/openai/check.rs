@@ -25,7 +25,7 @@ pub(super) fn request(rest: &Item, items: &[Value]) -> Result<(), EncodeError> {
     for (at, item) in items.iter().enumerate() {
         let next = items.get(at + 1);
         if kind(item) == "reasoning" && next.is_none_or(|next| is_of_a_client(next)) {
-            let problem = "reasoning stands directly before the item it belongs to";
+            let problem = "reasoning must directly precede the item it belongs to";
             return refused(&path(at), problem);
         }
     }
@@ -36,7 +36,7 @@ pub(super) fn request(rest: &Item, items: &[Value]) -> Result<(), EncodeError> {
 pub(super) fn refused_tool(tool: &Item) -> Option<String> {
     let odd = || tool.keys().find(|name| *name != "type");
     let odd = (kind(tool) == "computer").then(odd).flatten()?;
-    Some(format!("the computer tool takes no `{odd}`"))
+    Some(format!("the computer tool does not accept `{odd}`"))
 }
 
 fn refused(path: &str, problem: &str) -> Result<(), EncodeError> {
@@ -80,16 +80,16 @@ fn pairs(items: &[&Item], is_stored: bool) -> Result<(), EncodeError> {
         };
         if LOCAL_CALLS.contains(&kind(item)) {
             if !called.insert(call_id) {
-                return refused(&path(at), &format!("a second call {call_id}"));
+                return refused(&path(at), &format!("duplicate call {call_id}"));
             }
             open.insert(call_id, (at, item));
         } else if LOCAL_CALLS.contains(&call_of(kind(item))) {
             let call = open.remove(call_id);
             if call.is_none() && (called.contains(call_id) || !is_stored) {
                 let problem = if called.contains(call_id) {
-                    format!("a second output of call {call_id}")
+                    format!("duplicate output of call {call_id}")
                 } else {
-                    format!("there is no call {call_id} before it")
+                    format!("no preceding call {call_id}")
                 };
                 return refused(&path(at), &problem);
             }
@@ -110,7 +110,7 @@ fn pairs(items: &[&Item], is_stored: bool) -> Result<(), EncodeError> {
 fn refused_output(call: Option<&Item>, output: &Item) -> Option<String> {
     match kind(output) {
         "shell_call_output" if text(output, "status") == Some("failed") => {
-            Some("a shell's output has no status `failed`; its outcomes say it".to_owned())
+            Some("shell outputs do not accept the status `failed`; use the outcomes".to_owned())
         }
         "computer_call_output" => {
             let acknowledged = output.get("acknowledged_safety_checks");
@@ -118,7 +118,7 @@ fn refused_output(call: Option<&Item>, output: &Item) -> Option<String> {
                 && call.is_some_and(|call| call.contains_key("actions"))
             {
                 return Some(
-                    "`acknowledged_safety_checks` is a list or left out, never null".to_owned(),
+                    "`acknowledged_safety_checks` must be a list or absent, not null".to_owned(),
                 );
             }
             let id = |check: &Value| check.get("id").cloned();
@@ -132,7 +132,7 @@ fn refused_output(call: Option<&Item>, output: &Item) -> Option<String> {
                 .filter_map(id)
                 .find(|check| !acknowledged_ids.contains(check))?;
             Some(format!(
-                "safety check {missing} is not acknowledged; the run ends there, or a person agrees"
+                "safety check {missing} is not acknowledged; end the run or let the user approve it"
             ))
         }
         _ => None,

@@ -63,8 +63,8 @@ impl ToolDeclarer {
             }) => match hosted_type.as_str() {
                 "text_editor" => self.hosted("apply_patch", Map::new(), additional_properties),
                 "memory" => {
-                    let why = "there is no such tool";
-                    self.report.lost("a memory", path, why);
+                    let why = "the provider has no such tool";
+                    self.report.lost("a memory tool", path, why);
                 }
                 kind => self.hosted(kind, Map::new(), additional_properties),
             },
@@ -79,9 +79,9 @@ impl ToolDeclarer {
             }
             Tool::Raw(RawTool { dialect, .. }) => {
                 self.report.lost(
-                    format!("a tool in the words of {dialect}"),
+                    format!("a raw tool of {dialect}"),
                     path,
-                    "it is another dialect's",
+                    "it belongs to another dialect",
                 );
             }
         }
@@ -92,7 +92,7 @@ impl ToolDeclarer {
         let in_browser = tool.environment == Some(Environment::Browser);
         if !tool.excluded_actions.is_empty() {
             let names = tool.excluded_actions.join(", ");
-            let why = "the computer tool cannot be told to leave actions out";
+            let why = "the computer tool cannot exclude actions";
             self.report
                 .lost(format!("excluded actions {names}"), path, why);
         }
@@ -104,9 +104,13 @@ impl ToolDeclarer {
             self.tools.push(computer);
         }
         if tool.display_width.is_some() || tool.display_height.is_some() {
-            let how = "as the size of the pictures that are sent";
-            self.report
-                .kept("display size", path, "the computer tool takes no size", how);
+            let how = "as the size of the screenshots";
+            self.report.kept(
+                "display size",
+                path,
+                "the computer tool has no size parameter",
+                how,
+            );
         }
         if in_browser {
             self.add_function(companion::tool(&tool.excluded_actions))?;
@@ -114,14 +118,14 @@ impl ToolDeclarer {
             self.report.lost(
                 format!("environment `{}`", environment.name()),
                 path,
-                "the computer tool takes no environment",
+                "the computer tool has no environment parameter",
             );
         }
         if settings(&tool.additional_properties).next().is_some() {
             self.report.lost(
                 "settings of the computer tool",
                 path,
-                "the computer tool takes no other member",
+                "the computer tool has no other parameters",
             );
         }
         Ok(())
@@ -130,7 +134,7 @@ impl ToolDeclarer {
     fn preview(&mut self, tool: &ComputerUseTool, path: &str) -> Result<(), EncodeError> {
         let missing = |what: &str| EncodeError::Missing {
             dialect: DIALECT,
-            problem: format!("computer_use_preview demands the display's {what} ({path})"),
+            problem: format!("computer_use_preview requires the display's {what} ({path})"),
         };
         let environment = match tool
             .environment
@@ -159,7 +163,7 @@ impl ToolDeclarer {
             self.report.lost(
                 "a second screen",
                 path,
-                "computer_use_preview is one screen",
+                "computer_use_preview supports one screen",
             );
             return Ok(());
         }
@@ -212,7 +216,7 @@ impl ToolDeclarer {
         let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if name.is_empty() || name.len() > 128 || !name.chars().all(allowed) {
             return refused(format!(
-                "a function's name has 1 to 128 letters, digits, `_` or `-`, and `{name}` has not"
+                "invalid function name `{name}`: expected 1 to 128 letters, digits, `_` or `-`"
             ));
         }
         if self.tools.contains(&function) {
@@ -224,7 +228,7 @@ impl ToolDeclarer {
             .any(|tool| tool["type"] == "function" && tool["name"] == name)
         {
             return refused(format!(
-                "two functions are called `{name}`; each needs a name of its own"
+                "duplicate function name `{name}`; names must be unique"
             ));
         }
         self.tools.push(function);

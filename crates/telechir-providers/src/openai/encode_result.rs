@@ -54,7 +54,8 @@ fn note_unacknowledged(
             .any(|acknowledged| acknowledged.id == check.id)
         {
             let what = format!("the refusal of safety check {}", check.id);
-            let why = "only an acknowledgement can be said; without it the provider refuses the next request";
+            let why =
+                "checks can only be acknowledged; otherwise the provider rejects the next request";
             writer.report.lost(what, path, why);
         }
     }

@@ -38,7 +38,7 @@ pub(super) fn read_response(value: Value) -> Result<(ModelTurn, Report), DecodeE
         Some(ALONE) | None => Map::new(),
         Some(member) => {
             return Err(wrong_shape(format!(
-                "it has `{member}`: a request or a list, not a response with `output`"
+                "expected a response with `output`, found a request or list with `{member}`"
             )));
         }
     };
@@ -133,7 +133,7 @@ struct ItemEnvelope {
 
 fn find_items(value: Value) -> Result<ItemEnvelope, DecodeError> {
     if let Some(dialect) = other_dialect(&value) {
-        let problem = "it holds blocks of `content` instead of items".to_owned();
+        let problem = "expected items, found `content` blocks".to_owned();
         return Err(DecodeError::WrongShape {
             dialect: DIALECT,
             problem,
@@ -152,7 +152,7 @@ fn find_items(value: Value) -> Result<ItemEnvelope, DecodeError> {
         Value::Object(members) => members,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
             return Err(wrong_shape(
-                "it is neither an object nor a list of items".to_owned(),
+                "expected an object or a list of items".to_owned(),
             ));
         }
     };
@@ -162,7 +162,10 @@ fn find_items(value: Value) -> Result<ItemEnvelope, DecodeError> {
         .into_iter()
         .find(|name| envelope && rest.contains_key(*name));
     if kind(&rest).starts_with("response.") {
-        let problem = format!("it is one event of a stream, `{}`", kind(&rest));
+        let problem = format!(
+            "expected a complete document, found the stream event `{}`",
+            kind(&rest)
+        );
         return Err(wrong_shape(problem));
     }
     let Some(member) = member else {
@@ -174,7 +177,7 @@ fn find_items(value: Value) -> Result<ItemEnvelope, DecodeError> {
                 .collect::<Vec<_>>()
                 .join("`, `");
             return Err(wrong_shape(format!(
-                "it has neither `output`, `input`, `data` nor a `type`, but `{names}`"
+                "expected `output`, `input`, `data` or `type`, found `{names}`"
             )));
         }
         return Ok(ItemEnvelope {
@@ -188,7 +191,7 @@ fn find_items(value: Value) -> Result<ItemEnvelope, DecodeError> {
         Some(Value::Array(values)) => (items(values)?, None),
         Some(string @ Value::String(_)) if member == "input" => (Vec::new(), Some(string)),
         Some(Value::Null) if member == "output" => (Vec::new(), None),
-        _ => return Err(wrong_shape(format!("`{member}` is no list of items"))),
+        _ => return Err(wrong_shape(format!("`{member}` is not a list of items"))),
     };
     Ok(ItemEnvelope {
         items,
@@ -202,12 +205,12 @@ fn items(values: Vec<Value>) -> Result<Vec<Item>, DecodeError> {
     let item = |(index, value): (usize, Value)| {
         let Value::Object(item) = value else {
             return Err(wrong_shape(format!(
-                "item {index} is no object: {}",
+                "item {index} is not an object: {}",
                 shortened(&value)
             )));
         };
         if kind(&item).starts_with("response.") {
-            let problem = format!("item {index} is an event of a stream, `{}`", kind(&item));
+            let problem = format!("item {index} is the stream event `{}`", kind(&item));
             return Err(wrong_shape(problem));
         }
         Ok(item)
@@ -252,7 +255,7 @@ fn refuse_error(value: &Value) -> Result<(), DecodeError> {
 }
 
 fn provider_error(error: &Item) -> DecodeError {
-    let message = text(error, "message").unwrap_or("it says no more");
+    let message = text(error, "message").unwrap_or("no error message");
     let code = text(error, "code").or_else(|| text(error, "type"));
     let message = code.map_or_else(|| message.to_owned(), |code| format!("{code}: {message}"));
     DecodeError::ProviderError { message }
@@ -263,12 +266,12 @@ fn refuse_unfinished(response: &Item) -> Result<(), DecodeError> {
     match text(response, "status") {
         Some("failed" | "cancelled") => Err(object(response, "error").map_or_else(
             || DecodeError::ProviderError {
-                message: "the response did not succeed, and says no more".to_owned(),
+                message: "the response failed without an error message".to_owned(),
             },
             provider_error,
         )),
         Some(status @ ("queued" | "in_progress")) => Err(wrong_shape(format!(
-            "the response's status is `{status}`: it is not written to its end"
+            "the response is unfinished: its status is `{status}`"
         ))),
         _ => Ok(()),
     }
@@ -305,7 +308,7 @@ fn incomplete_error(response: &Item) -> Option<Content> {
     let reason = details.and_then(|details| text(details.as_object()?, "reason"));
     let message = format!(
         "the response is incomplete: {}",
-        reason.unwrap_or("no reason is given")
+        reason.unwrap_or("no reason given")
     );
     Some(Content::Error(ErrorContent {
         message,

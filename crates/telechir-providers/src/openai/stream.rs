@@ -40,7 +40,7 @@ impl EventAssembler for ResponsesBuilder {
     fn event(&mut self, name: Option<&str>, event: Value) -> Result<Vec<Delta>, StreamError> {
         self.number += 1;
         let Value::Object(mut event) = event else {
-            return Err(self.bad("it is no object"));
+            return Err(self.bad("expected an object"));
         };
         let event_type = text(&event, "type").or(name).unwrap_or_default().to_owned();
         if event_type == "error" {
@@ -69,7 +69,7 @@ impl EventAssembler for ResponsesBuilder {
     fn finish(self, _: &mut RoundedNumbers) -> Result<Value, StreamError> {
         let Some(mut response) = self.last_response else {
             return Err(StreamError::Truncated {
-                missing: "the event that ends the response did not come".to_owned(),
+                missing: "the final event of the response is missing".to_owned(),
             });
         };
         let mut last: BTreeMap<u64, Item> = match response.get_mut("output").map(Value::take) {
@@ -156,7 +156,7 @@ impl ResponsesBuilder {
         let builder = self.items.entry(index).or_default();
         match builder.begin(index, item, is_complete) {
             Some(deltas) => Ok(deltas),
-            None => Err(self.bad(format!("item {index} begins twice"))),
+            None => Err(self.bad(format!("item {index} starts twice"))),
         }
     }
 
@@ -169,7 +169,7 @@ impl ResponsesBuilder {
                     .add(index, &update)
                     .map_err(|problem| self.bad(format!("item {index}: {problem}")))?
             }
-            (None, Some(_)) => return Err(self.bad("it does not say which item it belongs to")),
+            (None, Some(_)) => return Err(self.bad("it identifies no item")),
             (_, None) => None,
         };
         Ok(match delta {
@@ -223,7 +223,7 @@ fn failed(event: &Item) -> StreamError {
     let error = nested.unwrap_or(event);
     let error = if error.is_empty() { &none } else { error };
     let kind = text(error, "code").or_else(|| nested.and_then(|error| text(error, "type")));
-    let message_text = text(error, "message").unwrap_or("it says no more");
+    let message_text = text(error, "message").unwrap_or("no error message");
     let message = kind.map_or_else(
         || message_text.to_owned(),
         |kind| format!("{kind}: {message_text}"),

@@ -152,7 +152,7 @@ impl ItemWriter {
         if *dialect == DIALECT {
             return;
         }
-        let why = "a list of items has no place for members of a request or response";
+        let why = "a list of items has no request or response members";
         for (name, value) in rest {
             if name == member || value.is_null() {
                 continue;
@@ -163,7 +163,7 @@ impl ItemWriter {
                     .lost(format!("member `{name}`"), name.clone(), why);
                 continue;
             };
-            let how = "as a message of the developer";
+            let how = "as a developer message";
             self.report
                 .kept(format!("member `{name}`"), name.clone(), why, how);
             let part = json!({"type": "input_text", "text": text});
@@ -236,10 +236,9 @@ impl ItemWriter {
             }
             Content::ApprovalRequest(request) => self.approval_request(request, path),
             Content::ApprovalResponse(response) => self.approval_response(response, path),
-            Content::Usage(_) => {
-                self.report
-                    .lost("usage", path, "items of a request carry no usage")
-            }
+            Content::Usage(_) => self
+                .report
+                .lost("usage", path, "request items have no usage"),
             Content::Error(error) => self.error(error, path),
             Content::Other(other) => self.other(other, path),
         }
@@ -256,7 +255,8 @@ impl ItemWriter {
             .map(|meta| settings::of_others(meta, PROVIDER));
         for (provider, names) in others.into_iter().flatten() {
             let what = format!("settings of {provider}: {}", names.join(", "));
-            self.report.lost(what, path, "they are another provider's");
+            self.report
+                .lost(what, path, "they belong to another provider");
         }
     }
 
@@ -298,7 +298,7 @@ impl ItemWriter {
             self.report.lost(
                 format!("content of type `{kind}`"),
                 path,
-                "no item is known that says it",
+                "no item type represents it",
             );
         }
     }

@@ -159,21 +159,21 @@ fn invalid_documents_are_errors_with_a_path() {
             "null".into(),
             "expected a message whose `content` is a list",
         ),
-        (OPENAI, "7".into(), "neither an object nor a list"),
+        (OPENAI, "7".into(), "expected an object or a list"),
         (
             OPENAI,
             r#"{"output": 7}"#.into(),
-            "`output` is no list of items",
+            "`output` is not a list of items",
         ),
         (
             OPENAI,
             r#"{"output": [{}, 7]}"#.into(),
-            "item 1 is no object: 7",
+            "item 1 is not an object: 7",
         ),
         (
             OPENAI,
             r#"{"output": [], "status": "in_progress"}"#.into(),
-            "not written to its end",
+            "the response is unfinished",
         ),
         (
             OPENAI,

@@ -1,4 +1,4 @@
-//! The dialects `functions` and `functions-inline`: our tools as functions of any model.
+//! The dialects `functions` and `functions-inline`: neutral tools as functions of any model.
 
 mod calls;
 mod declare;
@@ -39,7 +39,7 @@ pub(crate) fn turn_of(dialect: Dialect, document: &Value) -> ModelTurn {
         .0
 }
 
-/// The one content of a response with this call.
+/// The single content of a response with this call.
 pub(crate) fn call(name: &str, arguments: Value) -> Content {
     let turn = turn_of(DIALECT, &calls(&[("call_a", name, arguments)]));
     assert_eq!(turn.contents().len(), 1);

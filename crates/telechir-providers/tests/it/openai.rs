@@ -19,7 +19,7 @@ use telechir_providers::{Dialect, EncodedReply, History, Report};
 const DIALECT: Dialect = Dialect::OpenaiResponses;
 const IMAGE: &str = "data:image/png;base64,iVBORw0KGgo=";
 
-/// A turn whose output are these items.
+/// A turn whose output consists of these items.
 fn turn(items: Value) -> ModelTurn {
     DIALECT
         .decode_response(json!({"output": items}).to_string().as_bytes())
@@ -27,7 +27,7 @@ fn turn(items: Value) -> ModelTurn {
         .0
 }
 
-/// The one content that an item of a response is.
+/// The single content of a response with this item.
 fn content(item: Value) -> Content {
     let turn = turn(json!([item]));
     assert_eq!(turn.contents().len(), 1);

@@ -29,8 +29,8 @@ impl EntryWriter {
             }
         }
         if matches!(message.role, Role::System | Role::Developer) {
-            let how = "as an entry of the user; a request says it in `instructions`";
-            let why = "entries are the user's or the model's";
+            let how = "as a user entry; a request has `instructions` for it";
+            let why = "entries belong to the user or the model";
             self.report.kept("instructions", path, why, how);
         }
         let (kind, role) = match message.role {
@@ -49,10 +49,10 @@ impl EntryWriter {
             self.push(entry, true);
         }
         if !images.is_empty() {
-            let how = "as an entry of the user";
-            let why = "the model's entries are words";
+            let how = "as a user entry";
+            let why = "the model's entries hold only text";
             self.report
-                .kept("a picture or file of the model", path, why, how);
+                .kept("an image or file of the model", path, why, how);
             let entry = json!({"type": "message.input", "role": "user", "content": images});
             self.push(entry, true);
         }
@@ -72,7 +72,7 @@ impl EntryWriter {
         if let Content::Text(text) = content
             && !text.meta.annotations.is_empty()
         {
-            let why = "entries carry no annotations";
+            let why = "entries have no annotations";
             self.report.lost("annotations", path, why);
         }
         parts::write_part(FLAVOUR, content)
@@ -86,7 +86,7 @@ impl EntryWriter {
         parts: &mut Vec<Value>,
         images: &mut Vec<Value>,
     ) {
-        let why = "an entry has no such part";
+        let why = "entries have no such part";
         if let Content::Reasoning(_) = content {
             let why = "thinking of another provider cannot be repeated";
             self.report.lost("thinking", path, why);
@@ -106,20 +106,20 @@ impl EntryWriter {
                     Some(part) if is_own => parts.push(part),
                     Some(written) if words(part).is_none() => images.push(written),
                     Some(written) => parts.push(written),
-                    None => self.report.lost("a picture or file", path, why),
+                    None => self.report.lost("an image or file", path, why),
                 }
             }
             if !is_own {
                 let what = content.type_name().unwrap_or_default().to_owned();
                 self.report
-                    .kept(what, path, "it is another provider's", "as its words");
+                    .kept(what, path, "it belongs to another provider", "as its text");
             }
         } else if let Content::Error(ErrorContent { message, .. }) = content {
             self.report
-                .kept("an error in a message", path, why, "as words");
+                .kept("an error in a message", path, why, "as text");
             parts.push(json!({"type": "text", "text": format!("Error: {message}")}));
         } else if let Content::Uri(uri) = content {
-            self.report.kept("a file by address", path, why, "as words");
+            self.report.kept("a file by URL", path, why, "as text");
             parts.push(json!({"type": "text", "text": uri.uri}));
         } else {
             let what = content.type_name().unwrap_or("unknown").to_owned();
@@ -136,11 +136,11 @@ impl EntryWriter {
         path: &str,
     ) {
         let Content::FunctionCall(call) = request.call.as_ref() else {
-            let why = "only calls of connectors wait for a person";
+            let why = "only connector calls wait for confirmation";
             return self.report.lost("an approval request", path, why);
         };
         let Some(status) = call.meta.property(PROVIDER, CONFIRMATION) else {
-            let why = "only its own connectors wait for a person";
+            let why = "only the service's own connectors wait for confirmation";
             return self.report.lost("an approval request", path, why);
         };
         let arguments = match &call.arguments {
@@ -161,7 +161,7 @@ impl EntryWriter {
     /// The decision belongs to the request, not to the entries.
     pub(super) fn approval_response(&mut self, response: &ApprovalResponse, path: &str) {
         if !self.is_enclosed {
-            let why = "it stands in a request's `tool_confirmations`, not among the entries";
+            let why = "it belongs to a request's `tool_confirmations`, not to the entries";
             return self.report.lost("an approval response", path, why);
         }
         let own = raw_of(&response.meta, DIALECT).and_then(Value::as_object);
@@ -177,7 +177,7 @@ impl EntryWriter {
 
     /// Reports the parts of a call that an entry cannot carry.
     pub(super) fn note_call(&mut self, content: &Content, came: bool, path: &str) {
-        let why = "a call of a function has no place for it";
+        let why = "a function call has no field for it";
         if let Content::ComputerCall(call) = content {
             if let Some(intent) = &call.intent {
                 self.report.lost(format!("intent `{intent}`"), path, why);
@@ -187,24 +187,24 @@ impl EntryWriter {
             }
             if call.actions.is_empty() && !came {
                 let how = "as a call without actions";
-                self.report
-                    .kept("a call that could not be understood", path, why, how);
+                self.report.kept("an invalid call", path, why, how);
             }
         }
         if let Content::ShellCall(call) = content
             && call.environment != ShellEnvironment::Local
         {
             let how = "as a call of the function `shell`";
-            self.report.kept("who ran the commands", path, why, how);
+            self.report
+                .kept("the executor of the commands", path, why, how);
         }
         if let Content::FunctionCall(call) = content
             && !call.requires_local_execution
             && !came
         {
             let how = "as a call of a function of the same name";
-            let what = format!("a call of `{}` by the provider itself", call.name);
+            let what = format!("a call of `{}` executed by the provider", call.name);
             self.report
-                .kept(what, path, "it is another provider's", how);
+                .kept(what, path, "it belongs to another provider", how);
         }
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn decode_single(action: &Value, path: &str, report: &mut Report) -> 
 pub(crate) fn batch(actions: &Value, path: &str, report: &mut Report) -> DecodedActions {
     match actions.as_array() {
         None if actions.is_null() => unreadable("`actions` is null"),
-        None => unreadable("`actions` is no list"),
+        None => unreadable("`actions` is not a list"),
         Some(actions) if actions.is_empty() => unreadable("`actions` is empty"),
         Some(actions) => decode_all(actions, path, report),
     }
@@ -48,7 +48,7 @@ fn decode_all(values: &[Value], path: &str, report: &mut Report) -> DecodedActio
     };
     for (index, value) in values.iter().enumerate() {
         let Some(members) = value.as_object() else {
-            let problem = format!("action {} of {} is no object", index + 1, values.len());
+            let problem = format!("action {} of {} is not an object", index + 1, values.len());
             all.problem.get_or_insert(problem);
             continue;
         };
@@ -125,20 +125,20 @@ fn one(m: &Item) -> Result<Action, String> {
         },
         "type" => Action::Type {
             text: text(m, "text")
-                .ok_or("`text` is missing or no string")?
+                .ok_or("`text` is missing or not a string")?
                 .to_owned(),
             at: None,
             clear_first: false,
             submit: false,
         },
         "" => return Err("it has no `type`".to_owned()),
-        _ => return Err("no such action is known".to_owned()),
+        _ => return Err("unknown action".to_owned()),
     })
 }
 
 fn number(m: &Item, name: &str) -> Result<f64, String> {
     let number = m.get(name).and_then(Value::as_f64);
-    number.ok_or_else(|| format!("`{name}` is missing or no number"))
+    number.ok_or_else(|| format!("`{name}` is missing or not a number"))
 }
 
 fn point(m: &Item) -> Result<Target, String> {
@@ -167,7 +167,7 @@ fn path(m: &Item) -> Result<Vec<Target>, String> {
     }
     let path_point = |value: &Value| match value.as_object() {
         Some(members) => point(members),
-        None => Err("a point of `path` is no object".to_owned()),
+        None => Err("a point of `path` is not an object".to_owned()),
     };
     points.iter().map(path_point).collect()
 }
@@ -190,11 +190,11 @@ fn names(m: &Item) -> Result<Vec<&str>, String> {
     match m.get("keys") {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(keys) => {
-            let names = keys.as_array().ok_or("`keys` is no list")?.iter();
+            let names = keys.as_array().ok_or("`keys` is not a list")?.iter();
             names
                 .map(|name| {
                     name.as_str()
-                        .ok_or_else(|| "a name in `keys` is no string".to_owned())
+                        .ok_or_else(|| "a name in `keys` is not a string".to_owned())
                 })
                 .collect()
         }
@@ -203,20 +203,20 @@ fn names(m: &Item) -> Result<Vec<&str>, String> {
 
 fn modifiers(m: &Item) -> Result<Vec<Modifier>, String> {
     let modifier = |name| {
-        Modifier::parse(name).ok_or_else(|| format!("`{name}` in `keys` is no modifier key"))
+        Modifier::parse(name).ok_or_else(|| format!("`{name}` in `keys` is not a modifier key"))
     };
     names(m)?.into_iter().map(modifier).collect()
 }
 
 /// Names denote keys, not characters: `A` is the letter's key without Shift.
 fn chord(m: &Item) -> Result<Chord, String> {
-    let chord = Chord::from_names(names(m)?).ok_or("`keys` names no key")?;
+    let chord = Chord::from_names(names(m)?).ok_or("`keys` contains no valid key")?;
     let unshifted = |key: &Key| match key {
         Key::Char(letter) => Key::Char(letter.to_ascii_lowercase()),
         Key::Modifier(_) | Key::Named(_) | Key::Other(_) => key.clone(),
     };
     Chord::new(chord.keys().iter().map(unshifted).collect())
-        .ok_or_else(|| "`keys` names no key".to_owned())
+        .ok_or_else(|| "`keys` contains no valid key".to_owned())
 }
 
 /// Reports fields without a neutral equivalent; they survive only in the item's raw JSON.
@@ -236,8 +236,8 @@ fn note_unknown_members(m: &Item, path: &str, report: &mut Report) {
             report.kept(
                 what,
                 path,
-                "no action has such a member",
-                "in the item's own JSON",
+                "actions have no such member",
+                "in the item's raw JSON",
             );
         }
     }

@@ -88,16 +88,16 @@ impl Speaker {
                 if *unit == ScrollUnit::Clicks {
                     losses.push(replaced(
                         "clicks of scroll",
-                        "scroll counts pixels",
-                        "as 100 pixels a click",
+                        "scroll distances are in pixels",
+                        "as 100 pixels per click",
                     ));
                 }
                 let (dx, dy) = (dx * factor, dy * factor);
                 if dx.fract() != 0.0 || dy.fract() != 0.0 {
                     losses.push(replaced(
                         "fraction of scroll",
-                        "pixels are whole numbers",
-                        "as the nearest",
+                        "pixels are integers",
+                        "rounded to the nearest integer",
                     ));
                 }
                 Some(vec![json!({
@@ -117,7 +117,7 @@ impl Speaker {
                     losses.push(replaced(
                         "repeat of key",
                         "keypress has no repeat",
-                        "as that many key presses",
+                        "as repeated key presses",
                     ));
                 }
                 let press = json!({"type": "keypress", "keys": key_names(chord)});
@@ -181,11 +181,11 @@ impl Speaker {
     ) -> Option<(i64, i64)> {
         let Some(target) = at else {
             let pointer = self.pointer?;
-            let what = format!("the pointer's place in {action}");
+            let what = format!("the pointer position of {action}");
             losses.push(replaced(
                 what,
                 "the action needs a point",
-                "as the last point of an action",
+                "as the point of the previous action",
             ));
             return Some(pointer);
         };
@@ -223,8 +223,8 @@ fn pixel(point: Point, action: &str, losses: &mut Vec<ActionLoss>) -> (i64, i64)
         let what = format!("fraction of the point of {action}");
         losses.push(replaced(
             what,
-            "points are whole numbers",
-            "as the nearest pixel",
+            "coordinates are integers",
+            "rounded to the nearest pixel",
         ));
     }
     (round(point.x), round(point.y))
@@ -232,7 +232,7 @@ fn pixel(point: Point, action: &str, losses: &mut Vec<ActionLoss>) -> (i64, i64)
 
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "the cast saturates, and no screen is so large"
+    reason = "the cast saturates far beyond any screen size"
 )]
 fn round(number: f64) -> i64 {
     number.round() as i64
@@ -260,8 +260,8 @@ fn clicks(
         let what = format!("{} of the {name} button", count.action_name());
         losses.push(replaced(
             what,
-            "there is no such action",
-            "as that many clicks",
+            "the tool has no such action",
+            "as repeated clicks",
         ));
     }
     let click = json!({"type": "click", "button": name, "x": x, "y": y, "keys": keys});

@@ -63,9 +63,7 @@ impl ItemReader {
 pub(super) fn unfinished(item: &Item) -> Option<String> {
     match text(item, "status") {
         None | Some("completed") => None,
-        Some(status) => Some(format!(
-            "its status is `{status}`: it was not written to its end"
-        )),
+        Some(status) => Some(format!("the call is unfinished: its status is `{status}`")),
     }
 }
 
@@ -74,7 +72,7 @@ fn safety_checks(item: &Item, name: &str) -> Result<Vec<SafetyCheck>, String> {
     let Some(checks) = present(item, name) else {
         return Ok(Vec::new());
     };
-    let unreadable = || format!("`{name}` cannot be read");
+    let unreadable = || format!("`{name}` is invalid");
     let check = |check: &Value| {
         let check = check.as_object().ok_or_else(unreadable)?;
         Ok(SafetyCheck {

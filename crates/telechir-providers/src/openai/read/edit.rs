@@ -9,7 +9,7 @@ use crate::openai::item::{Item, keep, kind, object, owned, raw, text};
 
 pub(super) fn call(item: &Item) -> Option<Content> {
     let operation = object(item, "operation").filter(|operation| !kind(operation).is_empty());
-    let missing = || "it has no `operation` with a `type`".to_owned();
+    let missing = || "`operation` with a `type` is missing".to_owned();
     let mut meta = raw(item);
     keep(&mut meta, item, &["caller", "status"]);
     Some(Content::EditCall(EditCall {

@@ -80,7 +80,7 @@ fn commands(action: &Item) -> (Vec<Command>, Option<String>) {
                         .collect(),
                     None,
                 ),
-                None => unread("a command in `action.commands` is no string"),
+                None => unread("a command in `action.commands` is not a string"),
             }
         }
         _ => unread("`action.commands` is missing"),
@@ -118,7 +118,7 @@ pub(super) fn local_call(item: &Item) -> Option<Content> {
     let argv = argv.filter(|argv| !argv.is_empty());
     let problem = argv
         .is_none()
-        .then(|| "`action.command` is no list of strings".to_owned());
+        .then(|| "`action.command` is not a list of strings".to_owned());
     let mut call = ShellCall::execute(
         text(item, "call_id")?,
         argv.map(Command::Argv).into_iter().collect(),

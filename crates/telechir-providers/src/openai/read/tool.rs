@@ -39,7 +39,7 @@ impl ItemReader {
         };
         if custom {
             meta.set_property(PROVIDER, form_property::NAME, form_property::CUSTOM.into());
-        } else if let Some(call) = self.companion_call(item, &name, &arguments, &meta) {
+        } else if let Some(call) = self.extra_tool_call(item, &name, &arguments, &meta) {
             return Some(call);
         }
         Some(Content::FunctionCall(FunctionCall {
@@ -55,7 +55,7 @@ impl ItemReader {
     }
 
     /// Decodes a call of one of telechir's own functions and records it for decoding its output.
-    fn companion_call(
+    fn extra_tool_call(
         &mut self,
         item: &Item,
         name: &str,

@@ -104,12 +104,12 @@ impl ItemBuilder {
             Some(last) => last,
             None if is_call => {
                 return Err(StreamError::Truncated {
-                    missing: format!("item {index} did not end"),
+                    missing: format!("item {index} is incomplete"),
                 });
             }
             None if self.item.is_empty() => {
                 return Err(StreamError::Truncated {
-                    missing: format!("item {index} did not begin"),
+                    missing: format!("item {index} has no start event"),
                 });
             }
             None => self.item,

@@ -179,11 +179,11 @@ fn entry_mut(path: &mut Value, index: u64, new: NewEntry) -> Result<&mut Value, 
         *path = json!([]);
     }
     let Value::Array(entries) = path else {
-        return Err("it has no list".to_owned());
+        return Err("expected a list".to_owned());
     };
     let count = entries.len();
     let at = usize::try_from(index).ok().filter(|at| *at <= count);
-    let at = at.ok_or_else(|| format!("part {index} comes before part {count}"))?;
+    let at = at.ok_or_else(|| format!("part {index} arrived before part {count}"))?;
     if at == count {
         entries.push(new.value());
     }

@@ -71,14 +71,14 @@ impl ItemWriter {
             .filter(|check| check.source != SafetySource::Openai);
         for check in foreign {
             let what = format!("{how}safety check {} of another source", check.id);
-            let why = "a call carries the service's own checks";
+            let why = "a call can only carry the service's own checks";
             self.report.lost(what, path, why);
         }
     }
 
     /// Encodes what the computer tool does not support as a call of our own function.
     fn computer_function(&mut self, call: &ComputerCall, path: &str) {
-        let why = "a call of a function carries no checks";
+        let why = "a function call has no safety checks";
         for check in &call.pending_safety_checks {
             let what = format!("safety check {}", check.id);
             self.report.lost(what, path, why);
@@ -91,7 +91,7 @@ impl ItemWriter {
                 .map(Action::name)
                 .collect::<Vec<_>>()
                 .join(", ");
-            let why = "the computer tool cannot say it";
+            let why = "the computer tool does not support it";
             self.report.kept(
                 format!("call of {names}"),
                 path,
@@ -160,7 +160,7 @@ impl ItemWriter {
             self.report.lost(
                 format!("`{name}` of the shell call"),
                 path,
-                "commands say it themselves",
+                "the shell tool expects it in the command",
             );
         }
         let action = json!({
@@ -257,7 +257,7 @@ impl ItemWriter {
             self.report.lost(
                 "all operations but the first",
                 path,
-                "a call has one operation",
+                "a call has a single operation",
             );
         }
         if call.tool == EditTool::Patch {
@@ -272,12 +272,8 @@ impl ItemWriter {
             return self.push(Value::Object(item));
         }
         let how = format!("as a call of the function `{name}`");
-        self.report.kept(
-            "a call of an editor",
-            path,
-            "the provider has no such tool",
-            how,
-        );
+        self.report
+            .kept("an editor call", path, "the provider has no such tool", how);
         self.push(Value::Object(object_of([
             ("type", "function_call".into()),
             ("call_id", call.call_id.as_str().into()),
@@ -300,9 +296,9 @@ impl ItemWriter {
         if !call.requires_local_execution {
             let how = "as a call of a function of the same name";
             self.report.kept(
-                format!("a call of `{}` by the provider itself", call.name),
+                format!("a call of `{}` executed by the provider", call.name),
                 path,
-                "it is another provider's",
+                "it belongs to another provider",
                 how,
             );
         }
@@ -328,7 +324,7 @@ impl ItemWriter {
 
     fn synthetic_id(&mut self, path: &str) -> String {
         let synthetic = format!("call_{}", self.items.len());
-        let why = "every call of this dialect has one";
+        let why = "every call of this dialect requires an id";
         self.report.kept(
             "the absence of a call id",
             path,

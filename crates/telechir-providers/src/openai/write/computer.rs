@@ -36,10 +36,10 @@ impl ItemWriter {
             if self.missing_screenshot == MissingScreenshot::UsePrevious
                 && result.current_url.is_some()
             {
-                let why = "a function's output is words and pictures";
+                let why = "a function output holds only text and images";
                 self.report.kept("current_url", path, why, "in its text");
             }
-            let why = "a function's output carries no checks";
+            let why = "a function output has no safety checks";
             for check in &result.acknowledged_safety_checks {
                 let what = format!("acknowledged safety check {}", check.id);
                 self.report.lost(what, path, why);
@@ -96,7 +96,7 @@ impl ItemWriter {
         let succeeded = result.error.is_none();
         if succeeded && self.missing_screenshot == MissingScreenshot::Reject {
             let problem = format!(
-                "call {} has no screenshot, and its output must have one",
+                "the output of call {} requires a screenshot, but its result has none",
                 result.call_id
             );
             return Err(EncodeError::Missing {
@@ -104,15 +104,15 @@ impl ItemWriter {
                 problem,
             });
         }
-        let why = "an output must have a picture";
+        let why = "an output requires a screenshot";
         let previous = self
             .image
             .clone()
-            .map(|image| (image, "with the newest picture before it"));
+            .map(|image| (image, "with the last screenshot before it"));
         let next = || {
             self.next_image
                 .clone()
-                .map(|image| (image, "with the next picture after it"))
+                .map(|image| (image, "with the next screenshot after it"))
         };
         if let Some((image, how)) = previous.or_else(next) {
             self.report
@@ -123,17 +123,17 @@ impl ItemWriter {
             "the absence of a screenshot",
             path,
             why,
-            "with a grey square and words that say so",
+            "with a grey placeholder and a note",
         );
         self.notes.push(format!(
-            "call {}: its picture is only a grey square; there is no screenshot.",
+            "call {}: the image is a grey placeholder; there is no screenshot.",
             result.call_id
         ));
         Ok(object_of([("image_url", NO_IMAGE.into())]))
     }
 
     fn note_text(&mut self, result: &ComputerResult, path: &str) {
-        let why = "an output of the computer tool is only a picture";
+        let why = "an output of the computer tool holds only a screenshot";
         // In a reply the URL is only additional information; dropping it from a history is a loss.
         if result.current_url.is_some() && self.missing_screenshot == MissingScreenshot::UsePrevious
         {
@@ -228,7 +228,7 @@ fn progress(result: &ComputerResult) -> String {
     if total < 2 {
         return String::new();
     }
-    format!(" ({done} of {total} actions were carried out, {left} not begun.)")
+    format!(" ({done} of {total} actions were executed, {left} not started.)")
 }
 
 /// URL and tabs of a browser, for outputs that can carry text.

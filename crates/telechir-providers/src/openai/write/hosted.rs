@@ -110,7 +110,7 @@ impl ItemWriter {
         if text.is_empty() {
             return self.report.lost(what, path, why);
         }
-        self.report.kept(what, path, why, "as a message of words");
+        self.report.kept(what, path, why, "as a text message");
         self.push(
             json!({"type": "message", "role": "assistant", "content": format!("[{what}] {text}")}),
         );
@@ -121,14 +121,14 @@ impl ItemWriter {
             return self.report.lost(
                 "approval_request",
                 path,
-                "only calls of MCP tools ask for approval",
+                "only calls of MCP tools have approval requests",
             );
         };
         let Some(server) = property(&call.meta, "server_label") else {
             return self.report.lost(
                 "approval_request",
                 path,
-                "only calls of MCP tools ask for approval",
+                "only calls of MCP tools have approval requests",
             );
         };
         self.push(json!({
@@ -146,7 +146,7 @@ impl ItemWriter {
             return self.report.lost(
                 "approval_response",
                 path,
-                "only calls of MCP tools ask for approval",
+                "only calls of MCP tools have approval requests",
             );
         }
         self.push(Value::Object(object_of([

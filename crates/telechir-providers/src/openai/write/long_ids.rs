@@ -29,7 +29,7 @@ pub(super) fn shorten(items: &mut [Value], messages: &[Message], report: &mut Re
             report.kept(
                 format!("id {id}"),
                 format!("call {id}"),
-                format!("an id has {MAX_ID_CHARS} characters at most"),
+                format!("ids are limited to {MAX_ID_CHARS} characters"),
                 format!("as {new}"),
             );
             new

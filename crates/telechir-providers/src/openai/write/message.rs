@@ -61,7 +61,7 @@ impl ItemWriter {
             self.note_annotations(parts, path);
             for part in texts {
                 let Content::Text(text) = part else {
-                    let why = "only a message with the provider's own id can carry it";
+                    let why = "only messages with an id of the provider can contain it";
                     self.report.lost("a part of an unknown type", path, why);
                     continue;
                 };
@@ -73,11 +73,11 @@ impl ItemWriter {
             }
         }
         if !media.is_empty() {
-            let how = "as a message with the role user";
+            let how = "as a user message";
             self.report.kept(
-                "a picture or file of the model",
+                "an image or file of the model",
                 path,
-                "the model's messages are words",
+                "assistant messages hold only text",
                 how,
             );
             let content: Vec<Value> = media.into_iter().filter_map(input_part).collect();
@@ -88,11 +88,8 @@ impl ItemWriter {
     fn note_annotations(&mut self, parts: &[Content], path: &str) {
         let annotated = |part: &Content| matches!(part, Content::Text(text) if !text.meta.annotations.is_empty());
         if parts.iter().any(annotated) {
-            self.report.lost(
-                "annotations",
-                path,
-                "only the model's own messages carry them",
-            );
+            self.report
+                .lost("annotations", path, "only output messages have annotations");
         }
     }
 
@@ -129,8 +126,8 @@ impl ItemWriter {
         self.report.kept(
             "an error in a message",
             path,
-            "there is no such item",
-            "as a message of words",
+            "no item type represents it",
+            "as a text message",
         );
         let text = format!("Error: {}", error.message);
         let part = json!({"type": "input_text", "text": text});

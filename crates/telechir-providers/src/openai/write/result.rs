@@ -93,7 +93,7 @@ impl ItemWriter {
     pub(super) fn function_result(&mut self, result: &FunctionResult, path: &str) {
         let mut parts: Vec<Value> = result.items.iter().filter_map(input_part).collect();
         if parts.len() < result.items.len() {
-            let why = "an output is words, pictures and files";
+            let why = "an output holds only text, images and files";
             self.report.lost("a part of a function's result", path, why);
         }
         let to_text = |value: &Value| {

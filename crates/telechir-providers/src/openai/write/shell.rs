@@ -68,7 +68,7 @@ impl ItemWriter {
             .map(output_entry)
             .collect();
         if result.error.is_some() && self.missing_screenshot == MissingScreenshot::UsePrevious {
-            let why = "an output is a command's text and how it ended";
+            let why = "an output holds only text and an outcome";
             let how = "as standard error and exit code 1";
             self.report.kept("error", path, why, how);
         }
@@ -89,7 +89,7 @@ impl ItemWriter {
                 format!("outcome {name}"),
                 path,
                 why,
-                format!("as {how}, said in stderr"),
+                format!("as {how}, noted in stderr"),
             );
         }
         let mut item = object_of([
@@ -164,7 +164,7 @@ fn output_entry(output: &CommandOutput) -> Value {
         ShellOutcome::Timeout => (json!({"type": "timeout"}), None),
         ShellOutcome::Cancelled => (
             exit(INTERRUPTED),
-            Some("cancelled before its end".to_owned()),
+            Some("cancelled before it ended".to_owned()),
         ),
         ShellOutcome::NotStarted => (exit(1), Some("not started".to_owned())),
         ShellOutcome::AwaitingInput => (json!({"type": "timeout"}), Some(input_hint(output))),

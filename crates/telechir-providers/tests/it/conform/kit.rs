@@ -81,7 +81,7 @@ fn a_truncated_stream_fails() {
         dialect: Ok(Dialect::OpenaiResponses),
     };
     let row = vector.check(stream.to_string().as_bytes());
-    assert!(row.problems[0].contains("did not come"), "{row:?}");
+    assert!(row.problems[0].contains("is missing"), "{row:?}");
     assert!(row.cuts > 40);
     vector.expect = Expect::Invalid;
     assert!(vector.check(stream.to_string().as_bytes()).is_good());

@@ -1,4 +1,4 @@
-//! Calls of our functions, as models make them.
+//! Calls of our functions, in the forms that models produce.
 
 use serde_json::json;
 use telechir_protocol::{Action, Command, Content, EditTool, ShellAction};
@@ -6,7 +6,7 @@ use telechir_protocol::{Action, Command, Content, EditTool, ShellAction};
 use super::{DIALECT, call, calls, response, turn_of};
 
 #[test]
-fn a_function_is_the_call_it_stands_for() {
+fn a_function_call_decodes_to_its_neutral_call() {
     let Content::ComputerCall(screen) =
         call("computer", json!({"action": "click", "x": 3, "y": 4}))
     else {
@@ -37,7 +37,7 @@ fn a_function_is_the_call_it_stands_for() {
 }
 
 #[test]
-fn every_action_of_a_shell_is_understood() {
+fn every_shell_action_is_decoded() {
     let action = |arguments| {
         let Content::ShellCall(call) = call("shell", arguments) else {
             panic!("no shell call")
@@ -86,19 +86,19 @@ fn every_action_of_a_shell_is_understood() {
 }
 
 #[test]
-fn what_cannot_be_understood_says_why_and_is_still_answered() {
+fn invalid_calls_carry_the_reason_and_can_be_answered() {
     let exception = |name, arguments| {
         let document = calls(&[("call_a", name, arguments)]);
         let turn = turn_of(DIALECT, &document);
         assert_eq!(turn.calls().len(), 1, "{document}");
-        let said = serde_json::to_value(&turn.contents()[0]).unwrap();
-        said["exception"].as_str().unwrap().to_owned()
+        let content = serde_json::to_value(&turn.contents()[0]).unwrap();
+        content["exception"].as_str().unwrap().to_owned()
     };
-    for (name, arguments, says) in [
+    for (name, arguments, expected) in [
         ("computer", json!("{\"action\": \"cl"), "not JSON"),
-        ("computer", json!("[1, 2]"), "no object"),
+        ("computer", json!("[1, 2]"), "not an object"),
         ("computer", json!({"coordinate": [1, 2]}), "no `action`"),
-        ("computer", json!({"action": "fly"}), "no action `fly`"),
+        ("computer", json!({"action": "fly"}), "unknown action `fly`"),
         (
             "computer",
             json!({"action": "click", "coordinate": "x"}),
@@ -114,15 +114,15 @@ fn what_cannot_be_understood_says_why_and_is_still_answered() {
         ("shell", json!({"command": {"a": 1}}), "`command`"),
         ("shell", json!({"commands": ["ls", 1]}), "`command`"),
         ("weather", json!("Oslo"), "not JSON"),
-        ("", json!({}), "no function"),
+        ("", json!({}), "function name is missing"),
     ] {
-        let said = exception(name, arguments);
-        assert!(said.contains(says), "{name}: {said}");
+        let exception = exception(name, arguments);
+        assert!(exception.contains(expected), "{name}: {exception}");
     }
 }
 
 #[test]
-fn members_that_say_nothing_do_not_spoil_a_call() {
+fn members_with_default_values_are_ignored() {
     let filled = json!({
         "action": "screenshot", "coordinate": [0, 0], "button": "left", "modifiers": [],
         "text": "", "dx": 0, "dy": 0.0, "key": null, "duration": 0, "region": [],
@@ -137,7 +137,7 @@ fn members_that_say_nothing_do_not_spoil_a_call() {
 }
 
 #[test]
-fn a_click_at_the_upper_left_corner_is_one() {
+fn a_click_at_the_origin_is_valid() {
     let Content::ComputerCall(call) = call(
         "computer",
         json!({"action": "click", "coordinate": [0, 0], "text": ""}),
@@ -149,7 +149,7 @@ fn a_click_at_the_upper_left_corner_is_one() {
 }
 
 #[test]
-fn a_response_that_was_cut_off_carries_nothing_out() {
+fn calls_of_a_truncated_response_are_not_executed() {
     let message = json!({"role": "assistant", "content": null, "tool_calls": [
         {"id": "a", "type": "function", "function": {"name": "shell", "arguments": "{\"command\":\"rm -r b\"}"}},
     ]});
@@ -165,7 +165,7 @@ fn a_response_that_was_cut_off_carries_nothing_out() {
 }
 
 #[test]
-fn only_the_first_of_several_answers_is_the_turn() {
+fn only_the_first_choice_is_the_turn() {
     let text = |text: &str| json!({"message": {"role": "assistant", "content": text}, "finish_reason": "stop"});
     let document = json!({"choices": [text("one"), text("two")]});
     let (turn, report) = DIALECT

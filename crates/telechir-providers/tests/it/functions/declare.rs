@@ -1,4 +1,4 @@
-//! Our tools as they are declared.
+//! Declarations of the neutral tools.
 
 use serde_json::{Value, json};
 use telechir_protocol::{ComputerUseTool, Environment, HostedTool, ShellTool, Tool};
@@ -32,7 +32,7 @@ fn all() -> Vec<Tool> {
 }
 
 #[test]
-fn every_tool_of_ours_is_a_function_with_a_description() {
+fn every_neutral_tool_is_a_function_with_a_description() {
     let tools = declared(DIALECT, all());
     let names: Vec<&str> = tools
         .iter()
@@ -57,13 +57,13 @@ fn every_tool_of_ours_is_a_function_with_a_description() {
             assert!(parameters["properties"][required.as_str().unwrap()].is_object());
         }
     }
-    let said = tools[0]["function"]["description"].as_str().unwrap();
-    assert!(said.contains("1280 x 800"), "{said}");
+    let description = tools[0]["function"]["description"].as_str().unwrap();
+    assert!(description.contains("1280 x 800"), "{description}");
 }
 
-/// A model that does what the declaration says is understood.
+/// A call that follows the declaration can be decoded.
 #[test]
-fn every_declared_action_is_one_that_is_read() {
+fn every_declared_action_can_be_decoded() {
     let tools = declared(DIALECT, all());
     let complete = |action: &str| {
         json!({
@@ -107,7 +107,7 @@ fn excluded_actions_are_not_declared() {
 }
 
 #[test]
-fn a_tool_that_only_a_provider_runs_is_reported() {
+fn hosted_tools_are_reported() {
     let offer = ToolOffer {
         tools: vec![Tool::CodeInterpreter {
             additional_properties: Default::default(),
@@ -120,7 +120,7 @@ fn a_tool_that_only_a_provider_runs_is_reported() {
 }
 
 #[test]
-fn two_functions_of_one_name_are_refused() {
+fn duplicate_function_names_are_refused() {
     let shell = |description: &str| {
         Tool::Function(telechir_protocol::FunctionTool {
             name: "shell".to_owned(),

@@ -29,8 +29,8 @@ fn roles(items: &Value) -> Vec<&str> {
     items.map(|item| item["role"].as_str().unwrap()).collect()
 }
 
-/// A history as another provider's would be: a batch, several commands, keys of a shell.
-fn foreign() -> Vec<Message> {
+/// A history as another provider would have it: a batch, several commands, keys for a shell.
+fn foreign_history() -> Vec<Message> {
     let click: Action = serde_json::from_value(
         json!({"action": "click", "coordinate": [3, 4], "modifiers": ["ctrl"]}),
     )
@@ -69,8 +69,8 @@ fn foreign() -> Vec<Message> {
 }
 
 #[test]
-fn results_stand_behind_their_calls_and_words_behind_the_images() {
-    let (items, report) = written(DIALECT, &list(foreign()));
+fn results_follow_their_calls_and_text_follows_the_images() {
+    let (items, report) = written(DIALECT, &list(foreign_history()));
     assert!(report.is_lossless(), "{report:?}");
     let expected = [
         "user",
@@ -87,9 +87,9 @@ fn results_stand_behind_their_calls_and_words_behind_the_images() {
 }
 
 #[test]
-fn what_was_written_is_read_back_as_the_same_calls_and_results() {
+fn written_calls_and_results_are_read_back_unchanged() {
     for dialect in [DIALECT, Dialect::FunctionsInline] {
-        let (items, _) = written(dialect, &list(foreign()));
+        let (items, _) = written(dialect, &list(foreign_history()));
         let read = history_of(dialect, &items);
         let contents = |messages: &[Message]| {
             let all = messages.iter().flat_map(|message| message.contents.clone());
@@ -106,13 +106,17 @@ fn what_was_written_is_read_back_as_the_same_calls_and_results() {
             }
             all
         };
-        assert_eq!(contents(&read.messages), contents(&foreign()), "{dialect}");
+        assert_eq!(
+            contents(&read.messages),
+            contents(&foreign_history()),
+            "{dialect}"
+        );
     }
 }
 
 #[test]
-fn mistral_gets_ids_it_takes_and_words_between_a_tool_and_a_user() {
-    let (items, report) = written(Dialect::MistralChat, &list(foreign()));
+fn mistral_gets_valid_ids_and_a_message_between_tool_and_user() {
+    let (items, report) = written(Dialect::MistralChat, &list(foreign_history()));
     let expected = [
         "user",
         "assistant",
@@ -140,14 +144,14 @@ fn mistral_gets_ids_it_takes_and_words_between_a_tool_and_a_user() {
             .iter()
             .all(|loss| loss.what.starts_with("id `"))
     );
-    // The words in between are ours, so they are taken out again.
+    // Remove the messages that the writer inserted.
     let read = history_of(Dialect::MistralChat, &items);
     assert_eq!(written(Dialect::MistralChat, &read).0, items);
     assert_eq!(read.messages.len(), 7);
 }
 
 #[test]
-fn a_call_that_nothing_answers_is_answered_before_the_next_words() {
+fn an_unanswered_call_gets_a_result_before_the_next_message() {
     let messages = vec![
         user(vec![Content::text("Go.")]),
         assistant(vec![Content::ShellCall(ShellCall::execute(
@@ -162,7 +166,7 @@ fn a_call_that_nothing_answers_is_answered_before_the_next_words() {
 }
 
 #[test]
-fn a_result_that_comes_late_is_told_by_the_user() {
+fn a_late_result_becomes_a_user_message() {
     let result = ShellResult::new("call_1", vec![CommandOutput::default()]);
     let messages = vec![
         assistant(vec![Content::ShellCall(ShellCall::execute(
@@ -178,7 +182,7 @@ fn a_result_that_comes_late_is_told_by_the_user() {
 }
 
 #[test]
-fn what_functions_cannot_say_is_reported() {
+fn losses_of_function_calls_are_reported() {
     let thought = ReasoningContent {
         text: Some("Hm.".to_owned()),
         ..ReasoningContent::default()
@@ -207,14 +211,14 @@ fn what_functions_cannot_say_is_reported() {
     let expected = [
         "thinking",
         "command_call",
-        "a call of `web_search` by the provider itself",
+        "a call of `web_search` executed by the provider",
     ];
     assert_eq!(whats, expected);
     assert_eq!(items[0]["content"], "[command_call] 1+1");
 }
 
 #[test]
-fn an_edited_word_wins_over_the_services_own_json() {
+fn an_edited_text_overrides_the_raw_json() {
     let mut read = history_of(
         DIALECT,
         &json!([{"role": "assistant", "content": "One.", "mood": "calm"}]),
@@ -228,7 +232,7 @@ fn an_edited_word_wins_over_the_services_own_json() {
 }
 
 #[test]
-fn an_id_that_is_too_long_is_replaced_in_the_call_and_its_result() {
+fn an_overlong_id_is_replaced_in_call_and_result() {
     let id = "x".repeat(64);
     let line = vec![Command::Line("ls".to_owned())];
     let output = vec![CommandOutput::default()];

@@ -1,4 +1,4 @@
-//! Answers: a tool's message for every call, and the pictures by the route that the service has.
+//! Results: one tool message per call, and images where the service accepts them.
 
 use serde_json::{Value, json};
 use telechir_protocol::{
@@ -31,14 +31,14 @@ fn two_results() -> Vec<ToolResult> {
 }
 
 #[test]
-fn images_follow_the_results_in_a_message_of_the_user() {
+fn images_follow_the_results_in_a_user_message() {
     let reply = reply(DIALECT, &two_calls(), two_results());
     assert!(reply.report.is_lossless());
     let expected = json!([
         {"role": "tool", "tool_call_id": "call_a", "content": "Done."},
         {"role": "tool", "tool_call_id": "call_b", "content": "a\n[stderr]\nno\n[exit code 1]"},
         {"role": "user", "content": [
-            {"type": "text", "text": "The picture that call call_a returned:"},
+            {"type": "text", "text": "The image that call call_a returned:"},
             {"type": "image_url", "image_url": {"url": IMAGE}},
         ]},
     ]);
@@ -46,7 +46,7 @@ fn images_follow_the_results_in_a_message_of_the_user() {
 }
 
 #[test]
-fn images_stand_in_the_result_where_the_service_has_them_there() {
+fn inline_images_are_part_of_the_result() {
     let reply = reply(Dialect::FunctionsInline, &two_calls(), two_results());
     let content = json!([
         {"type": "text", "text": "Done."},
@@ -59,9 +59,9 @@ fn images_stand_in_the_result_where_the_service_has_them_there() {
     assert_eq!(reply.items.len(), 2);
 }
 
-/// What our answers say is what they are read as, in both routes.
+/// Written results are read back unchanged in both forms.
 #[test]
-fn answers_are_read_back_as_what_they_were() {
+fn results_are_read_back_unchanged() {
     let denied = Failure::new(FailureKind::Denied, "The policy denies\nthis \"click\".");
     let tab = TabState {
         tab_id: "1".to_owned(),
@@ -107,7 +107,7 @@ fn answers_are_read_back_as_what_they_were() {
 }
 
 #[test]
-fn a_failed_function_says_so_first() {
+fn a_failed_function_result_starts_with_the_error() {
     let result = FunctionResult {
         call_id: Some("call_a".into()),
         name: None,
@@ -142,7 +142,7 @@ fn a_call_without_an_id_is_answered_without_one() {
 }
 
 #[test]
-fn the_older_call_is_answered_in_the_older_role() {
+fn a_legacy_call_is_answered_with_the_legacy_role() {
     let message = json!({"role": "assistant", "content": null,
         "function_call": {"name": "shell", "arguments": "{\"command\":\"ls\"}"}});
     let document = super::response(&message, "function_call");

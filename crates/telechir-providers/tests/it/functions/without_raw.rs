@@ -1,4 +1,4 @@
-//! What neutral values alone say of messages.
+//! What is lost if only the neutral values of messages are encoded.
 
 use telechir_providers::Dialect;
 
@@ -6,25 +6,25 @@ use super::DIALECT;
 use crate::bare::{Losses, check, note};
 use crate::documents::histories;
 
-/// Where messages have several ways to say the same, one of them is written.
+/// If messages have several equivalent forms, one of them is written.
 const ALLOWED: &[(&str, &str)] = &[
     (
         "[].message.tool_calls[function].function.arguments",
-        "a call that is understood is written with the members it has, each once, as a text; one \
-         that is not has none",
+        "a valid call is written as text with its members, each once; an \
+         invalid one has none",
     ),
     (
         "[].message.tool_calls[function].function.name",
-        "a call that names no function has an empty name",
+        "a call without a function name has an empty name",
     ),
     (
         "[].message.tool_calls[function].id",
-        "an empty id and the word null are no id",
+        "an empty id and the text null count as no id",
     ),
 ];
 
 #[test]
-fn neutral_values_alone_lose_what_the_table_says() {
+fn neutral_values_alone_lose_only_the_listed_parts() {
     let mut losses = Losses::new();
     for dialect in [DIALECT, Dialect::FunctionsInline] {
         for (file, document) in histories("functions", dialect) {

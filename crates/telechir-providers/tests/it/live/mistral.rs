@@ -1,4 +1,4 @@
-//! Mistral's conversations and chat, and chat completions of others.
+//! Mistral's Conversations and chat APIs, and chat completions of other services.
 
 use serde_json::{Value, json};
 use telechir_providers::Dialect;
@@ -7,7 +7,7 @@ use super::{Rule, all, holds, list, members, of_type, texts};
 
 const CHAT: &[Dialect] = &[Dialect::MistralChat];
 const ENTRIES: &[Dialect] = &[Dialect::MistralConversations];
-const WORDS_ONLY: &[Dialect] = &[Dialect::Functions];
+const TEXT_ONLY: &[Dialect] = &[Dialect::Functions];
 const COMPLETIONS: &[Dialect] = &[
     Dialect::Functions,
     Dialect::FunctionsInline,
@@ -22,7 +22,7 @@ fn messages(document: &Value) -> &[Value] {
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
-        says: "no message of a user stands directly behind a tool's",
+        says: "no user message directly follows a tool message",
         dialects: CHAT,
         check: |document| {
             messages(document).windows(2).try_for_each(|pair| {
@@ -45,7 +45,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "function.result", "tool_call_id": "a", "result": []}]),
     },
     Rule {
-        says: "a call that waits for a person is answered by a confirmation and by no result",
+        says: "a call that waits for the user gets a confirmation and no result",
         dialects: ENTRIES,
         check: |document| {
             let pending = of_type(document, "function.call").into_iter();
@@ -65,8 +65,8 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
     Rule {
-        says: "a tool's message has words alone",
-        dialects: WORDS_ONLY,
+        says: "a tool message holds only text",
+        dialects: TEXT_ONLY,
         check: |document| {
             let tools = messages(document)
                 .iter()
@@ -78,7 +78,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"role": "tool", "content": [{"type": "image_url"}]}]),
     },
     Rule {
-        says: "every call of a message is answered directly behind it",
+        says: "every call of a message is answered directly after it",
         dialects: COMPLETIONS,
         check: |document| {
             let messages = messages(document);
@@ -105,7 +105,7 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
     Rule {
-        says: "arguments are JSON in a string",
+        says: "arguments are a JSON string",
         dialects: &[Dialect::Functions, Dialect::FunctionsInline],
         check: |document| {
             let calls = members(document, "tool_calls")

@@ -1,20 +1,20 @@
-//! OpenAI's Responses.
+//! The Responses API of OpenAI.
 
 use serde_json::{Value, json};
 use telechir_providers::Dialect;
 
 use super::{Rule, all, list, members, of_type, texts};
 
-const OWN: &[Dialect] = &[Dialect::OpenaiResponses];
+const DIALECTS: &[Dialect] = &[Dialect::OpenaiResponses];
 
-/// Characters of a picture's address, and of any text that a tool prints.
-const MOST_IMAGE: usize = 20_971_520;
-const MOST_TEXT: usize = 10_485_760;
+/// Maximum characters of an image's URL, and of any text that a tool returns.
+const MAX_IMAGE_URL_CHARS: usize = 20_971_520;
+const MAX_TEXT_CHARS: usize = 10_485_760;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
-        says: "an id of a call has 1 to 64 characters",
-        dialects: OWN,
+        says: "a call id has 1 to 64 characters",
+        dialects: DIALECTS,
         check: |document| {
             let fits = |id: &Value| id.as_str().is_none_or(|id| (1..=64).contains(&id.len()));
             all(members(document, "call_id"), fits)
@@ -22,20 +22,20 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "function_call_output", "call_id": "c".repeat(65), "output": ""}]),
     },
     Rule {
-        says: "a screenshot is one picture, by its address or a file, and not too long",
-        dialects: OWN,
+        says: "a screenshot is one image, by URL or file id, within the size limit",
+        dialects: DIALECTS,
         check: |document| {
             all(of_type(document, "computer_call_output"), |output| {
                 let image = &output["output"];
                 let (address, file) = (texts(image, "image_url"), texts(image, "file_id"));
-                address.is_empty() != file.is_empty() && address.len() <= MOST_IMAGE
+                address.is_empty() != file.is_empty() && address.len() <= MAX_IMAGE_URL_CHARS
             })
         },
         broken: || json!([{"type": "computer_call_output", "call_id": "c", "output": {"type": "computer_screenshot"}}]),
     },
     Rule {
-        says: "acknowledged checks are a list or left out, never null",
-        dialects: OWN,
+        says: "acknowledged checks are a list or absent, not null",
+        dialects: DIALECTS,
         check: |document| {
             all(
                 members(document, "acknowledged_safety_checks"),
@@ -45,8 +45,8 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "computer_call_output", "acknowledged_safety_checks": null}]),
     },
     Rule {
-        says: "a shell's output has no status failed, and an entry for each command",
-        dialects: OWN,
+        says: "a shell output does not have status failed and has one entry per command",
+        dialects: DIALECTS,
         check: |document| {
             let calls = of_type(document, "shell_call");
             all(of_type(document, "shell_call_output"), |output| {
@@ -61,8 +61,8 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "shell_call_output", "status": "failed", "output": []}]),
     },
     Rule {
-        says: "an entry of a shell says both streams, and an exit its code",
-        dialects: OWN,
+        says: "a shell entry has both streams and, for an exit, its code",
+        dialects: DIALECTS,
         check: |document| {
             let entries = of_type(document, "shell_call_output");
             all(
@@ -73,7 +73,7 @@ pub(super) const RULES: &[Rule] = &[
                     let fits = |name: &str| {
                         entry[name]
                             .as_str()
-                            .is_some_and(|text| text.len() <= MOST_TEXT)
+                            .is_some_and(|text| text.len() <= MAX_TEXT_CHARS)
                     };
                     let outcome = &entry["outcome"];
                     let ended = outcome["type"] != "exit" || outcome["exit_code"].is_i64();
@@ -84,8 +84,8 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "shell_call_output", "output": [{"stdout": "", "outcome": {"type": "exit", "exit_code": 0}}]}]),
     },
     Rule {
-        says: "an output of the older shell is joined with its call by call_id",
-        dialects: OWN,
+        says: "a local shell output refers to its call by call_id",
+        dialects: DIALECTS,
         check: |document| {
             all(of_type(document, "local_shell_call_output"), |output| {
                 output["call_id"].is_string()
@@ -94,8 +94,8 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "local_shell_call_output", "id": "x", "output": ""}]),
     },
     Rule {
-        says: "a computer's call has one action or a batch that is not empty",
-        dialects: OWN,
+        says: "a computer call has one action or a non-empty batch",
+        dialects: DIALECTS,
         check: |document| {
             all(of_type(document, "computer_call"), |call| {
                 let batch = call
@@ -108,8 +108,8 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "computer_call", "call_id": "c", "actions": []}]),
     },
     Rule {
-        says: "reasoning stands directly before an item of the model",
-        dialects: OWN,
+        says: "reasoning directly precedes an item of the model",
+        dialects: DIALECTS,
         check: |document| {
             let items = document
                 .as_array()
@@ -128,8 +128,8 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "reasoning"}, {"role": "user", "content": "x"}]),
     },
     Rule {
-        says: "a request repeats no member that only answers have",
-        dialects: OWN,
+        says: "a request contains no output-only member",
+        dialects: DIALECTS,
         check: |document| match document.get("store") {
             Some(Value::Bool(false)) => all(
                 ["created_by", "parsed_arguments"]
@@ -142,8 +142,8 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!({"store": false, "input": [{"type": "shell_call_output", "created_by": "u"}]}),
     },
     Rule {
-        says: "the computer tool has its type alone",
-        dialects: OWN,
+        says: "the computer tool has no field but its type",
+        dialects: DIALECTS,
         check: |document| {
             all(of_type(document, "computer"), |tool| {
                 tool.as_object().is_some_and(|tool| tool.len() == 1)
@@ -152,8 +152,8 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "computer", "display_width": 1280}]),
     },
     Rule {
-        says: "a function says its parameters and whether they are strict",
-        dialects: OWN,
+        says: "a function declares its parameters and strictness",
+        dialects: DIALECTS,
         check: |document| {
             let functions = of_type(document, "function");
             let declared = functions

@@ -1,4 +1,4 @@
-//! Tools that the service ran itself.
+//! Tools that the service executed itself.
 
 use serde_json::json;
 use telechir_protocol::Content;
@@ -31,7 +31,7 @@ fn code_that_ran_is_a_command_with_its_output() {
 }
 
 #[test]
-fn an_image_that_was_made_is_the_result_of_its_call() {
+fn a_generated_image_is_the_result_of_its_call() {
     let turn = turn_of(
         DIALECT,
         &document("mistral", "conv_response__image_generation.json"),
@@ -51,7 +51,7 @@ fn an_image_that_was_made_is_the_result_of_its_call() {
 }
 
 #[test]
-fn any_other_tool_of_the_service_is_a_call_that_is_not_ours() {
+fn other_hosted_tools_are_not_executed_locally() {
     for (file, name) in [
         ("response__web_search.json", "web_search"),
         ("response__document_library.json", "document_library"),
@@ -69,7 +69,7 @@ fn any_other_tool_of_the_service_is_a_call_that_is_not_ours() {
 }
 
 #[test]
-fn what_nobody_knows_is_kept_as_it_is() {
+fn unknown_entries_are_kept_unchanged() {
     let turn = turn_of(DIALECT, &document("mistral", "conv_response__handoff.json"));
     let Content::Other(other) = &turn.contents()[0] else {
         panic!("no entry")

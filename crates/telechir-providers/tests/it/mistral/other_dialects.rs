@@ -1,4 +1,4 @@
-//! Histories of other providers as entries, and what is declared.
+//! Histories of other providers as entries, and declarations.
 
 use serde_json::{Value, json};
 use telechir_protocol::{
@@ -17,7 +17,7 @@ fn list(messages: Vec<Message>) -> History {
     }
 }
 
-fn foreign() -> History {
+fn foreign_history() -> History {
     let screenshot = telechir_protocol::Action::Screenshot;
     list(vec![
         Message::new(Role::System, vec![Content::text("Be brief.")]),
@@ -52,8 +52,8 @@ fn foreign() -> History {
 }
 
 #[test]
-fn entries_say_what_messages_said() {
-    let (entries, report) = written(DIALECT, &foreign());
+fn entries_decode_to_the_same_messages() {
+    let (entries, report) = written(DIALECT, &foreign_history());
     let kinds: Vec<&str> = entries
         .as_array()
         .unwrap()
@@ -90,8 +90,8 @@ fn entries_say_what_messages_said() {
 }
 
 #[test]
-fn the_two_dialects_of_the_service_say_the_same() {
-    let (entries, _) = written(DIALECT, &foreign());
+fn both_mistral_dialects_decode_to_the_same_history() {
+    let (entries, _) = written(DIALECT, &foreign_history());
     let read = history_of(DIALECT, &entries);
     let (messages, report) = written(Dialect::MistralChat, &read);
     assert!(report.is_lossless(), "{report:?}");
@@ -115,7 +115,7 @@ fn the_two_dialects_of_the_service_say_the_same() {
 }
 
 #[test]
-fn code_of_another_providers_interpreter_is_an_execution() {
+fn another_providers_code_interpreter_call_is_an_execution() {
     let call = HostedCall {
         call_id: Some("ci_1".into()),
         inputs: vec![Content::text("1+1")],
@@ -139,7 +139,7 @@ fn code_of_another_providers_interpreter_is_an_execution() {
 }
 
 #[test]
-fn the_services_own_tools_are_declared_by_their_type() {
+fn hosted_tools_are_declared_by_type() {
     let settings = json!({"mistral": {"library_ids": ["l-1"]}});
     let library = HostedTool {
         hosted_type: "document_library".to_owned(),

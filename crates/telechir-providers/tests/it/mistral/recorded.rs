@@ -1,4 +1,4 @@
-//! Answers that others recorded come back as they were; their streams become turns.
+//! Recorded traffic round-trips; its streams decode to turns.
 
 use serde_json::Value;
 use telechir_providers::Dialect;
@@ -7,7 +7,7 @@ use super::DIALECT;
 use crate::recordings::{Sent, recordings};
 use crate::streams;
 
-/// Whose a document is; none of an agent or a list of tools.
+/// The dialect of a document; `None` for an agent or a list of tools.
 fn dialect_of(document: &Value) -> Option<Dialect> {
     if document.get("choices").is_some() {
         return Some(Dialect::MistralChat);
@@ -17,7 +17,7 @@ fn dialect_of(document: &Value) -> Option<Dialect> {
 }
 
 #[test]
-fn every_recording_comes_back_as_it_was() {
+fn every_recording_round_trips() {
     for recording in recordings("mistral") {
         let document = match recording.sent {
             Sent::Document(document) => document,

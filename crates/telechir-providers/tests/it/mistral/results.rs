@@ -1,4 +1,4 @@
-//! Answers to calls in entries, and what waits for a person.
+//! Results as entries, and calls that wait for the user's confirmation.
 
 use serde_json::{Value, json};
 use telechir_protocol::{ComputerResult, Content, Failure, FailureKind, ShellResult, ToolResult};
@@ -8,7 +8,7 @@ use crate::documents::document;
 use crate::functions::{IMAGE, history_of, image, reply, turn_of, written};
 
 #[test]
-fn a_result_is_words_and_its_image_an_entry_of_the_user() {
+fn a_result_is_text_and_its_image_a_user_entry() {
     let response = document("mistral", "response__our_tools.json");
     let denied = Failure::new(FailureKind::Denied, "The policy denies this.");
     let shell = ShellResult {
@@ -26,7 +26,7 @@ fn a_result_is_words_and_its_image_an_entry_of_the_user() {
         {"type": "function.result", "tool_call_id": "bB3dE5fG7",
             "result": "The policy denies this.\n[failed: denied]"},
         {"type": "message.input", "role": "user", "content": [
-            {"type": "text", "text": "The picture that call aB3dE5fG7 returned:"},
+            {"type": "text", "text": "The image that call aB3dE5fG7 returned:"},
             {"type": "image_url", "image_url": IMAGE},
         ]},
     ]);
@@ -42,7 +42,7 @@ fn a_result_is_words_and_its_image_an_entry_of_the_user() {
 }
 
 #[test]
-fn a_call_of_a_connector_is_a_question_for_a_person() {
+fn a_connector_call_is_an_approval_request() {
     let turn = turn_of(
         DIALECT,
         &document("mistral", "conv_response__confirmation_pending.json"),
@@ -66,11 +66,11 @@ fn a_call_of_a_connector_is_a_question_for_a_person() {
 }
 
 #[test]
-fn a_persons_answer_stands_in_the_request() {
+fn the_users_decision_is_part_of_the_request() {
     let request = document("mistral", "request__confirmations.json");
     let mut read = history_of(DIALECT, &request);
     let Content::ApprovalResponse(answer) = &mut read.messages[1].contents[0] else {
-        panic!("no answer")
+        panic!("no approval response")
     };
     assert!(!answer.approved);
     answer.approved = true;
@@ -83,25 +83,25 @@ fn a_persons_answer_stands_in_the_request() {
 }
 
 #[test]
-fn anything_but_allow_is_a_no() {
-    for word in ["Allow", "yes", ""] {
-        let request = json!({"tool_confirmations": [{"tool_call_id": "a", "confirmation": word}]});
+fn only_allow_is_an_approval() {
+    for value in ["Allow", "yes", ""] {
+        let request = json!({"tool_confirmations": [{"tool_call_id": "a", "confirmation": value}]});
         let read = history_of(DIALECT, &request);
         let Content::ApprovalResponse(answer) = &read.messages[0].contents[0] else {
-            panic!("no answer")
+            panic!("no approval response")
         };
-        assert!(!answer.approved, "{word}");
+        assert!(!answer.approved, "{value}");
     }
 }
 
 #[test]
-fn new_words_join_a_request_that_was_one_string() {
+fn new_messages_extend_a_request_with_string_input() {
     let request = document("mistral", "conv_request__string_input.json");
     let mut read = history_of(DIALECT, &request);
-    let said = Content::text("And count them.");
+    let text = Content::text("And count them.");
     read.messages.push(telechir_protocol::Message::new(
         telechir_protocol::Role::User,
-        vec![said],
+        vec![text],
     ));
     let (again, _) = written(DIALECT, &read);
     let inputs: Vec<&Value> = again["inputs"].as_array().unwrap().iter().collect();

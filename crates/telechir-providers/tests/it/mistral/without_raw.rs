@@ -1,4 +1,4 @@
-//! What neutral values alone say of entries, and of messages of chat completions.
+//! What is lost if only the neutral values of entries or chat messages are encoded.
 
 use telechir_providers::Dialect;
 
@@ -6,12 +6,12 @@ use super::DIALECT;
 use crate::bare::{Losses, check, note};
 use crate::documents::histories;
 
-/// Where entries have several ways to say the same, one of them is written.
+/// If entries have several equivalent forms, one of them is written.
 const ENTRIES: &[(&str, &str)] = &[
     (
         "[function.call].arguments",
-        "a call that is understood is written as a text with the members it has, each once; one \
-         that is not has none",
+        "a valid call is written as text with its members, each once; an invalid one has \
+         none",
     ),
     (
         "[message.output].content[thinking].thinking[text]",
@@ -23,14 +23,14 @@ const ENTRIES: &[(&str, &str)] = &[
     ),
 ];
 
-/// The same of messages.
+/// The same for chat messages.
 const MESSAGES: &[(&str, &str)] = &[
     ("[]", BRIDGE),
     ("[user].content", BRIDGE),
     ("[user].role", BRIDGE),
     (
         "[].message.tool_calls[].id",
-        "the word null, the default of the vendor's type, is no id",
+        "the text null, the default of the vendor's type, counts as no id",
     ),
     (
         "[].message.tool_calls[].type",
@@ -38,15 +38,15 @@ const MESSAGES: &[(&str, &str)] = &[
     ),
     (
         "[].message.tool_calls[function].function.arguments",
-        "a call that is understood is written as a text with the members it has, each once",
+        "a valid call is written as text with its members, each once",
     ),
 ];
 
-const BRIDGE: &str = "the interface refuses a user's message right after a tool's, so the model \
-    is made to say a sentence in between";
+const BRIDGE: &str = "the API rejects a user message directly after a tool message, so an assistant \
+    message is inserted between them";
 
 #[test]
-fn neutral_values_alone_lose_what_the_table_says_of_entries() {
+fn neutral_entries_alone_lose_only_the_listed_parts() {
     let mut losses = Losses::new();
     for (file, document) in histories("mistral", DIALECT) {
         note(DIALECT, &document, &file, &mut losses);
@@ -55,7 +55,7 @@ fn neutral_values_alone_lose_what_the_table_says_of_entries() {
 }
 
 #[test]
-fn neutral_values_alone_lose_what_the_table_says_of_messages() {
+fn neutral_messages_alone_lose_only_the_listed_parts() {
     let mut losses = Losses::new();
     for (file, document) in histories("mistral", Dialect::MistralChat) {
         note(Dialect::MistralChat, &document, &file, &mut losses);

@@ -1,4 +1,4 @@
-//! Nothing that can be sent makes the dialect panic.
+//! No input makes the dialect panic.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -7,8 +7,8 @@ use telechir_providers::{Dialect, Envelope, History};
 
 use super::{DIALECT, written};
 
-/// Words that the dialect looks for, so that arbitrary JSON meets its branches.
-const WORDS: &[&str] = &[
+/// Names that the dialect looks for, so that arbitrary JSON reaches its branches.
+const NAMES: &[&str] = &[
     "type",
     "role",
     "content",
@@ -64,27 +64,27 @@ const WORDS: &[&str] = &[
 ];
 
 fn json_values() -> impl Strategy<Value = Value> {
-    let word =
-        || prop_oneof![8 => prop::sample::select(WORDS).prop_map(str::to_owned), 1 => ".{0,6}"];
+    let name =
+        || prop_oneof![8 => prop::sample::select(NAMES).prop_map(str::to_owned), 1 => ".{0,6}"];
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
         (-1.0e9..1.0e9).prop_map(Value::from),
-        word().prop_map(Value::from),
+        name().prop_map(Value::from),
     ];
     leaf.prop_recursive(5, 48, 6, move |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
-            prop::collection::vec((word(), inner), 0..7)
+            prop::collection::vec((name(), inner), 0..7)
                 .prop_map(|members| Value::Object(members.into_iter().collect())),
         ]
     })
 }
 
-/// An item of a known type with arbitrary members.
+/// An item of a known type with arbitrary fields.
 fn items() -> impl Strategy<Value = Value> {
-    (prop::sample::select(WORDS), json_values()).prop_map(|(kind, mut value)| {
+    (prop::sample::select(NAMES), json_values()).prop_map(|(kind, mut value)| {
         if let Some(members) = value.as_object_mut() {
             members.insert("type".to_owned(), kind.into());
             members.entry("call_id").or_insert_with(|| "c".into());
@@ -93,7 +93,7 @@ fn items() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Actions that other vocabularies have, with arbitrary numbers.
+/// Actions of other vocabularies, with arbitrary numbers.
 fn actions() -> impl Strategy<Value = Value> {
     let all = |(x, y, n): (i32, f64, u32)| {
         vec![
@@ -124,8 +124,8 @@ fn actions() -> impl Strategy<Value = Value> {
     numbers.prop_map(all).prop_flat_map(prop::sample::select)
 }
 
-/// A call of these actions, as a model of another provider made it.
-fn foreign(actions: &[Value]) -> History {
+/// A call of these actions by a model of another provider.
+fn foreign_history(actions: &[Value]) -> History {
     let read = |value: &Value| serde_json::from_value::<Action>(value.clone()).ok();
     let call = ComputerCall::new("t1", actions.iter().filter_map(read).collect());
     let message = Message::new(Role::Assistant, vec![Content::ComputerCall(call)]);
@@ -137,10 +137,10 @@ fn foreign(actions: &[Value]) -> History {
 
 proptest! {
     #[test]
-    fn actions_are_written_as_they_are_or_the_report_says_so(
+    fn actions_are_written_unchanged_or_reported(
         actions in prop::collection::vec(actions(), 1..4)
     ) {
-        let history = foreign(&actions);
+        let history = foreign_history(&actions);
         let (items, report) = written(&history);
         let read = super::history(&items);
         let calls = |history: &History| -> Vec<Action> {

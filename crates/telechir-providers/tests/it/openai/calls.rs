@@ -1,4 +1,4 @@
-//! Calls: which are ours to carry out, and which cannot be.
+//! Calls: which are executed locally, and which are invalid.
 
 use serde_json::{Value, json};
 use telechir_protocol::{
@@ -18,7 +18,7 @@ fn computer(item: Value) -> ComputerCall {
     call
 }
 
-/// A call that cannot be carried out is kept, and says why.
+/// Checks that an invalid call is kept and carries the reason.
 #[track_caller]
 fn cannot_be_run(item: Value, why: &str) {
     let call = computer(item);
@@ -31,7 +31,7 @@ fn with_actions(actions: Value) -> Value {
 }
 
 #[test]
-fn a_live_call_needs_no_safety_checks_member() {
+fn a_call_without_safety_checks_member_is_accepted() {
     let call = computer(vector("output.computer_call.ga_live.json"));
     assert_eq!(
         (call.exception, call.pending_safety_checks.len()),
@@ -71,7 +71,7 @@ fn refuses_both_forms_at_once() {
 fn refuses_null_empty_and_missing_actions() {
     cannot_be_run(with_actions(Value::Null), "`actions` is null");
     cannot_be_run(with_actions(json!([])), "`actions` is empty");
-    cannot_be_run(with_actions(json!("click")), "`actions` is no list");
+    cannot_be_run(with_actions(json!("click")), "`actions` is not a list");
     cannot_be_run(
         json!({"type": "computer_call", "call_id": "c", "action": null}),
         "`action` is null",
@@ -94,7 +94,7 @@ fn refuses_a_call_that_was_not_finished() {
 }
 
 #[test]
-fn one_unknown_action_stops_its_whole_batch() {
+fn one_unknown_action_stops_its_batch() {
     let batch = with_actions(json!([{"type": "screenshot"}, {"type": "levitate", "height": 3}]));
     let call = computer(batch.clone());
     let names: Vec<&str> = call.actions.iter().map(|action| action.name()).collect();
@@ -103,7 +103,7 @@ fn one_unknown_action_stops_its_whole_batch() {
 }
 
 #[test]
-fn an_action_that_says_too_little_or_wrong_stops_its_batch() {
+fn an_incomplete_or_invalid_action_stops_its_batch() {
     for (action, why) in [
         (json!({"type": "click", "button": "left", "x": 1}), "`y`"),
         (
@@ -113,7 +113,7 @@ fn an_action_that_says_too_little_or_wrong_stops_its_batch() {
         (json!({"type": "click", "x": 1, "y": 1}), "`button`"),
         (
             json!({"type": "click", "button": "left", "x": 1, "y": 1, "keys": ["Q"]}),
-            "no modifier",
+            "not a modifier",
         ),
         (
             json!({"type": "drag", "path": [{"x": 1, "y": 1}]}),
@@ -121,13 +121,13 @@ fn an_action_that_says_too_little_or_wrong_stops_its_batch() {
         ),
         (
             json!({"type": "drag", "path": [[1, 1], [2, 2]]}),
-            "no object",
+            "not an object",
         ),
-        (json!({"type": "keypress", "keys": []}), "no key"),
-        (json!({"type": "keypress"}), "no key"),
+        (json!({"type": "keypress", "keys": []}), "no valid key"),
+        (json!({"type": "keypress"}), "no valid key"),
         (json!({"type": "type"}), "`text`"),
         (json!({"x": 1}), "no `type`"),
-        (json!("click"), "no object"),
+        (json!("click"), "not an object"),
     ] {
         cannot_be_run(with_actions(json!([action])), why);
     }
@@ -141,7 +141,7 @@ fn safety_checks_that_cannot_be_read_stop_the_call() {
 }
 
 #[test]
-fn keys_held_while_moving_go_down_before_and_up_after() {
+fn modifiers_of_a_move_are_pressed_before_and_released_after() {
     let call = computer(with_actions(
         json!([{"type": "move", "x": 1, "y": 2, "keys": ["SHIFT"]}]),
     ));
@@ -150,7 +150,7 @@ fn keys_held_while_moving_go_down_before_and_up_after() {
 }
 
 #[test]
-fn two_calls_with_one_id_are_no_turn() {
+fn duplicate_call_ids_are_refused() {
     let body = json!({"output": [click("c"), click("c")]}).to_string();
     let error = DIALECT.decode_response(body.as_bytes()).unwrap_err();
     assert!(
@@ -163,7 +163,7 @@ fn two_calls_with_one_id_are_no_turn() {
 }
 
 #[test]
-fn a_call_without_an_id_is_no_turn() {
+fn a_call_without_an_id_is_refused() {
     for kind in [
         "computer_call",
         "shell_call",
@@ -184,7 +184,7 @@ fn a_call_without_an_id_is_no_turn() {
 }
 
 #[test]
-fn a_shell_call_without_environment_is_ours() {
+fn a_shell_call_without_environment_is_local() {
     let calls = turn(json!([vector("output.shell_call.live.json")])).calls();
     let [ToolCall::Shell(call)] = calls.as_slice() else {
         panic!("{calls:?}")
@@ -194,7 +194,7 @@ fn a_shell_call_without_environment_is_ours() {
 }
 
 #[test]
-fn a_shell_call_in_a_container_is_not_ours() {
+fn a_shell_call_in_a_container_is_hosted() {
     let turn = turn(json!([vector("output.shell_call.container.json")]));
     let Content::ShellCall(call) = &turn.contents()[0] else {
         panic!("no shell call")
@@ -209,7 +209,7 @@ fn a_shell_call_in_a_container_is_not_ours() {
 }
 
 #[test]
-fn a_shell_call_answered_in_its_own_response_is_not_ours() {
+fn a_shell_call_answered_in_its_own_response_is_hosted() {
     let body = vector("response.shell_hosted.json").to_string();
     let (turn, _) = DIALECT.decode_response(body.as_bytes()).unwrap();
     assert!(turn.calls().is_empty());
@@ -223,7 +223,7 @@ fn a_shell_call_answered_in_its_own_response_is_not_ours() {
 }
 
 #[test]
-fn a_local_shell_call_stays_a_list_of_arguments() {
+fn a_local_shell_call_keeps_its_argument_list() {
     let calls = turn(vector("output.local_shell_call.json")).calls();
     let [ToolCall::Shell(first), ToolCall::Shell(_)] = calls.as_slice() else {
         panic!("{calls:?}")
@@ -253,7 +253,7 @@ fn a_call_of_browser_is_a_computer_call() {
 }
 
 #[test]
-fn a_call_of_browser_that_is_wrong_says_so() {
+fn an_invalid_browser_call_carries_the_reason() {
     for (arguments, why) in [
         (r#"{"action":"teleport"}"#, "teleport"),
         (r#"{"action":"navigate"}"#, "url"),
@@ -265,7 +265,7 @@ fn a_call_of_browser_that_is_wrong_says_so() {
 }
 
 #[test]
-fn another_function_stays_a_function() {
+fn other_functions_stay_functions() {
     for (name, arguments) in [
         ("browser", "{}"),
         ("browser", "not json"),
@@ -281,7 +281,7 @@ fn another_function_stays_a_function() {
 }
 
 #[test]
-fn an_incomplete_response_says_so_and_what_it_cost() {
+fn an_incomplete_response_has_an_error_and_usage() {
     let body = vector("response.incomplete.json").to_string();
     let (turn, _) = DIALECT.decode_response(body.as_bytes()).unwrap();
     let [Content::Error(error), Content::Usage(usage)] = turn.contents() else {
@@ -308,7 +308,7 @@ fn a_failed_response_is_the_provider_s_error() {
 }
 
 #[test]
-fn what_is_no_response_is_named() {
+fn documents_other_than_responses_are_rejected() {
     let refused = |body: Value| {
         DIALECT
             .decode_response(body.to_string().as_bytes())
@@ -323,7 +323,7 @@ fn what_is_no_response_is_named() {
     assert!(refused(json!({"messages": [anthropic]})).contains("looks like anthropic-messages"));
     assert!(refused(json!({"model": "m", "input": "hi"})).contains("`input`"));
     assert!(refused(json!({"candidates": []})).contains("candidates"));
-    assert!(refused(json!(3)).contains("neither an object nor a list"));
+    assert!(refused(json!(3)).contains("expected an object or a list"));
     assert!(refused(json!({"output": [3]})).contains("item 0"));
     assert!(refused(json!({"status": "in_progress", "output": []})).contains("in_progress"));
     let error = DIALECT
@@ -334,7 +334,7 @@ fn what_is_no_response_is_named() {
 }
 
 #[test]
-fn a_member_nobody_knows_is_reported() {
+fn an_unknown_member_is_reported() {
     let item =
         with_actions(json!([{"type": "click", "button": "left", "x": 1, "y": 1, "pressure": 5}]));
     let (_, report) = DIALECT
@@ -358,15 +358,15 @@ fn a_call_of_shell_session_is_a_shell_call() {
             other => panic!("{other:?}"),
         }
     };
-    let asked = call(json!({"action": "send_text", "text": "yes\n", "job": "job2"}));
-    assert_eq!(asked.action, ShellAction::SendText("yes\n".into()));
-    assert_eq!(asked.job.as_deref(), Some("job2"));
-    let asked = call(json!({"action": "start", "command": "npm run dev"}));
-    assert_eq!(asked.action, ShellAction::Start);
-    assert_eq!(asked.commands, [Command::Line("npm run dev".into())]);
-    let asked = call(json!({"action": "read", "job": "job1"}));
-    assert_eq!(asked.action, ShellAction::Read("job1".into()));
-    assert_eq!(asked.exception, None);
-    let asked = call(json!({"action": "stop"}));
-    assert!(asked.exception.unwrap().contains("needs `job`"));
+    let decoded = call(json!({"action": "send_text", "text": "yes\n", "job": "job2"}));
+    assert_eq!(decoded.action, ShellAction::SendText("yes\n".into()));
+    assert_eq!(decoded.job.as_deref(), Some("job2"));
+    let decoded = call(json!({"action": "start", "command": "npm run dev"}));
+    assert_eq!(decoded.action, ShellAction::Start);
+    assert_eq!(decoded.commands, [Command::Line("npm run dev".into())]);
+    let decoded = call(json!({"action": "read", "job": "job1"}));
+    assert_eq!(decoded.action, ShellAction::Read("job1".into()));
+    assert_eq!(decoded.exception, None);
+    let decoded = call(json!({"action": "stop"}));
+    assert!(decoded.exception.unwrap().contains("requires `job`"));
 }

@@ -1,4 +1,4 @@
-//! Declarations, by model.
+//! Tool declarations by model.
 
 use serde_json::{Value, json};
 use telechir_protocol::{
@@ -45,7 +45,7 @@ fn the_computer_tool_has_no_other_member() {
 }
 
 #[test]
-fn a_browser_brings_its_function_alone_or_beside_a_desktop() {
+fn a_browser_adds_its_function_with_or_without_a_desktop() {
     let browser = || Tool::ComputerUse(screen(Some(Environment::Browser)));
     for tools in [
         vec![browser()],
@@ -64,7 +64,7 @@ fn a_browser_brings_its_function_alone_or_beside_a_desktop() {
 }
 
 #[test]
-fn what_browser_may_not_do_is_not_offered() {
+fn excluded_browser_actions_are_not_offered() {
     let mut tool = screen(Some(Environment::Browser));
     tool.excluded_actions = vec!["navigate".to_owned()];
     let (tools, report) = declared(None, vec![Tool::ComputerUse(tool)]);
@@ -76,7 +76,7 @@ fn what_browser_may_not_do_is_not_offered() {
 }
 
 #[test]
-fn every_action_that_browser_offers_can_be_read() {
+fn every_offered_browser_action_can_be_decoded() {
     let (tools, _) = declared(
         None,
         vec![Tool::ComputerUse(screen(Some(Environment::Browser)))],
@@ -117,7 +117,7 @@ fn every_action_that_browser_offers_can_be_read() {
 }
 
 #[test]
-fn the_preview_tool_demands_a_size_and_an_environment() {
+fn the_preview_tool_requires_a_size_and_an_environment() {
     let model = Some("computer-use-preview-2025-03-11");
     let offer = ToolOffer {
         tools: vec![sized(Some(Environment::Linux))],
@@ -150,7 +150,7 @@ fn the_preview_tool_demands_a_size_and_an_environment() {
 }
 
 #[test]
-fn the_shell_is_local_and_the_older_model_has_its_own() {
+fn the_shell_is_local_and_the_older_model_gets_local_shell() {
     let shell = || vec![Tool::Shell(ShellTool::default())];
     let local = json!({"type": "shell", "environment": {"type": "local"}});
     for (model, tool) in [
@@ -159,7 +159,7 @@ fn the_shell_is_local_and_the_older_model_has_its_own() {
     ] {
         let tools = declared(Some(model), shell()).0;
         assert_eq!(tools[0], tool);
-        // What it cannot be asked otherwise.
+        // Shell actions that the native tool lacks.
         assert_eq!(tools[1]["name"], "shell_session");
         assert_eq!(tools.len(), 2);
     }
@@ -207,7 +207,7 @@ fn hosted_tools_and_functions_take_their_settings() {
 }
 
 #[test]
-fn names_that_the_provider_refuses_are_refused() {
+fn invalid_function_names_are_refused() {
     let function = |name: &str| {
         Tool::Function(FunctionTool {
             name: name.to_owned(),

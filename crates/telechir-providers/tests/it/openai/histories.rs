@@ -1,4 +1,4 @@
-//! Histories: edits, envelopes, and what comes from elsewhere.
+//! Histories: edits, envelopes, and content from other dialects.
 
 use serde_json::{Value, json};
 use telechir_protocol::{
@@ -17,15 +17,15 @@ fn list(messages: Vec<Message>) -> History {
     }
 }
 
-fn text(said: &str) -> Content {
+fn text(value: &str) -> Content {
     Content::Text(TextContent {
-        text: said.to_owned(),
+        text: value.to_owned(),
         meta: Default::default(),
     })
 }
 
-/// A screen call of these actions by a model of another provider, as it is written.
-fn told(actions: Vec<Value>) -> (Vec<Value>, Report) {
+/// Encodes a screen call of these actions by a model of another provider.
+fn encoded(actions: Vec<Value>) -> (Vec<Value>, Report) {
     let action = |value: Value| -> Action { serde_json::from_value(value).unwrap() };
     let call = ComputerCall::new("t1", actions.into_iter().map(action).collect());
     let message = Message::new(Role::Assistant, vec![Content::ComputerCall(call)]);
@@ -34,19 +34,19 @@ fn told(actions: Vec<Value>) -> (Vec<Value>, Report) {
 }
 
 #[test]
-fn an_edited_text_wins_over_the_provider_s_own_json() {
+fn an_edited_text_overrides_the_raw_json() {
     let mut read = history(&vector("output.message.json"));
-    let Content::Text(said) = &mut read.messages[0].contents[0] else {
+    let Content::Text(text) = &mut read.messages[0].contents[0] else {
         panic!("no text")
     };
-    said.text = "I will open the other form.".to_owned();
+    text.text = "I will open the other form.".to_owned();
     let mut expected = vector("output.message.json");
     expected[0]["content"][0] = json!({"type": "output_text", "text": "I will open the other form.", "annotations": [], "logprobs": []});
     assert_eq!(written(&read).0, expected);
 }
 
 #[test]
-fn an_edited_action_wins_over_the_provider_s_own_json() {
+fn an_edited_action_overrides_the_raw_json() {
     let mut read = history(&vector("output.computer_call.ga_live.json"));
     let Content::ComputerCall(call) = &mut read.messages[0].contents[0] else {
         panic!("no call")
@@ -62,7 +62,7 @@ fn an_edited_action_wins_over_the_provider_s_own_json() {
 }
 
 #[test]
-fn instructions_are_a_message_and_go_back_to_their_place() {
+fn instructions_are_a_message_and_return_to_their_member() {
     let mut read = history(&vector("request.shell_local.json"));
     assert_eq!(read.messages[0].role, Role::System);
     assert_eq!(read.messages[0].contents, [text("You are on Linux.")]);
@@ -80,14 +80,14 @@ fn instructions_are_a_message_and_go_back_to_their_place() {
 }
 
 #[test]
-fn a_conversation_s_list_keeps_what_is_around_it() {
+fn a_conversation_list_keeps_its_envelope() {
     let page = json!({"object": "list", "data": [{"type": "reasoning", "id": "rs_1", "summary": []}], "has_more": false});
     assert_eq!(written(&history(&page)).0, page);
 }
 
 #[test]
-fn actions_of_other_providers_become_the_nearest_item() {
-    let (items, report) = told(vec![
+fn actions_of_other_providers_become_the_closest_item() {
+    let (items, report) = encoded(vec![
         json!({"action": "triple_click", "coordinate": [3, 4]}),
     ]);
     let click = json!({"type": "click", "button": "left", "x": 3, "y": 4, "keys": null});
@@ -95,7 +95,7 @@ fn actions_of_other_providers_become_the_nearest_item() {
     assert_eq!(report.losses[0].what, "triple_click of the left button");
 
     let scroll = json!({"action": "scroll", "coordinate": [3, 4], "scroll_direction": "down", "scroll_amount": 5});
-    let (items, report) = told(vec![scroll]);
+    let (items, report) = encoded(vec![scroll]);
     assert_eq!(
         (
             &items[0]["actions"][0]["scroll_y"],
@@ -105,11 +105,11 @@ fn actions_of_other_providers_become_the_nearest_item() {
     );
     assert_eq!(report.losses.len(), 1);
 
-    let (items, report) = told(vec![json!({"action": "wait", "duration": 1000})]);
+    let (items, report) = encoded(vec![json!({"action": "wait", "duration": 1000})]);
     assert_eq!(items[0]["actions"], json!([{"type": "wait"}]));
     assert_eq!(report.losses[0].kept, None);
 
-    let (items, report) = told(vec![
+    let (items, report) = encoded(vec![
         json!({"action": "key", "key": "ctrl+shift+Return", "repeat": 2}),
     ]);
     let press = json!({"type": "keypress", "keys": ["CTRL", "SHIFT", "ENTER"]});
@@ -118,12 +118,12 @@ fn actions_of_other_providers_become_the_nearest_item() {
 }
 
 #[test]
-fn an_action_at_the_pointer_s_place_takes_the_last_point() {
+fn an_action_at_the_pointer_uses_the_last_point() {
     let steps = vec![
         json!({"action": "move", "coordinate": [3, 4]}),
         json!({"action": "click"}),
     ];
-    let (items, report) = told(steps);
+    let (items, report) = encoded(steps);
     assert_eq!(
         (&items[0]["actions"][1]["x"], &items[0]["actions"][1]["y"]),
         (&json!(3), &json!(4))
@@ -132,7 +132,7 @@ fn an_action_at_the_pointer_s_place_takes_the_last_point() {
 }
 
 #[test]
-fn what_the_computer_tool_cannot_do_is_a_function_call_that_reads_back() {
+fn unsupported_computer_actions_become_function_calls_and_back() {
     for action in [
         json!({"action": "zoom", "region": [0, 0, 10, 10]}),
         json!({"action": "cursor_position"}),
@@ -142,7 +142,7 @@ fn what_the_computer_tool_cannot_do_is_a_function_call_that_reads_back() {
         json!({"action": "click", "button": "left"}),
         json!({"action": "navigate", "url": "https://example.com/"}),
     ] {
-        let (items, report) = told(vec![action.clone()]);
+        let (items, report) = encoded(vec![action.clone()]);
         assert_eq!(
             (&items[0]["type"], &items[0]["name"]),
             (&json!("function_call"), &json!("computer_action"))
@@ -160,14 +160,14 @@ fn what_the_computer_tool_cannot_do_is_a_function_call_that_reads_back() {
 }
 
 #[test]
-fn a_result_without_a_image_shows_the_newest_before_it() {
+fn a_result_without_a_screenshot_shows_the_last_one_before_it() {
     let call = |id: &str| Content::ComputerCall(ComputerCall::new(id, vec![Action::Screenshot]));
     let result = |id: &str, image| {
-        let said = Some("Clicked.".to_owned()).filter(|_| image);
+        let text_output = Some("Clicked.".to_owned()).filter(|_| image);
         let screenshot = (!image).then(super::image);
         Content::ComputerResult(ComputerResult {
             screenshot,
-            text_output: said,
+            text_output,
             ..ComputerResult::new(id)
         })
     };
@@ -201,7 +201,7 @@ fn a_result_without_a_image_shows_the_newest_before_it() {
 }
 
 #[test]
-fn a_result_before_the_first_image_shows_the_next() {
+fn a_result_before_the_first_screenshot_shows_the_next_one() {
     let call = |id: &str| Content::ComputerCall(ComputerCall::new(id, vec![Action::Screenshot]));
     let result = |id: &str, screenshot| {
         Content::ComputerResult(ComputerResult {
@@ -219,11 +219,11 @@ fn a_result_before_the_first_image_shows_the_next() {
     let (items, report) = written(&list(messages));
     assert_eq!(items[2]["output"]["image_url"], IMAGE);
     let how = report.losses[0].kept.as_deref();
-    assert_eq!(how, Some("with the next picture after it"));
+    assert_eq!(how, Some("with the next screenshot after it"));
 }
 
 #[test]
-fn thinking_of_another_provider_is_reported_and_left_out() {
+fn thinking_of_another_provider_is_dropped_and_reported() {
     let thought = ReasoningContent {
         text: Some("Hm.".to_owned()),
         ..ReasoningContent::default()
@@ -265,7 +265,7 @@ fn a_shell_call_of_another_provider_is_a_shell_call() {
 }
 
 #[test]
-fn an_error_of_a_call_told_as_a_function_is_read_back() {
+fn an_error_of_a_call_written_as_a_function_is_read_back() {
     let call = ComputerCall::new("t1", vec![Action::CursorPosition]);
     let error = Some(Failure::new(FailureKind::Device, "no pointer"));
     let result = ComputerResult {

@@ -9,7 +9,7 @@ use crate::recordings::{Sent, recordings};
 use crate::streams::receive;
 
 #[test]
-fn every_recording_is_read_and_goes_back_as_it_came() {
+fn every_recording_round_trips() {
     for recording in recordings("openai") {
         let name = recording.name;
         let document = match recording.sent {
@@ -20,7 +20,7 @@ fn every_recording_is_read_and_goes_back_as_it_came() {
                 Err(error) => panic!("{name}: {error}"),
             },
         };
-        // Notes about traffic lie among it.
+        // The folder also contains notes about the traffic.
         if document.get("actions").is_some() && document.get("type").is_none()
             || document.get("model_xy").is_some()
         {

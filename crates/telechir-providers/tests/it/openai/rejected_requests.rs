@@ -1,4 +1,4 @@
-//! What the live interface refuses of a request, refused before it is sent.
+//! Requests that the live API rejects are refused before they are sent.
 
 use serde_json::{Value, json};
 use telechir_protocol::{RawTool, Tool};
@@ -19,7 +19,7 @@ fn screenshot(call_id: &str) -> Value {
 fn calls_and_outputs_are_pairs() {
     let reasoning =
         json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "a"});
-    let said = json!({"type": "message", "role": "user", "content": "go"});
+    let message = json!({"type": "message", "role": "user", "content": "go"});
     let mut failed =
         json!({"type": "shell_call_output", "call_id": "s", "status": "failed", "output": []});
     let shell = json!({"type": "shell_call", "call_id": "s", "action": {"commands": ["ls"]}});
@@ -29,33 +29,30 @@ fn calls_and_outputs_are_pairs() {
     emptied["acknowledged_safety_checks"] = Value::Null;
     let refused = [
         (json!([click("c")]), "input[0]: call c has no output"),
-        (
-            json!([screenshot("c")]),
-            "input[0]: there is no call c before it",
-        ),
+        (json!([screenshot("c")]), "input[0]: no preceding call c"),
         (
             json!([click("c"), screenshot("c"), screenshot("c")]),
-            "input[2]: a second output of call c",
+            "input[2]: duplicate output of call c",
         ),
         (
             json!([click("c"), screenshot("c"), click("c")]),
-            "input[2]: a second call c",
+            "input[2]: duplicate call c",
         ),
         (
             json!([reasoning]),
-            "input[0]: reasoning stands directly before",
+            "input[0]: reasoning must directly precede",
         ),
         (
-            json!([reasoning, said]),
-            "input[0]: reasoning stands directly before",
+            json!([reasoning, message]),
+            "input[0]: reasoning must directly precede",
         ),
         (
             json!([click("c"), reasoning, screenshot("c")]),
-            "input[1]: reasoning stands directly before",
+            "input[1]: reasoning must directly precede",
         ),
         (
             json!([shell, failed]),
-            "input[1]: a shell's output has no status `failed`",
+            "input[1]: shell outputs do not accept the status `failed`",
         ),
         (
             json!([checked, screenshot("c")]),
@@ -63,7 +60,7 @@ fn calls_and_outputs_are_pairs() {
         ),
         (
             json!([click("c"), emptied]),
-            "input[1]: `acknowledged_safety_checks` is a list or left out",
+            "input[1]: `acknowledged_safety_checks` must be a list or absent",
         ),
     ];
     for (input, wanted) in refused {
@@ -82,7 +79,7 @@ fn calls_and_outputs_are_pairs() {
         json!({"input": [screenshot("c")], "conversation": {"id": "conv_1"}}),
         json!({"input": [{"id": "cu_1"}, screenshot("c")]}),
         json!({"input": [reasoning, click("c"), screenshot("c")]}),
-        // A response waits for its outputs.
+        // A response need not contain outputs.
         json!({"output": [click("c")]}),
     ];
     for request in taken {
@@ -91,11 +88,11 @@ fn calls_and_outputs_are_pairs() {
 }
 
 #[test]
-fn the_computer_tool_takes_no_other_member() {
+fn the_computer_tool_rejects_other_members() {
     let tool = json!({"type": "computer", "display_width": 1280});
     let error = refusal(&json!({"input": "go", "tools": [tool]})).unwrap();
     assert!(
-        error.contains("tools[0]: the computer tool takes no `display_width`"),
+        error.contains("tools[0]: the computer tool does not accept `display_width`"),
         "{error}"
     );
     let raw = RawTool {
@@ -107,5 +104,5 @@ fn the_computer_tool_takes_no_other_member() {
         model: None,
     };
     let error = DIALECT.declare(&offer).unwrap_err().to_string();
-    assert!(error.contains("takes no `display_width`"), "{error}");
+    assert!(error.contains("does not accept `display_width`"), "{error}");
 }

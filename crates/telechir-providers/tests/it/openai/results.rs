@@ -1,4 +1,4 @@
-//! Answers, in the shapes that the provider takes.
+//! Results, in the formats that the provider accepts.
 
 use serde_json::{Value, json};
 use telechir_protocol::{
@@ -53,7 +53,7 @@ fn a_preview_call_gets_no_detail() {
 }
 
 #[test]
-fn only_what_a_person_acknowledged_is_acknowledged() {
+fn only_checks_that_the_user_acknowledged_are_acknowledged() {
     let call = vector("output.computer_call.preview.json");
     let check = |id: &str, source| SafetyCheck {
         id: id.to_owned(),
@@ -61,7 +61,7 @@ fn only_what_a_person_acknowledged_is_acknowledged() {
         message: None,
         source,
     };
-    let policy = check("ours", SafetySource::Policy);
+    let policy = check("local", SafetySource::Policy);
     let given = vec![check("cu_sc_1", SafetySource::Openai), policy];
     let result = ComputerResult {
         acknowledged_safety_checks: given,
@@ -77,7 +77,7 @@ fn only_what_a_person_acknowledged_is_acknowledged() {
 }
 
 #[test]
-fn an_error_follows_the_outputs_in_words() {
+fn an_error_follows_the_outputs_as_text() {
     let step = |action: &str, state| StepOutcome {
         action: action.to_owned(),
         state,
@@ -113,14 +113,14 @@ fn an_error_follows_the_outputs_in_words() {
     let text = reply.items[2]["content"][0]["text"].as_str().unwrap();
     assert_eq!(
         text,
-        "call a: Error: no such key (1 of 3 actions were carried out, 1 not begun.)"
+        "call a: Error: no such key (1 of 3 actions were executed, 1 not started.)"
     );
     assert_eq!(reply.report.losses[0].what, "error");
     assert!(reply.report.losses[0].kept.is_some());
 }
 
 #[test]
-fn success_without_a_image_is_refused() {
+fn a_success_without_a_screenshot_is_refused() {
     let turn = answered(
         json!([click("a")]),
         vec![ToolResult::Computer(ComputerResult::new("a"))],
@@ -128,13 +128,15 @@ fn success_without_a_image_is_refused() {
     let error = DIALECT.encode_answers(&turn).unwrap_err();
     assert!(matches!(error, EncodeError::Missing { .. }), "{error}");
     assert!(
-        error.to_string().contains("call a has no screenshot"),
+        error
+            .to_string()
+            .contains("the output of call a requires a screenshot"),
         "{error}"
     );
 }
 
 #[test]
-fn a_failure_without_a_image_shows_another_of_the_turn() {
+fn a_failure_without_a_screenshot_shows_another_of_the_turn() {
     let results = vec![
         ToolResult::Computer(failed("a")),
         ToolResult::Computer(seen("b")),
@@ -150,19 +152,19 @@ fn a_failure_without_a_image_shows_another_of_the_turn() {
 }
 
 #[test]
-fn a_failure_without_any_image_is_answered_all_the_same() {
+fn a_failure_without_any_screenshot_gets_a_placeholder() {
     let reply = reply(json!([click("a")]), vec![ToolResult::Computer(failed("a"))]);
     let image = reply.items[0]["output"]["image_url"].as_str().unwrap();
     assert!(image.starts_with("data:image/png;base64,"));
     let text = reply.items[1]["content"][0]["text"].as_str().unwrap();
     assert!(
-        text.contains("only a grey square") && text.contains("the policy forbids it"),
+        text.contains("a grey placeholder") && text.contains("the policy forbids it"),
         "{text}"
     );
 }
 
 #[test]
-fn a_call_that_could_not_be_read_is_answered_like_any_other() {
+fn an_unreadable_call_can_be_answered() {
     let call = json!({"type": "computer_call", "call_id": "a", "actions": [{"type": "levitate"}]});
     let result = ComputerResult {
         screenshot: Some(image()),
@@ -173,7 +175,7 @@ fn a_call_that_could_not_be_read_is_answered_like_any_other() {
 }
 
 #[test]
-fn a_browser_call_is_answered_in_words_and_a_image() {
+fn a_browser_call_is_answered_with_text_and_a_screenshot() {
     let result = ComputerResult {
         text_output: Some("Navigated.".to_owned()),
         current_url: Some("https://example.com/".to_owned()),
@@ -220,14 +222,14 @@ fn each_command_has_its_entry() {
 }
 
 #[test]
-fn outcomes_without_a_word_are_said_in_stderr() {
+fn outcomes_without_an_equivalent_are_noted_in_stderr() {
     let call = vector("output.shell_call.local.json");
     for (outcome, expected, stderr) in [
         (ShellOutcome::Timeout, json!({"type": "timeout"}), ""),
         (
             ShellOutcome::Cancelled,
             json!({"type": "exit", "exit_code": 130}),
-            "[cancelled before its end]",
+            "[cancelled before it ended]",
         ),
         (
             ShellOutcome::NotStarted,
@@ -252,13 +254,13 @@ fn outcomes_without_a_word_are_said_in_stderr() {
         );
         assert_eq!(item["output"][0]["outcome"], expected);
         assert_eq!(item["output"][0]["stderr"], stderr);
-        // The second command of the call was never run.
+        // The second command of the call never ran.
         assert_eq!(item["output"][1]["stderr"], "[not started]");
     }
 }
 
 #[test]
-fn a_signal_is_128_and_its_number() {
+fn a_signal_exits_with_128_plus_its_number() {
     let killed = CommandOutput {
         signal: Some(9),
         ..output(ShellOutcome::Error, None)
@@ -278,7 +280,7 @@ fn a_signal_is_128_and_its_number() {
 
 #[test]
 fn a_refused_shell_call_exits_with_1_and_the_reason() {
-    let error = Some(Failure::new(FailureKind::Denied, "the person said no"));
+    let error = Some(Failure::new(FailureKind::Denied, "the user declined"));
     let result = ShellResult {
         error,
         ..ShellResult::new("call_s1", Vec::new())
@@ -287,14 +289,14 @@ fn a_refused_shell_call_exits_with_1_and_the_reason() {
         vector("output.shell_call.local.json"),
         ToolResult::Shell(result),
     );
-    let refused = json!({"stdout": "", "stderr": "the person said no", "outcome": {"type": "exit", "exit_code": 1}});
+    let refused = json!({"stdout": "", "stderr": "the user declined", "outcome": {"type": "exit", "exit_code": 1}});
     assert_eq!(item["output"], json!([refused, refused]));
 }
 
 #[test]
-fn the_command_that_a_failure_is_about_says_why() {
+fn a_failure_is_attached_to_the_command_that_caused_it() {
     let check = |outputs: Vec<CommandOutput>, wanted: [&str; 3]| {
-        let commands: Vec<_> = (0..3).map(|place| format!("make {place}")).collect();
+        let commands: Vec<_> = (0..3).map(|index| format!("make {index}")).collect();
         let call = json!({"type": "shell_call", "id": "sh_1", "call_id": "call_s1", "status": "completed",
             "action": {"commands": commands, "timeout_ms": null, "max_output_length": null}});
         let result = ShellResult {
@@ -302,8 +304,8 @@ fn the_command_that_a_failure_is_about_says_why() {
             ..ShellResult::new("call_s1", outputs)
         };
         let item = answer(call, ToolResult::Shell(result));
-        let said = [0, 1, 2].map(|place| item["output"][place]["stderr"].as_str().unwrap());
-        assert_eq!(said, wanted);
+        let stderr = [0, 1, 2].map(|index| item["output"][index]["stderr"].as_str().unwrap());
+        assert_eq!(stderr, wanted);
     };
     use ShellOutcome::{Cancelled, Error, NotStarted, Success};
     let none = "[not started]";
@@ -322,7 +324,7 @@ fn the_command_that_a_failure_is_about_says_why() {
     let interrupted = interrupted.map(|(outcome, code)| output(outcome, code));
     check(
         silent(interrupted).to_vec(),
-        ["", "Because.\n[cancelled before its end]", none],
+        ["", "Because.\n[cancelled before it ended]", none],
     );
     let lost = [(Success, Some(0)), (Error, None), (NotStarted, None)];
     let lost = lost.map(|(outcome, code)| output(outcome, code));
@@ -338,8 +340,8 @@ fn a_local_shell_output_has_both_ids() {
         (item["call_id"].as_str(), item["id"].as_str()),
         (Some("call_l1"), Some("lsh_a1"))
     );
-    let said: CommandOutput = serde_json::from_str(item["output"].as_str().unwrap()).unwrap();
-    assert_eq!(said, output(ShellOutcome::Error, Some(2)));
+    let decoded: CommandOutput = serde_json::from_str(item["output"].as_str().unwrap()).unwrap();
+    assert_eq!(decoded, output(ShellOutcome::Error, Some(2)));
 }
 
 #[test]
@@ -370,7 +372,7 @@ fn a_patch_is_completed_or_failed() {
 }
 
 #[test]
-fn a_function_is_answered_by_a_text_or_by_parts() {
+fn a_function_result_is_a_text_or_parts() {
     let call = vector("output.function_call.json")[1].clone();
     let result = |result: Option<Value>, items: Vec<Content>| {
         ToolResult::Function(FunctionResult {
@@ -401,7 +403,7 @@ fn a_function_is_answered_by_a_text_or_by_parts() {
 }
 
 #[test]
-fn a_custom_tool_is_answered_as_one() {
+fn a_custom_tool_call_gets_a_custom_output() {
     let result = FunctionResult {
         call_id: Some("call_c1".into()),
         name: None,
@@ -418,7 +420,7 @@ fn a_custom_tool_is_answered_as_one() {
 }
 
 #[test]
-fn answers_are_read_back_as_the_same_results() {
+fn results_are_read_back_unchanged() {
     let calls = json!([
         click("a"),
         vector("output.shell_call.local.json"),
@@ -458,7 +460,7 @@ fn answers_are_read_back_as_the_same_results() {
 }
 
 #[test]
-fn what_a_command_waits_for_is_said_to_whoever_asked() {
+fn the_output_names_what_a_command_waits_for() {
     let output = CommandOutput {
         outcome: ShellOutcome::AwaitingInput,
         awaiting: Some(InputRequest {
@@ -472,9 +474,9 @@ fn what_a_command_waits_for_is_said_to_whoever_asked() {
     let result = || ToolResult::Shell(ShellResult::new("c", vec![output.clone()]));
     let item = answer(call, result());
     assert_eq!(item["type"], "function_call_output");
-    let said = item["output"].as_str().unwrap();
+    let text = item["output"].as_str().unwrap();
     assert!(
-        said.contains("such as a password after \"Password:\""),
-        "{said}"
+        text.contains("such as a password after \"Password:\""),
+        "{text}"
     );
 }

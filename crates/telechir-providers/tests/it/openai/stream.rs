@@ -1,4 +1,4 @@
-//! Responses that arrive in events.
+//! Responses received as streams.
 
 use serde_json::{Value, json};
 use telechir_protocol::IncompleteCalls;
@@ -18,15 +18,15 @@ fn last(events: &[Value]) -> Value {
 }
 
 #[test]
-fn every_stream_is_the_whole_response_however_it_is_cut() {
+fn every_stream_decodes_to_the_response_for_any_chunking() {
     for (file, events) in streams() {
         let (deltas, received) = is_the_same_however_cut(DIALECT, &sse(&events), &file);
         let received = received.unwrap();
         assert_eq!(received.response, last(&events), "{file}");
-        let whole = DIALECT
+        let complete = DIALECT
             .decode_response(last(&events).to_string().as_bytes())
             .unwrap();
-        assert_eq!((received.turn.clone(), received.report), whole, "{file}");
+        assert_eq!((received.turn.clone(), received.report), complete, "{file}");
         let mut calls = IncompleteCalls::default();
         let mut ends = 0;
         for delta in deltas {
@@ -42,7 +42,7 @@ fn every_stream_is_the_whole_response_however_it_is_cut() {
             "{file}"
         );
         assert_eq!(ends, calls.as_slice().len(), "{file}");
-        // One call of the last file was not written to its end.
+        // A call in the last file is incomplete.
         assert_eq!(
             calls.complete().is_err(),
             file == "stream.cut_short.json",
@@ -52,26 +52,26 @@ fn every_stream_is_the_whole_response_however_it_is_cut() {
 }
 
 #[test]
-fn no_part_of_a_stream_is_a_response() {
+fn a_prefix_of_a_stream_is_not_a_response() {
     for (file, events) in streams() {
         is_nothing_before_its_end(DIALECT, &events, &file);
     }
 }
 
-/// Services in between leave items out of the last event, or all of the response.
+/// Some proxies omit items from the last event, or the entire response.
 #[test]
-fn what_the_last_event_lacks_comes_from_the_events_before() {
+fn fields_missing_in_the_last_event_come_from_earlier_events() {
     for (file, events) in streams() {
-        let whole = last(&events);
+        let complete = last(&events);
         let mut outputs = vec![json!([]), Value::Null, json!([null])];
-        outputs.push(json!([whole["output"][0]]));
+        outputs.push(json!([complete["output"][0]]));
         for output in outputs {
             let mut events = events.clone();
             let end = events.last_mut().unwrap();
             end["response"]["output"] = output;
             assert_eq!(
                 receive(DIALECT, &sse(&events)).unwrap().response,
-                whole,
+                complete,
                 "{file}"
             );
         }
@@ -79,17 +79,17 @@ fn what_the_last_event_lacks_comes_from_the_events_before() {
         let end = events.last_mut().unwrap().as_object_mut().unwrap();
         end.shift_remove("response");
         let response = receive(DIALECT, &sse(&events)).unwrap().response;
-        assert_eq!(response["output"], whole["output"], "{file}");
-        assert_eq!(response["status"], whole["status"], "{file}");
-        assert_eq!(response["id"], whole["id"], "{file}");
+        assert_eq!(response["output"], complete["output"], "{file}");
+        assert_eq!(response["status"], complete["status"], "{file}");
+        assert_eq!(response["id"], complete["id"], "{file}");
     }
 }
 
-/// As behind a service that names items anew in every event.
+/// A proxy that assigns new item ids in every event.
 #[test]
-fn an_item_counts_as_it_was_sent_when_it_was_whole() {
+fn an_item_from_its_own_event_takes_precedence() {
     for (file, events) in streams() {
-        let whole = last(&events);
+        let complete = last(&events);
         let mut events = events.clone();
         for (number, event) in events.iter_mut().enumerate() {
             let members = event.as_object_mut().unwrap();
@@ -108,15 +108,15 @@ fn an_item_counts_as_it_was_sent_when_it_was_whole() {
             item["id"] = "another".into();
         }
         let response = receive(DIALECT, &sse(&events)).unwrap().response;
-        assert_eq!(response["output"], whole["output"], "{file}");
+        assert_eq!(response["output"], complete["output"], "{file}");
     }
 }
 
 #[test]
-fn an_item_that_never_came_whole_is_put_together_unless_it_is_a_call() {
+fn incomplete_items_are_assembled_unless_they_are_calls() {
     for (file, events) in streams() {
-        let whole = last(&events);
-        for missing in 0..whole["output"].as_array().unwrap().len() {
+        let complete = last(&events);
+        for missing in 0..complete["output"].as_array().unwrap().len() {
             let is_end = |event: &Value| {
                 event["type"] == "response.output_item.done" && event["output_index"] == missing
             };
@@ -125,15 +125,15 @@ fn an_item_that_never_came_whole_is_put_together_unless_it_is_a_call() {
                 .filter(|event| !is_end(event))
                 .cloned()
                 .collect();
-            // The last event has it.
+            // The last event contains it.
             let read = receive(DIALECT, &sse(&events)).unwrap().response;
-            assert_eq!(read, whole, "{file}, item {missing}");
-            // The last event has it not.
+            assert_eq!(read, complete, "{file}, item {missing}");
+            // The last event omits it.
             let items = events.last_mut().unwrap()["response"]["output"]
                 .as_array_mut()
                 .unwrap();
             items.clear();
-            let item = &whole["output"][missing];
+            let item = &complete["output"][missing];
             let is_hosted = item.get("call_id").is_none()
                 || item["type"] == "shell_call_output"
                 || item["environment"]["type"] == "container_reference";
@@ -141,13 +141,13 @@ fn an_item_that_never_came_whole_is_put_together_unless_it_is_a_call() {
                 Ok(received) => {
                     assert!(is_hosted, "{file}, item {missing}");
                     for member in ["content", "summary", "code", "arguments"] {
-                        let said = &received.response["output"][missing][member];
-                        assert_eq!(said, &item[member], "{file}, item {missing}");
+                        let received_value = &received.response["output"][missing][member];
+                        assert_eq!(received_value, &item[member], "{file}, item {missing}");
                     }
                 }
                 Err(StreamError::Truncated { missing: why }) => {
                     assert!(!is_hosted, "{file}, item {missing}");
-                    assert_eq!(why, format!("item {missing} did not end"));
+                    assert_eq!(why, format!("item {missing} is incomplete"));
                 }
                 Err(other) => panic!("{file}, item {missing}: {other}"),
             }
@@ -174,7 +174,7 @@ fn a_repeated_event_changes_nothing() {
 }
 
 #[test]
-fn both_forms_of_an_error_are_the_providers() {
+fn both_error_forms_are_provider_errors() {
     let created =
         json!({"type": "response.created", "response": {"status": "in_progress", "output": []}});
     let forms = [
@@ -190,7 +190,7 @@ fn both_forms_of_an_error_are_the_providers() {
             json!({"type": "error", "error": {"type": "overloaded", "message": "Busy"}, "status": 503}),
             "overloaded: Busy",
         ),
-        (json!({"type": "error"}), "it says no more"),
+        (json!({"type": "error"}), "no error message"),
     ];
     for (form, wanted) in forms {
         let error = receive(DIALECT, &sse(&[created.clone(), form])).unwrap_err();
@@ -210,39 +210,39 @@ fn both_forms_of_an_error_are_the_providers() {
 }
 
 #[test]
-fn odd_events_are_named() {
+fn invalid_events_are_reported_with_their_number() {
     let item =
         |kind: &str| json!({"type": kind, "id": "a", "call_id": "c", "name": "n", "arguments": ""});
     let added = |index: u64, kind: &str| json!({"type": "response.output_item.added", "output_index": index, "item": item(kind)});
-    let words = |index: u64, part: u64| json!({"type": "response.output_text.delta", "output_index": index, "content_index": part, "delta": "a"});
+    let text_delta = |index: u64, part: u64| json!({"type": "response.output_text.delta", "output_index": index, "content_index": part, "delta": "a"});
     let odd = [
-        (vec![json!(3)], "event 1 of the stream: it is no object"),
+        (vec![json!(3)], "event 1 of the stream: expected an object"),
         (
             vec![added(0, "function_call"), added(0, "shell_call")],
-            "event 2 of the stream: item 0 begins twice",
+            "event 2 of the stream: item 0 starts twice",
         ),
         (
             vec![
                 added(u64::MAX, "function_call"),
                 json!({"type": "response.output_item.added", "item": {"type": "message", "id": "b"}}),
             ],
-            "event 2 of the stream: item 18446744073709551615 begins twice",
+            "event 2 of the stream: item 18446744073709551615 starts twice",
         ),
         (
             vec![json!({"type": "response.output_text.delta", "item_id": "a", "delta": "b"})],
-            "event 1 of the stream: it does not say which item",
+            "event 1 of the stream: it identifies no item",
         ),
         (
-            vec![words(2, 0), json!({"type": "response.completed"})],
-            "item 2 did not begin",
+            vec![text_delta(2, 0), json!({"type": "response.completed"})],
+            "item 2 has no start event",
         ),
         (
-            vec![added(0, "message"), words(0, 7)],
-            "event 2 of the stream: item 0: part 7 comes before part 0",
+            vec![added(0, "message"), text_delta(0, 7)],
+            "event 2 of the stream: item 0: part 7 arrived before part 0",
         ),
         (
-            vec![added(0, "message"), words(0, u64::MAX)],
-            "comes before part 0",
+            vec![added(0, "message"), text_delta(0, u64::MAX)],
+            "arrived before part 0",
         ),
     ];
     for (events, wanted) in odd {
@@ -252,7 +252,7 @@ fn odd_events_are_named() {
 }
 
 #[test]
-fn pieces_without_a_place_go_by_their_item() {
+fn deltas_without_an_index_are_matched_by_item_id() {
     let events = [
         json!({"type": "response.output_item.added", "item": {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "n", "arguments": ""}}),
         json!({"type": "response.output_item.added", "item": {"type": "function_call", "id": "fc_2", "call_id": "c2", "name": "n", "arguments": ""}}),
@@ -268,7 +268,7 @@ fn pieces_without_a_place_go_by_their_item() {
     assert_eq!(output[1]["arguments"], "{}");
 }
 
-/// The single events of the vectors in between, closed by an end that says nothing.
+/// The single-event vectors in sequence, closed by an empty last event.
 #[test]
 fn every_known_event_is_read() {
     for (file, document) in of_kind(&["event[]"]) {
@@ -279,20 +279,20 @@ fn every_known_event_is_read() {
             .cloned()
             .collect();
         let done = |event: &&Value| event["type"] == "response.output_item.done";
-        let mut whole: Vec<Value> = events
+        let mut complete: Vec<Value> = events
             .iter()
             .filter(done)
             .map(|event| event["item"].clone())
             .collect();
         let mut output = Value::Null;
         if file == "events.code_interpreter.json" {
-            // Its item neither begins nor ends: the last event has it.
-            whole.push(vector("output.code_interpreter_call.json")[0].clone());
-            output = json!(whole);
+            // Its item has no start or end event; the last event contains it.
+            complete.push(vector("output.code_interpreter_call.json")[0].clone());
+            output = json!(complete);
         }
         all.push(json!({"type": "response.completed", "response": {"status": "completed", "output": output}}));
         let received =
             receive(DIALECT, &sse(&all)).unwrap_or_else(|error| panic!("{file}: {error}"));
-        assert_eq!(received.response["output"], json!(whole), "{file}");
+        assert_eq!(received.response["output"], json!(complete), "{file}");
     }
 }

@@ -1,4 +1,4 @@
-//! From here to another dialect and back.
+//! Translations from this dialect to another and back.
 
 use std::fs;
 use std::path::PathBuf;
@@ -23,8 +23,8 @@ fn translated(from: Dialect, to: Dialect, value: &Value) -> (Value, Report) {
     to.encode_history(&read(from, value)).unwrap()
 }
 
-/// What a history says, without what only one provider says.
-fn told(history: &History) -> Vec<String> {
+/// The calls and texts of a history, without provider-specific parts.
+fn summary(history: &History) -> Vec<String> {
     let contents = history
         .messages
         .iter()
@@ -51,7 +51,7 @@ fn in_short(content: &Content) -> String {
             .as_ref()
             .map(|failure| failure.message.as_str());
         format!(
-            "{} picture {} error {error:?}",
+            "{} screenshot {} error {error:?}",
             result.call_id,
             result.screenshot.is_some()
         )
@@ -81,7 +81,7 @@ fn anthropic(calls: &[(&str, &str, Value)]) -> Value {
 }
 
 #[test]
-fn an_id_that_is_too_long_is_another_in_call_and_result_and_that_is_said() {
+fn an_overlong_id_is_replaced_in_call_and_result_and_reported() {
     let long = "t".repeat(65);
     let history = anthropic(&[(long.as_str(), "screenshot", json!({}))]);
     let (items, report) = translated(OTHER, DIALECT, &history);
@@ -93,14 +93,14 @@ fn an_id_that_is_too_long_is_another_in_call_and_result_and_that_is_said() {
         .collect();
     assert_eq!(ids.len(), 2, "{items}");
     assert!(ids[0] == ids[1] && ids[0].len() <= 64, "{ids:?}");
-    let said = |loss: &Loss| {
+    let is_reported = |loss: &Loss| {
         loss.what.contains(&long) && loss.kept.as_deref() == Some(&format!("as {}", ids[0]))
     };
-    assert!(report.losses.iter().any(said), "{report:?}");
+    assert!(report.losses.iter().any(is_reported), "{report:?}");
 
     let own = json!([{"type": "function_call", "call_id": long, "name": "f", "arguments": "{}"}]);
-    let (kept, _) = translated(DIALECT, DIALECT, &own);
-    assert_eq!(kept, own, "what came in this dialect stays as it is");
+    let (unchanged, _) = translated(DIALECT, DIALECT, &own);
+    assert_eq!(unchanged, own, "items of this dialect keep their ids");
 }
 
 #[test]
@@ -144,14 +144,14 @@ fn calls_of_the_toolset_become_items_and_come_back() {
     );
     assert_eq!(kinds, expected);
 
-    let before = told(&read(OTHER, &history));
-    assert_eq!(told(&read(DIALECT, &items)), before);
+    let before = summary(&read(OTHER, &history));
+    assert_eq!(summary(&read(DIALECT, &items)), before);
     let (back, _) = translated(DIALECT, OTHER, &items);
-    assert_eq!(told(&read(OTHER, &back)), before);
+    assert_eq!(summary(&read(OTHER, &back)), before);
 }
 
 #[test]
-fn a_translation_says_what_it_changed() {
+fn a_translation_reports_its_changes() {
     let history = anthropic(&[
         ("t1", "triple_click", json!({"coordinate": [1, 2]})),
         (
@@ -194,7 +194,10 @@ fn calls_of_bash_become_shell_calls_and_come_back() {
         json!({"stdout": "notes.txt\n", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}});
     assert_eq!(items[1]["output"], json!([entry]));
     let (back, _) = translated(DIALECT, OTHER, &items);
-    assert_eq!(told(&read(OTHER, &back)), told(&read(OTHER, &history)));
+    assert_eq!(
+        summary(&read(OTHER, &back)),
+        summary(&read(OTHER, &history))
+    );
 }
 
 #[test]
@@ -257,14 +260,14 @@ fn instructions_of_another_request_are_a_message() {
 }
 
 #[test]
-fn instructions_of_our_request_are_said_to_the_other() {
+fn instructions_of_a_request_are_translated() {
     let (messages, _) = translated(DIALECT, OTHER, &vector("request.shell_local.json"));
     let history = read(OTHER, &messages);
     assert_eq!(history.messages[0].role, Role::System);
-    assert!(told(&history).contains(&"You are on Linux.".to_owned()));
+    assert!(summary(&history).contains(&"You are on Linux.".to_owned()));
 }
 
-/// The vectors of a dialect that are histories of it.
+/// The vectors of a dialect that are histories.
 fn histories(dialect: Dialect) -> Vec<(String, Value)> {
     let short = dialect.name().split('-').next().unwrap();
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -285,27 +288,27 @@ fn histories(dialect: Dialect) -> Vec<(String, Value)> {
     found
 }
 
-/// An exchange is a turn with its answer; a request may stand beside its headers.
+/// An exchange is a turn with its reply; a request may be stored with its headers.
 fn conversation(document: Value) -> Value {
     match (
         document.get("assistant"),
         document.get("user"),
         document.get("body"),
     ) {
-        (Some(asked), Some(answered), _) => json!([
-            {"role": "assistant", "content": asked}, {"role": "user", "content": answered},
+        (Some(call), Some(result), _) => json!([
+            {"role": "assistant", "content": call}, {"role": "user", "content": result},
         ]),
         (_, _, Some(body)) => body.clone(),
         _ => document,
     }
 }
 
-/// Each output has its call, and every call of a history whose calls are all answered has one.
+/// Each output has its call, and if all calls of a history are answered, each call has one output.
 #[test]
-fn every_vector_of_the_other_dialect_becomes_items_that_fit_together() {
+fn every_anthropic_vector_becomes_consistent_items() {
     for (name, document) in histories(OTHER) {
         let Ok((items, _)) = DIALECT.encode_history(&read(OTHER, &document)) else {
-            panic!("{name} cannot be said")
+            panic!("{name} cannot be translated")
         };
         let again = read(DIALECT, &items);
         assert_eq!(super::written(&again).0, items, "{name}");
@@ -331,7 +334,7 @@ fn every_vector_of_the_other_dialect_becomes_items_that_fit_together() {
 }
 
 #[test]
-fn every_vector_of_ours_can_be_said_to_the_other() {
+fn every_openai_vector_can_be_translated_to_anthropic() {
     for (name, document) in histories(DIALECT) {
         let history = read(DIALECT, &document);
         match OTHER.encode_history(&history) {
@@ -345,7 +348,7 @@ fn every_vector_of_ours_can_be_said_to_the_other() {
 }
 
 #[test]
-fn settings_of_another_provider_are_reported_when_they_mean_something() {
+fn significant_settings_of_another_provider_are_reported() {
     let caller = json!({"type": "code_execution_20260120", "tool_id": "srvtoolu_1"});
     let call = |caller: &Value| json!({"type": "tool_use", "id": "a", "name": "f", "input": {}, "caller": caller});
     let messages = |block: Value| json!([{"role": "assistant", "content": [block]}]);

@@ -1,4 +1,4 @@
-//! Every document of `tests/vectors/openai`, by what its index says it is.
+//! Every document of `tests/vectors/openai`, according to its index.
 
 use std::fs;
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ pub(crate) fn of_kind(kinds: &[&str]) -> Vec<(String, Value)> {
 }
 
 #[test]
-fn every_history_comes_back_as_it_went_in() {
+fn every_history_round_trips() {
     let kinds = [
         "output_item",
         "output_item[]",
@@ -52,7 +52,7 @@ fn every_history_comes_back_as_it_went_in() {
 }
 
 #[test]
-fn every_item_alone_comes_back_as_it_went_in() {
+fn every_single_item_round_trips() {
     for (file, document) in of_kind(&["output_item[]", "input_item[]"]) {
         let named = |item: &&Value| item.get("type").is_some() || item.get("role").is_some();
         for item in document.as_array().unwrap().iter().filter(named) {
@@ -62,8 +62,8 @@ fn every_item_alone_comes_back_as_it_went_in() {
 }
 
 #[test]
-fn every_item_but_the_provider_s_own_means_something() {
-    let own = [
+fn every_item_except_opaque_ones_has_a_neutral_value() {
+    let opaque = [
         "web_search_call",
         "mcp_call",
         "mcp_list_tools",
@@ -93,7 +93,7 @@ fn every_item_but_the_provider_s_own_means_something() {
                 "item_reference"
             };
             let kind = item["type"].as_str().unwrap_or(reference);
-            assert_eq!(unknown, own.contains(&kind), "{file}: {item}");
+            assert_eq!(unknown, opaque.contains(&kind), "{file}: {item}");
         }
     }
 }
@@ -124,7 +124,7 @@ fn every_response_is_a_turn_or_the_provider_s_error() {
 }
 
 #[test]
-fn the_last_event_of_a_stream_is_its_response() {
+fn the_last_event_of_a_stream_contains_the_response() {
     let read = |event: &Value| DIALECT.decode_response(event.to_string().as_bytes());
     for (file, document) in of_kind(&["event[]"]) {
         for event in document.as_array().unwrap() {
@@ -161,7 +161,7 @@ fn an_error_body_is_the_provider_s_error() {
 }
 
 #[test]
-fn a_tool_in_the_provider_s_own_words_is_declared_as_it_is() {
+fn a_raw_tool_is_declared_unchanged() {
     for (file, document) in of_kind(&["tool", "tool[]"]) {
         for json in document
             .as_array()
@@ -183,7 +183,7 @@ fn a_tool_in_the_provider_s_own_words_is_declared_as_it_is() {
     }
 }
 
-/// The actions of a vector, in our own words.
+/// The actions of a vector as neutral JSON.
 fn actions(file: &str) -> Vec<Value> {
     let call = json!({"type": "computer_call", "call_id": "c", "actions": vector(file)});
     let Content::ComputerCall(call) = super::content(call) else {
@@ -197,7 +197,7 @@ fn actions(file: &str) -> Vec<Value> {
 }
 
 #[test]
-fn every_action_means_what_it_should() {
+fn every_action_decodes_to_its_neutral_value() {
     let click =
         |button: &str| json!({"action": "click", "coordinate": [405, 157], "button": button});
     let expected = [
@@ -272,9 +272,9 @@ fn every_action_means_what_it_should() {
     }
 }
 
-/// Where the wire differs from the vendor's declared types, the wire is right.
+/// Where traffic differs from the vendor's declared types, traffic is right.
 #[test]
-fn every_known_deviation_of_the_wire_is_read() {
+fn every_known_deviation_from_the_declared_types_is_decoded() {
     let response = |members: Value| {
         let mut body = vector("response.computer.json");
         body.as_object_mut()

@@ -1,39 +1,36 @@
-//! What neutral values alone say of this dialect's items.
+//! What is lost if only the neutral values of items are encoded.
 
 use super::DIALECT;
 use super::vectors::of_kind;
 use crate::bare::{Losses, check, note};
 
-/// Where the interface has two ways to say the same, one of them is written.
+/// If the API has two equivalent forms, one of them is written.
 const ALLOWED: [(&str, &str); 9] = [
     (
         "[computer_call].pending_safety_checks",
-        "left out by the generally available tool, an empty list in the vendor's type",
+        "absent in the generally available tool, an empty list in the vendor's type",
     ),
     (
         "[function_call_output].output[input_image].detail",
-        "an absent detail is `auto`, which a message's picture has to say",
+        "an absent detail is `auto`, which a message's image must state",
     ),
     (
         "[computer_call_output].acknowledged_safety_checks",
-        "an empty list acknowledges nothing, and null is refused: left out",
+        "an empty list acknowledges nothing, and null is rejected: omitted",
     ),
     (
         "[local_shell_call_output].call_id",
-        "the interface joins by `call_id`, which the vendor's type lacks",
+        "the API matches by `call_id`, which the vendor's type lacks",
     ),
-    (".input", "one string is a person's message of one text"),
+    (".input", "one string is a user message with one text"),
     ("[user].content", "one string is one text"),
     ("[message].content", "one string is one text"),
-    ("[user].type", "a message may leave its type out"),
-    (
-        "[shell_call].status",
-        "a call that is repeated may leave it out",
-    ),
+    ("[user].type", "a message may omit its type"),
+    ("[shell_call].status", "a resent call may omit it"),
 ];
 
 #[test]
-fn neutral_values_alone_lose_what_the_table_says() {
+fn neutral_values_alone_lose_only_the_listed_parts() {
     let mut losses = Losses::new();
     let kinds = [
         "output_item",
