@@ -12,9 +12,9 @@ use crate::Browser;
 use crate::browser::Chromium;
 use crate::client::{Client, Transport};
 use crate::context::Isolated;
-use crate::exchange::Exchange;
+use crate::file_transfer::Exchange;
 use crate::options::{Files, Options};
-use crate::shelf::{Shelf, Tabs};
+use crate::event_router::{Shelf, Tabs};
 use crate::socket;
 
 impl Browser {

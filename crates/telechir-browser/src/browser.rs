@@ -11,33 +11,33 @@ use telechir_device::{
 use telechir_protocol::{ActionKind, Size, UnsettledReason};
 use tokio::time::{Instant, timeout};
 
-use crate::book::{self, Book};
+use crate::tab_registry::{self, Book};
 use crate::capture;
 use crate::client::{Client, Pump};
 use crate::context::Context;
-use crate::exchange::Exchange;
-use crate::hands::Hands;
+use crate::file_transfer::Exchange;
+use crate::input_state::Hands;
 use crate::launch::{self, Keeper, Launched, WayOut};
 use crate::memory::Memory;
 use crate::options::{Options, Surface};
 use crate::settle::{Asks, Screenshot, Watched};
 use crate::setup::Setup;
-use crate::shelf::Shelf;
+use crate::event_router::Shelf;
 use crate::snapshot::Snapshots;
 use crate::tabs::LOOK;
 
 mod actions;
-mod anew;
+mod relaunch;
 mod elements;
 mod files;
-mod fit;
-mod hung;
+mod first_page;
+mod unresponsive;
 mod logs;
-mod paired;
+mod labelled_screenshot;
 
 use actions::{Family, family};
-use hung::is_late;
-pub use paired::ScreenshotWithElements;
+use unresponsive::is_late;
+pub use labelled_screenshot::ScreenshotWithElements;
 
 /// A Chromium with one window or none. It ends when this is dropped.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub struct Browser {
     /// The world of our scripts in the document that was last in front, by tab and document.
     pub(crate) world: Option<((String, Option<String>), i64)>,
     /// The same of the frames in it, or when one did not answer.
-    pub(crate) frame_worlds: HashMap<(String, book::Frame), Result<i64, Instant>>,
+    pub(crate) frame_worlds: HashMap<(String, tab_registry::Frame), Result<i64, Instant>>,
     /// Files for pages and from pages, where there is a workspace.
     pub(crate) exchange: Option<Arc<Exchange>>,
 }

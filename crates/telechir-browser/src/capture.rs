@@ -9,7 +9,7 @@ use telechir_device::{DeviceError, Frame};
 use telechir_protocol::Size;
 
 use crate::error::CdpError;
-use crate::page::Page;
+use crate::cdp_session::Page;
 
 /// Between two documents there is nothing to see, for a moment. A page that goes from one to the
 /// next without an end is in one of them most of the time.

@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::error::{CdpError, Gone};
 use crate::socket::Socket;
-use crate::wire;
+use crate::framing;
 
 /// Commands that wait to be written; Chromium reads faster than anyone can ask.
 const QUEUE: usize = 4096;
@@ -114,15 +114,15 @@ impl Client {
                 let input = pipe::Receiver::from_owned_fd(input)?;
                 let output = pipe::Sender::from_owned_fd(output)?;
                 [
-                    tokio::spawn(async move { over(wire::read_all(input, each).await) }),
-                    tokio::spawn(async move { unsaid(wire::write_all(output, commands).await) }),
+                    tokio::spawn(async move { over(framing::read_all(input, each).await) }),
+                    tokio::spawn(async move { unsaid(framing::write_all(output, commands).await) }),
                 ]
             }
             Transport::Socket(socket) => {
                 let (output, input) = (*socket).split();
                 [
-                    tokio::spawn(async move { over(wire::hear_all(input, each).await) }),
-                    tokio::spawn(async move { unsaid(wire::say_all(output, commands).await) }),
+                    tokio::spawn(async move { over(framing::hear_all(input, each).await) }),
+                    tokio::spawn(async move { unsaid(framing::say_all(output, commands).await) }),
                 ]
             }
         };

@@ -9,16 +9,16 @@ use telechir_device::DeviceError;
 use telechir_protocol::Size;
 
 use crate::Browser;
-use crate::book::Book;
+use crate::tab_registry::Book;
 use crate::browser::Chromium;
 use crate::client::Client;
 use crate::error::{CdpError, refused};
-use crate::exchange::Exchange;
-use crate::hands::Hands;
+use crate::file_transfer::Exchange;
+use crate::input_state::Hands;
 use crate::options::Options;
-use crate::persona::Emulation;
+use crate::emulation::Emulation;
 use crate::setup::Setup;
-use crate::shelf::Shelf;
+use crate::event_router::Shelf;
 use crate::snapshot::Snapshots;
 
 /// A context that we made: cookies, storage, caches and tabs of its own. It is disposed of with

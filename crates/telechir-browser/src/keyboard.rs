@@ -8,9 +8,9 @@ use telechir_protocol::{Chord, Key, Modifier, NamedKey};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::error::refused;
-use crate::hands::{Hands, KEY, Pressed, key_down, key_up, release_all};
-use crate::layout::{Stroke, bit};
-use crate::page::{Page, or_closed};
+use crate::input_state::{Hands, KEY, Pressed, key_down, key_up, release_all};
+use crate::us_keyboard::{Stroke, bit};
+use crate::cdp_session::{Page, or_closed};
 
 /// After so long a held key begins to repeat, and then so often: the X server's own values.
 const REPEAT_DELAY: Duration = Duration::from_millis(500);

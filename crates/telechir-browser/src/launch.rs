@@ -13,25 +13,25 @@ use telechir_device::{DeviceError, Screen as _};
 use telechir_process::{Cgroup, Child, Spawn, Stdio, is_root};
 use tracing::warn;
 
-use crate::book::Book;
+use crate::tab_registry::Book;
 use crate::browser::Chromium;
 use crate::client::{Client, Transport};
 use crate::error::CdpError;
 use crate::memory::Memory;
 use crate::options::{self, Options, Sandbox, Surface};
 use crate::setup::Setup;
-use crate::shelf::{Shelf, Tabs};
+use crate::event_router::{Shelf, Tabs};
 
 mod flags;
-mod keeper;
+mod process;
 mod profile;
 mod stderr;
-mod way_out;
+mod proxy_port;
 
-pub(crate) use keeper::Keeper;
+pub(crate) use process::Keeper;
 use profile::Profile;
 use stderr::Tail;
-pub(crate) use way_out::WayOut;
+pub(crate) use proxy_port::WayOut;
 
 /// Where distributions put Chromium's shell: the same engine without windows and all that is around
 /// a page, so that it is up sooner and a page takes less.

@@ -4,42 +4,42 @@
 
 mod address;
 mod attach;
-mod book;
+mod tab_registry;
 mod browser;
 mod capture;
-mod cast;
+mod screencast;
 mod client;
 mod context;
-mod dragged;
+mod drag_and_drop;
 mod error;
-mod exchange;
-mod hands;
+mod file_transfer;
+mod input_state;
 mod keyboard;
 mod launch;
-mod layout;
+mod us_keyboard;
 mod memory;
 mod navigate;
 mod options;
-mod page;
-mod persona;
+mod cdp_session;
+mod emulation;
 mod pointer;
 mod profiles;
 mod scale;
 mod script;
 mod settle;
 mod setup;
-mod shelf;
+mod event_router;
 mod snapshot;
 mod socket;
 mod tabs;
-mod tree;
+mod fs_tree;
 mod walker;
-mod wire;
+mod framing;
 
 pub use browser::{Browser, ScreenshotWithElements};
 pub use launch::shell_program;
 pub use options::{Addresses, Files, Options, Profile, Sandbox, Surface};
-pub use persona::{ColorScheme, Emulation};
+pub use emulation::{ColorScheme, Emulation};
 pub use pointer::PIXELS_PER_CLICK;
 pub use profiles::{
     ProfileError, ProfileId, ProfileInfo, ProfileLock, ProfileUse, Profiles, close_folder,

@@ -7,9 +7,9 @@ use telechir_device::DeviceError;
 use telechir_egress::Egress;
 use tokio::time::{Instant, timeout_at};
 
-use crate::book::{Book, Tab};
+use crate::tab_registry::{Book, Tab};
 use crate::error::{CdpError, millis, refused};
-use crate::page::Page;
+use crate::cdp_session::Page;
 
 /// What broke a load off is heard of within milliseconds, on a busy machine later.
 const HEARD_OF: Duration = Duration::from_secs(1);

@@ -8,7 +8,7 @@ use telechir_egress::Egress;
 use telechir_process::Identity;
 use telechir_protocol::Size;
 
-use crate::persona::Emulation;
+use crate::emulation::Emulation;
 use crate::scale::Scale;
 
 /// Where the page's pixels are.

@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use telechir_protocol::{Button, ClickCount, Modifier, ScrollUnit};
 use tokio::time::sleep;
 
-use crate::book::Book;
-use crate::dragged::Dragged;
+use crate::tab_registry::Book;
+use crate::drag_and_drop::Dragged;
 use crate::error::CdpError;
-use crate::hands::{
+use crate::input_state::{
     Hands, MOUSE, Mouse, Pressed, button_bit, button_name, press_modifiers, release_all,
 };
-use crate::page::{Page, or_closed};
+use crate::cdp_session::{Page, or_closed};
 
 /// What one click of the wheel scrolls, in pixels. Chromium on Linux takes 53 for a real notch; a round number
 /// is easier to reckon with, and it is what other drivers of pages use.

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::fs::{FlockOperation, flock};
 use telechir_process::{Identity, is_root};
 
-use crate::tree;
+use crate::fs_tree;
 
 /// The browser's own data.
 const DATA: &str = "data";
@@ -229,7 +229,7 @@ impl Profiles {
             _ => None,
         };
         Some(ProfileInfo {
-            bytes: tree::bytes(&folder.join(DATA)),
+            bytes: fs_tree::bytes(&folder.join(DATA)),
             used: found.modified().ok().filter(|_| found.len() > 0),
             holder,
             id,
@@ -328,7 +328,7 @@ impl ProfileLock {
         let failed = || at("give to the browser's user", &data);
         let before = fs::symlink_metadata(&data).map_err(failed())?.uid();
         if before != identity.uid {
-            tree::give(&data, before, identity).map_err(failed())?;
+            fs_tree::give(&data, before, identity).map_err(failed())?;
             lchown(&data, Some(identity.uid), Some(identity.gid)).map_err(failed())?;
         }
         fs::set_permissions(&self.folder, Permissions::from_mode(0o711)).map_err(failed())

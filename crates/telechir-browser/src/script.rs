@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use telechir_device::DeviceError;
 
 use crate::error::refused;
-use crate::page::Page;
+use crate::cdp_session::Page;
 
 /// How much of a result is told.
 const LONGEST: usize = 50_000;

@@ -12,12 +12,12 @@ use telechir_protocol::{Size, UnsettledReason};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use crate::book::Book;
+use crate::tab_registry::Book;
 use crate::capture;
-use crate::cast::{self, Cast};
+use crate::screencast::{self, Cast};
 use crate::client::Client;
 use crate::error::CdpError;
-use crate::page::Page;
+use crate::cdp_session::Page;
 use crate::walker;
 
 /// A page that computes is waited for until it did not answer for so long.
@@ -308,7 +308,7 @@ impl Watched<'_> {
         let cast = match self.screenshot {
             Screenshot::Unwanted => return None,
             Screenshot::Cast(size) if sign.get().is_none() => {
-                cast::screenshot(self.client, self.book, self.session, size).await
+                screencast::screenshot(self.client, self.book, self.session, size).await
             }
             Screenshot::Cast(_) | Screenshot::Drawn => None,
         };

@@ -15,7 +15,7 @@ pub(crate) const WORLD: &str = "telechir";
 const ON_NEW_DOCUMENT: &str = "Page.addScriptToEvaluateOnNewDocument";
 /// What a page is given where it has a window, and where Chromium is its shell.
 const IN_WINDOW: &str = include_str!("setup/window.js");
-const IN_SHELL: &str = include_str!("setup/shell.js");
+const IN_SHELL: &str = include_str!("setup/headless_shell.js");
 /// Has the ears hear what the latter tells it.
 const HEAR_DENIALS: &str = "globalThis.telechirEars?.hearDenials()";
 

@@ -23,7 +23,7 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tracing::warn;
 use url::Url;
 
-use crate::wire::LONGEST;
+use crate::framing::LONGEST;
 
 /// A browser far away answers within this, or is not there.
 const LIMIT: Duration = Duration::from_secs(10);

@@ -9,9 +9,9 @@ use telechir_protocol::TabState;
 use tokio::time::{Instant, timeout_at};
 
 use crate::Browser;
-use crate::book::{Frame, Tab};
+use crate::tab_registry::{Frame, Tab};
 use crate::error::{CdpError, refused};
-use crate::page::Page;
+use crate::cdp_session::Page;
 use crate::setup::{Setup, WORLD};
 use crate::snapshot::cut;
 

@@ -1,17 +1,17 @@
 //! The scripts that listen in a page, read it and act in it, in a world of their own that no page can
 //! reach.
 //!
-//! `heard.js` listens to what a press does, and `wishes.js` to what the page is denied. `safe.js`
-//! says how a page is kept from fooling the walker, `walk.js` reads, `roles.js`, `names.js` and
+//! `click_trace.js` listens to what a press does, and `permission_denials.js` to what the page is denied. `primordials.js`
+//! says how a page is kept from fooling the walker, `snapshot.js` reads, `roles.js`, `names.js` and
 //! `states.js` say what an element is, `act.js` and `set.js` act on one.
 
 macro_rules! ears {
     () => {
         concat!(
             "(() => { \"use strict\"; if (Object.hasOwn(globalThis, \"telechirEars\")) return\n",
-            include_str!("walker/wishes.js"),
-            include_str!("walker/heard.js"),
-            include_str!("walker/ears.js"),
+            include_str!("walker/permission_denials.js"),
+            include_str!("walker/click_trace.js"),
+            include_str!("walker/listeners.js"),
             "})();\n"
         )
     };
@@ -26,11 +26,11 @@ pub(crate) const WALKER: &str = concat!(
     ears!(),
     "(() => { \"use strict\"; if (Object.hasOwn(globalThis, \"telechirWalker\")) return\n",
     "const { press } = telechirEars\n",
-    include_str!("walker/safe.js"),
+    include_str!("walker/primordials.js"),
     include_str!("walker/roles.js"),
     include_str!("walker/names.js"),
     include_str!("walker/states.js"),
-    include_str!("walker/walk.js"),
+    include_str!("walker/snapshot.js"),
     include_str!("walker/act.js"),
     include_str!("walker/set.js"),
     include_str!("walker/main.js"),

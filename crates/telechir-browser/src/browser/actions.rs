@@ -10,11 +10,11 @@ use telechir_device::{ActionReport, DeviceError, PageContext, ScreenAction, Scre
 use telechir_protocol::{Action, ActionKind, TabState};
 
 use super::Browser;
-use crate::book::{MOST_TABS, Tab};
+use crate::tab_registry::{MOST_TABS, Tab};
 use crate::error::refused;
 use crate::keyboard::Keyboard;
 use crate::navigate::{Direction, Navigation};
-use crate::page::Page;
+use crate::cdp_session::Page;
 use crate::pointer::{Place, Pointer};
 use crate::{address, script};
 

@@ -5,7 +5,7 @@ use telechir_device::{ActionReport, DeviceError, Effect};
 use telechir_protocol::{Button, ClickCount, Modifier};
 
 use super::Browser;
-use crate::book::Tab;
+use crate::tab_registry::Tab;
 use crate::error::refused;
 use crate::pointer::Place;
 use crate::snapshot::{ElementId, Meaning, Reader, Scope, Tree, View, Wanted, search, text};

@@ -10,9 +10,9 @@ use telechir_device::DeviceError;
 use tokio::task::spawn_blocking;
 
 use super::{Browser, Chromium};
-use crate::book::Tab;
+use crate::tab_registry::Tab;
 use crate::error::refused;
-use crate::exchange::MOST_SENT;
+use crate::file_transfer::MOST_SENT;
 use crate::snapshot::{GROUP, Given, Sent};
 
 impl Browser {

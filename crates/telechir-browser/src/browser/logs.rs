@@ -6,7 +6,7 @@ use serde_json::json;
 use telechir_device::DeviceError;
 
 use super::Browser;
-use crate::book::Tab;
+use crate::tab_registry::Tab;
 use crate::client::Answer;
 use crate::error::CdpError;
 

@@ -14,7 +14,7 @@ use telechir_process::Identity;
 use tempfile::TempDir;
 
 use crate::options::{self, Options};
-use crate::tree;
+use crate::fs_tree;
 
 /// Killed processes let go of their files within milliseconds.
 const ATTEMPTS: u32 = 100;
@@ -41,16 +41,16 @@ impl Profile {
             options::Profile::Fresh => None,
             options::Profile::Kept(kept) => Some(kept.clone()),
             options::Profile::CopyOf(original) => {
-                tree::copy(original, folder.path())?;
+                fs_tree::copy(original, folder.path())?;
                 None
             }
         };
         let profile = kept.as_deref().unwrap_or_else(|| folder.path());
-        tree::let_go(profile);
+        fs_tree::let_go(profile);
         prepare(profile, options.identity)?;
         if let Some(identity) = options.identity {
             let us = Identity::current().uid;
-            tree::give(folder.path(), us, identity)?;
+            fs_tree::give(folder.path(), us, identity)?;
             chown(folder.path(), Some(identity.uid), Some(identity.gid))?;
         }
         Ok(Self {

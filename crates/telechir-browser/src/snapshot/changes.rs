@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::node::{ElementId, Node};
 use super::outline::line;
 use super::refs::Refs;
-use super::told::About;
-use super::words::{Page, cut, quoted};
+use super::history::About;
+use super::bounded_text::{Page, cut, quoted};
 
 /// How long it may be, in characters.
 const LONGEST: usize = 6_000;

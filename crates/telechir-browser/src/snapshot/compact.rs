@@ -9,8 +9,8 @@
 use super::node::{Node, holders};
 use super::outline::only_words;
 use super::refs::{LETTERS, Refs, letter};
-use super::told::About;
-use super::words::{cut, quoted};
+use super::history::About;
+use super::bounded_text::{cut, quoted};
 
 /// How long it may be, in characters.
 pub(super) const LONGEST: usize = 12_000;

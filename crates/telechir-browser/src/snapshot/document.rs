@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout};
 
 use super::node::{DocumentId, ElementId, Head, Node};
 use super::page::Scope;
-use crate::book::{Book, Frame};
+use crate::tab_registry::{Book, Frame};
 use crate::client::{Answer, Client};
 use crate::error::CdpError;
 use crate::setup::WORLD;

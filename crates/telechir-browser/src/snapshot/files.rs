@@ -8,7 +8,7 @@ use telechir_device::DeviceError;
 use super::node::ElementId;
 use super::page::Reader;
 use crate::error::{CdpError, refused};
-use crate::page::Page;
+use crate::cdp_session::Page;
 
 /// Objects of a page that are let go when the files were given.
 pub(crate) const GROUP: &str = "telechir-files";

@@ -2,8 +2,8 @@
 
 use super::node::Node;
 use super::refs::Refs;
-use super::told::About;
-use super::words::{Page, cut, quoted};
+use super::history::About;
+use super::bounded_text::{Page, cut, quoted};
 
 /// How long an outline may be, in characters.
 const LONGEST: usize = 50_000;

@@ -11,7 +11,7 @@ use telechir_device::DeviceError;
 use super::document::{Asked, Document, Documents, Place};
 use super::node::{DocumentId, ElementId, Node, Tree};
 use super::shadow;
-use crate::book::{Book, Tab};
+use crate::tab_registry::{Book, Tab};
 use crate::client::Client;
 use crate::error::{CdpError, refused};
 

@@ -10,14 +10,14 @@ mod dates;
 mod dragging;
 mod drawing;
 mod forms;
-mod hand;
+mod driver;
 mod lists;
 mod mail;
 mod moving;
-mod seen;
+mod snapshot_elements;
 mod shapes;
 mod social;
-mod table;
+mod report;
 mod tabs;
 mod tasks;
 mod typing;
@@ -29,8 +29,8 @@ use std::time::Duration;
 use telechir_browser::{Browser, Options};
 use tokio::time::{Instant, sleep};
 
-use self::hand::{Hand, Trouble};
-use self::table::Outcome;
+use self::driver::{Hand, Trouble};
+use self::report::Outcome;
 use crate::common::{options, scripted};
 use crate::server::{Answer, Server};
 use crate::window::windowed_with;
@@ -181,7 +181,7 @@ fn wanted() -> (Vec<&'static str>, &'static [u32]) {
 async fn tasks_of_other_people_s_pages_are_solved() {
     let (names, seeds) = wanted();
     let outcomes = play(scripted().await, &names, seeds).await;
-    let told = table::table(&outcomes);
+    let told = report::table(&outcomes);
     println!("{told}");
     // All of the share, whose seed is known. Of all tasks, some depend on chance or on time: the
     // table says which.
@@ -200,6 +200,6 @@ async fn they_are_solved_in_a_window_as_well() {
     assert!(
         outcomes.iter().all(Outcome::is_solved),
         "{}",
-        table::table(&outcomes)
+        report::table(&outcomes)
     );
 }

@@ -2,7 +2,7 @@
 
 use telechir_protocol::Modifier;
 
-use super::hand::{Done, Hand};
+use super::driver::{Done, Hand};
 
 pub(super) async fn option(hand: &mut Hand) -> Done {
     let name = hand.between("Select ", " and click")?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::hand::{Done, Hand};
+use super::driver::{Done, Hand};
 
 pub(super) async fn test(hand: &mut Hand) -> Done {
     hand.press_named("Click Me!").await

@@ -1,7 +1,7 @@
 //! Dates, times and a day's calendar.
 
 use super::Trouble;
-use super::hand::{Done, Hand};
+use super::driver::{Done, Hand};
 use super::lists::extreme;
 
 const MONTHS: [&str; 12] = [

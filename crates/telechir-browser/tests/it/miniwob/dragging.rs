@@ -2,7 +2,7 @@
 
 use super::Trouble;
 use super::clicking::ordinal;
-use super::hand::{Done, Hand, Place};
+use super::driver::{Done, Hand, Place};
 
 /// A place of the small box that the large one does not cover, and from there to its inside.
 pub(super) async fn boxes(hand: &mut Hand) -> Done {

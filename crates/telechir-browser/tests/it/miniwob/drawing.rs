@@ -1,7 +1,7 @@
 //! Points, lines and circles on a picture.
 
 use super::Trouble;
-use super::hand::{Done, Hand, Place};
+use super::driver::{Done, Hand, Place};
 
 /// Where the pages take the picture to begin, whatever its own corner is.
 const TOP: f64 = 50.0;

@@ -3,7 +3,7 @@
 use super::Trouble;
 use super::choosing::slide;
 use super::clicking::ordinal;
-use super::hand::{Done, Hand};
+use super::driver::{Done, Hand};
 
 /// A name and a password; whatever pops up in between is told to go.
 pub(super) async fn login(hand: &mut Hand) -> Done {

@@ -2,7 +2,7 @@
 
 use super::Trouble;
 use super::choosing::number;
-use super::hand::{Done, Hand};
+use super::driver::{Done, Hand};
 
 /// Turns each card, then the greatest again.
 pub(super) async fn find_greatest(hand: &mut Hand) -> Done {

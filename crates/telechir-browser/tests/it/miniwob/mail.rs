@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::Trouble;
-use super::hand::{Done, Hand};
+use super::driver::{Done, Hand};
 
 /// What is to be done with whose message.
 #[derive(Debug, Deserialize)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use super::Trouble;
-use super::hand::{Done, Hand, Place};
+use super::driver::{Done, Hand, Place};
 
 /// Longer than any episode of these.
 const WHOLE: Duration = Duration::from_secs(16);

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::Trouble;
-use super::hand::{Done, Hand, Place};
+use super::driver::{Done, Hand, Place};
 
 /// A thing in a grid of shapes.
 #[derive(Debug, Deserialize)]

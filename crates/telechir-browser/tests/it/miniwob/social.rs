@@ -2,7 +2,7 @@
 
 use super::Trouble;
 use super::clicking::ordinal;
-use super::hand::{Done, Hand};
+use super::driver::{Done, Hand};
 
 /// The nth post by somebody.
 fn post(user: &str, nth: usize) -> String {

@@ -1,7 +1,7 @@
 //! Tabs, sections, menus and trees, which have to be opened.
 
 use super::Trouble;
-use super::hand::{Done, Hand};
+use super::driver::{Done, Hand};
 
 pub(super) async fn tab(hand: &mut Hand) -> Done {
     let name = hand.between("Click on ", ".")?;

@@ -1,6 +1,6 @@
 //! Every task that is solved, and its solution.
 
-use super::hand::{Done, Hand};
+use super::driver::{Done, Hand};
 use super::{
     choosing, clicking, dates, dragging, drawing, forms, lists, mail, moving, shapes, social, tabs,
     typing,

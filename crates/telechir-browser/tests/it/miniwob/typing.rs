@@ -2,7 +2,7 @@
 
 use super::Trouble;
 use super::clicking::ordinal;
-use super::hand::{Done, Hand};
+use super::driver::{Done, Hand};
 
 pub(super) async fn text(hand: &mut Hand) -> Done {
     let text = hand.quote(0)?;

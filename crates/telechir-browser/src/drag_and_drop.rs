@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::error::CdpError;
-use crate::hands::Mouse;
-use crate::page::Page;
+use crate::input_state::Mouse;
+use crate::cdp_session::Page;
 use crate::scale::Scale;
 
 const DRAG: &str = "Input.dispatchDragEvent";

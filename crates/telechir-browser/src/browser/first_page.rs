@@ -7,7 +7,7 @@ use telechir_protocol::Size;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::Browser;
-use crate::page::Page;
+use crate::cdp_session::Page;
 
 /// A window manager needs a moment, more so on a loaded machine.
 const LIMIT: Duration = Duration::from_secs(10);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use telechir_protocol::StateChange;
 
-use super::notes::{Notes, quote_text};
+use super::page_notices::{Notes, quote_text};
 use super::text;
 use crate::client::Client;
 

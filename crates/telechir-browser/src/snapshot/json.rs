@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::node::Node;
 use super::refs::Refs;
-use super::told::About;
-use super::words::cut;
+use super::history::About;
+use super::bounded_text::cut;
 
 /// How many nodes are told.
 const MOST: usize = 20_000;

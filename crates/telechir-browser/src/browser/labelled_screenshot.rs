@@ -8,7 +8,7 @@ use telechir_device::{
 use telechir_protocol::Size;
 
 use super::Browser;
-use crate::book::Tab;
+use crate::tab_registry::Tab;
 use crate::scale::Scale;
 use crate::snapshot::{Node, Scope, Tree};
 

@@ -1,7 +1,7 @@
 //! A page's text, as a person reads it: headings, paragraphs, lists and tables, and no controls.
 
 use super::node::{Node, Tree, end_of, holders};
-use super::words::Page;
+use super::bounded_text::Page;
 
 /// How long it may be, in characters.
 const LONGEST: usize = 50_000;

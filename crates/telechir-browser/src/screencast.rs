@@ -9,7 +9,7 @@ use telechir_protocol::Size;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::book::Book;
+use crate::tab_registry::Book;
 use crate::capture;
 use crate::client::Client;
 

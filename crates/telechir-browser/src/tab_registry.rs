@@ -9,7 +9,7 @@ use telechir_protocol::StateChange;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::cast::Waiting;
+use crate::screencast::Waiting;
 use crate::client::{Client, Event, lock};
 use crate::error::Gone;
 use crate::setup::Setup;
@@ -17,16 +17,16 @@ use crate::setup::Setup;
 mod console;
 mod downloads;
 mod frames;
-mod network;
-mod notes;
+mod request_log;
+mod page_notices;
 
 use console::Console;
 use downloads::Downloads;
 pub(crate) use downloads::{LARGEST, Whole};
 pub(crate) use frames::Frame;
 use frames::Frames;
-use network::Network;
-use notes::Notes;
+use request_log::Network;
+use page_notices::Notes;
 
 /// A request that runs longer counts as a long poll and no longer as loading.
 const LONG_POLL: Duration = Duration::from_secs(2);

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::document::Documents;
 use super::node::{DocumentId, ElementId, Node, Tree};
 use super::refs::{Meaning, Refs};
-use super::{changes, compact, outline, prose, whole};
-use crate::book::Book;
+use super::{article, changes, compact, json, outline};
+use crate::tab_registry::Book;
 
 /// How a page is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -141,7 +141,7 @@ impl Snapshots {
             View::Brief | View::Changes => compact::tell(&about, nodes, refs),
             View::All => outline::tell(&about, nodes, wanted.depth, false, refs),
             View::Interactive => outline::tell(&about, nodes, None, true, refs),
-            View::Json => whole::tell(&about, nodes, refs),
+            View::Json => json::tell(&about, nodes, refs),
         })
     }
 }
@@ -159,10 +159,10 @@ impl About<'_> {
     /// The first line: which snapshot of which page, and what of it is in view.
     pub(super) fn line(&self) -> String {
         let head = &self.tree.head;
-        let title = super::words::quoted(&super::words::cut(&head.title, 100));
+        let title = super::bounded_text::quoted(&super::bounded_text::cut(&head.title, 100));
         // What a page says of itself in its address is said below.
         let is_whole = head.url.starts_with("data:") || head.url.starts_with("blob:");
-        let url = super::words::cut(&head.url, if is_whole { 20 } else { 200 });
+        let url = super::bounded_text::cut(&head.url, if is_whole { 20 } else { 200 });
         let [width, height] = head.view;
         let [x, y] = head.scroll;
         let [_, whole] = head.extent;
@@ -181,5 +181,5 @@ impl About<'_> {
 
 /// A page's text.
 pub(crate) fn text(tree: &Tree) -> String {
-    prose::tell(tree)
+    article::tell(tree)
 }

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use telechir_protocol::{Button, Modifier, Size};
 
-use crate::dragged::Dragged;
+use crate::drag_and_drop::Dragged;
 use crate::error::CdpError;
-use crate::layout::Stroke;
-use crate::page::Page;
+use crate::us_keyboard::Stroke;
+use crate::cdp_session::Page;
 use crate::scale::Scale;
 
 /// The pointer and everything that an action left pressed on purpose.

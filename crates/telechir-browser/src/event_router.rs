@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use serde_json::{Value, json};
 
-use crate::book::Book;
+use crate::tab_registry::Book;
 use crate::client::{Client, Event, lock};
 
 /// The books of one Chromium's contexts.

@@ -8,7 +8,7 @@ use telechir_device::{Computer as _, DeviceError, Frame};
 use telechir_protocol::{Action, Button, ClickCount, Modifier, Point, ScrollUnit, Target};
 use tokio::time::{Instant, sleep};
 
-use super::seen::{Element, elements};
+use super::snapshot_elements::{Element, elements};
 use crate::common::{SETTLE, key, on_screen};
 
 /// No page of these needs longer to show what it does next.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use telechir_device::DeviceError;
 
-use crate::page::Page;
+use crate::cdp_session::Page;
 
 /// Which colours a page is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use telechir_device::DeviceError;
 use tokio::time::{Instant, timeout_at};
 
 use super::Browser;
-use crate::book::Tab;
+use crate::tab_registry::Tab;
 use crate::error::millis;
-use crate::page::Page;
+use crate::cdp_session::Page;
 
 /// A page that is not busy answers within milliseconds.
 const LOOK: Duration = Duration::from_secs(1);

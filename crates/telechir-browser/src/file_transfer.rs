@@ -19,7 +19,7 @@ use rustix::process::{Gid, Uid};
 use telechir_process::Identity;
 use tempfile::TempDir;
 
-use crate::book::LARGEST;
+use crate::tab_registry::LARGEST;
 use crate::options::{Files, Options};
 
 /// The folder of the workspace that files come to.
