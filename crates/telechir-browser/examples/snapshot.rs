@@ -1,5 +1,5 @@
-//! Prints what a model sees of a page: `snapshot URL [VIEW]`.
-#![expect(clippy::print_stdout, reason = "printing is what it is for")]
+//! Prints a page as a model sees it: `snapshot URL [VIEW]`.
+#![expect(clippy::print_stdout, reason = "the example prints its result")]
 
 use std::error::Error;
 use std::time::Duration;
@@ -12,9 +12,7 @@ use telechir_protocol::{Action, Size};
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let url = arguments
-        .next()
-        .ok_or("no address; say snapshot URL [VIEW]")?;
+    let url = arguments.next().ok_or("usage: snapshot URL [VIEW]")?;
     let identity = if is_root() {
         Identity::unprivileged(3_878)
     } else {

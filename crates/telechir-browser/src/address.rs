@@ -1,4 +1,4 @@
-//! Which addresses may be asked for, and how a bare host becomes one.
+//! Resolution of the URLs that a call may name.
 
 use telechir_device::DeviceError;
 use url::Url;
@@ -6,24 +6,24 @@ use url::Url;
 use crate::error::refused;
 use crate::options::Addresses;
 
-/// The address that `text` means. Without a scheme it is `https`.
+/// The URL that `text` means; without a scheme it is `https`.
 pub(crate) fn resolve(text: &str, addresses: Addresses) -> Result<Url, DeviceError> {
-    // The parser drops these anyway; a scheme must not hide behind them.
+    // The parser drops these characters anyway; a scheme must not hide behind them.
     let text: String = text
         .trim_matches(|c: char| c <= ' ')
         .chars()
         .filter(|c| !matches!(c, '\t' | '\n' | '\r'))
         .collect();
     if text.is_empty() {
-        return Err(refused("The address is empty."));
+        return Err(refused("The URL is empty."));
     }
-    let whole = if has_scheme(&text) {
+    let with_scheme = if has_scheme(&text) {
         text.clone()
     } else {
         format!("https://{text}")
     };
-    let url =
-        Url::parse(&whole).map_err(|error| refused(format!("{text:?} is no address: {error}.")))?;
+    let url = Url::parse(&with_scheme)
+        .map_err(|error| refused(format!("{text:?} is not a URL: {error}.")))?;
     let allowed = match url.scheme() {
         "http" | "https" => true,
         "about" if url.as_str() == "about:blank" => true,
@@ -32,14 +32,14 @@ pub(crate) fn resolve(text: &str, addresses: Addresses) -> Result<Url, DeviceErr
     };
     if !allowed {
         return Err(refused(format!(
-            "An address with {}: cannot be opened here; use http or https.",
+            "URLs with the scheme {}: cannot be opened; use http or https.",
             url.scheme()
         )));
     }
     Ok(url)
 }
 
-/// Whether it starts with a scheme, and not with a host and its port.
+/// Whether the text starts with a scheme, not with a host and a port.
 fn has_scheme(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else {
         return false;
@@ -62,17 +62,16 @@ fn has_scheme(text: &str) -> bool {
     is_name && (!is_port || known.contains(&scheme.to_ascii_lowercase().as_str()))
 }
 
-/// The search page for these words; without words the search engine's first page.
+/// The URL that searches for `query`; without a query the search engine's home page.
 pub(crate) fn search(pattern: Option<&str>, query: Option<&str>) -> Result<String, DeviceError> {
-    let pattern = pattern.ok_or_else(|| {
-        refused("No search page is configured here; navigate to an address instead.")
-    })?;
+    let pattern = pattern
+        .ok_or_else(|| refused("No search engine is configured; navigate to a URL instead."))?;
     let Some(query) = query.filter(|query| !query.trim().is_empty()) else {
-        let whole = Url::parse(pattern).ok().and_then(|url| url.join("/").ok());
-        return Ok(whole.map_or_else(|| pattern.replace("{query}", ""), String::from));
+        let home = Url::parse(pattern).ok().and_then(|url| url.join("/").ok());
+        return Ok(home.map_or_else(|| pattern.replace("{query}", ""), String::from));
     };
-    let words: String = url::form_urlencoded::byte_serialize(query.as_bytes()).collect();
-    Ok(pattern.replace("{query}", &words))
+    let encoded: String = url::form_urlencoded::byte_serialize(query.as_bytes()).collect();
+    Ok(pattern.replace("{query}", &encoded))
 }
 
 #[cfg(test)]
@@ -101,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn web_addresses_and_the_empty_page_pass() {
+    fn web_addresses_and_the_blank_page_pass() {
         assert_eq!(web("http://h/?q=a:b").as_deref(), Some("http://h/?q=a:b"));
         assert_eq!(web("HTTPS://H").as_deref(), Some("https://h/"));
         assert_eq!(web("about:blank").as_deref(), Some("about:blank"));
@@ -136,13 +135,13 @@ mod tests {
     }
 
     #[test]
-    fn data_passes_only_when_it_was_allowed() {
+    fn data_urls_pass_only_where_allowed() {
         assert!(resolve("data:text/html,x", Addresses::WebAndData).is_ok());
         assert!(resolve("javascript:1", Addresses::WebAndData).is_err());
     }
 
     #[test]
-    fn what_was_judged_passes_whatever_its_scheme() {
+    fn judged_addresses_pass_with_any_scheme() {
         for text in [
             "file:///etc/hostname",
             "view-source:https://h/",
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_a_search_are_encoded() {
+    fn search_queries_are_encoded() {
         let found = search(Some("https://s/?q={query}"), Some("a&b ü"));
         assert_eq!(found.unwrap(), "https://s/?q=a%26b+%C3%BC");
         assert_eq!(

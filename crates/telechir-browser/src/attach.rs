@@ -1,5 +1,4 @@
-//! A browser in a Chromium that somebody else started: an isolated context of our own there, and
-//! nothing else of it.
+//! Attaching to a running Chromium: a separate browser context in it, and nothing else.
 
 use std::sync::Arc;
 
@@ -10,37 +9,38 @@ use tracing::warn;
 
 use crate::Browser;
 use crate::browser::Chromium;
-use crate::client::{Client, Transport};
-use crate::context::Isolated;
-use crate::file_transfer::Exchange;
+use crate::client::{CdpClient, Transport};
+use crate::context::ContextParts;
+use crate::event_router::{EventRouter, TabSource};
+use crate::file_transfer::FileTransfer;
 use crate::options::{Files, Options};
-use crate::event_router::{Shelf, Tabs};
 use crate::socket;
 
 impl Browser {
-    /// Attaches to a Chromium by the address of its DevTools, `http://` where it tells its socket
-    /// or `ws://` the socket itself, and makes a context of our own in it. That context ends with
-    /// this; whatever else is in that Chromium is neither seen nor closed.
+    /// Attaches to a running Chromium by its DevTools address (`http://` for discovery by
+    /// `/json/version`, `ws://` for the socket itself) and creates a browser context in it. The
+    /// context is disposed of on drop; other tabs of that Chromium are neither visible nor closed.
     ///
-    /// Of the options those count that are about pages; its traffic takes `proxy` where that is
-    /// set. It is not held back by a filtering proxy of ours, and its sandbox and memory are
-    /// whatever its owner gave it. That is logged as a warning.
+    /// Only the options about pages apply, and `proxy`. Traffic does not pass through the egress
+    /// proxy, and the sandbox and memory limits are those of the owner; a warning logs this.
     ///
     /// # Errors
-    /// When there is no browser at that address, or it makes no contexts.
+    ///
+    /// If no browser answers at the address, or it creates no contexts.
     pub async fn attach(address: &str, size: Size, options: Options) -> Result<Self, DeviceError> {
         let socket = socket::open(address).await.map_err(unavailable)?;
         warn!(
-            "attached to a browser that telechir did not start: what its pages connect to passes \
-             no filtering proxy, and its sandbox and limits are whatever its owner gave it"
+            "attached to a browser that telechir did not start: its traffic bypasses the egress \
+             proxy, and its sandbox and limits are the owner's responsibility"
         );
-        let shelf = Arc::new(Shelf::new(Tabs::Taken));
-        let reading = Arc::clone(&shelf);
+        let router = Arc::new(EventRouter::new(TabSource::OwnContextsOnly));
+        let events = Arc::clone(&router);
         let transport = Transport::Socket(Box::new(socket));
-        let (client, pump) =
-            Client::start(transport, move |client, event| reading.take(client, &event))
-                .map_err(|error| unavailable(error.to_string()))?;
-        let limit = options.answer_limit;
+        let (client, tasks) = CdpClient::start(transport, move |client, event| {
+            events.dispatch(client, &event)
+        })
+        .map_err(|error| unavailable(error.to_string()))?;
+        let limit = options.reply_timeout;
         let version = client.call(None, "Browser.getVersion", json!({}), limit);
         let version = version.await?;
         let pages = json!([{ "type": "page", "exclude": false }, { "exclude": true }]);
@@ -50,24 +50,24 @@ impl Browser {
             .await?;
         let options = Options {
             egress: None,
-            // What its pages give would be on its own machine.
+            // Downloads would be stored on the browser's machine.
             files: options.files.map(|files| Files {
                 keeps_downloads: false,
                 ..files
             }),
             ..options
         };
-        let exchange = Exchange::create(&options)
-            .map_err(|error| unavailable(format!("a folder for files: {error}")))?;
-        let isolated = Isolated {
-            chromium: Chromium::Attached { _pump: pump },
+        let file_transfer = FileTransfer::create(&options)
+            .map_err(|error| unavailable(format!("create a folder for file transfer: {error}")))?;
+        let isolated = ContextParts {
+            chromium: Chromium::Attached { _tasks: tasks },
             client,
-            shelf,
+            router,
             options,
             size,
             agent: version["userAgent"].as_str().unwrap_or_default().into(),
-            is_shell: false,
-            exchange: exchange.map(Arc::new),
+            is_headless_shell: false,
+            file_transfer: file_transfer.map(Arc::new),
         };
         isolated.open().await
     }
@@ -75,7 +75,7 @@ impl Browser {
 
 fn unavailable(message: String) -> DeviceError {
     DeviceError::Unavailable {
-        what: "the browser to attach to",
+        what: "a session in the running browser",
         message,
     }
 }

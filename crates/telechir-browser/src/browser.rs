@@ -1,4 +1,4 @@
-//! A browser as a computer: every action finds its way to the tab in front.
+//! A browser as a computer: dispatches each action to the active tab.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,102 +11,103 @@ use telechir_device::{
 use telechir_protocol::{ActionKind, Size, UnsettledReason};
 use tokio::time::{Instant, timeout};
 
-use crate::tab_registry::{self, Book};
 use crate::capture;
-use crate::client::{Client, Pump};
+use crate::client::{CdpClient, ClientTasks};
 use crate::context::Context;
-use crate::file_transfer::Exchange;
-use crate::input_state::Hands;
-use crate::launch::{self, Keeper, Launched, WayOut};
-use crate::memory::Memory;
+use crate::event_router::EventRouter;
+use crate::file_transfer::FileTransfer;
+use crate::input_state::InputState;
+use crate::launch::{self, ChromiumProcess, LaunchedChromium, ProxyPort};
+use crate::memory::MemoryLimit;
 use crate::options::{Options, Surface};
-use crate::settle::{Asks, Screenshot, Watched};
+use crate::settle::{CaptureMode, IdleProbe, SettleWait};
 use crate::setup::Setup;
-use crate::event_router::Shelf;
 use crate::snapshot::Snapshots;
-use crate::tabs::LOOK;
+use crate::tab_registry::{self, TabRegistry};
+use crate::tabs::PROBE_TIMEOUT;
 
 mod actions;
-mod relaunch;
 mod elements;
 mod files;
 mod first_page;
-mod unresponsive;
-mod logs;
 mod labelled_screenshot;
+mod logs;
+mod relaunch;
+mod unresponsive;
 
-use actions::{Family, family};
-use unresponsive::is_late;
+use actions::{ActionHandler, handler_for};
 pub use labelled_screenshot::ScreenshotWithElements;
+use unresponsive::is_timeout;
 
-/// A Chromium with one window or none. It ends when this is dropped.
+/// A Chromium browser, in a window or headless. Chromium is terminated on drop.
 #[derive(Debug)]
 pub struct Browser {
-    // Dropped first: its tabs end while Chromium can still be told.
+    // Dropped first: its tabs are closed while Chromium is still connected.
     pub(crate) context: Option<Context>,
-    // The process ends before those who listen to it.
+    // The process ends before the tasks that read from it.
     pub(crate) chromium: Chromium,
-    pub(crate) client: Client,
-    pub(crate) shelf: Arc<Shelf>,
-    pub(crate) book: Arc<Book>,
-    pub(crate) hands: Hands,
+    pub(crate) client: CdpClient,
+    pub(crate) router: Arc<EventRouter>,
+    pub(crate) registry: Arc<TabRegistry>,
+    pub(crate) input: InputState,
     pub(crate) setup: Setup,
     pub(crate) options: Options,
     pub(crate) screen: Option<BoxScreen>,
     pub(crate) size: Size,
-    /// What Chromium says it is.
+    /// Chromium's own user agent.
     pub(crate) agent: Arc<str>,
     pub(crate) snapshots: Snapshots,
-    /// When the last action began that was not waited for yet.
-    pub(crate) acted: Option<Instant>,
-    /// The world of our scripts in the document that was last in front, by tab and document.
+    /// When the first action started that was not yet followed by a settle.
+    pub(crate) acted_at: Option<Instant>,
+    /// The isolated world in the active document, by tab and loader id.
     pub(crate) world: Option<((String, Option<String>), i64)>,
-    /// The same of the frames in it, or when one did not answer.
-    pub(crate) frame_worlds: HashMap<(String, tab_registry::Frame), Result<i64, Instant>>,
-    /// Files for pages and from pages, where there is a workspace.
-    pub(crate) exchange: Option<Arc<Exchange>>,
+    /// The isolated worlds of its frames, or when a frame last failed to answer.
+    pub(crate) frame_worlds: HashMap<(String, tab_registry::TabFrame), Result<i64, Instant>>,
+    /// File transfer to and from pages, if there is a workspace.
+    pub(crate) file_transfer: Option<Arc<FileTransfer>>,
 }
 
-/// The Chromium behind a browser, as far as it is this one's.
+/// The Chromium behind a browser, by ownership.
 #[derive(Debug)]
 pub(crate) enum Chromium {
-    /// Started for it; it ends with this.
+    /// Started for this browser; terminated with it.
     Started {
-        keeper: Keeper,
-        _pump: Pump,
-        _way_out: WayOut,
+        process: ChromiumProcess,
+        _tasks: ClientTasks,
+        _proxy_port: ProxyPort,
     },
-    /// Somebody else's, as long as this connection is there.
-    Attached { _pump: Pump },
-    /// Another browser's.
+    /// Somebody else's, for the duration of the connection.
+    Attached { _tasks: ClientTasks },
+    /// Owned by another browser.
     Shared,
 }
 
 impl Chromium {
-    /// What bounds its memory, where we do.
-    const fn memory(&self) -> Option<&Memory> {
+    /// The memory limit, if telechir sets one.
+    const fn memory(&self) -> Option<&MemoryLimit> {
         match self {
-            Self::Started { keeper, .. } => Some(keeper.memory()),
+            Self::Started { process, .. } => Some(process.memory()),
             Self::Attached { .. } | Self::Shared => None,
         }
     }
 }
 
 impl Browser {
-    /// Starts Chromium on this surface and waits until its first page can be acted on.
+    /// Starts Chromium on this surface and waits until its first page can be used.
     ///
     /// # Errors
-    /// When Chromium is missing, must not start (as root), does not start, or does not fill the
-    /// screen it was given.
+    ///
+    /// If Chromium is missing, may not start as root, fails to start, or does not fill its screen.
     pub async fn launch(mut surface: Surface, options: Options) -> Result<Self, DeviceError> {
-        let exchange = Exchange::create(&options).map_err(|error| DeviceError::Unavailable {
-            what: "Chromium",
-            message: format!("its folder for files: {error}"),
-        })?;
-        let Launched {
+        let file_transfer =
+            FileTransfer::create(&options).map_err(|error| DeviceError::Unavailable {
+                what: "Chromium",
+                message: format!("create a folder for file transfer: {error}"),
+            })?;
+        let LaunchedChromium {
             client,
-            shelf,
-            book,
+            router,
+            registry,
             setup,
             agent,
             chromium,
@@ -119,43 +120,43 @@ impl Browser {
             context: None,
             chromium,
             client,
-            shelf,
-            book,
-            hands: Hands::new(size, setup.scale),
+            router,
+            registry,
+            input: InputState::new(size, setup.scale),
             setup,
             options,
             screen,
             size,
             agent,
             snapshots: Snapshots::default(),
-            acted: None,
+            acted_at: None,
             world: None,
             frame_worlds: HashMap::new(),
-            exchange: exchange.map(Arc::new),
+            file_transfer: file_transfer.map(Arc::new),
         };
         browser.open_downloads().await?;
         browser.first_page().await?;
-        // That it began with a tab is no news.
-        browser.book.take_changes();
-        browser.book.take_notes();
+        // The first tab is not an event.
+        browser.registry.take_changes();
+        browser.registry.take_notices();
         Ok(browser)
     }
 
-    /// Chromium's process, which leads a group of the same number, where it was started for this
-    /// browser.
+    /// The Chromium process, which leads a process group with the same id; `None` if it was not
+    /// started for this browser.
     pub fn pid(&self) -> Option<i32> {
         match &self.chromium {
-            Chromium::Started { keeper, .. } => Some(keeper.pid().as_raw_nonzero().get()),
+            Chromium::Started { process, .. } => Some(process.pid().as_raw_nonzero().get()),
             Chromium::Attached { .. } | Chromium::Shared => None,
         }
     }
 
-    /// Whether Chromium is gone, and why. Waits for nothing.
-    pub fn is_lost(&self) -> Option<String> {
-        self.client.is_lost().map(|lost| lost.to_string())
+    /// Why Chromium is gone, if it is. Never waits.
+    pub fn lost_reason(&self) -> Option<String> {
+        self.client.loss().map(|lost| lost.to_string())
     }
 
-    /// Returns when Chromium is gone, and says why.
+    /// Waits until Chromium is gone and returns the reason.
     pub fn lost(&self) -> impl Future<Output = DeviceError> + Send + 'static {
         let client = self.client.clone();
         async move { client.lost().await.into() }
@@ -170,8 +171,8 @@ impl Computer for Browser {
     fn supports(&self, kind: &ActionKind) -> bool {
         let is_switched_off = (*kind == ActionKind::Search && self.options.search.is_none())
             || (*kind == ActionKind::Javascript && !self.options.scripts)
-            || (*kind == ActionKind::FileUpload && self.exchange.is_none());
-        family(*kind) != Family::None && !is_switched_off
+            || (*kind == ActionKind::FileUpload && self.file_transfer.is_none());
+        handler_for(*kind) != ActionHandler::None && !is_switched_off
     }
 
     async fn capture(&mut self) -> Result<Frame, DeviceError> {
@@ -179,28 +180,28 @@ impl Computer for Browser {
             Some(screen) => screen.capture().await,
             None => self.screenshot().await,
         };
-        self.or_anew(frame).await
+        self.or_relaunch(frame).await
     }
 
-    async fn marks(&mut self, at_most: usize) -> Result<Vec<Mark>, DeviceError> {
-        let marks = self.in_view(at_most).await;
-        self.or_anew(marks).await
+    async fn marks(&mut self, max_marks: usize) -> Result<Vec<Mark>, DeviceError> {
+        let marks = self.visible_marks(max_marks).await;
+        self.or_relaunch(marks).await
     }
 
     async fn perform(&mut self, action: &ScreenAction) -> Result<ActionReport, DeviceError> {
-        self.acted.get_or_insert_with(Instant::now);
-        let mut done = self.carry_out(action).await;
+        self.acted_at.get_or_insert_with(Instant::now);
+        let mut done = self.dispatch_action(action).await;
         if let Err(error) = done {
-            done = Err(if is_late(&error, self.options.answer_limit) {
-                self.unstick(error).await
+            done = Err(if is_timeout(&error, self.options.reply_timeout) {
+                self.recover(error).await
             } else {
                 error
             });
         }
-        let memory = self.chromium.memory().and_then(Memory::news);
-        match self.or_anew(done).await {
+        let memory = self.chromium.memory().and_then(MemoryLimit::new_kills);
+        match self.or_relaunch(done).await {
             Ok(performed) => {
-                let notes = join(self.book.take_notes(), memory);
+                let notes = join(self.registry.take_notices(), memory);
                 Ok(ActionReport {
                     text: join(performed.text, notes),
                     ..performed
@@ -214,8 +215,8 @@ impl Computer for Browser {
     }
 
     async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
-        let settled = self.settled(settle, Screenshot::Unwanted).await;
-        Ok(self.or_anew(settled).await?.0)
+        let settled = self.settle_page(settle, CaptureMode::None).await;
+        Ok(self.or_relaunch(settled).await?.0)
     }
 
     async fn settle_and_capture(
@@ -223,14 +224,14 @@ impl Computer for Browser {
         settle: Settle,
     ) -> Result<(Frame, Settled), DeviceError> {
         let screenshot = match &self.screen {
-            Some(_) => Screenshot::Unwanted,
-            None if self.setup.is_shell && self.setup.scale.fills(self.size) => {
-                Screenshot::Cast(self.size)
+            Some(_) => CaptureMode::None,
+            None if self.setup.is_headless_shell && self.setup.scale.fills(self.size) => {
+                CaptureMode::Screencast(self.size)
             }
-            None => Screenshot::Drawn,
+            None => CaptureMode::Capture,
         };
-        let settled = self.settled(settle, screenshot).await;
-        let (settled, screenshot) = self.or_anew(settled).await?;
+        let settled = self.settle_page(settle, screenshot).await;
+        let (settled, screenshot) = self.or_relaunch(settled).await?;
         let frame = match screenshot {
             Some(frame) => frame,
             None => self.capture().await?,
@@ -239,24 +240,24 @@ impl Computer for Browser {
     }
 
     async fn page_context(&mut self) -> Result<PageContext, DeviceError> {
-        let context = self.told_context().await;
-        self.or_anew(context).await
+        let context = self.context_with_events().await;
+        self.or_relaunch(context).await
     }
 
     async fn release_inputs(&mut self) -> Result<(), DeviceError> {
         let (_, page) = self.front().await?;
-        Ok(self.hands.release(&page).await?)
+        Ok(self.input.release(&page).await?)
     }
 
     async fn close(mut self) -> Result<(), DeviceError> {
-        let limit = self.options.answer_limit;
+        let limit = self.options.reply_timeout;
         let _its_process_ends_anyway = timeout(limit, self.release_inputs()).await;
         if let Some(context) = self.context.take() {
             return Ok(context.dispose(limit).await?);
         }
         self.client.notify(None, "Browser.close", json!({}));
         let ended = match self.chromium {
-            Chromium::Started { keeper, .. } => keeper.end().await,
+            Chromium::Started { process, .. } => process.end().await,
             Chromium::Attached { .. } | Chromium::Shared => Ok(()),
         };
         let screen_ended = match self.screen.take() {
@@ -264,7 +265,7 @@ impl Computer for Browser {
             None => Ok(()),
         };
         ended.map_err(|error| DeviceError::Unavailable {
-            what: "the end of Chromium",
+            what: "the shutdown of Chromium",
             message: error.to_string(),
         })?;
         screen_ended
@@ -272,32 +273,32 @@ impl Computer for Browser {
 }
 
 impl Browser {
-    /// The pixels of a page without a window.
+    /// A screenshot of a page without a window.
     async fn screenshot(&mut self) -> Result<Frame, DeviceError> {
-        let page = self.living_page().await?;
+        let page = self.live_page().await?;
         let frame = capture::capture(&page).await;
         match frame {
-            Err(error) if is_late(&error, self.options.answer_limit) => {
-                Err(self.unstick(error).await)
+            Err(error) if is_timeout(&error, self.options.reply_timeout) => {
+                Err(self.recover(error).await)
             }
             other => other,
         }
     }
 
-    /// Waits for the page, and takes its picture meanwhile where it is wanted and can be had then.
-    async fn settled(
+    /// Waits for the page to settle and captures it meanwhile, if requested and possible.
+    async fn settle_page(
         &mut self,
         settle: Settle,
-        screenshot: Screenshot,
+        screenshot: CaptureMode,
     ) -> Result<(Settled, Option<Frame>), DeviceError> {
         let start = Instant::now();
-        let acted = self.acted.take().unwrap_or(start);
+        let acted_at = self.acted_at.take().unwrap_or(start);
         let (tab, page) = self.front().await?;
-        let is_alone = self.book.sessions_of(&tab.session).len() == 1;
-        let asked = Instant::now();
+        let is_alone = self.registry.sessions_of(&tab.session).len() == 1;
+        let requested_at = Instant::now();
         let world = self.world_in(&tab, &page).await;
-        if world.is_none() && asked.elapsed() >= LOOK {
-            // It did not even say where our scripts are.
+        if world.is_none() && requested_at.elapsed() >= PROBE_TIMEOUT {
+            // The page did not even answer the query for the isolated world.
             let settled = Settled {
                 unsettled: Some(UnsettledReason::Busy),
                 waited: start.elapsed(),
@@ -305,31 +306,31 @@ impl Browser {
             };
             return Ok((settled, None));
         }
-        let asks = match world {
-            Some(world) if is_alone => Some(Asks::new(page, world)),
-            // Frames with processes of their own do more than the page knows.
+        let probe = match world {
+            Some(world) if is_alone => Some(IdleProbe::new(page, world)),
+            // The idle probe knows nothing about out-of-process frames.
             Some(_) | None => None,
         };
-        let watched = Watched {
+        let wait = SettleWait {
             client: &self.client,
-            book: &self.book,
+            registry: &self.registry,
             session: &tab.session,
-            asks,
-            acted,
+            probe,
+            acted_at,
             start,
             settle,
             screenshot,
         };
-        watched.settled(self.screen.as_mut()).await
+        wait.run(self.screen.as_mut()).await
     }
 
-    /// Where the browser is, and what happened in it that was not told yet.
-    async fn told_context(&mut self) -> Result<PageContext, DeviceError> {
+    /// The tabs and URL, with all events since the last call.
+    async fn context_with_events(&mut self) -> Result<PageContext, DeviceError> {
         let mut context = self.page_context().await?;
-        self.keep_downloads().await;
-        self.book.say_downloads();
-        context.changes = self.book.take_changes();
-        context.notes = self.book.take_notes();
+        self.save_downloads().await;
+        self.registry.report_downloads();
+        context.changes = self.registry.take_changes();
+        context.notes = self.registry.take_notices();
         Ok(context)
     }
 }

@@ -1,4 +1,4 @@
-//! The pixels of a page without a window.
+//! Screenshots of pages without a window.
 
 use std::io::Cursor;
 
@@ -8,62 +8,62 @@ use serde_json::json;
 use telechir_device::{DeviceError, Frame};
 use telechir_protocol::Size;
 
+use crate::cdp_session::CdpSession;
 use crate::error::CdpError;
-use crate::cdp_session::Page;
 
-/// Between two documents there is nothing to see, for a moment. A page that goes from one to the
-/// next without an end is in one of them most of the time.
-const ATTEMPTS: u32 = 20;
+/// Between two documents a capture fails for a moment. A page that navigates constantly is in such
+/// a moment most of the time.
+const MAX_ATTEMPTS: u32 = 20;
 
-/// The last chunk of every PNG, which holds nothing.
-const END: &[u8] = b"\0\0\0\0IEND\xae\x42\x60\x82";
-/// A larger picture than any page has; what a service far away says of one is not believed.
-const MOST_PIXELS: u64 = 1 << 27;
+/// The last chunk of every PNG, which is empty.
+const IEND_CHUNK: &[u8] = b"\0\0\0\0IEND\xae\x42\x60\x82";
+/// More pixels than any page has: the claim of a remote browser is not trusted beyond this.
+const MAX_PIXELS: u64 = 1 << 27;
 
-/// Asks for a picture in the fastest lossless form. It stays packed until somebody looks at its pixels.
-pub(crate) async fn capture(page: &Page) -> Result<Frame, DeviceError> {
+/// Captures in the fastest lossless format. The PNG is decoded only when the pixels are needed.
+pub(crate) async fn capture(page: &CdpSession) -> Result<Frame, DeviceError> {
     let params = json!({ "format": "png", "optimizeForSpeed": true });
     let mut attempts = 1;
     let answer = loop {
         match page.call("Page.captureScreenshot", params.clone()).await {
-            Err(CdpError::Protocol { .. }) if attempts < ATTEMPTS => attempts += 1,
+            Err(CdpError::Protocol { .. }) if attempts < MAX_ATTEMPTS => attempts += 1,
             answer => break answer?,
         }
-        // A round trip, so that the next document has a moment to come.
+        // A round trip gives the next document time to load.
         let _it_may_be_gone_too = page.evaluate("0").await;
     };
     frame_of(answer["data"].as_str().unwrap_or_default())
 }
 
-/// The frame behind a picture as the protocol has it.
+/// Decodes a base64 PNG from a CDP message.
 pub(crate) fn frame_of(text: &str) -> Result<Frame, DeviceError> {
-    frame(STANDARD.decode(text).map_err(|error| odd(&error))?)
+    frame(STANDARD.decode(text).map_err(|error| unreadable(&error))?)
 }
 
 fn frame(png: Vec<u8>) -> Result<Frame, DeviceError> {
     let reader = png::Decoder::new(Cursor::new(&png)).read_info();
-    let reader = reader.map_err(|error| odd(&error))?;
+    let reader = reader.map_err(|error| unreadable(&error))?;
     let info = reader.info();
     let size = Size::new(info.width, info.height);
-    if u64::from(size.width) * u64::from(size.height) > MOST_PIXELS {
-        return Err(odd(&"it says that it is larger than any page"));
+    if u64::from(size.width) * u64::from(size.height) > MAX_PIXELS {
+        return Err(unreadable(&"its size exceeds that of any page"));
     }
-    if !png.ends_with(END) {
-        return Err(odd(&"it has no end"));
+    if !png.ends_with(IEND_CHUNK) {
+        return Err(unreadable(&"it is truncated"));
     }
-    // Models are given nothing that could be seen through.
-    let has_only_colours = info.color_type == png::ColorType::Rgb
+    // Only opaque images are passed through.
+    let is_opaque_rgb = info.color_type == png::ColorType::Rgb
         && info.bit_depth == png::BitDepth::Eight
         && info.trns.is_none();
-    if has_only_colours {
+    if is_opaque_rgb {
         drop(reader);
         return Ok(Frame::packed(size, png, |png| decode(png).ok()));
     }
-    let bgrx = decode(&png).map_err(|error| odd(&error))?;
-    Frame::new(size, bgrx).ok_or_else(|| odd(&"it is not as large as it says"))
+    let bgrx = decode(&png).map_err(|error| unreadable(&error))?;
+    Frame::new(size, bgrx).ok_or_else(|| unreadable(&"its data does not match its size"))
 }
 
-/// Its pixels, as frames have them.
+/// The pixels as BGRX.
 fn decode(png: &[u8]) -> Result<Vec<u8>, png::DecodingError> {
     let mut decoder = png::Decoder::new(Cursor::new(png));
     decoder.set_transformations(png::Transformations::EXPAND | png::Transformations::STRIP_16);
@@ -83,8 +83,8 @@ fn decode(png: &[u8]) -> Result<Vec<u8>, png::DecodingError> {
     Ok(bgrx)
 }
 
-fn odd(error: &dyn std::fmt::Display) -> DeviceError {
-    let message = format!("its picture cannot be read: {error}");
+fn unreadable(error: &dyn std::fmt::Display) -> DeviceError {
+    let message = format!("invalid screenshot: {error}");
     CdpError::Protocol {
         method: "Page.captureScreenshot",
         message,
@@ -107,30 +107,30 @@ mod tests {
     }
 
     #[test]
-    fn a_screenshot_keeps_its_colours_and_is_handed_on_as_it_came() {
+    fn opaque_pngs_pass_through_unchanged() {
         let png = one_row(png::ColorType::Rgb, &[1, 2, 3, 250, 251, 252]);
-        let seen = frame(png.clone()).unwrap();
-        assert_eq!(seen.size(), Size::new(2, 1));
-        assert_eq!(seen.png(), Some(&png[..]));
+        let decoded = frame(png.clone()).unwrap();
+        assert_eq!(decoded.size(), Size::new(2, 1));
+        assert_eq!(decoded.png(), Some(&png[..]));
         assert_eq!(
-            (seen.pixel(0, 0), seen.pixel(1, 0)),
+            (decoded.pixel(0, 0), decoded.pixel(1, 0)),
             (Some([1, 2, 3]), Some([250, 251, 252]))
         );
     }
 
     #[test]
-    fn what_could_be_seen_through_is_not_handed_on() {
+    fn transparent_pngs_are_decoded() {
         let png = one_row(png::ColorType::Rgba, &[1, 2, 3, 9, 250, 251, 252, 255]);
-        let seen = frame(png).unwrap();
-        assert_eq!(seen.png(), None);
+        let decoded = frame(png).unwrap();
+        assert_eq!(decoded.png(), None);
         assert_eq!(
-            (seen.pixel(0, 0), seen.pixel(1, 0)),
+            (decoded.pixel(0, 0), decoded.pixel(1, 0)),
             (Some([1, 2, 3]), Some([250, 251, 252]))
         );
     }
 
     #[test]
-    fn what_is_no_whole_screenshot_is_an_error() {
+    fn an_incomplete_screenshot_is_an_error() {
         assert!(frame(b"not a png".to_vec()).is_err());
         let mut half = one_row(png::ColorType::Rgb, &[1, 2, 3, 250, 251, 252]);
         half.pop();

@@ -1,22 +1,22 @@
-//! One tab as the place commands go to.
+//! A CDP session: commands to one tab or frame.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::client::{Answer, Client};
+use crate::client::{CdpClient, PendingReply};
 use crate::error::{CdpError, Gone};
 
-/// Commands to one tab, each with a deadline.
+/// Sends commands to one session, each with a deadline.
 #[derive(Clone, Debug)]
-pub(crate) struct Page {
-    client: Client,
+pub(crate) struct CdpSession {
+    client: CdpClient,
     session: String,
     limit: Duration,
 }
 
-impl Page {
-    pub(crate) fn new(client: &Client, session: &str, limit: Duration) -> Self {
+impl CdpSession {
+    pub(crate) fn new(client: &CdpClient, session: &str, limit: Duration) -> Self {
         Self {
             client: client.clone(),
             session: session.to_owned(),
@@ -24,7 +24,7 @@ impl Page {
         }
     }
 
-    /// Sends a command and waits for its answer.
+    /// Sends a command and waits for its result.
     pub(crate) async fn call(
         &self,
         method: &'static str,
@@ -35,7 +35,7 @@ impl Page {
             .await
     }
 
-    /// The same with another deadline.
+    /// As `call`, with another deadline.
     pub(crate) async fn call_within(
         &self,
         method: &'static str,
@@ -47,7 +47,7 @@ impl Page {
             .await
     }
 
-    /// Sends several commands at once, then waits until all are answered.
+    /// Sends several commands at once, then waits for all results.
     pub(crate) async fn call_all(
         &self,
         commands: Vec<(&'static str, Value)>,
@@ -55,19 +55,19 @@ impl Page {
         let answers = commands
             .into_iter()
             .map(|(method, params)| self.client.send(Some(&self.session), method, params))
-            .collect::<Result<Vec<Answer>, _>>()?;
+            .collect::<Result<Vec<PendingReply>, _>>()?;
         for answer in answers {
             answer.within(self.limit).await?;
         }
         Ok(())
     }
 
-    /// Sends a command whose answer nobody needs.
+    /// Sends a command without waiting for a reply.
     pub(crate) fn notify(&self, method: &'static str, params: Value) {
         self.client.notify(Some(&self.session), method, params);
     }
 
-    /// The value of an expression in the page's own world.
+    /// Evaluates an expression in the page's own world.
     pub(crate) async fn evaluate(&self, expression: &str) -> Result<Value, CdpError> {
         let params = json!({ "expression": expression, "returnByValue": true });
         let mut answer = self.call("Runtime.evaluate", params).await?;
@@ -75,7 +75,7 @@ impl Page {
     }
 }
 
-/// An action that closed its own tab was carried out.
+/// An action that closed its own tab succeeded.
 pub(crate) fn or_closed(result: Result<(), CdpError>) -> Result<(), CdpError> {
     match result {
         Err(CdpError::PageGone(Gone::Closed)) => Ok(()),

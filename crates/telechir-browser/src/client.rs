@@ -1,4 +1,4 @@
-//! A thin client of the Chrome DevTools Protocol: commands with deadlines, events to one reader.
+//! A thin client of the Chrome DevTools Protocol: commands with deadlines, events to one handler.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,98 +15,99 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 use crate::error::{CdpError, Gone};
-use crate::socket::Socket;
 use crate::framing;
+use crate::socket::CdpSocket;
 
-/// Commands that wait to be written; Chromium reads faster than anyone can ask.
-const QUEUE: usize = 4096;
+/// Commands that wait to be written; Chromium reads faster than callers send.
+const MAX_QUEUED_COMMANDS: usize = 4096;
 
-/// Something the browser says unasked.
+/// An event from the browser.
 #[derive(Debug)]
-pub(crate) struct Event {
+pub(crate) struct CdpEvent {
     pub(crate) method: String,
     pub(crate) params: Value,
-    /// The session of the page it is about; none for the browser itself.
+    /// The session of the page; `None` for the browser itself.
     pub(crate) session: Option<String>,
 }
 
-/// Commands to one browser. Clones talk to the same one.
+/// Sends commands to one browser. Clones share the connection.
 #[derive(Clone, Debug)]
-pub(crate) struct Client(Arc<Shared>);
+pub(crate) struct CdpClient(Arc<CdpConnection>);
 
 #[derive(Debug)]
-struct Shared {
+struct CdpConnection {
     next_id: AtomicU64,
-    pending: Mutex<HashMap<u64, Pending>>,
+    pending: Mutex<HashMap<u64, PendingCommand>>,
     queue: mpsc::Sender<String>,
     lost: watch::Sender<Option<String>>,
-    /// When a page last answered that it has handled what a person does.
-    handled: Mutex<Option<Instant>>,
+    /// When a page last confirmed that it had handled an input event.
+    input_handled: Mutex<Option<Instant>>,
 }
 
 #[derive(Debug)]
-struct Pending {
+struct PendingCommand {
     session: Option<String>,
-    answer: oneshot::Sender<Result<Value, Problem>>,
+    answer: oneshot::Sender<Result<Value, CommandFailure>>,
 }
 
-/// What can come instead of an answer.
+/// Why a command has no result.
 #[derive(Debug)]
-enum Problem {
+enum CommandFailure {
     Lost(String),
     PageGone(Gone),
     Refused(String),
 }
 
-/// The road to a browser.
+/// The connection to a browser.
 #[derive(Debug)]
 pub(crate) enum Transport {
-    /// Our ends of the two pipes that nobody else has.
+    /// Our ends of two pipes that no other process has.
     Pipes { input: OwnedFd, output: OwnedFd },
-    /// A connection to one that was there before.
-    Socket(Box<Socket>),
+    /// A WebSocket to a browser that was already running.
+    Socket(Box<CdpSocket>),
 }
 
-/// The tasks that read and write. They end with the road, or when this is dropped.
+/// The reader and writer tasks. They end with the connection, or when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Pump {
+pub(crate) struct ClientTasks {
     tasks: [JoinHandle<()>; 2],
-    shared: Weak<Shared>,
+    shared: Weak<CdpConnection>,
 }
 
-impl Drop for Pump {
+impl Drop for ClientTasks {
     fn drop(&mut self) {
         for task in &self.tasks {
             task.abort();
         }
-        lose(&self.shared, "it was closed");
+        mark_lost(&self.shared, "it was closed");
     }
 }
 
-impl Client {
-    /// A client on our end of a road. `on_event` gets every event in order and must not wait.
+impl CdpClient {
+    /// Starts a client on a connection. `on_event` gets every event in order and must not block.
     ///
     /// # Errors
-    /// When descriptors are no pipes.
+    ///
+    /// If the descriptors are not pipes.
     pub(crate) fn start(
         transport: Transport,
-        mut on_event: impl FnMut(&Self, Event) + Send + 'static,
-    ) -> io::Result<(Self, Pump)> {
-        let (queue, commands) = mpsc::channel(QUEUE);
-        let client = Self(Arc::new(Shared {
+        mut on_event: impl FnMut(&Self, CdpEvent) + Send + 'static,
+    ) -> io::Result<(Self, ClientTasks)> {
+        let (queue, commands) = mpsc::channel(MAX_QUEUED_COMMANDS);
+        let client = Self(Arc::new(CdpConnection {
             next_id: AtomicU64::new(1),
             pending: Mutex::default(),
             queue,
             lost: watch::Sender::new(None),
-            handled: Mutex::default(),
+            input_handled: Mutex::default(),
         }));
         let (reading, writing) = (Arc::downgrade(&client.0), Arc::downgrade(&client.0));
-        let heard = Arc::downgrade(&client.0);
-        let each = move |message| take(&heard, message, &mut on_event);
-        let over = move |why: String| lose(&reading, &why);
-        let unsaid = move |said: io::Result<()>| {
-            if let Err(error) = said {
-                lose(&writing, &format!("writing to it failed: {error}"));
+        let receiving = Arc::downgrade(&client.0);
+        let on_message = move |message| dispatch(&receiving, message, &mut on_event);
+        let read_ended = move |reason: String| mark_lost(&reading, &reason);
+        let write_ended = move |result: io::Result<()>| {
+            if let Err(error) = result {
+                mark_lost(&writing, &format!("writing to it failed: {error}"));
             }
         };
         let tasks = match transport {
@@ -114,27 +115,35 @@ impl Client {
                 let input = pipe::Receiver::from_owned_fd(input)?;
                 let output = pipe::Sender::from_owned_fd(output)?;
                 [
-                    tokio::spawn(async move { over(framing::read_all(input, each).await) }),
-                    tokio::spawn(async move { unsaid(framing::write_all(output, commands).await) }),
+                    tokio::spawn(
+                        async move { read_ended(framing::read_pipe(input, on_message).await) },
+                    ),
+                    tokio::spawn(async move {
+                        write_ended(framing::write_pipe(output, commands).await)
+                    }),
                 ]
             }
             Transport::Socket(socket) => {
                 let (output, input) = (*socket).split();
                 [
-                    tokio::spawn(async move { over(framing::hear_all(input, each).await) }),
-                    tokio::spawn(async move { unsaid(framing::say_all(output, commands).await) }),
+                    tokio::spawn(async move {
+                        read_ended(framing::read_socket(input, on_message).await)
+                    }),
+                    tokio::spawn(async move {
+                        write_ended(framing::write_socket(output, commands).await)
+                    }),
                 ]
             }
         };
-        let pump = Pump {
+        let tasks = ClientTasks {
             tasks,
             shared: Arc::downgrade(&client.0),
         };
-        Ok((client, pump))
+        Ok((client, tasks))
     }
 
-    /// Sends a command and waits for its answer. When the future is dropped the command still
-    /// runs, its answer goes nowhere.
+    /// Sends a command and waits for its result. If the future is dropped, the command still runs
+    /// and its result is discarded.
     pub(crate) async fn call(
         &self,
         session: Option<&str>,
@@ -145,41 +154,41 @@ impl Client {
         self.send(session, method, params)?.within(limit).await
     }
 
-    /// Sends a command now; its answer can be waited for later.
+    /// Sends a command; its reply can be awaited later.
     pub(crate) fn send(
         &self,
         session: Option<&str>,
         method: &'static str,
         params: Value,
-    ) -> Result<Answer, CdpError> {
+    ) -> Result<PendingReply, CdpError> {
         let id = self.0.next_id.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
-        let pending = Pending {
+        let pending = PendingCommand {
             session: session.map(str::to_owned),
             answer: sender,
         };
         lock(&self.0.pending).insert(id, pending);
-        let answer = Answer {
+        let answer = PendingReply {
             id,
             method,
             answer,
             shared: Arc::downgrade(&self.0),
         };
-        // Looked at after the entry is in place: whoever loses the browser empties the table.
-        if let Some(why) = self.0.lost.borrow().clone() {
-            return Err(CdpError::Lost { why });
+        // Checked after the entry is inserted: whoever marks the browser lost drains the table.
+        if let Some(reason) = self.0.lost.borrow().clone() {
+            return Err(CdpError::Lost { reason });
         }
         self.write(id, session, method, params)?;
         Ok(answer)
     }
 
-    /// Sends a command whose answer nobody needs. Never waits.
+    /// Sends a command without waiting for a reply. Never waits.
     pub(crate) fn notify(&self, session: Option<&str>, method: &'static str, params: Value) {
         let id = self.0.next_id.fetch_add(1, Ordering::Relaxed);
-        let _lost_browsers_are_noticed_by_whoever_waits = self.write(id, session, method, params);
+        let _the_next_awaited_call_reports_a_loss = self.write(id, session, method, params);
     }
 
-    /// Ends every pending command of one page.
+    /// Fails every pending command of one session.
     pub(crate) fn fail_session(&self, session: &str, gone: Gone) {
         let mut pending = lock(&self.0.pending);
         let ids: Vec<u64> = pending
@@ -188,34 +197,35 @@ impl Client {
             .map(|(id, _)| *id)
             .collect();
         for entry in ids.iter().filter_map(|id| pending.remove(id)) {
-            let _nobody_waits = entry.answer.send(Err(Problem::PageGone(gone)));
+            let _the_caller_stopped_waiting =
+                entry.answer.send(Err(CommandFailure::PageGone(gone)));
         }
     }
 
-    /// Declares the browser lost: every pending and every later command fails.
-    pub(crate) fn lose(&self, why: &str) {
-        lose(&Arc::downgrade(&self.0), why);
+    /// Marks the browser lost: all pending and later commands fail.
+    pub(crate) fn mark_lost(&self, reason: &str) {
+        mark_lost(&Arc::downgrade(&self.0), reason);
     }
 
-    /// Returns when the browser is lost.
+    /// Waits until the browser is lost.
     pub(crate) async fn lost(&self) -> CdpError {
         let mut lost = self.0.lost.subscribe();
-        let why = match lost.wait_for(Option::is_some).await {
-            Ok(why) => why.clone().unwrap_or_default(),
+        let reason = match lost.wait_for(Option::is_some).await {
+            Ok(reason) => reason.clone().unwrap_or_default(),
             Err(_) => "it was closed".to_owned(),
         };
-        CdpError::Lost { why }
+        CdpError::Lost { reason }
     }
 
-    /// Why the browser is lost, when it is.
-    pub(crate) fn is_lost(&self) -> Option<CdpError> {
-        let why = self.0.lost.borrow().clone()?;
-        Some(CdpError::Lost { why })
+    /// Why the browser is lost, if it is.
+    pub(crate) fn loss(&self) -> Option<CdpError> {
+        let reason = self.0.lost.borrow().clone()?;
+        Some(CdpError::Lost { reason })
     }
 
-    /// When a page last answered that it has handled what a person does.
-    pub(crate) fn handled(&self) -> Option<Instant> {
-        *lock(&self.0.handled)
+    /// When a page last confirmed that it had handled an input event.
+    pub(crate) fn input_handled(&self) -> Option<Instant> {
+        *lock(&self.0.input_handled)
     }
 
     fn write(
@@ -230,25 +240,25 @@ impl Client {
             message["sessionId"] = session.into();
         }
         self.0.queue.try_send(message.to_string()).map_err(|_| {
-            self.lose("it takes no more commands");
+            self.mark_lost("its command queue is full");
             CdpError::Lost {
-                why: "it takes no more commands".to_owned(),
+                reason: "its command queue is full".to_owned(),
             }
         })
     }
 }
 
-/// An answer that is on its way.
+/// A reply that has not arrived yet.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct PendingReply {
     id: u64,
     method: &'static str,
-    answer: oneshot::Receiver<Result<Value, Problem>>,
-    shared: Weak<Shared>,
+    answer: oneshot::Receiver<Result<Value, CommandFailure>>,
+    shared: Weak<CdpConnection>,
 }
 
-impl Answer {
-    /// Waits for it.
+impl PendingReply {
+    /// Waits for the reply, up to `limit`.
     pub(crate) async fn within(mut self, limit: Duration) -> Result<Value, CdpError> {
         let method = self.method;
         match timeout(limit, &mut self.answer).await {
@@ -256,22 +266,24 @@ impl Answer {
                 if method.starts_with("Input.")
                     && let Some(shared) = self.shared.upgrade()
                 {
-                    *lock(&shared.handled) = Some(Instant::now());
+                    *lock(&shared.input_handled) = Some(Instant::now());
                 }
                 Ok(value)
             }
-            Ok(Ok(Err(Problem::Lost(why)))) => Err(CdpError::Lost { why }),
-            Ok(Ok(Err(Problem::PageGone(gone)))) => Err(CdpError::PageGone(gone)),
-            Ok(Ok(Err(Problem::Refused(message)))) => Err(CdpError::Protocol { method, message }),
+            Ok(Ok(Err(CommandFailure::Lost(reason)))) => Err(CdpError::Lost { reason }),
+            Ok(Ok(Err(CommandFailure::PageGone(gone)))) => Err(CdpError::PageGone(gone)),
+            Ok(Ok(Err(CommandFailure::Refused(message)))) => {
+                Err(CdpError::Protocol { method, message })
+            }
             Ok(Err(_)) => Err(CdpError::Lost {
-                why: "it was closed".to_owned(),
+                reason: "it was closed".to_owned(),
             }),
             Err(_) => Err(CdpError::Timeout { method, limit }),
         }
     }
 }
 
-impl Drop for Answer {
+impl Drop for PendingReply {
     fn drop(&mut self) {
         if let Some(shared) = self.shared.upgrade() {
             lock(&shared.pending).remove(&self.id);
@@ -279,7 +291,11 @@ impl Drop for Answer {
     }
 }
 
-fn take(shared: &Weak<Shared>, mut message: Value, on_event: &mut impl FnMut(&Client, Event)) {
+fn dispatch(
+    shared: &Weak<CdpConnection>,
+    mut message: Value,
+    on_event: &mut impl FnMut(&CdpClient, CdpEvent),
+) {
     let Some(shared) = shared.upgrade() else {
         return;
     };
@@ -288,36 +304,38 @@ fn take(shared: &Weak<Shared>, mut message: Value, on_event: &mut impl FnMut(&Cl
             return;
         };
         let answer = match message["error"]["message"].as_str() {
-            Some(text) => Err(Problem::Refused(text.to_owned())),
+            Some(text) => Err(CommandFailure::Refused(text.to_owned())),
             None => Ok(message["result"].take()),
         };
-        let _nobody_waits = entry.answer.send(answer);
+        let _the_caller_stopped_waiting = entry.answer.send(answer);
     } else if let Some(method) = message["method"].as_str() {
-        let event = Event {
+        let event = CdpEvent {
             method: method.to_owned(),
             session: message["sessionId"].as_str().map(str::to_owned),
             params: message["params"].take(),
         };
-        on_event(&Client(shared), event);
+        on_event(&CdpClient(shared), event);
     }
 }
 
-fn lose(shared: &Weak<Shared>, why: &str) {
+fn mark_lost(shared: &Weak<CdpConnection>, reason: &str) {
     let Some(shared) = shared.upgrade() else {
         return;
     };
-    // The first reason is the true one.
+    // The first reason is the actual cause.
     shared.lost.send_if_modified(|lost| {
         let first = lost.is_none();
-        lost.get_or_insert_with(|| why.to_owned());
+        lost.get_or_insert_with(|| reason.to_owned());
         first
     });
     for (_, entry) in lock(&shared.pending).drain() {
-        let _nobody_waits = entry.answer.send(Err(Problem::Lost(why.to_owned())));
+        let _the_caller_stopped_waiting = entry
+            .answer
+            .send(Err(CommandFailure::Lost(reason.to_owned())));
     }
 }
 
-/// A lock whose holder panicked still holds whole data: nothing is changed in two steps.
+/// A poisoned lock is usable: no update takes two steps.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Contexts: several browsers in one Chromium that know nothing of each other.
+//! Browser contexts: several isolated browsers in one Chromium.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,58 +9,58 @@ use telechir_device::DeviceError;
 use telechir_protocol::Size;
 
 use crate::Browser;
-use crate::tab_registry::Book;
 use crate::browser::Chromium;
-use crate::client::Client;
-use crate::error::{CdpError, refused};
-use crate::file_transfer::Exchange;
-use crate::input_state::Hands;
-use crate::options::Options;
+use crate::client::CdpClient;
 use crate::emulation::Emulation;
+use crate::error::{CdpError, refused};
+use crate::event_router::EventRouter;
+use crate::file_transfer::FileTransfer;
+use crate::input_state::InputState;
+use crate::options::Options;
 use crate::setup::Setup;
-use crate::event_router::Shelf;
 use crate::snapshot::Snapshots;
+use crate::tab_registry::TabRegistry;
 
-/// A context that we made: cookies, storage, caches and tabs of its own. It is disposed of with
-/// all of them when this is dropped.
+/// A browser context that we created, with its own cookies, storage, caches and tabs. Disposed of
+/// on drop.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) id: String,
-    client: Client,
-    shelf: Arc<Shelf>,
+    client: CdpClient,
+    router: Arc<EventRouter>,
 }
 
 impl Context {
-    /// Makes one, whose tabs come into `book`.
+    /// Creates a context whose tabs are registered in `registry`.
     pub(crate) async fn create(
-        client: &Client,
-        shelf: &Arc<Shelf>,
-        book: &Arc<Book>,
+        client: &CdpClient,
+        router: &Arc<EventRouter>,
+        registry: &Arc<TabRegistry>,
         options: &Options,
     ) -> Result<Self, CdpError> {
-        // Chromium disposes of it, too, when it loses us.
+        // Chromium also disposes of it when the connection ends.
         let mut params = json!({ "disposeOnDetach": true });
         if let Some(proxy) = &options.proxy {
             params["proxyServer"] = proxy.as_str().into();
-            // Without this, loopback would go past the proxy.
+            // Without this, loopback would bypass the proxy.
             params["proxyBypassList"] = "<-loopback>".into();
         }
-        let limit = options.answer_limit;
+        let limit = options.reply_timeout;
         let made = client
             .call(None, "Target.createBrowserContext", params, limit)
             .await?;
         let id = made["browserContextId"].as_str().unwrap_or_default();
-        shelf.put(Some(id), book);
+        router.register(Some(id), registry);
         let downloads = json!({ "behavior": "deny", "browserContextId": id });
         client.notify(None, "Browser.setDownloadBehavior", downloads);
         Ok(Self {
             id: id.to_owned(),
             client: client.clone(),
-            shelf: Arc::clone(shelf),
+            router: Arc::clone(router),
         })
     }
 
-    /// Disposes of it, and returns when that is done.
+    /// Disposes of the context and waits until that is done.
     pub(crate) async fn dispose(self, limit: Duration) -> Result<(), CdpError> {
         let params = json!({ "browserContextId": self.id });
         let disposed = self
@@ -73,52 +73,57 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        self.shelf.remove(&self.id);
+        self.router.remove(&self.id);
         let params = json!({ "browserContextId": self.id });
-        // Disposed of twice it is an error that nobody hears.
+        // Chromium ignores a second disposal, apart from an error that is discarded.
         self.client
             .notify(None, "Target.disposeBrowserContext", params);
     }
 }
 
-/// What a browser in a context of its own is made of.
-pub(crate) struct Isolated {
+/// The parts of a browser in its own context.
+pub(crate) struct ContextParts {
     pub(crate) chromium: Chromium,
-    pub(crate) client: Client,
-    pub(crate) shelf: Arc<Shelf>,
+    pub(crate) client: CdpClient,
+    pub(crate) router: Arc<EventRouter>,
     pub(crate) options: Options,
     pub(crate) size: Size,
-    /// What Chromium says it is.
+    /// Chromium's own user agent.
     pub(crate) agent: Arc<str>,
-    /// Whether it is known to be the shell.
-    pub(crate) is_shell: bool,
-    /// Files for its pages, where there are any.
-    pub(crate) exchange: Option<Arc<Exchange>>,
+    /// Whether Chromium is known to be its headless shell.
+    pub(crate) is_headless_shell: bool,
+    /// File transfer with its pages, if any.
+    pub(crate) file_transfer: Option<Arc<FileTransfer>>,
 }
 
-impl Isolated {
-    /// Makes the context and opens its first tab.
+impl ContextParts {
+    /// Creates the context and opens its first tab.
     pub(crate) async fn open(self) -> Result<Browser, DeviceError> {
-        let setup = Setup::in_context(self.size, &self.options, &self.agent, self.is_shell)?;
-        let book = Arc::new(Book::new(setup.clone()));
-        let context = Context::create(&self.client, &self.shelf, &book, &self.options).await?;
+        let setup = Setup::in_context(
+            self.size,
+            &self.options,
+            &self.agent,
+            self.is_headless_shell,
+        )?;
+        let registry = Arc::new(TabRegistry::new(setup.clone()));
+        let context = Context::create(&self.client, &self.router, &registry, &self.options).await?;
         let mut browser = Browser {
             context: Some(context),
             chromium: self.chromium,
             client: self.client,
-            shelf: self.shelf,
-            book,
-            hands: Hands::new(self.size, setup.scale),
+            router: self.router,
+            registry,
+            input: InputState::new(self.size, setup.scale),
             setup,
             options: self.options,
             screen: None,
             size: self.size,
             agent: self.agent,
             snapshots: Snapshots::default(),
-            acted: None,
+            acted_at: None,
             world: None,
             frame_worlds: HashMap::new(),
-            exchange: self.exchange,
+            file_transfer: self.file_transfer,
         };
         let tab = browser.open_tab().await?;
         let page = browser.page_of(&tab);
@@ -128,33 +133,34 @@ impl Isolated {
 }
 
 impl Browser {
-    /// Another browser in this one's Chromium: nothing that pages store in one is known in the
-    /// other. It ends with this one at the latest.
+    /// Opens another browser in the same Chromium with separate storage. It ends with this one at
+    /// the latest.
     ///
     /// # Errors
-    /// When this one is in a window, or Chromium is gone or does not know the persona's locale or
-    /// timezone.
+    ///
+    /// If this browser has a window, Chromium is gone, or Chromium does not know the locale or time
+    /// zone.
     pub async fn isolated(&self, size: Size, persona: Emulation) -> Result<Self, DeviceError> {
         if self.screen.is_some() {
             return Err(refused(
-                "A browser in a window has one context; start it without one for more.",
+                "A browser with a window has a single context; start it headless for more.",
             ));
         }
-        let isolated = Isolated {
+        let isolated = ContextParts {
             chromium: Chromium::Shared,
             client: self.client.clone(),
-            shelf: Arc::clone(&self.shelf),
+            router: Arc::clone(&self.router),
             options: Options {
                 persona,
-                // What Chromium was started with holds for all of its contexts.
+                // Chromium's proxy applies to all of its contexts.
                 proxy: None,
                 ..self.options.clone()
             },
             size,
             agent: Arc::clone(&self.agent),
-            is_shell: self.setup.is_shell,
-            // What its pages give is refused, and they are given nothing.
-            exchange: None,
+            is_headless_shell: self.setup.is_headless_shell,
+            // Downloads are refused, and there are no uploads.
+            file_transfer: None,
         };
         isolated.open().await
     }

@@ -1,23 +1,23 @@
-//! A page's own drag and drop: what is dragged, told to the page as the pointer carries it.
+//! HTML drag and drop: reports an intercepted drag to the page as the pointer moves.
 
 use serde_json::{Value, json};
 
+use crate::cdp_session::CdpSession;
 use crate::error::CdpError;
 use crate::input_state::Mouse;
-use crate::cdp_session::Page;
 use crate::scale::Scale;
 
-const DRAG: &str = "Input.dispatchDragEvent";
+const DISPATCH_DRAG_EVENT: &str = "Input.dispatchDragEvent";
 
-/// What a page lets the pointer carry.
+/// A drag that the page started.
 #[derive(Debug)]
-pub(crate) struct Dragged {
+pub(crate) struct DragSession {
     data: Value,
     entered: bool,
 }
 
-impl Dragged {
-    /// A drag that Chromium handed over with this data.
+impl DragSession {
+    /// A drag that Chromium intercepted, with its data.
     pub(crate) const fn new(data: Value) -> Self {
         Self {
             data,
@@ -25,24 +25,28 @@ impl Dragged {
         }
     }
 
-    /// Carries it there.
-    pub(crate) async fn move_to(&mut self, page: &Page, mouse: Mouse) -> Result<(), CdpError> {
+    /// Moves the drag to a position.
+    pub(crate) async fn move_to(
+        &mut self,
+        page: &CdpSession,
+        mouse: Mouse,
+    ) -> Result<(), CdpError> {
         if !self.entered {
             self.entered = true;
-            self.tell(page, "dragEnter", mouse).await?;
+            self.dispatch(page, "dragEnter", mouse).await?;
         }
-        self.tell(page, "dragOver", mouse).await
+        self.dispatch(page, "dragOver", mouse).await
     }
 
-    /// Drops it there.
-    pub(crate) async fn drop_at(mut self, page: &Page, mouse: Mouse) -> Result<(), CdpError> {
-        // The page allows a drop only where it was asked just before.
+    /// Drops at a position.
+    pub(crate) async fn drop_at(mut self, page: &CdpSession, mouse: Mouse) -> Result<(), CdpError> {
+        // The page accepts a drop only right after a `dragover`.
         self.move_to(page, mouse).await?;
-        self.tell(page, "drop", mouse).await
+        self.dispatch(page, "drop", mouse).await
     }
 
-    /// Ends it without a drop.
-    pub(crate) async fn cancel(self, page: &Page) -> Result<(), CdpError> {
+    /// Cancels the drag without a drop.
+    pub(crate) async fn cancel(self, page: &CdpSession) -> Result<(), CdpError> {
         let nowhere = Mouse {
             x: 0,
             y: 0,
@@ -50,15 +54,15 @@ impl Dragged {
             modifiers: 0,
             buttons: 0,
         };
-        self.tell(page, "dragCancel", nowhere).await
+        self.dispatch(page, "dragCancel", nowhere).await
     }
 
-    async fn tell(&self, page: &Page, kind: &str, mouse: Mouse) -> Result<(), CdpError> {
+    async fn dispatch(&self, page: &CdpSession, kind: &str, mouse: Mouse) -> Result<(), CdpError> {
         let (x, y) = mouse.in_page();
         let params = json!({
             "type": kind, "x": x, "y": y, "modifiers": mouse.modifiers,
             "data": self.data,
         });
-        page.call(DRAG, params).await.map(|_| ())
+        page.call(DISPATCH_DRAG_EVENT, params).await.map(|_| ())
     }
 }

@@ -1,21 +1,21 @@
-//! What pages are told of whoever looks at them: language, time, program, colours.
+//! Emulated locale, time zone, user agent and colour scheme.
 
 use serde_json::{Value, json};
 use telechir_device::DeviceError;
 
-use crate::cdp_session::Page;
+use crate::cdp_session::CdpSession;
 
-/// Which colours a page is asked for.
+/// The value of `prefers-color-scheme`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColorScheme {
-    /// Dark words on a light ground.
+    /// Dark text on a light background.
     Light,
-    /// Light words on a dark ground.
+    /// Light text on a dark background.
     Dark,
 }
 
 impl ColorScheme {
-    /// The name that pages know it by.
+    /// The CSS name, `light` or `dark`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Light => "light",
@@ -24,22 +24,22 @@ impl ColorScheme {
     }
 }
 
-/// What pages are told of whoever looks at them; what is absent is Chromium's own.
+/// The properties of the browser that pages see; `None` keeps Chromium's own value.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Emulation {
-    /// Language and region, such as `de-AT`: of texts, numbers and dates, and what servers are
-    /// asked for.
+    /// Language and region, such as `de-AT`, for `navigator.language`, `Intl` and
+    /// `Accept-Language`.
     pub locale: Option<String>,
-    /// A zone of the IANA database, such as `Europe/Vienna`.
+    /// An IANA time zone, such as `Europe/Vienna`.
     pub timezone: Option<String>,
-    /// What the browser says it is.
+    /// The value of `navigator.userAgent` and of the `User-Agent` header.
     pub user_agent: Option<String>,
-    /// Which colours a page is asked for.
+    /// The value of `prefers-color-scheme`.
     pub color_scheme: Option<ColorScheme>,
 }
 
 impl Emulation {
-    /// The languages to ask servers for, the best first.
+    /// The value of `Accept-Language`, the preferred language first.
     pub(crate) fn languages(&self) -> Option<String> {
         let locale = self.locale.as_deref()?;
         Some(match locale.split_once('-') {
@@ -48,11 +48,11 @@ impl Emulation {
         })
     }
 
-    /// Flags that have all of Chromium say so from its beginning.
+    /// Command line flags that apply to all of Chromium.
     pub(crate) fn flags(&self) -> Vec<String> {
         let languages = self.languages();
         let locale = self.locale.as_deref();
-        // A Chromium without windows knows the scheme by this alone.
+        // The headless shell knows the colour scheme only by this flag.
         let scheme = self.color_scheme.map(|scheme| match scheme {
             ColorScheme::Dark => "preferredColorScheme=0",
             ColorScheme::Light => "preferredColorScheme=1",
@@ -68,14 +68,14 @@ impl Emulation {
         .collect()
     }
 
-    /// Variables that do.
+    /// Environment variables that apply to all of Chromium.
     pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
         let language = self
             .locale
             .as_deref()
             .map(|locale| locale.replace('-', "_"));
         let zone = self.timezone.clone();
-        // The first is not looked at where the second says that there is no language.
+        // `LANGUAGE` is ignored if `LANG` is the C locale.
         let lang = language
             .as_deref()
             .map(|language| format!("{language}.UTF-8"));
@@ -85,8 +85,8 @@ impl Emulation {
             .collect()
     }
 
-    /// The command for what flags do not say to a page: the region beside the language.
-    pub(crate) fn beside_flags(&self) -> Vec<(&'static str, Value)> {
+    /// CDP commands beside the flags: the region of the locale.
+    pub(crate) fn locale_override(&self) -> Vec<(&'static str, Value)> {
         let locale = self.locale.as_deref();
         locale
             .map(|locale| (LOCALE, json!({ "locale": locale })))
@@ -94,7 +94,7 @@ impl Emulation {
             .collect()
     }
 
-    /// Commands that have one page say so. `browser` is what Chromium says it is.
+    /// CDP commands for one page. `browser` is Chromium's own user agent.
     pub(crate) fn commands(&self, browser: &str) -> Vec<(&'static str, Value)> {
         let mut commands = Vec::new();
         if self.user_agent.is_some() || self.locale.is_some() {
@@ -104,7 +104,7 @@ impl Emulation {
             }
             commands.push(("Emulation.setUserAgentOverride", agent));
         }
-        commands.extend(self.beside_flags());
+        commands.extend(self.locale_override());
         if let Some(zone) = &self.timezone {
             commands.push((
                 "Emulation.setTimezoneOverride",
@@ -121,8 +121,8 @@ impl Emulation {
         commands
     }
 
-    /// Asks Chromium whether it knows the locale and the zone, which flags do not tell.
-    pub(crate) async fn check(&self, page: &Page) -> Result<(), DeviceError> {
+    /// Checks that Chromium knows the locale and the time zone, which flags do not report.
+    pub(crate) async fn check(&self, page: &CdpSession) -> Result<(), DeviceError> {
         let wanted = [
             ("locale", &self.locale, KNOWS_LOCALE, "de-AT"),
             ("timezone", &self.timezone, KNOWS_ZONE, "Europe/Vienna"),
@@ -133,7 +133,7 @@ impl Emulation {
             if page.evaluate(&expression).await? != true {
                 return Err(DeviceError::Unavailable {
                     what: "Chromium",
-                    message: format!("it knows no {what} {value:?}; name one such as {example}"),
+                    message: format!("unknown {what} {value:?}; use one such as {example}"),
                 });
             }
         }

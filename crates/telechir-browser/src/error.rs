@@ -1,26 +1,26 @@
-//! How a command to the browser fails, and what that means to whoever asked.
+//! Errors of CDP commands and their translation to device errors.
 
 use std::time::Duration;
 
 use telechir_device::DeviceError;
 
-/// Why a command of the protocol has no answer. Texts read after "failed to".
+/// Why a CDP command failed. The texts complete "failed to".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CdpError {
-    /// The browser is gone.
-    #[error("reach Chromium: {why}")]
-    Lost { why: String },
-    /// The page is gone; the browser lives.
+    /// The connection to the browser is lost.
+    #[error("reach Chromium: {reason}")]
+    Lost { reason: String },
+    /// The page is gone; the browser is not.
     #[error("reach the page: {0}")]
     PageGone(Gone),
-    /// No answer in time.
+    /// No reply within the limit.
     #[error("get an answer to {method} within {} ms", limit.as_millis())]
     Timeout {
         method: &'static str,
         limit: Duration,
     },
-    /// Chromium says no.
-    #[error("carry out {method}: {message}")]
+    /// Chromium returned an error.
+    #[error("execute {method}: {message}")]
     Protocol {
         method: &'static str,
         message: String,
@@ -44,25 +44,25 @@ impl From<CdpError> for DeviceError {
     }
 }
 
-/// How a page can be gone while its browser lives.
+/// How a page can be gone while its browser still runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Gone {
-    /// Nothing is left of it.
+    /// The tab was closed.
     #[error("its tab was closed")]
     Closed,
-    /// Its process died; the tab is there.
-    #[error("it crashed; reload it or go to another address")]
+    /// The renderer crashed; the tab still exists.
+    #[error("it crashed; reload it or navigate to another address")]
     Crashed,
 }
 
-/// A refusal in these words.
+/// A refusal with this message.
 pub(crate) fn refused(message: impl Into<String>) -> DeviceError {
     DeviceError::Refused {
         message: message.into(),
     }
 }
 
-/// Whole milliseconds.
+/// The duration in milliseconds, saturating.
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

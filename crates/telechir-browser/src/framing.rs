@@ -1,4 +1,4 @@
-//! Messages to and from a browser: JSON, on a pipe each ended by a zero byte, or on a WebSocket.
+//! Framing of CDP messages: terminated by a zero byte on a pipe, or WebSocket messages.
 
 use std::io;
 
@@ -10,25 +10,25 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::socket::Socket;
+use crate::socket::CdpSocket;
 
-/// No honest message is longer; a picture of a large screen is a tenth of it.
-pub(crate) const LONGEST: usize = 256 << 20;
+/// Maximum message length; a screenshot of a large screen has a tenth of it.
+pub(crate) const MAX_MESSAGE_BYTES: usize = 256 << 20;
 
-/// Takes messages out of the bytes that arrive.
+/// Splits a byte stream into messages.
 #[derive(Debug, Default)]
-pub(crate) struct Splitter {
+pub(crate) struct MessageSplitter {
     buffer: Vec<u8>,
     searched: usize,
 }
 
-impl Splitter {
-    /// Takes bytes as they come.
+impl MessageSplitter {
+    /// Appends bytes as they are received.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next whole message, without its zero byte.
+    /// The next complete message, without its zero byte.
     pub(crate) fn next_message(&mut self) -> Option<Vec<u8>> {
         let Some(offset) = self.buffer[self.searched..]
             .iter()
@@ -45,13 +45,13 @@ impl Splitter {
     }
 
     fn is_too_long(&self) -> bool {
-        self.buffer.len() > LONGEST
+        self.buffer.len() > MAX_MESSAGE_BYTES
     }
 }
 
-/// Hands every message to `each` until the pipe ends; says why it ended.
-pub(crate) async fn read_all(mut pipe: Receiver, mut each: impl FnMut(Value)) -> String {
-    let mut splitter = Splitter::default();
+/// Passes every message to `on_message` until the pipe ends; returns why it ended.
+pub(crate) async fn read_pipe(mut pipe: Receiver, mut on_message: impl FnMut(Value)) -> String {
+    let mut splitter = MessageSplitter::default();
     let mut chunk = vec![0; 1 << 16];
     loop {
         match pipe.read(&mut chunk).await {
@@ -61,18 +61,18 @@ pub(crate) async fn read_all(mut pipe: Receiver, mut each: impl FnMut(Value)) ->
         }
         while let Some(message) = splitter.next_message() {
             match serde_json::from_slice(&message) {
-                Ok(value) => each(value),
-                Err(error) => return format!("it sent what is no JSON: {error}"),
+                Ok(value) => on_message(value),
+                Err(error) => return format!("it sent invalid JSON: {error}"),
             }
         }
         if splitter.is_too_long() {
-            return "it sent a message without an end".to_owned();
+            return "it sent a message that exceeds the size limit".to_owned();
         }
     }
 }
 
-/// Writes what arrives on the channel until it is closed or the pipe is.
-pub(crate) async fn write_all(
+/// Writes queued messages until the queue or the pipe is closed.
+pub(crate) async fn write_pipe(
     mut pipe: Sender,
     mut queue: mpsc::Receiver<String>,
 ) -> io::Result<()> {
@@ -84,10 +84,10 @@ pub(crate) async fn write_all(
     Ok(())
 }
 
-/// The same of a socket.
-pub(crate) async fn hear_all(
-    mut socket: SplitStream<Socket>,
-    mut each: impl FnMut(Value),
+/// As `read_pipe`, for a WebSocket.
+pub(crate) async fn read_socket(
+    mut socket: SplitStream<CdpSocket>,
+    mut on_message: impl FnMut(Value),
 ) -> String {
     while let Some(message) = socket.next().await {
         let value = match message {
@@ -98,16 +98,16 @@ pub(crate) async fn hear_all(
             Err(error) => return format!("its connection failed: {error}"),
         };
         match value {
-            Ok(value) => each(value),
-            Err(error) => return format!("it sent what is no JSON: {error}"),
+            Ok(value) => on_message(value),
+            Err(error) => return format!("it sent invalid JSON: {error}"),
         }
     }
-    "it ended the connection".to_owned()
+    "it closed the connection".to_owned()
 }
 
-/// The same to a socket.
-pub(crate) async fn say_all(
-    mut socket: SplitSink<Socket, Message>,
+/// As `write_pipe`, for a WebSocket.
+pub(crate) async fn write_socket(
+    mut socket: SplitSink<CdpSocket, Message>,
     mut queue: mpsc::Receiver<String>,
 ) -> io::Result<()> {
     while let Some(message) = queue.recv().await {
@@ -122,10 +122,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn splits_messages_however_the_bytes_are_cut() {
+    fn splits_messages_however_the_bytes_arrive() {
         let bytes = b"{\"a\":1}\0{}\0[\"\xc3\xa9\"]\0";
         for size in 1..bytes.len() {
-            let mut splitter = Splitter::default();
+            let mut splitter = MessageSplitter::default();
             let mut messages = Vec::new();
             for chunk in bytes.chunks(size) {
                 splitter.push(chunk);

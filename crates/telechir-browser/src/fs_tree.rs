@@ -1,4 +1,4 @@
-//! Whole folders of a profile: counted, copied, given to another user. No link is followed.
+//! Operations on profile folders: size, copy, change of owner. Links are not followed.
 
 use std::fs;
 use std::io;
@@ -7,8 +7,8 @@ use std::path::Path;
 
 use telechir_process::Identity;
 
-/// What a browser makes anew when it is missing: not worth a copy.
-const CACHES: [&str; 9] = [
+/// Folders that a browser recreates when missing, so they are not copied.
+const CACHE_DIRS: [&str; 9] = [
     "Cache",
     "Code Cache",
     "DawnGraphiteCache",
@@ -19,17 +19,17 @@ const CACHES: [&str; 9] = [
     "ShaderCache",
     "component_crx_cache",
 ];
-/// Links that say which process has the profile; ours has a lock of its own.
+/// Links that name the process using the profile; telechir has its own lock.
 const SINGLETONS: [&str; 3] = ["SingletonCookie", "SingletonLock", "SingletonSocket"];
 
-/// Bytes of all files below a folder.
-pub(crate) fn bytes(folder: &Path) -> u64 {
+/// The total size of all files below a folder, in bytes.
+pub(crate) fn size_bytes(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
         .filter_map(|entry| {
             let found = entry.metadata().ok()?;
             Some(if found.is_dir() {
-                bytes(&entry.path())
+                size_bytes(&entry.path())
             } else {
                 found.len()
             })
@@ -37,7 +37,7 @@ pub(crate) fn bytes(folder: &Path) -> u64 {
         .sum()
 }
 
-/// Gives all below a folder that belongs to `before` to another user.
+/// Changes the owner of everything below a folder that belongs to `before`.
 pub(crate) fn give(folder: &Path, before: u32, identity: Identity) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -52,13 +52,13 @@ pub(crate) fn give(folder: &Path, before: u32, identity: Identity) -> io::Result
     Ok(())
 }
 
-/// Copies folders and plain files; what else there is, and caches, stay behind.
+/// Copies folders and regular files, without caches.
 pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let name = entry.file_name();
         let kind = entry.file_type()?;
-        if kind.is_dir() && !CACHES.iter().any(|cache| name == *cache) {
+        if kind.is_dir() && !CACHE_DIRS.iter().any(|cache| name == *cache) {
             let inside = to.join(&name);
             fs::create_dir(&inside)?;
             copy(&entry.path(), &inside)?;
@@ -69,9 +69,9 @@ pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the links by which a browser that was killed still seems to have the profile.
-pub(crate) fn let_go(profile: &Path) {
+/// Removes the links of a killed browser, which still mark the profile as used.
+pub(crate) fn remove_singleton_links(profile: &Path) {
     for name in SINGLETONS {
-        let _mostly_not_there = fs::remove_file(profile.join(name));
+        let _usually_missing = fs::remove_file(profile.join(name));
     }
 }

@@ -1,57 +1,57 @@
-//! What is pressed: held keys and buttons, the pointer's place, and presses that cannot get stuck.
+//! Pressed keys and buttons, the pointer position, and presses that cannot get stuck.
 
 use serde_json::{Value, json};
 use telechir_protocol::{Button, Modifier, Size};
 
-use crate::drag_and_drop::Dragged;
+use crate::cdp_session::CdpSession;
+use crate::drag_and_drop::DragSession;
 use crate::error::CdpError;
-use crate::us_keyboard::Stroke;
-use crate::cdp_session::Page;
 use crate::scale::Scale;
+use crate::us_keyboard::CdpKey;
 
 /// The pointer and everything that an action left pressed on purpose.
 #[derive(Debug)]
-pub(crate) struct Hands {
-    /// Pixels from the left edge.
+pub(crate) struct InputState {
+    /// Screen pixels from the left edge.
     pub(crate) x: u32,
-    /// Pixels from the top edge.
+    /// Screen pixels from the top edge.
     pub(crate) y: u32,
-    /// How they become a page's.
+    /// Converts screen pixels to CSS pixels.
     pub(crate) scale: Scale,
-    /// What a page lets the pointer carry.
-    pub(crate) dragged: Option<Dragged>,
+    /// The HTML drag in progress, if any.
+    pub(crate) drag: Option<DragSession>,
     buttons: Vec<Button>,
-    keys: Vec<Stroke>,
+    keys: Vec<CdpKey>,
 }
 
-impl Hands {
-    /// Nothing pressed, the pointer in the middle as on a fresh screen.
+impl InputState {
+    /// Nothing pressed, the pointer in the middle of the screen.
     pub(crate) const fn new(size: Size, scale: Scale) -> Self {
         Self {
             x: size.width / 2,
             y: size.height / 2,
             scale,
-            dragged: None,
+            drag: None,
             buttons: Vec::new(),
             keys: Vec::new(),
         }
     }
 
-    /// The bits of the modifiers that are held.
+    /// The CDP bits of the pressed modifiers.
     pub(crate) fn modifiers(&self) -> u8 {
         self.keys
             .iter()
             .fold(0, |bits, stroke| bits | stroke.modifier)
     }
 
-    /// The bits of the buttons that are held.
+    /// The CDP bits of the pressed buttons.
     pub(crate) fn buttons(&self) -> u8 {
         self.buttons
             .iter()
             .fold(0, |bits, button| bits | button_bit(*button))
     }
 
-    /// The button that moves report: the one held longest.
+    /// The button that move events report: the one pressed first.
     pub(crate) fn dragging(&self) -> &'static str {
         self.buttons
             .first()
@@ -59,27 +59,27 @@ impl Hands {
     }
 
     pub(crate) fn hold_button(&mut self, button: Button) {
-        self.buttons.retain(|held| *held != button);
+        self.buttons.retain(|other| *other != button);
         self.buttons.push(button);
     }
 
-    pub(crate) fn let_go_of_button(&mut self, button: Button) {
-        self.buttons.retain(|held| *held != button);
+    pub(crate) fn release_button(&mut self, button: Button) {
+        self.buttons.retain(|other| *other != button);
     }
 
-    pub(crate) fn hold_key(&mut self, stroke: Stroke) {
-        self.keys.retain(|held| held.key != stroke.key);
+    pub(crate) fn hold_key(&mut self, stroke: CdpKey) {
+        self.keys.retain(|other| other.key != stroke.key);
         self.keys.push(stroke);
     }
 
-    pub(crate) fn let_go_of_key(&mut self, stroke: &Stroke) {
-        self.keys.retain(|held| held.key != stroke.key);
+    pub(crate) fn release_key(&mut self, stroke: &CdpKey) {
+        self.keys.retain(|other| other.key != stroke.key);
     }
 
-    /// Releases everything, the last pressed first.
-    pub(crate) async fn release(&mut self, page: &Page) -> Result<(), CdpError> {
-        if let Some(dragged) = self.dragged.take() {
-            dragged.cancel(page).await?;
+    /// Releases everything, in reverse order.
+    pub(crate) async fn release(&mut self, page: &CdpSession) -> Result<(), CdpError> {
+        if let Some(drag) = self.drag.take() {
+            drag.cancel(page).await?;
         }
         let mut commands = Vec::new();
         while let Some(button) = self.buttons.pop() {
@@ -100,12 +100,12 @@ impl Hands {
     }
 }
 
-/// The command that mouse events are sent with.
+/// The CDP command for mouse events.
 pub(crate) const MOUSE: &str = "Input.dispatchMouseEvent";
-/// The command that key events are sent with.
+/// The CDP command for key events.
 pub(crate) const KEY: &str = "Input.dispatchKeyEvent";
 
-/// Where the pointer is and what is held while something happens to it.
+/// The pointer position, modifiers and buttons of a mouse event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mouse {
     pub(crate) x: u32,
@@ -116,7 +116,7 @@ pub(crate) struct Mouse {
 }
 
 impl Mouse {
-    /// A mouse event's parameters.
+    /// The parameters of a mouse event.
     pub(crate) fn event(self, kind: &str, button: &str, count: u8) -> Value {
         let (x, y) = self.in_page();
         json!({
@@ -126,14 +126,14 @@ impl Mouse {
         })
     }
 
-    /// Its place in the page's own pixels.
+    /// The position in CSS pixels.
     pub(crate) fn in_page(self) -> (f64, f64) {
         (self.scale.to_page(self.x), self.scale.to_page(self.y))
     }
 }
 
-/// A key event that presses. `modifiers` are those held before it.
-pub(crate) fn key_down(stroke: &Stroke, modifiers: u8, repeated: bool) -> Value {
+/// The key-down event. `modifiers` are those pressed before it.
+pub(crate) fn key_down(stroke: &CdpKey, modifiers: u8, repeated: bool) -> Value {
     const WITH_TEXT: u8 = 8; // Shift alone leaves a key its text.
     let text = stroke.text.as_ref().filter(|_| modifiers & !WITH_TEXT == 0);
     let mut event = key_event(stroke, modifiers | stroke.modifier);
@@ -151,33 +151,33 @@ pub(crate) fn key_down(stroke: &Stroke, modifiers: u8, repeated: bool) -> Value 
     event
 }
 
-/// A key event that releases. `modifiers` are those held after it.
-pub(crate) fn key_up(stroke: &Stroke, modifiers: u8) -> Value {
+/// The key-up event. `modifiers` are those pressed after it.
+pub(crate) fn key_up(stroke: &CdpKey, modifiers: u8) -> Value {
     let mut event = key_event(stroke, modifiers & !stroke.modifier);
     event["type"] = "keyUp".into();
     event
 }
 
-fn key_event(stroke: &Stroke, modifiers: u8) -> Value {
-    // Never with a native key code: Chromium would take what a page leaves over as its own
-    // shortcut, and ctrl+u, ctrl+h or F12 lead to pages that no address may name.
+fn key_event(stroke: &CdpKey, modifiers: u8) -> Value {
+    // Never with a native key code: Chromium would treat unhandled keys as its own shortcuts, and
+    // ctrl+u, ctrl+h or F12 open pages whose URLs are not allowed.
     json!({
         "modifiers": modifiers, "key": stroke.key, "code": stroke.code,
         "windowsVirtualKeyCode": stroke.virtual_key, "location": stroke.location,
     })
 }
 
-/// Something pressed that is released when this is dropped, unless it was before.
+/// A pressed key or button, which is released on drop.
 #[derive(Debug)]
-pub(crate) struct Pressed {
-    page: Page,
+pub(crate) struct PressedInput {
+    page: CdpSession,
     release: Option<(&'static str, Value)>,
 }
 
-impl Pressed {
-    /// Presses. Whatever happens from here on, the release is sent.
+impl PressedInput {
+    /// Presses; from here on, the release is always sent.
     pub(crate) async fn press(
-        page: &Page,
+        page: &CdpSession,
         method: &'static str,
         down: Value,
         up: Value,
@@ -190,8 +190,12 @@ impl Pressed {
         Ok(pressed)
     }
 
-    /// Presses a key.
-    pub(crate) async fn key(page: &Page, stroke: &Stroke, modifiers: u8) -> Result<Self, CdpError> {
+    /// Presses a key with the modifiers before it.
+    pub(crate) async fn key(
+        page: &CdpSession,
+        stroke: &CdpKey,
+        modifiers: u8,
+    ) -> Result<Self, CdpError> {
         let (down, up) = (
             key_down(stroke, modifiers, false),
             key_up(stroke, modifiers),
@@ -199,16 +203,16 @@ impl Pressed {
         Self::press(page, KEY, down, up).await
     }
 
-    /// Releases and waits until the page heard of it.
+    /// Releases and waits until the page has handled the event.
     pub(crate) async fn release(mut self) -> Result<(), CdpError> {
-        // Once taken it is also sent: nothing waits in between.
+        // Once taken, the release is sent without a wait in between.
         match self.release.take() {
             Some((method, up)) => self.page.call(method, up).await.map(|_| ()),
             None => Ok(()),
         }
     }
 
-    /// Releases a button elsewhere than it was pressed.
+    /// Releases a button at another position.
     pub(crate) async fn release_at(mut self, mouse: Mouse) -> Result<(), CdpError> {
         let (x, y) = mouse.in_page();
         if let Some((_, up)) = &mut self.release {
@@ -218,13 +222,13 @@ impl Pressed {
         self.release().await
     }
 
-    /// Leaves it pressed, as was asked.
-    pub(crate) fn keep(mut self) {
+    /// Leaves it pressed after this is dropped.
+    pub(crate) fn leave_pressed(mut self) {
         self.release = None;
     }
 }
 
-impl Drop for Pressed {
+impl Drop for PressedInput {
     fn drop(&mut self) {
         if let Some((method, up)) = self.release.take() {
             self.page.notify(method, up);
@@ -232,20 +236,20 @@ impl Drop for Pressed {
     }
 }
 
-/// Presses these modifiers one after the other; `held` are down already.
+/// Presses modifiers in order, except those in `pressed_before`.
 pub(crate) async fn press_modifiers(
-    page: &Page,
+    page: &CdpSession,
     modifiers: &[Modifier],
-    held: u8,
-) -> Result<(Vec<Pressed>, u8), CdpError> {
-    let mut bits = held;
+    pressed_before: u8,
+) -> Result<(Vec<PressedInput>, u8), CdpError> {
+    let mut bits = pressed_before;
     let mut pressed = Vec::new();
     for stroke in modifiers
         .iter()
-        .map(|modifier| Stroke::of_modifier(*modifier))
+        .map(|modifier| CdpKey::of_modifier(*modifier))
     {
         if bits & stroke.modifier == 0 {
-            pressed.push(Pressed::key(page, &stroke, bits).await?);
+            pressed.push(PressedInput::key(page, &stroke, bits).await?);
             bits |= stroke.modifier;
         }
     }
@@ -253,14 +257,14 @@ pub(crate) async fn press_modifiers(
 }
 
 /// Releases in reverse order.
-pub(crate) async fn release_all(mut pressed: Vec<Pressed>) -> Result<(), CdpError> {
+pub(crate) async fn release_all(mut pressed: Vec<PressedInput>) -> Result<(), CdpError> {
     while let Some(last) = pressed.pop() {
         last.release().await?;
     }
     Ok(())
 }
 
-/// The protocol's name of a button.
+/// The CDP name of a button.
 pub(crate) const fn button_name(button: Button) -> &'static str {
     match button {
         Button::Left => "left",
@@ -271,7 +275,7 @@ pub(crate) const fn button_name(button: Button) -> &'static str {
     }
 }
 
-/// Its bit in an event's buttons.
+/// The CDP bit of a button.
 pub(crate) const fn button_bit(button: Button) -> u8 {
     match button {
         Button::Left => 1,

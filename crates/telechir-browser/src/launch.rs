@@ -1,4 +1,4 @@
-//! Starts Chromium: finds it, gives it a fresh profile, a pipe and nothing else.
+//! Starts Chromium with a profile and a pipe for CDP.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -13,37 +13,37 @@ use telechir_device::{DeviceError, Screen as _};
 use telechir_process::{Cgroup, Child, Spawn, Stdio, is_root};
 use tracing::warn;
 
-use crate::tab_registry::Book;
 use crate::browser::Chromium;
-use crate::client::{Client, Transport};
+use crate::client::{CdpClient, Transport};
 use crate::error::CdpError;
-use crate::memory::Memory;
+use crate::event_router::{EventRouter, TabSource};
+use crate::memory::MemoryLimit;
 use crate::options::{self, Options, Sandbox, Surface};
 use crate::setup::Setup;
-use crate::event_router::{Shelf, Tabs};
+use crate::tab_registry::TabRegistry;
 
 mod flags;
 mod process;
 mod profile;
-mod stderr;
 mod proxy_port;
+mod stderr;
 
-pub(crate) use process::Keeper;
-use profile::Profile;
+pub(crate) use process::ChromiumProcess;
+use profile::ProfileDir;
+pub(crate) use proxy_port::ProxyPort;
 use stderr::Tail;
-pub(crate) use proxy_port::WayOut;
 
-/// Where distributions put Chromium's shell: the same engine without windows and all that is around
-/// a page, so that it is up sooner and a page takes less.
-const SHELLS: [&str; 3] = [
+/// Where distributions install Chromium's headless shell: the same engine without windows, faster
+/// to start and with less memory per page.
+const HEADLESS_SHELL_PATHS: [&str; 3] = [
     "/usr/lib/chromium/chromium-headless-shell",
     "/usr/lib64/chromium-browser/headless_shell",
     "/usr/bin/chromium-headless-shell",
 ];
-/// What the names of such programs hold.
-const SHELL_NAMES: [&str; 2] = ["headless-shell", "headless_shell"];
-/// Where distributions put it. The programs themselves come before wrappers that add flags.
-const PLACES: [&str; 9] = [
+/// Substrings of the names of such programs.
+const HEADLESS_SHELL_NAMES: [&str; 2] = ["headless-shell", "headless_shell"];
+/// Where distributions install Chromium. The programs come before wrappers that add flags.
+const CHROMIUM_PATHS: [&str; 9] = [
     "/usr/lib/chromium/chromium",
     "/usr/lib64/chromium-browser/chromium-browser",
     "/usr/lib/chromium-browser/chromium-browser",
@@ -54,19 +54,19 @@ const PLACES: [&str; 9] = [
     "/usr/bin/google-chrome-stable",
     "/run/current-system/sw/bin/chromium",
 ];
-/// Where Chromium finds no program: links such as `mailto:` would start one that nothing confines.
-const NOWHERE: &str = "/nonexistent";
+/// A search path without programs: links such as `mailto:` would start one outside the sandbox.
+const NO_PROGRAMS_PATH: &str = "/nonexistent";
 /// A cold start on a loaded machine takes seconds.
-const START_LIMIT: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A Chromium that answers.
+/// A Chromium that answers CDP commands.
 #[derive(Debug)]
-pub(crate) struct Launched {
-    pub(crate) client: Client,
-    pub(crate) shelf: Arc<Shelf>,
-    pub(crate) book: Arc<Book>,
+pub(crate) struct LaunchedChromium {
+    pub(crate) client: CdpClient,
+    pub(crate) router: Arc<EventRouter>,
+    pub(crate) registry: Arc<TabRegistry>,
     pub(crate) setup: Setup,
-    /// What Chromium says it is.
+    /// Chromium's own user agent.
     pub(crate) agent: Arc<str>,
     pub(crate) chromium: Chromium,
 }
@@ -75,112 +75,116 @@ pub(crate) struct Launched {
 pub(crate) async fn launch(
     surface: &mut Surface,
     options: &Options,
-) -> Result<Launched, DeviceError> {
+) -> Result<LaunchedChromium, DeviceError> {
     let program = find(surface, options)?;
     if is_root() && options.identity.is_none_or(|identity| identity.uid == 0) {
         return Err(unavailable(
-            "it must not run as root; give it an unprivileged user",
+            "it must not run as root; configure an unprivileged user",
         ));
     }
     if options.sandbox == Sandbox::Off {
-        warn!("Chromium runs without its sandbox, as was asked");
+        warn!("Chromium runs without its sandbox, as configured");
     }
-    let is_shell = is_shell(&program);
-    if is_shell && matches!(surface, Surface::Window(_)) {
-        return Err(unavailable(format!("{} has no windows", program.display())));
+    let is_headless_shell = is_headless_shell(&program);
+    if is_headless_shell && matches!(surface, Surface::Window(_)) {
+        return Err(unavailable(format!(
+            "{} cannot open windows",
+            program.display()
+        )));
     }
-    let setup = Setup::of(surface, options, is_shell)?;
-    let profile =
-        Profile::create(options).map_err(|error| unavailable(format!("its profile: {error}")))?;
-    let ((their_in, our_out), (our_in, their_out)) = pipes()?;
-    let way_out = WayOut::open(options)
+    let setup = Setup::for_surface(surface, options, is_headless_shell)?;
+    let profile = ProfileDir::create(options)
+        .map_err(|error| unavailable(format!("create its profile folder: {error}")))?;
+    let ((chromium_input, output), (input, chromium_output)) = pipes()?;
+    let proxy_port = ProxyPort::open(options)
         .await
-        .map_err(|error| unavailable(format!("its way to the network: {error}")))?;
-    let flags = flags::of(surface, options, &setup, way_out.proxy.as_deref());
-    let starting = Starting {
+        .map_err(|error| unavailable(format!("open its proxy port: {error}")))?;
+    let flags = flags::of(surface, options, &setup, proxy_port.proxy.as_deref());
+    let starting = LaunchCommand {
         program,
         flags,
         surface: &mut *surface,
         options,
         profile: &profile,
     };
-    let group = Memory::group(options);
-    let mut child = spawn(starting, &group, their_in, their_out).await?;
-    let memory = Memory::of(group, child.pid());
+    let group = MemoryLimit::group(options);
+    let mut child = spawn(starting, &group, chromium_input, chromium_output).await?;
+    let memory = MemoryLimit::of(group, child.pid());
     let tail = Tail::follow(child.take_stderr());
 
-    let book = Arc::new(Book::new(setup.clone()));
-    let shelf = Arc::new(Shelf::new(Tabs::Given));
-    shelf.put(None, &book);
-    let reading = Arc::clone(&shelf);
+    let registry = Arc::new(TabRegistry::new(setup.clone()));
+    let router = Arc::new(EventRouter::new(TabSource::AutoAttach));
+    router.register(None, &registry);
+    let events = Arc::clone(&router);
     let transport = Transport::Pipes {
-        input: our_in,
-        output: our_out,
+        input: input,
+        output: output,
     };
-    let (client, pump) =
-        Client::start(transport, move |client, event| reading.take(client, &event))
-            .map_err(|error| unavailable(format!("its pipe: {error}")))?;
-    let keeper = Keeper::start(child, profile, memory, client.clone());
+    let (client, tasks) = CdpClient::start(transport, move |client, event| {
+        events.dispatch(client, &event)
+    })
+    .map_err(|error| unavailable(format!("open its pipe: {error}")))?;
+    let process = ChromiumProcess::start(child, profile, memory, client.clone());
 
-    let agent = match first_words(&client).await {
+    let agent = match handshake(&client).await {
         Ok(agent) => agent,
         Err(error) => {
-            let said = tail.text().await;
-            let told = if said.is_empty() {
+            let stderr = tail.text().await;
+            let suffix = if stderr.is_empty() {
                 String::new()
             } else {
-                format!(". It said: {said}")
+                format!("; stderr: {stderr}")
             };
-            return Err(unavailable(format!("{error}{told}")));
+            return Err(unavailable(format!("{error}{suffix}")));
         }
     };
-    Ok(Launched {
+    Ok(LaunchedChromium {
         client,
-        shelf,
-        book,
+        router,
+        registry,
         setup,
         agent,
         chromium: Chromium::Started {
-            keeper,
-            _pump: pump,
-            _way_out: way_out,
+            process,
+            _tasks: tasks,
+            _proxy_port: proxy_port,
         },
     })
 }
 
-/// Chromium's shell, where it is installed: it is what runs where there is neither a window nor a
-/// profile that lasts.
+/// The path of Chromium's headless shell, if installed. It is used without a window and without a
+/// persistent profile.
 pub fn shell_program() -> Option<PathBuf> {
-    first_of(&SHELLS)
+    first_of(&HEADLESS_SHELL_PATHS)
 }
 
-fn first_of(places: &[&str]) -> Option<PathBuf> {
-    let mut places = places.iter().map(PathBuf::from);
-    places.find(|path| path.is_file())
+fn first_of(paths: &[&str]) -> Option<PathBuf> {
+    let mut paths = paths.iter().map(PathBuf::from);
+    paths.find(|path| path.is_file())
 }
 
-/// Whether a program is Chromium's shell.
-fn is_shell(program: &Path) -> bool {
+/// Whether a program is Chromium's headless shell.
+fn is_headless_shell(program: &Path) -> bool {
     let name = program.file_name().and_then(|name| name.to_str());
-    name.is_some_and(|name| SHELL_NAMES.iter().any(|part| name.contains(part)))
+    name.is_some_and(|name| HEADLESS_SHELL_NAMES.iter().any(|part| name.contains(part)))
 }
 
-/// The first Chromium there is for this surface.
+/// The first Chromium program found for this surface.
 fn find(surface: &Surface, options: &Options) -> Result<PathBuf, DeviceError> {
     let is_fresh = options.profile == options::Profile::Fresh;
     let shell = match surface {
-        // A profile that lasts may be another time's in a window: it stays one program's.
+        // A persistent profile may be used with a window later: one program for both.
         Surface::Headless(_) if is_fresh => shell_program(),
         Surface::Headless(_) | Surface::Window(_) => None,
     };
     match &options.program {
         Some(program) if program.is_file() => Ok(program.clone()),
         Some(program) => Err(unavailable(format!(
-            "there is no program {}",
+            "no such program: {}",
             program.display()
         ))),
         None => shell
-            .or_else(|| first_of(&PLACES))
+            .or_else(|| first_of(&CHROMIUM_PATHS))
             .ok_or_else(|| unavailable("it was not found; install the package `chromium`")),
     }
 }
@@ -188,28 +192,30 @@ fn find(surface: &Surface, options: &Options) -> Result<PathBuf, DeviceError> {
 type Pipe = (OwnedFd, OwnedFd);
 
 fn pipes() -> Result<(Pipe, Pipe), DeviceError> {
-    let make =
-        || pipe_with(PipeFlags::CLOEXEC).map_err(|error| unavailable(format!("a pipe: {error}")));
+    let make = || {
+        pipe_with(PipeFlags::CLOEXEC)
+            .map_err(|error| unavailable(format!("create a pipe: {error}")))
+    };
     Ok((make()?, make()?))
 }
 
-/// What a browser is started with, beside its pipe.
-struct Starting<'a> {
+/// The command line of Chromium, apart from its pipe.
+struct LaunchCommand<'a> {
     program: PathBuf,
     flags: Vec<String>,
-    // Alone: what is shared of a screen could not wait in another thread.
+    // Exclusive: a shared reference to a screen is not `Send`.
     surface: &'a mut Surface,
     options: &'a Options,
-    profile: &'a Profile,
+    profile: &'a ProfileDir,
 }
 
 async fn spawn(
-    starting: Starting<'_>,
+    starting: LaunchCommand<'_>,
     group: &Cgroup,
     commands: OwnedFd,
     answers: OwnedFd,
 ) -> Result<Child, DeviceError> {
-    let Starting {
+    let LaunchCommand {
         program,
         flags,
         surface,
@@ -219,7 +225,7 @@ async fn spawn(
     let search_path = if is_script(&program) {
         "/usr/local/bin:/usr/bin:/bin"
     } else {
-        NOWHERE
+        NO_PROGRAMS_PATH
     };
     let mut spawn = Spawn::new(program)
         .args(flags)
@@ -229,9 +235,9 @@ async fn spawn(
         .env("PATH", search_path)
         .env("LANG", "C.UTF-8")
         .envs(options.persona.environment())
-        // No bus is looked for or started unless the screen has one.
+        // Without this, Chromium looks for a D-Bus session bus, or starts one.
         .env("DBUS_SESSION_BUS_ADDRESS", "disabled:")
-        // Without these a bar above the page complains that there are no keys.
+        // Without these, an info bar complains about missing API keys.
         .envs(
             [
                 "GOOGLE_API_KEY",
@@ -250,7 +256,7 @@ async fn spawn(
     if let Surface::Window(screen) = surface {
         spawn = spawn.envs(screen.environment());
     }
-    if profile.is_kept() {
+    if profile.is_persistent() {
         spawn = spawn.graceful();
     }
     spawn
@@ -259,25 +265,25 @@ async fn spawn(
         .map_err(|error| unavailable(chain(&error)))
 }
 
-/// A wrapper needs the programs that it calls.
+/// A wrapper script needs the search path.
 fn is_script(program: &Path) -> bool {
-    let mut beginning = [0; 2];
-    let read = File::open(program).and_then(|mut file| file.read_exact(&mut beginning));
-    read.is_ok() && beginning == *b"#!"
+    let mut prefix = [0; 2];
+    let read = File::open(program).and_then(|mut file| file.read_exact(&mut prefix));
+    read.is_ok() && prefix == *b"#!"
 }
 
-/// Says what Chromium says it is.
-async fn first_words(client: &Client) -> Result<Arc<str>, CdpError> {
+/// Enables events and automatic attachment; returns Chromium's user agent.
+async fn handshake(client: &CdpClient) -> Result<Arc<str>, CdpError> {
     let pages = json!([{ "type": "page", "exclude": false }, { "exclude": true }]);
     let version = client
-        .call(None, "Browser.getVersion", json!({}), START_LIMIT)
+        .call(None, "Browser.getVersion", json!({}), START_TIMEOUT)
         .await?;
     client
         .call(
             None,
             "Target.setDiscoverTargets",
             json!({ "discover": true, "filter": pages }),
-            START_LIMIT,
+            START_TIMEOUT,
         )
         .await?;
     client
@@ -285,14 +291,14 @@ async fn first_words(client: &Client) -> Result<Arc<str>, CdpError> {
             None,
             "Browser.setDownloadBehavior",
             json!({ "behavior": "deny", "eventsEnabled": true }),
-            START_LIMIT,
+            START_TIMEOUT,
         )
         .await?;
     let attach = json!({
         "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true, "filter": pages,
     });
     client
-        .call(None, "Target.setAutoAttach", attach, START_LIMIT)
+        .call(None, "Target.setAutoAttach", attach, START_TIMEOUT)
         .await?;
     Ok(version["userAgent"].as_str().unwrap_or_default().into())
 }

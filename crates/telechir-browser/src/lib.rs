@@ -1,45 +1,63 @@
-//! A browser: Chromium behind our own thin client, over a pipe that nobody else can reach.
+//! Web pages as a computer: drives Chromium through a thin CDP client over a private pipe.
 //!
-//! It knows pages, tabs and input; it does not know X11. A window's screen is given to it.
+//! Knows pages, tabs and input, but not X11: the screen of a window is passed in as a
+//! [`telechir_device::BoxScreen`].
+//!
+//! ```no_run
+//! use telechir_browser::{Browser, Options, Surface};
+//! use telechir_device::{Computer as _, Viewport};
+//! use telechir_protocol::{Action, Size};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let size = Size::new(1280, 800);
+//! let mut browser = Browser::launch(Surface::Headless(size), Options::default()).await?;
+//! let url = "https://example.com".to_owned();
+//! let navigate = Viewport::unscaled(size).action(&Action::Navigate { url, tab: None })?;
+//! browser.perform(&navigate).await?;
+//! assert_eq!(browser.capture().await?.size(), size);
+//! browser.close().await?;
+//! # Ok(())
+//! # }
+//! ```
 
 mod address;
 mod attach;
-mod tab_registry;
 mod browser;
 mod capture;
-mod screencast;
+mod cdp_session;
 mod client;
 mod context;
 mod drag_and_drop;
+mod emulation;
 mod error;
+mod event_router;
 mod file_transfer;
+mod framing;
+mod fs_tree;
 mod input_state;
 mod keyboard;
 mod launch;
-mod us_keyboard;
 mod memory;
 mod navigate;
 mod options;
-mod cdp_session;
-mod emulation;
 mod pointer;
 mod profiles;
 mod scale;
+mod screencast;
 mod script;
 mod settle;
 mod setup;
-mod event_router;
 mod snapshot;
 mod socket;
+mod tab_registry;
 mod tabs;
-mod fs_tree;
+mod us_keyboard;
 mod walker;
-mod framing;
 
 pub use browser::{Browser, ScreenshotWithElements};
+pub use emulation::{ColorScheme, Emulation};
 pub use launch::shell_program;
 pub use options::{Addresses, Files, Options, Profile, Sandbox, Surface};
-pub use emulation::{ColorScheme, Emulation};
 pub use pointer::PIXELS_PER_CLICK;
 pub use profiles::{
     ProfileError, ProfileId, ProfileInfo, ProfileLock, ProfileUse, Profiles, close_folder,

@@ -1,5 +1,4 @@
-//! How much memory a browser may use, all of its processes together, and what is said when the
-//! kernel ended one for more.
+//! The memory limit of all processes of a browser, and reports of processes that the kernel killed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,27 +9,27 @@ use tracing::info;
 
 use crate::options::Options;
 
-/// A page has some twenty threads, and a browser has many pages.
-const PROCESSES: u64 = 8192;
+/// A page has about twenty threads, and a browser has many pages.
+const MAX_PROCESSES: u64 = 8192;
 
-/// The group of one Chromium's processes. Clones are the same one.
+/// The control group of one Chromium. Clones share it.
 #[derive(Clone, Debug)]
-pub(crate) struct Memory {
+pub(crate) struct MemoryLimit {
     group: Arc<Cgroup>,
-    told: Arc<AtomicU64>,
+    reported: Arc<AtomicU64>,
 }
 
-impl Memory {
-    /// A group in which the browser is to be started.
+impl MemoryLimit {
+    /// The control group in which the browser is started.
     pub(crate) fn group(options: &Options) -> Cgroup {
         Cgroup::new(&Limits {
-            processes: PROCESSES,
+            processes: MAX_PROCESSES,
             together_bytes: options.memory_bytes,
             ..Limits::default()
         })
     }
 
-    /// The group of a browser that runs. Where it has no limits, that is logged.
+    /// Verifies the group of a running browser; missing limits are logged.
     pub(crate) fn of(mut group: Cgroup, browser: Pid) -> Self {
         group.prove(browser);
         if !group.bounds().hold() {
@@ -38,27 +37,27 @@ impl Memory {
         }
         Self {
             group: Arc::new(group),
-            told: Arc::default(),
+            reported: Arc::default(),
         }
     }
 
-    /// What happened since this was asked last, in a sentence for the model.
-    pub(crate) fn news(&self) -> Option<String> {
+    /// A sentence about processes that were killed since the last call, if any.
+    pub(crate) fn new_kills(&self) -> Option<String> {
         let killed = self.group.killed_for_memory();
-        (killed > self.told.swap(killed, Ordering::Relaxed)).then(|| {
+        (killed > self.reported.swap(killed, Ordering::Relaxed)).then(|| {
             format!(
-                "The kernel ended a process of the browser: all of it together used more than \
+                "The kernel killed a process of the browser: its processes together used more than \
                  {} MiB of memory.",
                 self.mebibytes()
             )
         })
     }
 
-    /// Why a browser ended that ended by itself, where memory is why.
+    /// Why the browser exited, if the memory limit is the reason.
     pub(crate) fn reason(&self) -> Option<String> {
         (self.group.killed_for_memory() > 0).then(|| {
             format!(
-                "all of it together used more than {} MiB of memory",
+                "its processes together used more than {} MiB of memory",
                 self.mebibytes()
             )
         })

@@ -1,4 +1,4 @@
-//! Loads: to an address, through the history, and again; seen to arrive or said to have failed.
+//! Navigation: to a URL, through the history, and reloads, up to the parsed document.
 
 use std::time::Duration;
 
@@ -7,90 +7,91 @@ use telechir_device::DeviceError;
 use telechir_egress::Egress;
 use tokio::time::{Instant, timeout_at};
 
-use crate::tab_registry::{Book, Tab};
+use crate::cdp_session::CdpSession;
 use crate::error::{CdpError, millis, refused};
-use crate::cdp_session::Page;
+use crate::tab_registry::{Tab, TabRegistry};
 
-/// What broke a load off is heard of within milliseconds, on a busy machine later.
-const HEARD_OF: Duration = Duration::from_secs(1);
+/// An abort is followed by its cause within milliseconds, on a busy machine later.
+const EVENT_LATENCY: Duration = Duration::from_secs(1);
 
-/// A load that was answered and did not come for so long, while another document did, is lost; and
-/// so is one that nothing was heard of.
-const LOST: Duration = Duration::from_secs(2);
-/// So often it is looked at without being told to.
-const LOOK: Duration = Duration::from_millis(500);
+/// A load that Chromium accepted counts as lost if it has not committed after this time while
+/// another document did.
+const LOAD_LOST_AFTER: Duration = Duration::from_secs(2);
+/// How often the state is checked without an event.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 const ABORTED: &str = "net::ERR_ABORTED";
 
-/// Which way through the history.
+/// A direction in the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Back,
     Forward,
 }
 
-/// One tab that is sent somewhere.
+/// A navigation of one tab.
 #[derive(Debug)]
 pub(crate) struct Navigation<'a> {
-    pub(crate) page: &'a Page,
-    pub(crate) book: &'a Book,
+    pub(crate) page: &'a CdpSession,
+    pub(crate) registry: &'a TabRegistry,
     pub(crate) tab: &'a Tab,
     pub(crate) limit: Duration,
     pub(crate) egress: Option<&'a Egress>,
-    /// Whether files that pages give are kept.
+    /// Whether downloads are saved.
     pub(crate) keeps_files: bool,
 }
 
 impl Navigation<'_> {
-    /// Goes to an address and waits until its document is parsed.
+    /// Navigates to a URL and waits until its document is parsed.
     pub(crate) async fn go_to(&self, url: &str) -> Result<(), DeviceError> {
         let deadline = Instant::now() + self.limit;
-        while !self.gets_to(url, deadline).await? {}
+        while !self.try_go_to(url, deadline).await? {}
         Ok(())
     }
 
-    /// Asks for an address; whether its document came, and not that of a page that was on its way
-    /// elsewhere by itself and took its place.
-    async fn gets_to(&self, url: &str, deadline: Instant) -> Result<bool, DeviceError> {
+    /// Starts a navigation; `false` if a navigation of the page itself replaced it.
+    async fn try_go_to(&self, url: &str, deadline: Instant) -> Result<bool, DeviceError> {
         let before = self.tab_now()?;
-        // What loads of a page that stays goes on.
-        if without_place(url) != without_place(&before.url) {
-            self.hold_still(&before);
+        // A page that stays may continue to load.
+        if without_fragment(url) != without_fragment(&before.url) {
+            self.stop_loading_page(&before);
         }
         let limit = deadline.saturating_duration_since(Instant::now());
         let answer = self
             .page
             .call_within("Page.navigate", json!({ "url": url }), limit)
             .await
-            .map_err(|error| self.too_late(error))?;
+            .map_err(|error| self.or_late(error))?;
         if let Some(error) = answer["errorText"].as_str().filter(|text| !text.is_empty()) {
             if answer["isDownload"] == true && self.keeps_files {
-                // What becomes of it is told beside.
+                // The result reports the download.
                 return Ok(true);
             }
             if answer["isDownload"] == true {
                 return Err(refused(
-                    "The address is a download; this browser keeps no files.",
+                    "The URL is a download; this browser does not save files.",
                 ));
             }
-            if error == ABORTED && self.crashes().await {
+            if error == ABORTED && self.crashed_meanwhile().await {
                 return Err(refused("The page crashed while it was loading."));
             }
             if error == ABORTED && self.tab_now()?.document() != before.document() {
                 return Ok(false);
             }
             let refusal = self.egress.and_then(|egress| egress.why_refused(url));
-            let why = refusal.map(|why| format!(" {why}")).unwrap_or_default();
+            let reason = refusal
+                .map(|reason| format!(" {reason}"))
+                .unwrap_or_default();
             return Err(refused(format!(
-                "The page could not be loaded: {error}.{why}"
+                "Failed to load the page: {error}.{reason}"
             )));
         }
         let Some(loader) = answer["loaderId"].as_str() else {
-            // A place within the same document: it is there already.
+            // A fragment of the same document: already there.
             return Ok(true);
         };
-        let lost = Instant::now() + LOST;
-        self.until(deadline, |tab| match tab.keeps_place(loader) {
-            Some(true) if tab.is_contested() && Instant::now() < lost => None,
+        let lost = Instant::now() + LOAD_LOST_AFTER;
+        self.until(deadline, |tab| match tab.is_load_still_current(loader) {
+            Some(true) if tab.has_pending_load() && Instant::now() < lost => None,
             Some(true) => tab.ready.then_some(true),
             Some(false) => Some(false),
             None => {
@@ -101,16 +102,16 @@ impl Navigation<'_> {
     }
 
     fn tab_now(&self) -> Result<Tab, DeviceError> {
-        let tab = self.book.target(&self.tab.target);
+        let tab = self.registry.by_target(&self.tab.target);
         tab.ok_or_else(|| refused("The tab closed itself while it was loading."))
     }
 
-    /// Whether the page of a load that failed crashed, which is heard of a little later.
-    async fn crashes(&self) -> bool {
-        let deadline = Instant::now() + HEARD_OF;
-        let mut changes = self.book.watch();
+    /// Whether the page crashed, which is reported a little later than the failed load.
+    async fn crashed_meanwhile(&self) -> bool {
+        let deadline = Instant::now() + EVENT_LATENCY;
+        let mut changes = self.registry.watch();
         loop {
-            match self.book.target(&self.tab.target) {
+            match self.registry.by_target(&self.tab.target) {
                 Some(tab) if tab.crashes > self.tab.crashes => return true,
                 Some(_) => {}
                 None => return false,
@@ -137,52 +138,52 @@ impl Navigation<'_> {
             .and_then(|index| history["entries"].get(index));
         let entry = entry.ok_or_else(|| {
             refused(match direction {
-                Direction::Back => "There is no page before this one.",
-                Direction::Forward => "There is no page after this one.",
+                Direction::Back => "There is no previous page in the history.",
+                Direction::Forward => "There is no next page in the history.",
             })
         })?;
         let params = json!({ "entryId": entry["id"] });
-        self.and_arrive("Page.navigateToHistoryEntry", params).await
+        self.load_with("Page.navigateToHistoryEntry", params).await
     }
 
-    /// Loads the page again.
+    /// Reloads the page and waits for its document.
     pub(crate) async fn reload(&self) -> Result<(), DeviceError> {
-        self.and_arrive("Page.reload", json!({})).await
+        self.load_with("Page.reload", json!({})).await
     }
 
-    async fn and_arrive(&self, method: &'static str, params: Value) -> Result<(), DeviceError> {
+    async fn load_with(&self, method: &'static str, params: Value) -> Result<(), DeviceError> {
         let deadline = Instant::now() + self.limit;
         let before = self.tab.commits;
-        self.hold_still(self.tab);
+        self.stop_loading_page(self.tab);
         self.page
             .call_within(method, params, self.limit)
             .await
-            .map_err(|error| self.too_late(error))?;
+            .map_err(|error| self.or_late(error))?;
         self.until(deadline, |tab| {
             (tab.ready && tab.commits > before).then_some(())
         })
         .await
     }
 
-    /// A page that is on its way elsewhere by itself would arrive after the one that is asked for,
-    /// and take its place.
-    fn hold_still(&self, tab: &Tab) {
-        if tab.is_restless() {
+    /// A navigation that the page itself has started would commit later and replace the requested
+    /// one.
+    fn stop_loading_page(&self, tab: &Tab) {
+        if tab.may_navigate_again() {
             self.page.notify("Page.stopLoading", json!({}));
         }
     }
 
-    /// Waits until this can be said of the tab.
+    /// Waits until `outcome_of` returns a value for the tab.
     async fn until<T>(
         &self,
         deadline: Instant,
-        says: impl Fn(&Tab) -> Option<T>,
+        outcome_of: impl Fn(&Tab) -> Option<T>,
     ) -> Result<T, DeviceError> {
-        let mut changes = self.book.watch();
+        let mut changes = self.registry.watch();
         loop {
             let tab = self.tab_now()?;
-            if let Some(said) = says(&tab) {
-                return Ok(said);
+            if let Some(outcome) = outcome_of(&tab) {
+                return Ok(outcome);
             }
             if tab.crashes > self.tab.crashes {
                 return Err(refused("The page crashed while it was loading."));
@@ -191,16 +192,18 @@ impl Navigation<'_> {
             if now >= deadline {
                 return Err(self.late());
             }
-            if let Ok(Err(_)) = timeout_at(deadline.min(now + LOOK), changes.changed()).await {
+            if let Ok(Err(_)) =
+                timeout_at(deadline.min(now + POLL_INTERVAL), changes.changed()).await
+            {
                 return Err(CdpError::Lost {
-                    why: "it was closed".to_owned(),
+                    reason: "it was closed".to_owned(),
                 }
                 .into());
             }
         }
     }
 
-    fn too_late(&self, error: CdpError) -> DeviceError {
+    fn or_late(&self, error: CdpError) -> DeviceError {
         if matches!(error, CdpError::Timeout { .. }) {
             self.late()
         } else {
@@ -208,7 +211,7 @@ impl Navigation<'_> {
         }
     }
 
-    /// What is still loading is stopped, or the next load would wait behind it.
+    /// Stops loading, because the next load would wait for it.
     fn late(&self) -> DeviceError {
         self.page.notify("Page.stopLoading", json!({}));
         DeviceError::Timeout {
@@ -218,7 +221,7 @@ impl Navigation<'_> {
     }
 }
 
-/// An address without the place in its document.
-fn without_place(url: &str) -> &str {
+/// A URL without its fragment.
+fn without_fragment(url: &str) -> &str {
     url.split('#').next().unwrap_or(url)
 }

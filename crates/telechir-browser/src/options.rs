@@ -1,4 +1,4 @@
-//! What whoever starts a browser decides.
+//! How a browser is started and what it may do.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,97 +11,97 @@ use telechir_protocol::Size;
 use crate::emulation::Emulation;
 use crate::scale::Scale;
 
-/// Where the page's pixels are.
+/// Where the page is rendered.
 #[derive(Debug)]
 pub enum Surface {
-    /// In no window; pixels come through the protocol.
+    /// Headless, at this size in pixels; screenshots come through CDP.
     Headless(Size),
-    /// In one window that fills this screen; pixels and the signs that they changed come from it.
-    /// The screen needs a window manager.
+    /// In a window that fills this screen, which provides pixels and damage events. The screen
+    /// needs a window manager.
     Window(BoxScreen),
 }
 
-/// Whether Chromium confines its own renderers.
+/// Whether Chromium sandboxes its renderers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Sandbox {
-    /// Namespaces and a system-call filter of Chromium's own.
+    /// Chromium's own namespaces and seccomp filter.
     #[default]
     On,
-    /// None: a page that breaks its renderer has the session's rights. Logged as a warning.
+    /// No sandbox: a page that exploits its renderer has the session's rights. Logged as a warning.
     Off,
 }
 
-/// Addresses that may be asked for by hand. Links and redirects obey Chromium's own rules; hosts
-/// are judged by the policy and held back by the proxy.
+/// The URLs that a call may name. Links and redirects follow Chromium's own rules; the policy
+/// judges hosts and the egress proxy enforces it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Addresses {
-    /// `http`, `https` and `about:blank`.
+    /// `http:`, `https:` and `about:blank`.
     #[default]
     Web,
-    /// Also `data`, for pages that a caller writes itself.
+    /// Also `data:`, for pages that the caller writes itself.
     WebAndData,
-    /// Whatever a policy let through: for who judges every address before it comes here.
+    /// Any URL, if a policy judges every URL beforehand.
     Judged,
 }
 
-/// Where what pages store goes.
+/// Where cookies and other data of pages are stored.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Profile {
-    /// Into a fresh one that is removed at the end.
+    /// In a fresh profile, which is deleted at the end.
     #[default]
     Fresh,
-    /// Into this one, which is the browser's user's own and lasts. Whoever gives it sees to it
-    /// that no other browser has it.
+    /// In this persistent folder, which belongs to the browser's user. The caller ensures that no
+    /// other browser uses it.
     Kept(PathBuf),
-    /// Into a copy of this one, which is removed at the end.
+    /// In a copy of this folder, which is deleted at the end.
     CopyOf(PathBuf),
 }
 
-/// Files between pages and the session.
+/// The files that pages and session exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Files {
-    /// The folder whose files may be given to pages.
+    /// The folder whose files may be uploaded.
     pub workspace: PathBuf,
-    /// Whether files that pages give are kept, in the workspace's folder `downloads`.
+    /// Whether downloads are saved, in the workspace's folder `downloads`.
     pub keeps_downloads: bool,
 }
 
 /// How a browser is started and what it may do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// The program; absent means the first Chromium found in the usual places.
+    /// Chromium's program; `None` searches the usual installation paths.
     pub program: Option<PathBuf>,
-    /// Whom it runs as. Must be given when we are root, because Chromium never runs as root.
+    /// The user that runs Chromium. Required for root, because Chromium never runs as root.
     pub identity: Option<Identity>,
-    /// Chromium's own sandbox.
+    /// Whether Chromium sandboxes its renderers.
     pub sandbox: Sandbox,
-    /// The folder for a fresh profile and for all that is removed at the end.
+    /// The folder for private folders and fresh profiles, which are deleted at the end.
     pub profiles: PathBuf,
-    /// Where what pages store goes.
+    /// Where cookies and other data of pages are stored.
     pub profile: Profile,
-    /// The proxy that all traffic takes, loopback too, such as `http://127.0.0.1:3128`. Not
-    /// looked at where there is a way out of the session's own.
+    /// The proxy for all traffic including loopback, such as `http://127.0.0.1:3128`. Ignored if
+    /// `egress` is set.
     pub proxy: Option<String>,
-    /// The session's way out, which all traffic takes and nobody else can.
+    /// The session's egress proxy, which enforces the policy for all traffic.
     pub egress: Option<Egress>,
-    /// Pixels of the screen to one of a page, from 0.25 to 4.
+    /// Screen pixels per CSS pixel, from 0.25 to 4.
     pub scale: f64,
-    /// What pages are told of whoever looks at them.
+    /// Locale, time zone, user agent and colour scheme that pages see.
     pub persona: Emulation,
-    /// Which addresses may be asked for.
+    /// The URLs that a call may name.
     pub addresses: Addresses,
-    /// Files that may be given to pages and kept from them. Absent means none.
+    /// File transfer with pages; `None` disables it.
     pub files: Option<Files>,
-    /// The search page, with `{query}` where the words go. Absent means there is none.
+    /// The search URL with `{query}` for the query; `None` disables searching.
     pub search: Option<String>,
-    /// Bytes of memory for all of its processes together, where a control group can be had.
+    /// Memory limit in bytes for all processes together, where a control group is available.
     pub memory_bytes: u64,
     /// Whether a model may run scripts in a page.
     pub scripts: bool,
-    /// A page that is not there after so long is given up.
-    pub navigation_limit: Duration,
-    /// A page that does not answer a command for so long is given up.
-    pub answer_limit: Duration,
+    /// The limit for loading a page.
+    pub navigation_timeout: Duration,
+    /// The limit for a reply of the page to a command.
+    pub reply_timeout: Duration,
 }
 
 impl Default for Options {
@@ -121,19 +121,19 @@ impl Default for Options {
             search: None,
             memory_bytes: 4 << 30,
             scripts: false,
-            navigation_limit: Duration::from_secs(30),
-            answer_limit: Duration::from_secs(10),
+            navigation_timeout: Duration::from_secs(30),
+            reply_timeout: Duration::from_secs(10),
         }
     }
 }
 
 impl Options {
-    /// The scale, when Chromium draws at it.
+    /// The scale, if Chromium supports it.
     pub(crate) fn scale(&self) -> Result<Scale, DeviceError> {
         Scale::new(self.scale).ok_or_else(|| DeviceError::Unavailable {
             what: "Chromium",
             message: format!(
-                "it does not draw at a scale of {}, only from 0.25 to 4",
+                "unsupported scale {}; expected a scale from 0.25 to 4",
                 self.scale
             ),
         })

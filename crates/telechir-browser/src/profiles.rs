@@ -1,7 +1,7 @@
-//! Profiles that last: what pages stored, under a name, for one browser at a time.
+//! Persistent profiles: data of pages under a name, for one browser at a time.
 //!
-//! Each has a folder with a lock and the browser's own data. At rest only we can enter it; while a
-//! browser of another user has it, that user can, too, and the data is that user's alone.
+//! Each profile is a folder with a lock file and Chromium's data. At rest only our user can enter
+//! it; while a browser of another user has it, that user can, too, and owns the data.
 
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -17,16 +17,16 @@ use telechir_process::{Identity, is_root};
 
 use crate::fs_tree;
 
-/// The browser's own data.
-const DATA: &str = "data";
-/// A program that is being started has all our descriptors for a moment, those of locks that were
-/// given up too.
-const BEING_STARTED: Duration = Duration::from_millis(200);
-const BETWEEN: Duration = Duration::from_millis(5);
-/// Held while a browser has the profile, with the words of who that is.
-const LOCK: &str = "lock";
+/// The folder of Chromium's data.
+const DATA_DIR: &str = "data";
+/// A program that is just being started still has copies of our descriptors, including those of
+/// released locks.
+const LOCK_INHERITED_FOR: Duration = Duration::from_millis(200);
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(5);
+/// Locked while a browser has the profile; contains the name of the user of the profile.
+const LOCK_FILE: &str = "lock";
 
-/// A profile's name: 1 to 32 letters, digits, `_` and `-`.
+/// A profile name: 1 to 32 letters, digits, `_` and `-`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProfileId(String);
 
@@ -38,7 +38,7 @@ impl FromStr for ProfileId {
         if (1..=32).contains(&text.len()) && text.chars().all(is_plain) {
             Ok(Self(text.to_owned()))
         } else {
-            Err("a profile's name has 1 to 32 letters, digits, `_` or `-`".to_owned())
+            Err("a profile name has 1 to 32 letters, digits, `_` or `-`".to_owned())
         }
     }
 }
@@ -49,79 +49,79 @@ impl fmt::Display for ProfileId {
     }
 }
 
-/// Why a profile cannot be had. Texts read after "failed to".
+/// Why a profile cannot be used. The texts complete "failed to".
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
-    /// Nobody made it.
-    #[error("find profile {0}: there is none; make it with: telechir profiles create {0}")]
+    /// There is no profile with this name.
+    #[error("find profile {0}: create it with `telechir profiles create {0}`")]
     Missing(ProfileId),
-    /// It was made before.
-    #[error("make profile {0}: it is there already")]
+    /// A profile with this name already exists.
+    #[error("create profile {0}: it already exists")]
     Exists(ProfileId),
-    /// A browser has it, or a copy of it is being made.
-    #[error("use profile {id}: {holder} has it, and a profile serves one browser at a time")]
-    Held {
-        /// Which one.
+    /// A browser uses the profile, or a copy of it is being made.
+    #[error("use profile {id}: it is in use by {holder}; a profile serves one browser at a time")]
+    InUse {
+        /// The name of the profile.
         id: ProfileId,
-        /// Who has it, in words.
+        /// The session or process that uses it.
         holder: String,
     },
-    /// The browser runs as a user who cannot come to it.
+    /// The browser's user cannot enter a parent folder of the profiles.
     #[error(
         "use the profiles in {}: the browser's user cannot enter {}; set XDG_DATA_HOME to a folder \
-         that everybody may pass through",
+         that all users can traverse",
         folder.display(),
         closed.display()
     )]
     Unreachable {
-        /// Where the profiles are.
+        /// The folder of the profiles.
         folder: PathBuf,
-        /// What is in the way.
+        /// The parent folder without permission.
         closed: PathBuf,
     },
-    /// The system says no.
+    /// A file operation failed.
     #[error("{what} {}", path.display())]
     System {
-        /// What was tried.
+        /// The operation, such as "open".
         what: &'static str,
-        /// With what.
+        /// The file or folder it was applied to.
         path: PathBuf,
-        /// Why it did not go.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
 }
 
-/// What a browser does with a profile.
+/// How a browser uses a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum ProfileUse {
-    /// What pages store goes into it.
+    /// The browser writes to the profile itself.
     #[default]
     Persist,
-    /// The browser gets a copy that is thrown away.
+    /// The browser gets a copy, which is discarded.
     ReadOnly,
 }
 
-/// A profile as it is listed.
+/// A profile in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProfileInfo {
-    /// Its name.
+    /// The name of the profile.
     pub id: ProfileId,
-    /// Bytes of its files.
+    /// The total size of its files in bytes.
     pub bytes: u64,
-    /// When a browser had it last; none when none had.
+    /// When a browser last used it; `None` if none ever did.
     pub used: Option<SystemTime>,
-    /// Who has it now, in words.
+    /// The session or process that uses it now, if any.
     pub holder: Option<String>,
 }
 
-/// All profiles of a folder.
+/// The profiles of a folder.
 #[derive(Clone, Debug)]
 pub struct Profiles {
     folder: PathBuf,
 }
 
-/// A profile that is ours for now. It is let go when this is dropped.
+/// A locked profile, which is released on drop.
 #[derive(Debug)]
 pub struct ProfileLock {
     folder: PathBuf,
@@ -130,71 +130,75 @@ pub struct ProfileLock {
 }
 
 impl Profiles {
-    /// Those in this folder, which is made with the first one.
+    /// The profiles in this folder, which the first `create` makes.
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
         }
     }
 
-    /// Makes an empty one.
+    /// Creates an empty profile.
     ///
     /// # Errors
-    /// When there is one of this name, or the folder cannot be written.
+    ///
+    /// If the name is taken or the folder cannot be written.
     pub fn create(&self, id: &ProfileId) -> Result<(), ProfileError> {
-        // Who is root gives them to users who must pass through here.
+        // The browser's user must be able to traverse a folder of root.
         let mode = if is_root() { 0o711 } else { 0o700 };
         let mut builder = DirBuilder::new();
         let made = builder.recursive(true).mode(mode).create(&self.folder);
-        made.map_err(at("make", &self.folder))?;
+        made.map_err(system_error("make", &self.folder))?;
         let folder = self.folder.join(&id.0);
         match DirBuilder::new().mode(0o700).create(&folder) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 return Err(ProfileError::Exists(id.clone()));
             }
-            made => made.map_err(at("make", &folder))?,
+            made => made.map_err(system_error("make", &folder))?,
         }
-        let data = folder.join(DATA);
+        let data = folder.join(DATA_DIR);
         let made = DirBuilder::new().mode(0o700).create(&data);
-        made.map_err(at("make", &data))?;
-        let lock = folder.join(LOCK);
-        private()
+        made.map_err(system_error("make", &data))?;
+        let lock = folder.join(LOCK_FILE);
+        private_file()
             .create(true)
             .open(&lock)
-            .map_err(at("make", &lock))?;
+            .map_err(system_error("make", &lock))?;
         Ok(())
     }
 
-    /// All of them, by name.
+    /// All profiles, sorted by name.
     ///
     /// # Errors
-    /// When the folder cannot be read; that it is not there is no error.
+    ///
+    /// If the folder cannot be read; a missing folder is no error.
     pub fn list(&self) -> Result<Vec<ProfileInfo>, ProfileError> {
         let entries = match fs::read_dir(&self.folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(at("read", &self.folder))?,
+            entries => entries.map_err(system_error("read", &self.folder))?,
         };
         let names = entries.flatten().map(|entry| entry.file_name());
         let ids = names.filter_map(|name| name.to_str()?.parse().ok());
-        let mut listed: Vec<ProfileInfo> = ids.filter_map(|id| self.look(id)).collect();
+        let mut listed: Vec<ProfileInfo> = ids.filter_map(|id| self.info(id)).collect();
         listed.sort_by(|a, b| a.id.cmp(&b.id));
         Ok(listed)
     }
 
-    /// Removes one with all that pages stored in it.
+    /// Deletes a profile with all its data.
     ///
     /// # Errors
-    /// When there is none, or a browser has it.
+    ///
+    /// If it does not exist or is in use.
     pub fn delete(&self, id: &ProfileId) -> Result<(), ProfileError> {
-        let _lock = self.lock_soon(id, FlockOperation::NonBlockingLockExclusive)?;
+        let _lock = self.lock_with_retry(id, FlockOperation::NonBlockingLockExclusive)?;
         let folder = self.folder.join(&id.0);
-        fs::remove_dir_all(&folder).map_err(at("remove", &folder))
+        fs::remove_dir_all(&folder).map_err(system_error("remove", &folder))
     }
 
-    /// Takes one for a browser. `holder` is what others are told of whose it is.
+    /// Locks a profile for a browser. `holder` names the user of the profile in errors of others.
     ///
     /// # Errors
-    /// When there is none, or another browser has it.
+    ///
+    /// If it does not exist or is in use.
     pub fn claim(
         &self,
         id: &ProfileId,
@@ -205,14 +209,14 @@ impl Profiles {
             ProfileUse::Persist => FlockOperation::NonBlockingLockExclusive,
             ProfileUse::ReadOnly => FlockOperation::NonBlockingLockShared,
         };
-        let mut lock = self.lock_soon(id, operation)?;
+        let mut lock = self.lock_with_retry(id, operation)?;
         let folder = self.folder.join(&id.0);
         if usage == ProfileUse::Persist {
-            // Also says when the profile was used.
-            let said = lock.set_len(0).and_then(|()| {
+            // The modification time is the time of the last use.
+            let written = lock.set_len(0).and_then(|()| {
                 lock.write_all(format!("{}\n{holder}", std::process::id()).as_bytes())
             });
-            said.map_err(at("write", &folder.join(LOCK)))?;
+            written.map_err(system_error("write", &folder.join(LOCK_FILE)))?;
         }
         Ok(ProfileLock {
             folder,
@@ -221,57 +225,62 @@ impl Profiles {
         })
     }
 
-    fn look(&self, id: ProfileId) -> Option<ProfileInfo> {
+    fn info(&self, id: ProfileId) -> Option<ProfileInfo> {
         let folder = self.folder.join(&id.0);
-        let found = fs::metadata(folder.join(LOCK)).ok()?;
+        let found = fs::metadata(folder.join(LOCK_FILE)).ok()?;
         let holder = match self.lock(&id, FlockOperation::NonBlockingLockShared) {
-            Err(ProfileError::Held { holder, .. }) => Some(holder),
+            Err(ProfileError::InUse { holder, .. }) => Some(holder),
             _ => None,
         };
         Some(ProfileInfo {
-            bytes: fs_tree::bytes(&folder.join(DATA)),
+            bytes: fs_tree::size_bytes(&folder.join(DATA_DIR)),
             used: found.modified().ok().filter(|_| found.len() > 0),
             holder,
             id,
         })
     }
 
-    /// Locks the profile, though it may have been given up only now.
+    /// Locks the profile, with retries in case it was just released.
     #[expect(
         clippy::disallowed_methods,
-        reason = "nobody says when a lock is free, and the wait is bounded"
+        reason = "there is no event for a released lock, and the wait is bounded"
     )]
-    fn lock_soon(&self, id: &ProfileId, operation: FlockOperation) -> Result<File, ProfileError> {
-        let began = Instant::now();
+    fn lock_with_retry(
+        &self,
+        id: &ProfileId,
+        operation: FlockOperation,
+    ) -> Result<File, ProfileError> {
+        let started = Instant::now();
         loop {
             match self.lock(id, operation) {
-                Err(ProfileError::Held { .. }) if began.elapsed() < BEING_STARTED => {
-                    std::thread::sleep(BETWEEN);
+                Err(ProfileError::InUse { .. }) if started.elapsed() < LOCK_INHERITED_FOR => {
+                    std::thread::sleep(LOCK_RETRY_INTERVAL);
                 }
                 locked => return locked,
             }
         }
     }
 
-    /// Locks the profile, while it is the one of this name.
+    /// Locks the profile, if it still is the one with this name.
     fn lock(&self, id: &ProfileId, operation: FlockOperation) -> Result<File, ProfileError> {
-        let path = self.folder.join(&id.0).join(LOCK);
+        let path = self.folder.join(&id.0).join(LOCK_FILE);
         loop {
-            let mut file = match private().open(&path) {
+            let mut file = match private_file().open(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     return Err(ProfileError::Missing(id.clone()));
                 }
-                file => file.map_err(at("open", &path))?,
+                file => file.map_err(system_error("open", &path))?,
             };
             if flock(&file, operation).is_err() {
-                return Err(ProfileError::Held {
+                return Err(ProfileError::InUse {
                     id: id.clone(),
                     holder: holder(&mut file),
                 });
             }
-            // It may have been removed, and made again, between the two steps.
-            let is_current = file.metadata().and_then(|ours| {
-                fs::metadata(&path).map(|now| (now.dev(), now.ino()) == (ours.dev(), ours.ino()))
+            // It may have been deleted and recreated between opening and locking.
+            let is_current = file.metadata().and_then(|opened| {
+                fs::metadata(&path)
+                    .map(|now| (now.dev(), now.ino()) == (opened.dev(), opened.ino()))
             });
             if is_current.unwrap_or(false) {
                 return Ok(file);
@@ -281,38 +290,40 @@ impl Profiles {
 }
 
 impl ProfileLock {
-    /// The lock, for who must hold it as long as the browser may be writing.
+    /// A descriptor of the lock, for a process that must keep it while the browser may write.
     ///
     /// # Errors
-    /// When there are no more descriptors.
+    ///
+    /// If no descriptor is available.
     pub fn lock(&self) -> io::Result<OwnedFd> {
         self.lock.try_clone().map(OwnedFd::from)
     }
 
-    /// What the browser does with it.
+    /// How the browser uses the profile.
     pub const fn usage(&self) -> ProfileUse {
         self.usage
     }
 
-    /// The folder of this profile, which [`close_folder`] closes.
+    /// The folder of this profile; [`close_folder`] restricts its permissions.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The browser's data.
+    /// The folder of Chromium's data.
     pub fn data(&self) -> PathBuf {
-        self.folder.join(DATA)
+        self.folder.join(DATA_DIR)
     }
 
-    /// Whose the data is: with the same user again, nothing has to be given away.
+    /// The owner of the data; if the same user is chosen again, no ownership changes.
     pub fn owner(&self) -> Option<Identity> {
         Identity::unprivileged_with(fs::symlink_metadata(self.data()).ok()?.uid())
     }
 
-    /// Gives the data to the browser's user, when that is not us.
+    /// Gives the data to the browser's user, if that is not ours.
     ///
     /// # Errors
-    /// When that user cannot come to it, or we may not give it away.
+    ///
+    /// If that user cannot enter a parent folder, or changing the owner fails.
     pub fn give_to(&self, identity: Option<Identity>) -> Result<(), ProfileError> {
         let Some(identity) = identity.filter(|_| is_root() && self.usage == ProfileUse::Persist)
         else {
@@ -325,7 +336,7 @@ impl ProfileLock {
             });
         }
         let data = self.data();
-        let failed = || at("give to the browser's user", &data);
+        let failed = || system_error("give to the browser's user", &data);
         let before = fs::symlink_metadata(&data).map_err(failed())?.uid();
         if before != identity.uid {
             fs_tree::give(&data, before, identity).map_err(failed())?;
@@ -343,13 +354,13 @@ impl Drop for ProfileLock {
     }
 }
 
-/// Closes a profile's folder to all users but us: a session that is over gives its user back, and
-/// another one must not find the profile open.
+/// Restricts a profile's folder to our user: after a session its user is reused, and the next
+/// session must not find the profile accessible.
 pub fn close_folder(folder: &Path) {
     let _it_may_be_gone = fs::set_permissions(folder, Permissions::from_mode(0o700));
 }
 
-/// The first folder above this one that other users cannot pass through.
+/// The first parent folder that other users cannot traverse.
 fn closed_above(folder: &Path) -> Option<PathBuf> {
     let is_closed =
         |above: &&Path| fs::metadata(above).is_ok_and(|found| found.mode() & 0o001 == 0);
@@ -357,25 +368,25 @@ fn closed_above(folder: &Path) -> Option<PathBuf> {
     above.find(is_closed).map(Path::to_owned)
 }
 
-/// Who holds a lock, by the words in it.
+/// The user of a profile, from the content of the lock file.
 fn holder(file: &mut File) -> String {
     let mut text = String::new();
-    let _none_when_unreadable = file.read_to_string(&mut text);
-    let (pid, words) = text.split_once('\n').unwrap_or_default();
+    let _empty_if_unreadable = file.read_to_string(&mut text);
+    let (pid, name) = text.split_once('\n').unwrap_or_default();
     if !pid.is_empty() && Path::new("/proc").join(pid).exists() {
-        format!("{words} (process {pid})")
+        format!("{name} (process {pid})")
     } else {
-        "another call of telechir, which starts or ends with it,".to_owned()
+        "another telechir process that is starting or stopping".to_owned()
     }
 }
 
-fn private() -> OpenOptions {
+fn private_file() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(0o600);
     options
 }
 
-fn at(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ProfileError {
+fn system_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ProfileError {
     let path = path.to_owned();
     move |source| ProfileError::System { what, path, source }
 }

@@ -1,8 +1,8 @@
-//! Pixels of the screen, which pictures and places have, and pixels of pages, which Chromium has.
+//! Conversion between screen pixels (screenshots, points) and CSS pixels (Chromium).
 
 use telechir_protocol::Size;
 
-/// How many of a screen's pixels are one of a page's.
+/// Screen pixels per CSS pixel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Scale(f64);
 
@@ -13,7 +13,7 @@ impl Default for Scale {
 }
 
 impl Scale {
-    /// One that is within what Chromium draws; none beyond it.
+    /// The scale, if Chromium supports it.
     pub(crate) fn new(scale: f64) -> Option<Self> {
         (0.25..=4.0).contains(&scale).then_some(Self(scale))
     }
@@ -22,32 +22,32 @@ impl Scale {
         self.0
     }
 
-    /// A page's length for one of the screen.
+    /// Converts a length from screen to CSS pixels.
     pub(crate) fn to_page(self, screen: u32) -> f64 {
         f64::from(screen) / self.0
     }
 
-    /// The page's size on a screen of this size.
+    /// The page size in CSS pixels for a screen size.
     pub(crate) fn size(self, screen: Size) -> Size {
-        let length = |screen| whole(self.to_page(screen).round());
+        let length = |screen| saturating_u32(self.to_page(screen).round());
         Size::new(length(screen.width), length(screen.height))
     }
 
-    /// Whether a whole number of a page's pixels fills a screen of this size.
+    /// Whether the screen size is an integral number of CSS pixels.
     pub(crate) fn fills(self, screen: Size) -> bool {
-        let is_whole = |screen| self.to_page(screen).fract().abs() < f64::EPSILON;
-        is_whole(screen.width) && is_whole(screen.height)
+        let is_integer = |screen| self.to_page(screen).fract().abs() < f64::EPSILON;
+        is_integer(screen.width) && is_integer(screen.height)
     }
 
-    /// The screen's pixel in the middle of a page's.
+    /// The screen pixel in the middle of a CSS pixel.
     pub(crate) fn to_screen(self, page: u32) -> u32 {
         if self.0 == 1.0 {
             return page;
         }
-        whole(((f64::from(page) + 0.5) * self.0).floor())
+        saturating_u32(((f64::from(page) + 0.5) * self.0).floor())
     }
 
-    /// An edge of the screen for one of a page.
+    /// Converts an edge from CSS to screen pixels.
     pub(crate) fn edge(self, page: i32) -> i32 {
         #[expect(clippy::cast_possible_truncation, reason = "it saturates")]
         let edge = (f64::from(page) * self.0).round() as i32;
@@ -60,7 +60,7 @@ impl Scale {
     clippy::cast_sign_loss,
     reason = "it saturates, and none is below zero"
 )]
-fn whole(length: f64) -> u32 {
+fn saturating_u32(length: f64) -> u32 {
     length as u32
 }
 
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_come_back_to_the_pixel_of_the_page() {
+    fn points_map_back_to_the_same_page_pixel() {
         for scale in [0.5, 1.0, 1.25, 1.5, 2.0, 3.0] {
             let scale = Scale::new(scale).unwrap();
             for page in 0..2000 {
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_screen_is_filled_by_whole_pixels_or_not() {
+    fn fills_needs_an_integral_page_size() {
         let scale = Scale::new(1.25).unwrap();
         assert!(scale.fills(Size::new(1000, 700)));
         assert!(!scale.fills(Size::new(1281, 700)));
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_chromium_does_not_draw_is_no_scale() {
+    fn scales_outside_the_supported_range_are_refused() {
         for wrong in [0.0, -1.0, 0.1, 9.0, f64::NAN, f64::INFINITY] {
             assert_eq!(Scale::new(wrong), None, "{wrong}");
         }

@@ -1,5 +1,5 @@
-//! What a page without a window casts: what it shows when that begins, and then each picture that
-//! Chromium makes of it.
+//! Screencasts of pages without a window: first the current content, then each frame that Chromium
+//! paints.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,50 +9,49 @@ use telechir_protocol::Size;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::tab_registry::Book;
 use crate::capture;
-use crate::client::Client;
+use crate::client::CdpClient;
+use crate::tab_registry::TabRegistry;
 
-/// The first picture comes at once; where it does not, none may come.
-const AT_ONCE: Duration = Duration::from_millis(150);
+/// The first frame comes at once, or possibly never.
+const FIRST_FRAME_TIMEOUT: Duration = Duration::from_millis(150);
 
-/// Has a page cast, as long as this is there. It costs the page time and memory.
+/// A running screencast, which is stopped on drop. It costs the page time and memory.
 #[derive(Debug)]
-pub(crate) struct Cast<'a> {
-    client: &'a Client,
+pub(crate) struct Screencast<'a> {
+    client: &'a CdpClient,
     session: &'a str,
 }
 
-impl<'a> Cast<'a> {
-    fn start(client: &'a Client, session: &'a str, params: Value) -> Self {
+impl<'a> Screencast<'a> {
+    fn start(client: &'a CdpClient, session: &'a str, params: Value) -> Self {
         client.notify(Some(session), "Page.startScreencast", params);
         Self { client, session }
     }
 
-    /// Only a sign that it paints, of a page that does not say itself that it is still: small and
-    /// coarse is enough.
-    pub(crate) fn sign(client: &'a Client, session: &'a str) -> Self {
+    /// A damage signal for a page that does not report idleness: small and coarse frames suffice.
+    pub(crate) fn for_damage(client: &'a CdpClient, session: &'a str) -> Self {
         let params = json!({ "format": "jpeg", "quality": 10, "maxWidth": 320, "maxHeight": 320 });
         Self::start(client, session, params)
     }
 }
 
-impl Drop for Cast<'_> {
+impl Drop for Screencast<'_> {
     fn drop(&mut self) {
         self.client
             .notify(Some(self.session), "Page.stopScreencast", json!({}));
     }
 }
 
-/// Who waits for a picture that was made from then on.
+/// Waits for a frame that was made after a point in time.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct FrameWaiter {
     since: f64,
     screenshot: oneshot::Sender<String>,
 }
 
-impl Waiting {
-    /// From now on.
+impl FrameWaiter {
+    /// Waits for a frame made from now on.
     fn start() -> (Self, oneshot::Receiver<String>) {
         let (screenshot, answer) = oneshot::channel();
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -60,30 +59,31 @@ impl Waiting {
         (Self { since, screenshot }, answer)
     }
 
-    /// Whether this is one, and still waited for: an earlier cast's may be on its way yet.
+    /// Whether a frame is recent enough and still awaited; one of an earlier screencast may still
+    /// arrive.
     pub(crate) fn is_for(&self, params: &Value) -> bool {
         let made = params["metadata"]["timestamp"].as_f64();
         !self.screenshot.is_closed() && made.is_some_and(|made| made >= self.since)
     }
 
-    pub(crate) fn give(self, screenshot: String) {
-        let _nobody_waits_any_more = self.screenshot.send(screenshot);
+    pub(crate) fn send(self, screenshot: String) {
+        let _the_caller_stopped_waiting = self.screenshot.send(screenshot);
     }
 }
 
-/// A picture of a page that has drawn all it has to draw, and casts no sign. Chromium has it there,
-/// while for a screenshot it has the page draw everything again first. None when it is not of this
-/// size, or does not come.
+/// A screenshot of a page that has painted everything and has no other screencast. Chromium has the
+/// frame ready, while `Page.captureScreenshot` makes the page paint again. `None` if the frame has
+/// another size or does not come.
 pub(crate) async fn screenshot(
-    client: &Client,
-    book: &Book,
+    client: &CdpClient,
+    registry: &TabRegistry,
     session: &str,
     size: Size,
 ) -> Option<Frame> {
-    let (waiting, screenshot) = Waiting::start();
-    book.wait_for_cast(session, waiting);
-    let cast = Cast::start(client, session, json!({ "format": "png" }));
-    let text = timeout(AT_ONCE, screenshot).await.ok()?.ok()?;
+    let (waiting, screenshot) = FrameWaiter::start();
+    registry.set_frame_waiter(session, waiting);
+    let cast = Screencast::start(client, session, json!({ "format": "png" }));
+    let text = timeout(FIRST_FRAME_TIMEOUT, screenshot).await.ok()?.ok()?;
     drop(cast);
     let frame = capture::frame_of(&text).ok()?;
     (frame.size() == size).then_some(frame)
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use crate::{Addresses, Browser, Options, Surface};
 
-    /// Colours beside each other that no coarser picture keeps, and letters.
+    /// Adjacent colours that only a lossless image preserves, and text.
     const COLOURS: &str = "data:text/html,<body style='margin:0;color:red;background:blue'>\
         <h1>red on blue</h1><p style='color:lime;background:magenta;font-size:9px'>lime on magenta\
         <canvas id=c width=300 height=200></canvas><script>const x=c.getContext('2d');\
@@ -107,7 +107,7 @@ mod tests {
         x.fillStyle='rgb('+[i*7%25256,j*13%25256,i*j%25256]+')';x.fillRect(i,j,1,1)}</script>";
 
     #[tokio::test]
-    async fn what_is_cast_is_what_a_screenshot_shows() {
+    async fn screencast_frames_equal_screenshots() {
         require(Part::Chromium);
         for (width, height, scale) in [(1024, 768, 1.0), (801, 603, 1.0), (1000, 700, 1.25)] {
             let size = Size::new(width, height);
@@ -131,7 +131,7 @@ mod tests {
             };
             assert!(browser.settle(settle).await.unwrap().is_settled());
             let (tab, page) = browser.front().await.unwrap();
-            let cast = screenshot(&browser.client, &browser.book, &tab.session, size).await;
+            let cast = screenshot(&browser.client, &browser.registry, &tab.session, size).await;
             let drawn = capture::capture(&page).await.unwrap();
             assert!(cast.unwrap() == drawn, "{width}x{height} at {scale}");
             browser.close().await.unwrap();
@@ -139,19 +139,19 @@ mod tests {
     }
 
     #[test]
-    fn an_earlier_cast_is_not_what_is_waited_for() {
-        let (waiting, mut screenshot) = Waiting::start();
+    fn earlier_screencast_frames_are_ignored() {
+        let (waiting, mut screenshot) = FrameWaiter::start();
         let made = |after: f64| {
             let at = waiting.since + after;
             json!({ "data": "x", "metadata": { "timestamp": at } })
         };
-        let (late, now) = (made(-0.001), made(0.001));
-        assert!(!waiting.is_for(&late));
+        let (earlier, now) = (made(-0.001), made(0.001));
+        assert!(!waiting.is_for(&earlier));
         assert!(!waiting.is_for(&json!({ "data": "x" })));
         assert!(waiting.is_for(&now));
-        waiting.give("x".to_owned());
+        waiting.send("x".to_owned());
         assert_eq!(screenshot.try_recv().as_deref(), Ok("x"));
-        let (waiting, screenshot) = Waiting::start();
+        let (waiting, screenshot) = FrameWaiter::start();
         drop(screenshot);
         assert!(!waiting.is_for(&now));
     }

@@ -1,16 +1,16 @@
-//! A model's own script, run in the page's world where that is allowed.
+//! Execution of a model's script in the page's own world, where allowed.
 
 use serde_json::{Value, json};
 use telechir_device::DeviceError;
 
+use crate::cdp_session::CdpSession;
 use crate::error::refused;
-use crate::cdp_session::Page;
 
-/// How much of a result is told.
-const LONGEST: usize = 50_000;
+/// Results are truncated to this length.
+const MAX_RESULT_BYTES: usize = 50_000;
 
-/// Runs an expression, waits for the promise it may give, and says its value.
-pub(crate) async fn run(page: &Page, script: &str) -> Result<String, DeviceError> {
+/// Evaluates an expression, awaits a promise and returns the value as text.
+pub(crate) async fn run(page: &CdpSession, script: &str) -> Result<String, DeviceError> {
     let params = json!({
         "expression": script, "returnByValue": true, "awaitPromise": true, "replMode": true,
         "userGesture": true, "allowUnsafeEvalBlockedByCSP": false,
@@ -23,22 +23,22 @@ pub(crate) async fn run(page: &Page, script: &str) -> Result<String, DeviceError
             .or_else(|| thrown["text"].as_str());
         return Err(refused(format!(
             "The script failed: {}",
-            shorten(text.unwrap_or("no reason given"))
+            truncate(text.unwrap_or("no reason given"))
         )));
     }
     let result = &answer["result"];
     Ok(match (&result["value"], result["type"].as_str()) {
-        (Value::String(text), _) => shorten(text),
+        (Value::String(text), _) => truncate(text),
         (Value::Null, Some("undefined")) => "undefined".to_owned(),
         (Value::Null, _) if !result["description"].is_null() => {
-            shorten(result["description"].as_str().unwrap_or_default())
+            truncate(result["description"].as_str().unwrap_or_default())
         }
-        (value, _) => shorten(&value.to_string()),
+        (value, _) => truncate(&value.to_string()),
     })
 }
 
-fn shorten(text: &str) -> String {
-    let end = (0..=LONGEST.min(text.len()))
+fn truncate(text: &str) -> String {
+    let end = (0..=MAX_RESULT_BYTES.min(text.len()))
         .rev()
         .find(|at| text.is_char_boundary(*at))
         .unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Waits until a page has nothing to do, and nothing is painted, loaded or fetched any more.
+//! Waits until a page is idle: nothing is running, painted, loaded or requested.
 
 use std::future::pending;
 use std::sync::OnceLock;
@@ -12,94 +12,95 @@ use telechir_protocol::{Size, UnsettledReason};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use crate::tab_registry::Book;
 use crate::capture;
-use crate::screencast::{self, Cast};
-use crate::client::Client;
+use crate::cdp_session::CdpSession;
+use crate::client::CdpClient;
 use crate::error::CdpError;
-use crate::cdp_session::Page;
+use crate::screencast::{self, Screencast};
+use crate::tab_registry::TabRegistry;
 use crate::walker;
 
-/// A page that computes is waited for until it did not answer for so long.
-const BUSY: Duration = Duration::from_millis(1000);
-/// For so long after an action it may be about that what a page says and hears.
-const ABOUT_IT: Duration = Duration::from_millis(500);
-/// What a still page has drawn is on its way to the screen for no longer, unless somebody works on it.
-const ON_ITS_WAY: Duration = Duration::from_millis(8);
-/// So much earlier than it is heard of has a page handled what a person does.
-const HEARD: Duration = Duration::from_millis(5);
-/// A page that did not say after so long that it is still may not do so soon: two pictures.
-const SOON: Duration = Duration::from_millis(34);
+/// A page that does not answer for this long counts as busy.
+const BUSY_AFTER: Duration = Duration::from_millis(1000);
+/// Messages within this time after an action may be related to it.
+const RELATED_TRAFFIC_WINDOW: Duration = Duration::from_millis(500);
+/// Painted content of an idle page reaches the screen within this time, unless programs still work
+/// on it.
+const PAINT_LATENCY: Duration = Duration::from_millis(8);
+/// Assumed delay between the page handling an input event and our receiving the reply.
+const EVENT_LATENCY: Duration = Duration::from_millis(5);
+/// A page that has not reported idleness after two frames may not do so soon.
+const PROBE_GRACE: Duration = Duration::from_millis(34);
 
-/// The tab in front, while it is waited for.
+/// The state of one wait for the active tab.
 #[derive(Debug)]
-pub(crate) struct Watched<'a> {
-    pub(crate) client: &'a Client,
-    pub(crate) book: &'a Book,
+pub(crate) struct SettleWait<'a> {
+    pub(crate) client: &'a CdpClient,
+    pub(crate) registry: &'a TabRegistry,
     pub(crate) session: &'a str,
-    /// None where the page cannot be asked.
-    pub(crate) asks: Option<Asks>,
-    /// When what is waited for began.
-    pub(crate) acted: Instant,
+    /// Queries the page; `None` if it cannot be queried.
+    pub(crate) probe: Option<IdleProbe>,
+    /// When the action to wait for started.
+    pub(crate) acted_at: Instant,
     pub(crate) start: Instant,
     pub(crate) settle: Settle,
-    /// Which picture of the page is to be taken, if that is possible while it is waited for.
-    pub(crate) screenshot: Screenshot,
+    /// How to capture the page during the wait, if possible.
+    pub(crate) screenshot: CaptureMode,
 }
 
-/// A picture that is taken meanwhile.
+/// How to capture the page during the wait.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Screenshot {
-    Unwanted,
-    /// As the page draws it for that.
-    Drawn,
-    /// Of this size, as it is cast when that can be; it was drawn before.
-    Cast(Size),
+pub(crate) enum CaptureMode {
+    None,
+    /// By `Page.captureScreenshot`, for which the page paints again.
+    Capture,
+    /// By a screencast frame of this size, if possible.
+    Screencast(Size),
 }
 
-/// Asks a page what it has to do, in the world of our scripts.
+/// Asks a page in the isolated world whether it has anything to do.
 #[derive(Debug)]
-pub(crate) struct Asks {
-    pub(crate) page: Page,
+pub(crate) struct IdleProbe {
+    pub(crate) page: CdpSession,
     pub(crate) world: i64,
-    /// Whether it said that it has drawn what it has to draw, and who is told so.
+    /// Whether the page reported that it has painted everything; `drawn` is notified then.
     is_drawn: AtomicBool,
     drawn: Notify,
 }
 
-/// How a page is.
+/// The state of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Quiet {
-    /// It says so itself.
-    Still,
-    /// Nothing was heard of it for long enough.
-    Silent,
-    /// It is not, for this reason.
-    Not(UnsettledReason),
+enum Quiescence {
+    /// The page itself reports idleness.
+    Idle,
+    /// No activity was observed for long enough.
+    Quiet,
+    /// Not settled, for this reason.
+    Unsettled(UnsettledReason),
 }
 
-impl Quiet {
-    /// Why it does not count as settled; none when it does.
-    const fn held(self) -> Option<UnsettledReason> {
+impl Quiescence {
+    /// Why the page does not count as settled; `None` if it does.
+    const fn reason(self) -> Option<UnsettledReason> {
         match self {
-            Self::Still | Self::Silent => None,
-            Self::Not(held) => Some(held),
+            Self::Idle | Self::Quiet => None,
+            Self::Unsettled(unsettled) => Some(unsettled),
         }
     }
 }
 
-/// What came of asking a page.
+/// The result of the idle probe.
 #[derive(Debug, Default)]
-struct Rest {
-    is_still: bool,
-    /// Whether it is as it was when it had drawn what it had to draw.
-    is_same: bool,
-    /// What it looked like since then, when that was wanted.
+struct ProbeResult {
+    is_idle: bool,
+    /// Whether the page is unchanged since it had painted everything.
+    is_unchanged: bool,
+    /// A screenshot taken since then, if requested.
     screenshot: Option<Frame>,
 }
 
-impl Asks {
-    pub(crate) fn new(page: Page, world: i64) -> Self {
+impl IdleProbe {
+    pub(crate) fn new(page: CdpSession, world: i64) -> Self {
         Self {
             page,
             world,
@@ -108,44 +109,44 @@ impl Asks {
         }
     }
 
-    /// Waits until the page has drawn what it has to draw; whether nothing else is due before the
-    /// quiet period is over, which began with the last thing that it handled.
-    async fn rest(
+    /// Waits until the page has painted everything; the result says whether nothing is due before
+    /// the end of the quiet period, which started with the last handled input.
+    async fn run(
         &self,
         Settle { quiet, ceiling }: Settle,
         handled: Instant,
         screenshot: impl AsyncFnOnce() -> Option<Frame>,
-    ) -> Rest {
+    ) -> ProbeResult {
         let quiet = quiet.as_millis();
         let ago = handled.elapsed().as_millis().min(quiet);
-        let rests = format!("globalThis.telechirWalker?.rests({quiet},{ago})");
-        let mut answer = self.evaluate(&rests, ceiling).await;
+        let call = format!("globalThis.telechirWalker?.whenIdle({quiet},{ago})");
+        let mut answer = self.evaluate(&call, ceiling).await;
         if answer.as_ref().is_ok_and(Value::is_null) {
-            // Nobody read this document before.
-            let _asked_again_it_says_why = self.evaluate(walker::WALKER, ceiling).await;
-            answer = self.evaluate(&rests, ceiling).await;
+            // This document has no walker yet.
+            let _the_next_call_reports_the_error = self.evaluate(walker::WALKER, ceiling).await;
+            answer = self.evaluate(&call, ceiling).await;
         }
         let answer = answer.unwrap_or_default();
         if answer[0] != true {
-            return Rest::default();
+            return ProbeResult::default();
         }
         self.is_drawn.store(true, Ordering::Relaxed);
         self.drawn.notify_one();
         let screenshot = screenshot().await;
         if answer[1] == true {
-            return Rest {
-                is_still: true,
-                is_same: true,
+            return ProbeResult {
+                is_idle: true,
+                is_unchanged: true,
                 screenshot,
             };
         }
-        // Asked after the picture, for which the page may have drawn again.
-        let answer = self.evaluate("telechirWalker.restsOn()", ceiling).await;
+        // Queried after the screenshot, for which the page may have painted again.
+        let answer = self.evaluate("telechirWalker.stayedIdle()", ceiling).await;
         let answer = answer.unwrap_or_default();
-        let [is_still, is_same] = [0, 1].map(|at| answer[at] == true);
-        Rest {
-            is_still,
-            is_same,
+        let [is_idle, is_unchanged] = [0, 1].map(|at| answer[at] == true);
+        ProbeResult {
+            is_idle,
+            is_unchanged,
             screenshot,
         }
     }
@@ -160,141 +161,148 @@ impl Asks {
     }
 }
 
-impl Watched<'_> {
-    /// Waits for the page, and for the screen its window is on.
-    pub(crate) async fn settled(
+impl SettleWait<'_> {
+    /// Waits for the page, and for the screen of its window.
+    pub(crate) async fn run(
         &self,
         mut screen: Option<&mut BoxScreen>,
     ) -> Result<(Settled, Option<Frame>), DeviceError> {
         let deadline = self.start + self.settle.ceiling;
-        let mut restless = None;
-        let (held, screenshot) = loop {
+        let mut animated = None;
+        let (unsettled, screenshot) = loop {
             let Some(screen) = &mut screen else {
-                let (page, rest) = self.quiet_page(deadline, true).await?;
-                break (page.held(), rest.screenshot.filter(|_| rest.is_same));
+                let (page, rest) = self.wait_for_page(deadline, true).await?;
+                break (page.reason(), rest.screenshot.filter(|_| rest.is_unchanged));
             };
-            let on_its_way = ON_ITS_WAY.min(self.settle.quiet);
-            let over = Notify::new();
+            let paint_latency = PAINT_LATENCY.min(self.settle.quiet);
+            let done = Notify::new();
             let quiet = async {
-                let quiet = self.quiet_page(deadline, false).await;
-                over.notify_one();
+                let quiet = self.wait_for_page(deadline, false).await;
+                done.notify_one();
                 (quiet, Instant::now())
             };
-            // While the page rests, what it has drawn arrives.
+            // While the page is idle, its last paint reaches the screen.
             let arrival = async {
                 let mut last = None;
                 loop {
                     tokio::select! {
                         biased;
                         () = self.drawn() => {
-                            last = Some(arrived(screen, on_its_way, deadline).await);
+                            last = Some(wait_until_painted(screen, paint_latency, deadline).await);
                         }
-                        () = over.notified() => return last,
+                        () = done.notified() => return last,
                     }
                 }
             };
-            let ((quiet, heard), arrival) = join(quiet, arrival).await;
+            let ((quiet, observed_at), arrival) = join(quiet, arrival).await;
             let (page, rest) = quiet?;
             let painted = match (page, arrival.transpose()?) {
-                (Quiet::Still, Some(painted)) if rest.is_same => painted,
-                (Quiet::Still, _) => arrived(screen, on_its_way, deadline).await?,
-                (Quiet::Silent | Quiet::Not(_), _) => {
-                    arrived(screen, self.settle.quiet, deadline).await?
+                (Quiescence::Idle, Some(painted)) if rest.is_unchanged => painted,
+                (Quiescence::Idle, _) => {
+                    wait_until_painted(screen, paint_latency, deadline).await?
+                }
+                (Quiescence::Quiet | Quiescence::Unsettled(_), _) => {
+                    wait_until_painted(screen, self.settle.quiet, deadline).await?
                 }
             };
-            restless = painted.animated_region;
-            let held = page.held().or(painted.unsettled);
-            if held.is_some() {
-                break (held, None);
+            animated = painted.animated_region;
+            let unsettled = page.reason().or(painted.unsettled);
+            if unsettled.is_some() {
+                break (unsettled, None);
             }
-            // What was painted may have begun to load something.
-            if self.did_nothing_since(heard) || self.is_silent(self.start) {
+            // The paint may have started a load.
+            if self.no_load_since(observed_at) || self.is_quiet(self.start) {
                 break (None, None);
             }
         };
         let settled = Settled {
-            unsettled: held,
+            unsettled: unsettled,
             waited: self.start.elapsed(),
-            animated_region: restless,
+            animated_region: animated,
         };
         Ok((settled, screenshot))
     }
 
-    /// Returns when the page says that it has drawn what it has to draw.
+    /// Completes when the page reports that it has painted everything.
     async fn drawn(&self) {
-        match &self.asks {
-            Some(asks) => asks.drawn.notified().await,
+        match &self.probe {
+            Some(probe) => probe.drawn.notified().await,
             None => pending().await,
         }
     }
 
-    /// Waits for the page. What it paints is not seen elsewhere when `is_alone`.
-    async fn quiet_page(
+    /// Waits for the page. `is_alone`: no screen shows what it paints.
+    async fn wait_for_page(
         &self,
         deadline: Instant,
         is_alone: bool,
-    ) -> Result<(Quiet, Rest), DeviceError> {
-        let mut changes = self.book.watch();
-        let mut asked = None;
-        let sign = OnceLock::new();
-        let mut unseen = self.start;
+    ) -> Result<(Quiescence, ProbeResult), DeviceError> {
+        let mut changes = self.registry.watch();
+        let mut probed_at = None;
+        let damage_cast = OnceLock::new();
+        let mut unobserved_since = self.start;
         let mut answer = OptionFuture::default();
         loop {
-            if let Some(lost) = self.client.is_lost() {
+            if let Some(lost) = self.client.loss() {
                 return Err(lost.into());
             }
             let now = Instant::now();
             let is_busy = self
-                .book
+                .registry
                 .activity()
                 .is_some_and(|activity| activity.is_busy);
             if now >= deadline {
-                let held = match answer.is_terminated() {
+                let unsettled = match answer.is_terminated() {
                     _ if is_busy => UnsettledReason::Loading,
                     true => UnsettledReason::StillChanging,
                     false => UnsettledReason::Busy,
                 };
-                return Ok((Quiet::Not(held), Rest::default()));
+                return Ok((Quiescence::Unsettled(unsettled), ProbeResult::default()));
             }
-            // What it loaded since it was asked may give it something to do.
-            if let Some(asks) = &self.asks
+            // What loaded since the last probe may give the page something to do.
+            if let Some(probe) = &self.probe
                 && !is_busy
                 && answer.is_terminated()
-                && asked.is_none_or(|asked| !self.did_nothing_since(asked))
+                && probed_at.is_none_or(|probed_at| !self.no_load_since(probed_at))
             {
-                asked = Some(now);
-                let rest = asks.rest(self.settle, self.handled(now), || {
-                    self.screenshot(asks, &sign)
+                probed_at = Some(now);
+                let rest = probe.run(self.settle, self.input_handled_at(now), || {
+                    self.screenshot(probe, &damage_cast)
                 });
                 answer = Some(Box::pin(rest.fuse())).into();
             }
-            let is_unknown = match &self.asks {
+            let is_unknown = match &self.probe {
                 None => true,
-                Some(_) if answer.is_terminated() => asked.is_some(),
-                Some(asks) => now >= self.start + SOON && !asks.is_drawn.load(Ordering::Relaxed),
+                Some(_) if answer.is_terminated() => probed_at.is_some(),
+                Some(probe) => {
+                    now >= self.start + PROBE_GRACE && !probe.is_drawn.load(Ordering::Relaxed)
+                }
             };
-            if is_alone && sign.get().is_none() && is_unknown {
-                sign.get_or_init(|| Cast::sign(self.client, self.session));
-                unseen = now;
+            if is_alone && damage_cast.get().is_none() && is_unknown {
+                damage_cast.get_or_init(|| Screencast::for_damage(self.client, self.session));
+                unobserved_since = now;
             }
-            if self.is_silent(unseen) {
+            if self.is_quiet(unobserved_since) {
                 if answer.is_terminated() {
-                    return Ok((Quiet::Silent, Rest::default()));
+                    return Ok((Quiescence::Quiet, ProbeResult::default()));
                 }
-                if asked.is_some_and(|asked| now >= asked + BUSY) {
-                    return Ok((Quiet::Not(UnsettledReason::Busy), Rest::default()));
+                if probed_at.is_some_and(|probed_at| now >= probed_at + BUSY_AFTER) {
+                    return Ok((
+                        Quiescence::Unsettled(UnsettledReason::Busy),
+                        ProbeResult::default(),
+                    ));
                 }
             }
-            // Looked at again when something happens, or when it may have been quiet for long enough.
+            // Checks again on an event, or when the quiet period may have passed.
             let mut next = (now + self.settle.quiet).min(deadline);
-            if is_alone && sign.get().is_none() {
-                next = next.min(now + SOON);
+            if is_alone && damage_cast.get().is_none() {
+                next = next.min(now + PROBE_GRACE);
             }
             tokio::select! {
                 Some(rest) = &mut answer => {
-                    let asked = asked.unwrap_or(now);
-                    if rest.is_still && self.did_nothing_since(asked) && !self.is_talking() {
-                        return Ok((Quiet::Still, rest));
+                    let probed_at = probed_at.unwrap_or(now);
+                    if rest.is_idle && self.no_load_since(probed_at) && !self.has_new_messages() {
+                        return Ok((Quiescence::Idle, rest));
                     }
                 }
                 _ = changes.changed() => {}
@@ -303,63 +311,72 @@ impl Watched<'_> {
         }
     }
 
-    /// The picture of a page that has drawn all it has to draw. It casts one thing at a time.
-    async fn screenshot(&self, asks: &Asks, sign: &OnceLock<Cast<'_>>) -> Option<Frame> {
+    /// A screenshot of a page that has painted everything. A page has one screencast at a time.
+    async fn screenshot(
+        &self,
+        probe: &IdleProbe,
+        damage_cast: &OnceLock<Screencast<'_>>,
+    ) -> Option<Frame> {
         let cast = match self.screenshot {
-            Screenshot::Unwanted => return None,
-            Screenshot::Cast(size) if sign.get().is_none() => {
-                screencast::screenshot(self.client, self.book, self.session, size).await
+            CaptureMode::None => return None,
+            CaptureMode::Screencast(size) if damage_cast.get().is_none() => {
+                screencast::screenshot(self.client, self.registry, self.session, size).await
             }
-            Screenshot::Cast(_) | Screenshot::Drawn => None,
+            CaptureMode::Screencast(_) | CaptureMode::Capture => None,
         };
         match cast {
             Some(cast) => Some(cast),
-            None => capture::capture(&asks.page).await.ok(),
+            None => capture::capture(&probe.page).await.ok(),
         }
     }
 
-    /// When the page last had something to handle of which anybody knows.
-    fn handled(&self, now: Instant) -> Instant {
-        let handled = self.client.handled().filter(|at| *at >= self.acted);
-        match (handled, self.book.activity()) {
-            (Some(heard), Some(activity)) => {
-                let handled = heard.checked_sub(HEARD).unwrap_or(heard);
-                let others = activity.loaded.max(activity.spoke);
-                handled.max(self.acted).max(others).min(now)
+    /// When the page last had something to handle, as far as known.
+    fn input_handled_at(&self, now: Instant) -> Instant {
+        let handled = self
+            .client
+            .input_handled()
+            .filter(|at| *at >= self.acted_at);
+        match (handled, self.registry.activity()) {
+            (Some(observed_at), Some(activity)) => {
+                let handled = observed_at
+                    .checked_sub(EVENT_LATENCY)
+                    .unwrap_or(observed_at);
+                let others = activity.last_load.max(activity.last_message);
+                handled.max(self.acted_at).max(others).min(now)
             }
             _ => now,
         }
     }
 
-    /// Whether the page neither loads nor did since then.
-    fn did_nothing_since(&self, then: Instant) -> bool {
-        self.book
+    /// Whether the page neither loads now nor has loaded since `then`.
+    fn no_load_since(&self, then: Instant) -> bool {
+        self.registry
             .activity()
-            .is_none_or(|activity| !activity.is_busy && activity.loaded < then)
+            .is_none_or(|activity| !activity.is_busy && activity.last_load < then)
     }
 
-    /// Whether the page said or heard something that may be about the action.
-    fn is_talking(&self) -> bool {
-        let activity = self.book.activity();
-        activity.is_some_and(|activity| activity.spoke >= self.acted)
+    /// Whether the page exchanged messages that may be related to the action.
+    fn has_new_messages(&self) -> bool {
+        let activity = self.registry.activity();
+        activity.is_some_and(|activity| activity.last_message >= self.acted_at)
     }
 
-    /// Whether nothing was heard of the page for long enough. What it did before `unseen` may not
-    /// have been heard of.
-    fn is_silent(&self, unseen: Instant) -> bool {
-        self.book.activity().is_none_or(|activity| {
-            // What stirred before the action did so for another reason.
-            let mut last = activity.stirred.max(unseen);
-            if activity.spoke < self.acted + ABOUT_IT {
-                last = last.max(activity.spoke);
+    /// Whether no activity was observed for the quiet period. Paints before `unobserved_since` may
+    /// have been missed.
+    fn is_quiet(&self, unobserved_since: Instant) -> bool {
+        self.registry.activity().is_none_or(|activity| {
+            // Activity before the action had another cause.
+            let mut last = activity.last_activity.max(unobserved_since);
+            if activity.last_message < self.acted_at + RELATED_TRAFFIC_WINDOW {
+                last = last.max(activity.last_message);
             }
             !activity.is_busy && last.elapsed() >= self.settle.quiet
         })
     }
 }
 
-/// Waits until what was drawn is on the screen, and nothing changed there for so long.
-async fn arrived(
+/// Waits until the paint is on the screen and nothing has changed there for `quiet`.
+async fn wait_until_painted(
     screen: &mut BoxScreen,
     quiet: Duration,
     deadline: Instant,

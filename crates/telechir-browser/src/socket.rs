@@ -1,4 +1,4 @@
-//! The road to a browser that is not ours: found by its address, spoken with over a WebSocket.
+//! The WebSocket to a running browser, found by its DevTools address.
 
 use std::error::Error;
 use std::net::IpAddr;
@@ -23,21 +23,21 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tracing::warn;
 use url::Url;
 
-use crate::framing::LONGEST;
+use crate::framing::MAX_MESSAGE_BYTES;
 
-/// A browser far away answers within this, or is not there.
-const LIMIT: Duration = Duration::from_secs(10);
-/// What a browser says of itself is short.
-const DESCRIPTION: usize = 64 << 10;
+/// A remote browser answers within this time or counts as unreachable.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The reply of `/json/version` is short.
+const MAX_VERSION_BYTES: usize = 64 << 10;
 
-/// Messages to and from a browser.
-pub(crate) type Socket = WebSocketStream<TokioIo<Upgraded>>;
+/// A stream of CDP messages.
+pub(crate) type CdpSocket = WebSocketStream<TokioIo<Upgraded>>;
 
-/// Opens the browser's socket: at this address itself, or at the one that it tells there.
-/// Says why not in words that name no part of the address that may be a secret.
-pub(crate) async fn open(address: &str) -> Result<Socket, String> {
+/// Opens the browser's WebSocket at this URL, or at the one that `/json/version` reports. Errors
+/// contain no part of the URL that may be secret.
+pub(crate) async fn open(address: &str) -> Result<CdpSocket, String> {
     let given = parse(address)?;
-    let asked = async {
+    let connecting = async {
         let socket = if is_socket(&given) {
             given.clone()
         } else {
@@ -45,60 +45,61 @@ pub(crate) async fn open(address: &str) -> Result<Socket, String> {
         };
         upgrade(&socket).await
     };
-    let opened = timeout(LIMIT, asked).await;
-    let opened = opened.unwrap_or_else(|_| Err(format!("no answer within {} s", LIMIT.as_secs())));
-    opened.map_err(|why| format!("{}: {why}", place(&given)))
+    let opened = timeout(CONNECT_TIMEOUT, connecting).await;
+    let opened =
+        opened.unwrap_or_else(|_| Err(format!("no answer within {} s", CONNECT_TIMEOUT.as_secs())));
+    opened.map_err(|reason| format!("{}: {reason}", origin(&given)))
 }
 
-/// Scheme, host and port: the rest may be a secret.
-pub(crate) fn place(address: &Url) -> String {
+/// Scheme, host and port; the rest of the URL may be secret.
+pub(crate) fn origin(address: &Url) -> String {
     let host = address.host_str().unwrap_or_default();
     let port = address.port().map(|port| format!(":{port}"));
     format!("{}://{host}{}", address.scheme(), port.unwrap_or_default())
 }
 
-/// The address with a scheme; `http` unless it says one.
+/// The URL, with `http` as the default scheme.
 pub(crate) fn parse(address: &str) -> Result<Url, String> {
-    let whole = if address.contains("://") {
+    let with_scheme = if address.contains("://") {
         address.to_owned()
     } else {
         format!("http://{address}")
     };
-    let url = Url::parse(&whole).map_err(|error| format!("it is no address: {error}"))?;
+    let url = Url::parse(&with_scheme).map_err(|error| format!("invalid URL: {error}"))?;
     let is_known = matches!(url.scheme(), "http" | "https" | "ws" | "wss");
     if is_known && url.has_host() {
         Ok(url)
     } else {
-        Err("an address begins with http://, https://, ws:// or wss://".to_owned())
+        Err("expected a URL with http://, https://, ws:// or wss://".to_owned())
     }
 }
 
-/// Whether it is the socket's own: one without a path is where the browser tells it.
+/// Whether the URL is that of the socket; one without a path is for discovery.
 fn is_socket(address: &Url) -> bool {
     address.scheme().starts_with("ws") && !address.path().trim_end_matches('/').is_empty()
 }
 
-/// Asks for the address of the browser's socket.
+/// Requests the URL of the browser's socket.
 async fn discover(address: &Url) -> Result<Url, String> {
-    let mut asked = to_http(address);
-    let path = format!("{}/json/version", asked.path().trim_end_matches('/'));
-    asked.set_path(&path);
-    let response = send(Request::get(asked.as_str())).await?;
+    let mut version_url = to_http(address);
+    let path = format!("{}/json/version", version_url.path().trim_end_matches('/'));
+    version_url.set_path(&path);
+    let response = send(Request::get(version_url.as_str())).await?;
     let status = response.status();
-    let body = Limited::new(response.into_body(), DESCRIPTION)
+    let body = Limited::new(response.into_body(), MAX_VERSION_BYTES)
         .collect()
         .await;
     let body = body.map_err(|error| error.to_string())?.to_bytes();
-    let told: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let socket = told["webSocketDebuggerUrl"].as_str();
+    let version: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let socket = version["webSocketDebuggerUrl"].as_str();
     let socket = socket.and_then(|socket| Url::parse(socket).ok());
     socket.filter(is_socket).ok_or_else(|| {
-        format!("/json/version answered {status} and names no socket: this is no browser's address")
+        format!("/json/version returned {status} without a socket URL; expected the DevTools address of a browser")
     })
 }
 
-/// Turns a request into a socket.
-async fn upgrade(address: &Url) -> Result<Socket, String> {
+/// Performs the WebSocket handshake.
+async fn upgrade(address: &Url) -> Result<CdpSocket, String> {
     let key = generate_key();
     let request = Request::get(to_http(address).as_str())
         .header(CONNECTION, "Upgrade")
@@ -107,16 +108,19 @@ async fn upgrade(address: &Url) -> Result<Socket, String> {
         .header(SEC_WEBSOCKET_KEY, &key);
     let response = send(request).await?;
     let accept = response.headers().get(SEC_WEBSOCKET_ACCEPT);
-    let is_ours =
+    let is_accepted =
         accept.map(HeaderValue::as_bytes) == Some(derive_accept_key(key.as_bytes()).as_bytes());
-    if response.status() != StatusCode::SWITCHING_PROTOCOLS || !is_ours {
-        return Err(format!("its socket answered {}", response.status()));
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS || !is_accepted {
+        return Err(format!(
+            "the WebSocket handshake returned {}",
+            response.status()
+        ));
     }
     let upgraded = hyper::upgrade::on(response).await;
     let stream = TokioIo::new(upgraded.map_err(|error| innermost(&error))?);
     let config = WebSocketConfig::default()
-        .max_message_size(Some(LONGEST))
-        .max_frame_size(Some(LONGEST));
+        .max_message_size(Some(MAX_MESSAGE_BYTES))
+        .max_frame_size(Some(MAX_MESSAGE_BYTES));
     Ok(WebSocketStream::from_raw_socket(stream, Role::Client, Some(config)).await)
 }
 
@@ -124,21 +128,18 @@ async fn send(request: hyper::http::request::Builder) -> Result<Response<Incomin
     let request = request
         .body(Empty::<Bytes>::new())
         .map_err(|error| error.to_string())?;
-    let is_secret = request.uri().scheme_str() == Some("https");
+    let is_tls = request.uri().scheme_str() == Some("https");
     let host = request.uri().host().unwrap_or_default();
-    if !is_secret && !is_loopback(host) {
-        warn!(
-            host,
-            "what is said to this browser goes there in clear text"
-        );
+    if !is_tls && !is_loopback(host) {
+        warn!(host, "the connection to this browser is not encrypted");
     }
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
     let builder = Client::builder(TokioExecutor::new());
-    let sent = if is_secret {
+    let sent = if is_tls {
         connector.enforce_http(false);
         let roots = HttpsConnectorBuilder::new().with_native_roots();
-        let roots = roots.map_err(|error| format!("no certificates to check it by: {error}"))?;
+        let roots = roots.map_err(|error| format!("failed to load root certificates: {error}"))?;
         let tls = roots.https_only().enable_http1().wrap_connector(connector);
         builder.build(tls).request(request).await
     } else {
@@ -161,7 +162,7 @@ fn is_loopback(host: &str) -> bool {
             .is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
-/// The cause at the bottom, which says what happened.
+/// The root cause, which names the failure.
 fn innermost(error: &dyn Error) -> String {
     let mut error = error;
     while let Some(cause) = error.source() {
@@ -195,9 +196,9 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_an_address_holds_no_secret() {
+    fn the_origin_of_an_address_has_no_secret() {
         let url = parse("wss://user:pass@host:8443/path?token=secret").unwrap();
-        assert_eq!(place(&url), "wss://host:8443");
+        assert_eq!(origin(&url), "wss://host:8443");
         assert_eq!(to_http(&url).scheme(), "https");
     }
 }

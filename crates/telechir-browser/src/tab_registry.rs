@@ -1,4 +1,4 @@
-//! What is known of the browser's tabs, kept up to date by its events.
+//! The state of the browser's tabs, updated by CDP events.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Mutex;
@@ -9,170 +9,176 @@ use telechir_protocol::StateChange;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::screencast::Waiting;
-use crate::client::{Client, Event, lock};
+use crate::client::{CdpClient, CdpEvent, lock};
 use crate::error::Gone;
+use crate::screencast::FrameWaiter;
 use crate::setup::Setup;
 
 mod console;
 mod downloads;
 mod frames;
-mod request_log;
 mod page_notices;
+mod request_log;
 
 use console::Console;
 use downloads::Downloads;
-pub(crate) use downloads::{LARGEST, Whole};
-pub(crate) use frames::Frame;
-use frames::Frames;
-use request_log::Network;
-use page_notices::Notes;
+pub(crate) use downloads::{FinishedDownload, MAX_FILE_BYTES};
+use frames::FrameTable;
+pub(crate) use frames::TabFrame;
+use page_notices::PageNotices;
+use request_log::RequestLog;
 
-/// A request that runs longer counts as a long poll and no longer as loading.
-const LONG_POLL: Duration = Duration::from_secs(2);
-/// A page that goes elsewhere again and again does so sooner.
-const GOES_ON: Duration = Duration::from_secs(1);
-/// So many of the documents that came in a tab are remembered: whoever waits for one of them may
-/// hear of the next ones at the same time.
-const CAME: usize = 8;
-/// A document that was not painted after so long has nothing to paint.
-const FIRST_PAINT: Duration = Duration::from_millis(500);
+/// A request that runs longer counts as a long poll, no longer as loading.
+const LONG_POLL_AFTER: Duration = Duration::from_secs(2);
+/// Pages that redirect repeatedly do so within this time.
+const REDIRECT_WINDOW: Duration = Duration::from_secs(1);
+/// Committed documents remembered per tab: a waiting navigation may see several commits at once.
+const MAX_COMMITS_LOGGED: usize = 8;
+/// A document that is not painted within this time has nothing to paint.
+const FIRST_PAINT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Tabs that may be open at once; a page that opens more of them gets no more.
-pub(crate) const MOST_TABS: usize = 50;
+/// Open tabs per browser; further tabs that pages open are closed at once.
+pub(crate) const MAX_TABS: usize = 50;
 
-/// One tab.
+/// A tab of the browser.
 #[derive(Clone, Debug)]
 pub(crate) struct Tab {
-    /// The name used in calls.
+    /// The name used in calls, such as `tab_2`.
     pub(crate) name: String,
-    /// Chromium's name of it, which is also that of its main frame.
+    /// The CDP target id, which is also the id of its main frame.
     pub(crate) target: String,
-    /// Where its commands go.
+    /// The CDP session that receives its commands.
     pub(crate) session: String,
     pub(crate) title: String,
     pub(crate) url: String,
-    /// Its process is gone; only a new load brings it back.
+    /// Whether its renderer process is gone; a new load replaces it.
     pub(crate) crashed: bool,
-    /// How often that happened.
+    /// How many times the renderer crashed.
     pub(crate) crashes: u64,
-    /// How often the address changed, within the document too.
+    /// How many times the URL changed, including changes within the document.
     pub(crate) commits: u64,
-    /// The last loads whose documents came, that of this document last.
-    came: VecDeque<Came>,
-    /// Whether the document is parsed.
+    /// The last committed loads, that of the current document last.
+    commits_log: VecDeque<CommittedLoad>,
+    /// Whether the document is parsed (DOMContentLoaded).
     pub(crate) ready: bool,
-    /// When the document came, until it is first painted.
-    unpainted: Option<Instant>,
+    /// When the document was committed, until its first paint.
+    unpainted_since: Option<Instant>,
     loading: HashSet<String>,
-    requests: HashMap<String, Request>,
-    /// When it last painted, loaded or fetched.
-    stirred: Instant,
-    /// When it last loaded or fetched.
-    loaded: Instant,
-    /// When it last said or heard something that nobody waits for.
-    spoke: Instant,
+    requests: HashMap<String, OpenRequest>,
+    /// When it last painted, loaded or made a request.
+    last_activity: Instant,
+    /// When it last loaded or made a request.
+    last_load: Instant,
+    /// When it last exchanged a message, such as over a WebSocket, that settling does not wait for.
+    last_message: Instant,
 }
 
-/// What a tab did lately.
+/// The recent activity of a tab.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Activity {
-    /// When it last painted, loaded or fetched.
-    pub(crate) stirred: Instant,
-    /// When it last loaded or fetched.
-    pub(crate) loaded: Instant,
-    /// When it last said or heard something that nobody waits for: more may come of that later.
-    pub(crate) spoke: Instant,
-    /// Whether it still loads.
+pub(crate) struct TabActivity {
+    /// When it last painted, loaded or made a request.
+    pub(crate) last_activity: Instant,
+    /// When it last loaded or made a request.
+    pub(crate) last_load: Instant,
+    /// When it last exchanged a message that settling does not wait for; effects may follow.
+    pub(crate) last_message: Instant,
+    /// Whether a load, a request or the first paint is pending.
     pub(crate) is_busy: bool,
 }
 
-/// A load whose document came.
+/// A load whose document was committed.
 #[derive(Clone, Debug)]
-struct Came {
+struct CommittedLoad {
     loader: String,
-    /// Other loads of the tab that had begun before, and did not fail: one that still comes is none
-    /// of this document's doing.
-    rivals: Vec<String>,
+    /// Other loads of the tab that had started earlier and have not failed: if one of them still
+    /// commits, this document did not cause it.
+    pending_loads: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
-struct Request {
+struct OpenRequest {
     loader: String,
     is_document: bool,
-    /// Whether it loads what the tab is to show, and not a frame of it.
-    is_tab_s: bool,
+    /// Whether it loads the main frame, not a child frame.
+    is_main_frame: bool,
     since: Instant,
 }
 
 impl Tab {
-    /// Whether it loads, or did a moment ago: it may go on by itself.
-    pub(crate) fn is_restless(&self) -> bool {
+    /// Whether the tab is loading or was a moment ago: it may navigate again by itself.
+    pub(crate) fn may_navigate_again(&self) -> bool {
         !self.ready
             || self.requests.values().any(|request| request.is_document)
-            || self.loaded.elapsed() < GOES_ON
+            || self.last_load.elapsed() < REDIRECT_WINDOW
     }
 
-    /// The load the document came from.
+    /// The loader id of the current document.
     pub(crate) fn document(&self) -> Option<&str> {
-        self.came.back().map(|came| came.loader.as_str())
+        self.commits_log
+            .back()
+            .map(|commits_log| commits_log.loader.as_str())
     }
 
-    /// Whether what is there is the document of this load or of its own doing, and not one that was
-    /// on its way before; none when it did not come yet.
-    pub(crate) fn keeps_place(&self, loader: &str) -> Option<bool> {
-        let mut came = self.came.iter().skip_while(|came| came.loader != loader);
-        let asked = came.next()?;
-        Some(came.all(|next| !asked.rivals.contains(&next.loader)))
+    /// Whether the current document is that of this load or a successor of it, and not one of a
+    /// load that had started earlier; `None` before this load commits.
+    pub(crate) fn is_load_still_current(&self, loader: &str) -> Option<bool> {
+        let mut commits_log = self
+            .commits_log
+            .iter()
+            .skip_while(|commits_log| commits_log.loader != loader);
+        let committed = commits_log.next()?;
+        Some(commits_log.all(|next| !committed.pending_loads.contains(&next.loader)))
     }
 
-    /// Whether a load that had begun before this document came may still take its place.
-    pub(crate) fn is_contested(&self) -> bool {
-        self.came.back().is_some_and(|came| !came.rivals.is_empty())
+    /// Whether a load that had started before this document may still replace it.
+    pub(crate) fn has_pending_load(&self) -> bool {
+        self.commits_log
+            .back()
+            .is_some_and(|commits_log| !commits_log.pending_loads.is_empty())
     }
 }
 
-/// The record of all tabs. The reader of events writes it, everyone else asks.
+/// The state of all tabs. The event reader writes it; all others query it.
 #[derive(Debug)]
-pub(crate) struct Book {
-    state: Mutex<State>,
+pub(crate) struct TabRegistry {
+    state: Mutex<RegistryState>,
     changed: watch::Sender<u64>,
     setup: Setup,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct RegistryState {
     tabs: Vec<Tab>,
-    named: u32,
+    last_number: u32,
     active: Option<String>,
-    /// Targets in the order they were in front, the last one last.
+    /// Target ids in activation order, the latest last.
     recent: Vec<String>,
-    /// Opened by a page and not yet looked at.
-    newcomers: Vec<String>,
-    /// A drag that Chromium handed to us.
+    /// Opened by a page and not yet reported.
+    opened_by_page: Vec<String>,
+    /// The data of a drag that Chromium intercepted.
     drag: Option<Value>,
-    notes: Notes,
-    frames: Frames,
+    notices: PageNotices,
+    frames: FrameTable,
     downloads: Downloads,
-    /// A file picker that a page wanted, by the page's session.
-    choosers: HashMap<String, Chooser>,
-    networks: HashMap<String, Network>,
+    /// Intercepted file choosers, by the session of the page.
+    file_choosers: HashMap<String, FileChooser>,
+    request_logs: HashMap<String, RequestLog>,
     console: Console,
-    /// Who waits for what a page casts, by the page's session.
-    casts: HashMap<String, Waiting>,
+    /// Waiting receivers of screencast frames, by the session of the page.
+    frame_waiters: HashMap<String, FrameWaiter>,
 }
 
-/// A file picker that was not shown.
+/// A file chooser that was intercepted and not shown.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Chooser {
-    /// The control that it is for, by Chromium's number.
+pub(crate) struct FileChooser {
+    /// The file control, as a CDP backend node id.
     pub(crate) node: i64,
-    /// Whether it takes several files.
+    /// Whether it accepts several files.
     pub(crate) is_multiple: bool,
 }
 
-impl Book {
-    /// An empty book; new tabs are prepared as `setup` says.
+impl TabRegistry {
+    /// An empty registry; `setup` prepares new tabs.
     pub(crate) fn new(setup: Setup) -> Self {
         Self {
             state: Mutex::default(),
@@ -181,37 +187,37 @@ impl Book {
         }
     }
 
-    /// All tabs in the order they came.
+    /// All tabs in the order in which they were opened.
     pub(crate) fn tabs(&self) -> Vec<Tab> {
         lock(&self.state).tabs.clone()
     }
 
     /// The tab with this name.
-    pub(crate) fn named(&self, name: &str) -> Option<Tab> {
+    pub(crate) fn by_name(&self, name: &str) -> Option<Tab> {
         self.find(|tab| tab.name == name)
     }
 
-    /// The tab that Chromium calls so.
-    pub(crate) fn target(&self, target: &str) -> Option<Tab> {
+    /// The tab with this CDP target id.
+    pub(crate) fn by_target(&self, target: &str) -> Option<Tab> {
         self.find(|tab| tab.target == target)
     }
 
-    /// The tab in front, when there is one.
+    /// The active tab, if any.
     pub(crate) fn active(&self) -> Option<Tab> {
         let active = lock(&self.state).active.clone()?;
-        self.target(&active)
+        self.by_target(&active)
     }
 
-    /// Remembers which tab is in front.
+    /// Marks a tab as active.
     pub(crate) fn set_active(&self, target: &str) {
         let mut state = lock(&self.state);
         state.recent.retain(|old| old != target);
         state.recent.push(target.to_owned());
-        state.newcomers.retain(|old| old != target);
+        state.opened_by_page.retain(|old| old != target);
         state.active = Some(target.to_owned());
     }
 
-    /// The tab that was in front before the ones that are gone.
+    /// The most recently active tab that is still open.
     pub(crate) fn most_recent(&self) -> Option<Tab> {
         let state = lock(&self.state);
         let recent = state
@@ -221,61 +227,63 @@ impl Book {
         state.tabs.iter().find(|tab| tab.target == *recent).cloned()
     }
 
-    /// Takes the tabs that pages opened since the last time.
-    pub(crate) fn take_newcomers(&self) -> Vec<Tab> {
+    /// Takes the tabs that pages opened since the last call.
+    pub(crate) fn take_opened_by_page(&self) -> Vec<Tab> {
         let mut state = lock(&self.state);
-        let names = std::mem::take(&mut state.newcomers);
+        let names = std::mem::take(&mut state.opened_by_page);
         let is_new = |tab: &&Tab| names.contains(&tab.target);
         state.tabs.iter().filter(is_new).cloned().collect()
     }
 
-    /// The frame that Chromium calls so, when it is known.
-    pub(crate) fn frame(&self, name: &str) -> Option<Frame> {
+    /// The frame with this CDP frame id, if known.
+    pub(crate) fn frame(&self, name: &str) -> Option<TabFrame> {
         lock(&self.state).frames.get(name)
     }
 
-    /// The frames in a tab, by their names, without its main one.
-    pub(crate) fn frames_in(&self, tab: &Tab) -> Vec<(String, Frame)> {
+    /// The child frames of a tab with their ids.
+    pub(crate) fn frames_in(&self, tab: &Tab) -> Vec<(String, TabFrame)> {
         let mut frames = lock(&self.state).frames.below(&tab.session);
         frames.retain(|(name, _)| *name != tab.target);
         frames
     }
 
-    /// Whether a frame is one of its tabs'.
+    /// Whether the frame belongs to one of the tabs.
     pub(crate) fn knows_frame(&self, name: &str) -> bool {
         let state = lock(&self.state);
         state.frames.get(name).is_some() || state.tabs.iter().any(|tab| tab.target == name)
     }
 
-    /// The session of its own that a frame has, when it has one.
+    /// The session of an out-of-process frame.
     pub(crate) fn own_session(&self, frame: &str) -> Option<String> {
         lock(&self.state).frames.own_session(frame)
     }
 
-    /// Takes frames from what a session says when it is asked for all of them.
+    /// Updates the frames of a session from `Page.getFrameTree`.
     pub(crate) fn sync_frames(&self, session: &str, tree: &Value) {
         lock(&self.state).frames.sync(session, tree);
     }
 
-    /// Has the next picture that a page makes and casts given to whoever waits for it.
-    pub(crate) fn wait_for_cast(&self, session: &str, waiting: Waiting) {
-        lock(&self.state).casts.insert(session.to_owned(), waiting);
+    /// Registers the receiver of the session's next screencast frame.
+    pub(crate) fn set_frame_waiter(&self, session: &str, waiting: FrameWaiter) {
+        lock(&self.state)
+            .frame_waiters
+            .insert(session.to_owned(), waiting);
     }
 
-    /// Takes the drag that a page began, when it did.
+    /// Takes the data of a drag that a page started, if any.
     pub(crate) fn take_drag(&self) -> Option<Value> {
         lock(&self.state).drag.take()
     }
 
-    /// Takes what happened beside the actions: dialogs, downloads.
-    pub(crate) fn take_notes(&self) -> Option<String> {
-        lock(&self.state).notes.take()
+    /// Takes the sentences about events such as dialogs and downloads.
+    pub(crate) fn take_notices(&self) -> Option<String> {
+        lock(&self.state).notices.take_text()
     }
 
-    /// Takes what changed beside the actions, of what is still there.
+    /// Takes the state changes; tabs that are closed again are left out.
     pub(crate) fn take_changes(&self) -> Vec<StateChange> {
         let mut state = lock(&self.state);
-        let changes = state.notes.take_changes();
+        let changes = state.notices.take_changes();
         let is_there = |change: &StateChange| match change {
             StateChange::TabOpened { tab_id } => state.tabs.iter().any(|tab| tab.name == *tab_id),
             StateChange::DownloadStarted { .. }
@@ -285,68 +293,72 @@ impl Book {
         changes.into_iter().filter(is_there).collect()
     }
 
-    /// Adds a sentence to what happened beside the actions.
+    /// Adds a sentence about an event.
     pub(crate) fn note(&self, sentence: String) {
-        lock(&self.state).notes.add(sentence);
+        lock(&self.state).notices.add(sentence);
     }
 
-    /// Says what a page wanted that only a person may give.
-    pub(crate) fn wish(&self, what: &str) {
-        lock(&self.state).notes.wish(what);
+    /// Notes a permission that a page requested and was denied, or `print`.
+    pub(crate) fn note_denied_permission(&self, what: &str) {
+        lock(&self.state).notices.denied_permission(what);
     }
 
-    /// From here on files that pages give are kept.
-    pub(crate) fn keep_downloads(&self) {
-        lock(&self.state).downloads.are_kept = true;
+    /// Saves downloads from now on; before, they are refused.
+    pub(crate) fn enable_downloads(&self) {
+        lock(&self.state).downloads.is_enabled = true;
     }
 
-    /// Takes the files that came whole since the last time.
-    pub(crate) fn take_whole(&self) -> Vec<Whole> {
-        lock(&self.state).downloads.take_whole()
+    /// Takes the downloads that finished since the last call.
+    pub(crate) fn take_finished(&self) -> Vec<FinishedDownload> {
+        lock(&self.state).downloads.take_finished()
     }
 
-    /// Says what became of a file that came whole: where it is and how long, or why it is not.
-    pub(crate) fn say_download(&self, of: Whole, kept: Result<(String, u64), String>) {
-        let notes = &mut lock(&self.state).notes;
-        match kept {
-            Ok((path, bytes)) => of.say_kept(notes, path, bytes),
-            Err(why) => of.say_failed(notes, &why),
+    /// Reports a saved download with its path and size in bytes, or why saving failed.
+    pub(crate) fn report_download(
+        &self,
+        download: FinishedDownload,
+        saved: Result<(String, u64), String>,
+    ) {
+        let notices = &mut lock(&self.state).notices;
+        match saved {
+            Ok((path, bytes)) => download.report_saved(notices, path, bytes),
+            Err(reason) => download.report_failed(notices, &reason),
         }
     }
 
-    /// Says how far the files came that are under way.
-    pub(crate) fn say_downloads(&self) {
+    /// Reports the progress of running downloads.
+    pub(crate) fn report_downloads(&self) {
         let mut state = lock(&self.state);
-        let State {
-            downloads, notes, ..
+        let RegistryState {
+            downloads, notices, ..
         } = &mut *state;
-        downloads.say_running(notes);
+        downloads.report_progress(notices);
     }
 
-    /// The file picker that the page wanted last.
-    pub(crate) fn chooser(&self, session: &str) -> Option<Chooser> {
-        lock(&self.state).choosers.get(session).copied()
+    /// The last file chooser that the page opened.
+    pub(crate) fn file_chooser(&self, session: &str) -> Option<FileChooser> {
+        lock(&self.state).file_choosers.get(session).copied()
     }
 
-    /// What the page in a tab fetched, in lines.
-    pub(crate) fn network(&self, session: &str) -> String {
+    /// The requests of the page in a tab, one per line.
+    pub(crate) fn request_log(&self, session: &str) -> String {
         let state = lock(&self.state);
         state
-            .networks
+            .request_logs
             .get(session)
-            .map_or_else(|| Network::default().told(), Network::told)
+            .map_or_else(|| RequestLog::default().render(), RequestLog::render)
     }
 
-    /// Keeps what these sessions log from here on.
-    pub(crate) fn listen(&self, sessions: &[String]) {
+    /// Collects the console messages of these sessions from now on.
+    pub(crate) fn capture_console(&self, sessions: &[String]) {
         let mut state = lock(&self.state);
         sessions
             .iter()
-            .for_each(|session| state.console.listen(session));
+            .for_each(|session| state.console.capture(session));
     }
 
-    /// Takes what these sessions logged since they are listened to.
-    pub(crate) fn logged(&self, sessions: &[String]) -> Vec<String> {
+    /// Takes the console messages of these sessions since `capture_console`.
+    pub(crate) fn take_console_lines(&self, sessions: &[String]) -> Vec<String> {
         let mut state = lock(&self.state);
         sessions
             .iter()
@@ -354,30 +366,33 @@ impl Book {
             .collect()
     }
 
-    /// The session of a tab and those of its frames that have their own.
+    /// The session of a tab and those of its out-of-process frames.
     pub(crate) fn sessions_of(&self, session: &str) -> Vec<String> {
         lock(&self.state).frames.sessions_of(session)
     }
 
-    /// What the tab in front does; none when there is none.
-    pub(crate) fn activity(&self) -> Option<Activity> {
+    /// The activity of the active tab, if any.
+    pub(crate) fn activity(&self) -> Option<TabActivity> {
         let now = Instant::now();
         let state = lock(&self.state);
         let active = state.active.as_ref()?;
         let tab = state.tabs.iter().find(|tab| tab.target == *active)?;
-        let open = |request: &Request| request.is_document || now - request.since < LONG_POLL;
-        let unpainted = tab.unpainted.is_some_and(|since| now - since < FIRST_PAINT);
-        Some(Activity {
-            stirred: tab.stirred,
-            loaded: tab.loaded,
-            spoke: tab.spoke,
-            is_busy: unpainted
+        let open =
+            |request: &OpenRequest| request.is_document || now - request.since < LONG_POLL_AFTER;
+        let is_unpainted = tab
+            .unpainted_since
+            .is_some_and(|since| now - since < FIRST_PAINT_TIMEOUT);
+        Some(TabActivity {
+            last_activity: tab.last_activity,
+            last_load: tab.last_load,
+            last_message: tab.last_message,
+            is_busy: is_unpainted
                 || tab.requests.values().any(open)
                 || (!tab.ready && !tab.loading.is_empty()),
         })
     }
 
-    /// Takes titles and addresses from a list of targets.
+    /// Updates titles and URLs from `Target.getTargets`.
     pub(crate) fn rename(&self, infos: &Value) {
         let mut state = lock(&self.state);
         infos
@@ -387,21 +402,21 @@ impl Book {
             .for_each(|info| state.rename(info));
     }
 
-    /// A view that can wait for changes.
+    /// A receiver that is notified of every change.
     pub(crate) fn watch(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
 
-    /// Takes an event in. Never waits; what must be said to the browser is sent at once.
-    pub(crate) fn take(&self, client: &Client, event: &Event) {
+    /// Processes an event. Never waits; commands in response are sent without waiting for replies.
+    pub(crate) fn handle_event(&self, client: &CdpClient, event: &CdpEvent) {
         {
             let mut state = lock(&self.state);
             let params = &event.params;
             match &event.session {
-                None => state.of_browser(client, &self.setup, &event.method, params),
+                None => state.on_browser_event(client, &self.setup, &event.method, params),
                 Some(session) => {
-                    state.of_frames(client, &self.setup, session, &event.method, params);
-                    state.of_page(client, &self.setup, session, &event.method, params);
+                    state.on_frame_event(client, &self.setup, session, &event.method, params);
+                    state.on_page_event(client, &self.setup, session, &event.method, params);
                 }
             }
         }
@@ -413,8 +428,14 @@ impl Book {
     }
 }
 
-impl State {
-    fn of_browser(&mut self, client: &Client, setup: &Setup, method: &str, params: &Value) {
+impl RegistryState {
+    fn on_browser_event(
+        &mut self,
+        client: &CdpClient,
+        setup: &Setup,
+        method: &str,
+        params: &Value,
+    ) {
         let info = &params["targetInfo"];
         match method {
             "Target.attachedToTarget" if info["type"] == "page" => {
@@ -431,25 +452,27 @@ impl State {
                 let target = text(&params["targetId"]);
                 self.forget(|tab| tab.target == target);
             }
-            "Browser.downloadWillBegin" => self.downloads.begin(client, &mut self.notes, params),
-            "Browser.downloadProgress" => self.downloads.progress(client, &mut self.notes, params),
+            "Browser.downloadWillBegin" => self.downloads.begin(client, &mut self.notices, params),
+            "Browser.downloadProgress" => {
+                self.downloads.progress(client, &mut self.notices, params)
+            }
             _ => {}
         }
     }
 
-    fn attach(&mut self, client: &Client, setup: &Setup, params: &Value) {
+    fn attach(&mut self, client: &CdpClient, setup: &Setup, params: &Value) {
         let info = &params["targetInfo"];
         let session = text(&params["sessionId"]);
-        if self.tabs.len() >= MOST_TABS {
+        if self.tabs.len() >= MAX_TABS {
             let target = serde_json::json!({ "targetId": info["targetId"] });
             client.notify(None, "Target.closeTarget", target);
-            self.notes.one_tab_too_many();
+            self.notices.count_closed_tab();
             return;
         }
         setup.prepare(client, &session);
-        self.named += 1;
+        self.last_number += 1;
         let tab = Tab {
-            name: format!("tab_{}", self.named),
+            name: format!("tab_{}", self.last_number),
             target: text(&info["targetId"]),
             session,
             title: text(&info["title"]),
@@ -457,19 +480,19 @@ impl State {
             crashed: false,
             crashes: 0,
             commits: 0,
-            came: VecDeque::new(),
+            commits_log: VecDeque::new(),
             ready: true,
-            unpainted: None,
+            unpainted_since: None,
             loading: HashSet::new(),
             requests: HashMap::new(),
-            stirred: Instant::now(),
-            loaded: Instant::now(),
-            spoke: Instant::now(),
+            last_activity: Instant::now(),
+            last_load: Instant::now(),
+            last_message: Instant::now(),
         };
-        self.notes.change(StateChange::TabOpened {
+        self.notices.change(StateChange::TabOpened {
             tab_id: tab.name.clone(),
         });
-        self.newcomers.push(tab.target.clone());
+        self.opened_by_page.push(tab.target.clone());
         self.tabs.push(tab);
     }
 
@@ -486,21 +509,21 @@ impl State {
 
     fn forget(&mut self, gone: impl Fn(&Tab) -> bool) {
         for tab in self.tabs.extract_if(.., |tab| gone(tab)) {
-            self.choosers.remove(&tab.session);
-            self.networks.remove(&tab.session);
-            self.casts.remove(&tab.session);
+            self.file_choosers.remove(&tab.session);
+            self.request_logs.remove(&tab.session);
+            self.frame_waiters.remove(&tab.session);
             self.recent.retain(|old| *old != tab.target);
-            self.newcomers.retain(|old| *old != tab.target);
+            self.opened_by_page.retain(|old| *old != tab.target);
             if self.active.as_ref() == Some(&tab.target) {
                 self.active = None;
             }
         }
     }
 
-    /// What is said of frames, also by those that have a process of their own.
-    fn of_frames(
+    /// Events about frames, including those of out-of-process frames.
+    fn on_frame_event(
         &mut self,
-        client: &Client,
+        client: &CdpClient,
         setup: &Setup,
         session: &str,
         method: &str,
@@ -519,66 +542,66 @@ impl State {
                 client.fail_session(&own, Gone::Closed);
                 self.frames.forget(&own);
             }
-            _ => self.frames.take(session, method, params),
+            _ => self.frames.handle_event(session, method, params),
         }
     }
 
-    fn of_page(
+    fn on_page_event(
         &mut self,
-        client: &Client,
+        client: &CdpClient,
         setup: &Setup,
         session: &str,
         method: &str,
         params: &Value,
     ) {
         match method {
-            "Page.javascriptDialogOpening" => self.notes.dialog(client, session, params),
-            "Page.fileChooserOpened" => self.choose(session, params),
+            "Page.javascriptDialogOpening" => self.notices.dialog(client, session, params),
+            "Page.fileChooserOpened" => self.note_file_chooser(session, params),
             "Input.dragIntercepted" => self.drag = Some(params["data"].clone()),
             "Inspector.targetCrashed" => {
                 client.fail_session(session, Gone::Crashed);
                 self.note_crash(session);
             }
-            "Page.frameRequestedNavigation" => self.notes.elsewhere(params),
-            "Network.responseReceived" => self.notes.document(setup, params),
+            "Page.frameRequestedNavigation" => self.notices.external_protocol(params),
+            "Network.responseReceived" => self.notices.document(setup, params),
             "Page.screencastFrame" => {
-                let waits = self.casts.get(session);
-                if waits.is_some_and(|waits| waits.is_for(params))
-                    && let Some(waits) = self.casts.remove(session)
+                let waiter = self.frame_waiters.get(session);
+                if waiter.is_some_and(|waiter| waiter.is_for(params))
+                    && let Some(waiter) = self.frame_waiters.remove(session)
                 {
-                    // It is a copy of what was painted before.
-                    return waits.give(text(&params["data"]));
+                    // The frame is a copy of an earlier paint, so it counts as no activity.
+                    return waiter.send(text(&params["data"]));
                 }
             }
             _ => {}
         }
-        self.console.take(session, method, params);
+        self.console.handle_event(session, method, params);
         if self.tabs.iter().any(|tab| tab.session == session) {
-            self.networks
+            self.request_logs
                 .entry(session.to_owned())
                 .or_default()
-                .take(method, params);
+                .handle_event(method, params);
         }
         if let Some(tab) = self.tabs.iter_mut().find(|tab| tab.session == session) {
-            tab.take(client, method, params);
+            tab.handle_event(client, method, params);
         }
     }
 }
 
-impl State {
-    /// Remembers a file picker that was not shown, for the files that may come for it.
-    fn choose(&mut self, session: &str, params: &Value) {
+impl RegistryState {
+    /// Remembers an intercepted file chooser for a later upload.
+    fn note_file_chooser(&mut self, session: &str, params: &Value) {
         let is_multiple = params["mode"] == "selectMultiple";
         let files = if is_multiple { "files" } else { "a file" };
         match params["backendNodeId"].as_i64() {
             Some(node) => {
-                self.choosers.insert(session.to_owned(), Chooser { node, is_multiple });
-                self.notes.add(format!(
-                    "The page asked for {files}; no file picker is shown here, and the page waits: file_upload on the element that asked gives it {files}."
+                self.file_choosers.insert(session.to_owned(), FileChooser { node, is_multiple });
+                self.notices.add(format!(
+                    "The page requested {files}; no file picker is shown, and the page is waiting. Use file_upload on the element that opened it to provide {files}."
                 ));
             }
-            None => self.notes.add(format!(
-                "The page asked for {files}; no file picker is shown here, and this page can be given none."
+            None => self.notices.add(format!(
+                "The page requested {files}; no file picker is shown, and this page cannot be given any."
             )),
         }
     }
@@ -586,15 +609,15 @@ impl State {
     fn note_crash(&mut self, session: &str) {
         if let Some(tab) = self.tabs.iter().find(|tab| tab.session == session) {
             let name = &tab.name;
-            self.notes.add(format!(
-                "The page in {name} crashed; reload it or go to another address."
+            self.notices.add(format!(
+                "The page in {name} crashed; reload it or navigate to another address."
             ));
         }
     }
 }
 
 impl Tab {
-    fn take(&mut self, client: &Client, method: &str, params: &Value) {
+    fn handle_event(&mut self, client: &CdpClient, method: &str, params: &Value) {
         match method {
             "Page.frameNavigated" if params["frame"]["parentId"].is_null() => {
                 self.commit(text(&params["frame"]["loaderId"]));
@@ -614,50 +637,53 @@ impl Tab {
             "Network.requestWillBeSent" => self.request(params),
             "Network.loadingFinished" | "Network.loadingFailed" => {
                 let request = text(&params["requestId"]);
-                if let Some(came) = self.came.back_mut() {
-                    // A document's request is named as its load.
-                    came.rivals.retain(|rival| *rival != request);
+                if let Some(commits_log) = self.commits_log.back_mut() {
+                    // The request id of a document is its loader id.
+                    commits_log.pending_loads.retain(|rival| *rival != request);
                 }
                 self.requests.remove(&request);
             }
             "Inspector.targetCrashed" => self.crash(),
-            "Page.lifecycleEvent" if params["name"] == "firstPaint" => self.unpainted = None,
+            "Page.lifecycleEvent" if params["name"] == "firstPaint" => self.unpainted_since = None,
             "Page.screencastFrame" => {
                 let answer = serde_json::json!({ "sessionId": params["sessionId"] });
                 client.notify(Some(&self.session), "Page.screencastFrameAck", answer);
-                self.stirred = Instant::now();
+                self.last_activity = Instant::now();
                 return;
             }
-            // It may be about what is shown, or go on all the time.
+            // These may belong to the action, or go on forever.
             "Page.frameRequestedNavigation"
             | "Network.webSocketFrameSent"
             | "Network.webSocketFrameReceived"
             | "Network.eventSourceMessageReceived" => {
-                self.spoke = Instant::now();
+                self.last_message = Instant::now();
                 return;
             }
-            // Says nothing about the picture.
+            // These do not change the page's appearance.
             _ => return,
         }
-        self.stirred = Instant::now();
-        self.loaded = self.stirred;
+        self.last_activity = Instant::now();
+        self.last_load = self.last_activity;
     }
 
     fn commit(&mut self, loader: String) {
         let others = self
             .requests
             .extract_if(|_, request| request.loader != loader);
-        let rivals = others
-            .filter(|(_, request)| request.is_document && request.is_tab_s)
+        let pending_loads = others
+            .filter(|(_, request)| request.is_document && request.is_main_frame)
             .map(|(_, request)| request.loader)
             .collect();
-        if self.came.len() == CAME {
-            self.came.pop_front();
+        if self.commits_log.len() == MAX_COMMITS_LOGGED {
+            self.commits_log.pop_front();
         }
-        self.came.push_back(Came { loader, rivals });
+        self.commits_log.push_back(CommittedLoad {
+            loader,
+            pending_loads,
+        });
         self.commits += 1;
         self.ready = false;
-        self.unpainted = Some(Instant::now());
+        self.unpainted_since = Some(Instant::now());
         self.crashed = false;
     }
 
@@ -666,10 +692,10 @@ impl Tab {
         if matches!(kind, "EventSource" | "WebSocket" | "Ping" | "Prefetch") {
             return;
         }
-        let request = Request {
+        let request = OpenRequest {
             loader: text(&params["loaderId"]),
             is_document: kind == "Document",
-            is_tab_s: params["frameId"] == self.target.as_str(),
+            is_main_frame: params["frameId"] == self.target.as_str(),
             since: Instant::now(),
         };
         self.requests.insert(text(&params["requestId"]), request);

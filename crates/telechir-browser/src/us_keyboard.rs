@@ -1,27 +1,27 @@
-//! Which physical key of a US keyboard gives what, in the words of the protocol.
+//! The keys of a US keyboard with their CDP parameters.
 
 use telechir_protocol::{Key, Modifier, NamedKey};
 
-/// One key as the protocol names it.
+/// A key with its CDP parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stroke {
-    /// The W3C's `key`.
+pub(crate) struct CdpKey {
+    /// The W3C `key` value.
     pub(crate) key: String,
-    /// The W3C's `code`; empty for a character that is on no key.
+    /// The W3C `code` value; empty for a character without a key.
     pub(crate) code: &'static str,
     /// The Windows key code, which pages still read as `keyCode`.
     pub(crate) virtual_key: u32,
-    /// What it writes when no modifier but shift is down.
+    /// The text it types without modifiers other than shift.
     pub(crate) text: Option<String>,
-    /// 1 for the left one of two.
+    /// 1 for the left one of two keys, else 0.
     pub(crate) location: u8,
-    /// Whether shift must be down to get it.
+    /// Whether it needs shift.
     pub(crate) shifted: bool,
-    /// Its bit in an event's modifiers, when it is one.
+    /// Its modifier bit, if it is a modifier.
     pub(crate) modifier: u8,
 }
 
-impl Stroke {
+impl CdpKey {
     const fn new(key: String, code: &'static str, virtual_key: u32, text: Option<String>) -> Self {
         Self {
             key,
@@ -34,7 +34,7 @@ impl Stroke {
         }
     }
 
-    /// The stroke of a key; none when nobody knows its name.
+    /// The parameters of a key; `None` for an unknown name.
     pub(crate) fn of(key: &Key) -> Option<Self> {
         match key {
             Key::Modifier(modifier) => Some(Self::of_modifier(*modifier)),
@@ -44,7 +44,7 @@ impl Stroke {
         }
     }
 
-    /// The left one of the modifier's two keys.
+    /// The left key of a modifier.
     pub(crate) fn of_modifier(modifier: Modifier) -> Self {
         let (key, code, virtual_key) = match modifier {
             Modifier::Ctrl => ("Control", "ControlLeft", 17),
@@ -59,7 +59,7 @@ impl Stroke {
         }
     }
 
-    /// The key that writes this character; a key without a place when a US keyboard has none.
+    /// The key that types a character; without `code` if a US keyboard has none.
     pub(crate) fn of_char(c: char) -> Self {
         let text = Some(c.to_string());
         if c.is_ascii_alphabetic() {
@@ -74,7 +74,7 @@ impl Stroke {
                 ..stroke
             };
         }
-        let found = OTHERS
+        let found = SYMBOLS
             .iter()
             .find(|(plain, shifted, ..)| c == *plain || c == *shifted);
         match found {
@@ -89,7 +89,7 @@ impl Stroke {
         }
     }
 
-    /// A key with a name; `code` and `key` are the same but for the space bar.
+    /// A named key; `code` and `key` differ only for the space bar.
     pub(crate) fn of_named(named: NamedKey) -> Self {
         use NamedKey as K;
         let (virtual_key, text) = match named {
@@ -131,21 +131,21 @@ impl Stroke {
         Self::new(name.to_owned(), name, virtual_key, text.map(str::to_owned))
     }
 
-    /// The same key while shift is down.
+    /// The same key with shift pressed.
     pub(crate) fn with_shift(self) -> Self {
         let mut chars = self.text.as_deref().unwrap_or_default().chars();
         let Some(c) = chars.next().filter(char::is_ascii_graphic) else {
             return self;
         };
-        let upper = OTHERS
+        let upper = SYMBOLS
             .iter()
             .find(|(plain, ..)| c == *plain)
             .map_or(c, |(_, upper, ..)| *upper);
         Self::of_char(upper.to_ascii_uppercase())
     }
 
-    /// The same key with a letter in its small form: with control or alt down, the case of a
-    /// letter says nothing; shift is named when it is meant.
+    /// The lower-case form of a letter: with control or alt, case has no meaning, and shift must be
+    /// named.
     pub(crate) fn in_small_form(self) -> Self {
         let letter = self.shifted && self.key.chars().all(|c| c.is_ascii_alphabetic());
         match self.key.chars().next() {
@@ -155,7 +155,7 @@ impl Stroke {
     }
 }
 
-/// The bit of a modifier in an event.
+/// The CDP bit of a modifier.
 pub(crate) const fn bit(modifier: Modifier) -> u8 {
     match modifier {
         Modifier::Alt => 1,
@@ -172,8 +172,8 @@ const LETTERS: [&str; 26] = [
     "KeyY", "KeyZ",
 ];
 
-/// Plain, with shift, `code`, Windows key code.
-const OTHERS: [(char, char, &str, u32); 22] = [
+/// Character, shifted character, `code`, Windows key code.
+const SYMBOLS: [(char, char, &str, u32); 22] = [
     (' ', ' ', "Space", 32),
     ('0', ')', "Digit0", 48),
     ('1', '!', "Digit1", 49),
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn every_printable_ascii_character_has_a_key() {
         for c in ' '..='~' {
-            let stroke = Stroke::of_char(c);
+            let stroke = CdpKey::of_char(c);
             assert!(!stroke.code.is_empty() && stroke.virtual_key > 0, "{c:?}");
             assert_eq!(stroke.text.as_deref(), Some(c.to_string().as_str()));
         }
@@ -214,14 +214,14 @@ mod tests {
     #[test]
     fn capitals_and_upper_symbols_need_shift() {
         let shifted: String = (' '..='~')
-            .filter(|c| Stroke::of_char(*c).shifted)
+            .filter(|c| CdpKey::of_char(*c).shifted)
             .collect();
         assert_eq!(shifted, "!\"#$%&()*+:<>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ^_{|}~");
     }
 
     #[test]
     fn shift_gives_the_upper_sign() {
-        let with_shift = |c| Stroke::of_char(c).with_shift().text.unwrap();
+        let with_shift = |c| CdpKey::of_char(c).with_shift().text.unwrap();
         assert_eq!(
             ['a', 'A', '1', '/', ' ', '!'].map(with_shift),
             ["A", "A", "!", "?", " ", "!"]
@@ -230,13 +230,13 @@ mod tests {
 
     #[test]
     fn a_character_on_no_key_still_writes_itself() {
-        let stroke = Stroke::of_char('é');
+        let stroke = CdpKey::of_char('é');
         assert_eq!((stroke.code, stroke.text.as_deref()), ("", Some("é")));
     }
 
     #[test]
     fn the_small_form_drops_only_the_case_of_letters() {
-        assert_eq!(Stroke::of_char('T').in_small_form(), Stroke::of_char('t'));
-        assert_eq!(Stroke::of_char('+').in_small_form(), Stroke::of_char('+'));
+        assert_eq!(CdpKey::of_char('T').in_small_form(), CdpKey::of_char('t'));
+        assert_eq!(CdpKey::of_char('+').in_small_form(), CdpKey::of_char('+'));
     }
 }

@@ -1,14 +1,13 @@
-//! The scripts that listen in a page, read it and act in it, in a world of their own that no page can
-//! reach.
+//! The scripts that observe, read and operate a page from an isolated world.
 //!
-//! `click_trace.js` listens to what a press does, and `permission_denials.js` to what the page is denied. `primordials.js`
-//! says how a page is kept from fooling the walker, `snapshot.js` reads, `roles.js`, `names.js` and
-//! `states.js` say what an element is, `act.js` and `set.js` act on one.
+//! `click_trace.js` records the events of a click and `permission_denials.js` denied permissions.
+//! `primordials.js` protects the scripts against hostile pages, `snapshot.js` reads the page,
+//! `roles.js`, `names.js` and `states.js` describe elements, `act.js` and `set.js` act on them.
 
-macro_rules! ears {
+macro_rules! listeners {
     () => {
         concat!(
-            "(() => { \"use strict\"; if (Object.hasOwn(globalThis, \"telechirEars\")) return\n",
+            "(() => { \"use strict\"; if (Object.hasOwn(globalThis, \"telechirListeners\")) return\n",
             include_str!("walker/permission_denials.js"),
             include_str!("walker/click_trace.js"),
             include_str!("walker/listeners.js"),
@@ -17,15 +16,16 @@ macro_rules! ears {
     };
 }
 
-/// What must be in a document before its own scripts. Run again in the same world, it does nothing.
-pub(crate) const EARS: &str = ears!();
+/// The listeners, which run in every document before its own scripts. Running them again in the
+/// same world has no effect.
+pub(crate) const LISTENERS: &str = listeners!();
 
-/// The ears and the walker, for a document that is read. Most frames never are, and it takes
-/// milliseconds and a megabyte of each. Run again in the same world, it does nothing.
+/// The listeners and the walker, for a document that is read. Most frames never are, and the walker
+/// costs milliseconds and a megabyte in each. Running it again in the same world has no effect.
 pub(crate) const WALKER: &str = concat!(
-    ears!(),
+    listeners!(),
     "(() => { \"use strict\"; if (Object.hasOwn(globalThis, \"telechirWalker\")) return\n",
-    "const { press } = telechirEars\n",
+    "const { clickTrace } = telechirListeners\n",
     include_str!("walker/primordials.js"),
     include_str!("walker/roles.js"),
     include_str!("walker/names.js"),
@@ -37,5 +37,5 @@ pub(crate) const WALKER: &str = concat!(
     "})();\n"
 );
 
-// Of others Chromium keeps two bytes a character.
+// Chromium stores non-ASCII scripts with two bytes per character.
 const _: () = assert!(WALKER.is_ascii());

@@ -1,8 +1,8 @@
-//! Every kind of action and the part of the browser that carries it out.
+//! Dispatches each kind of action to the part of the browser that performs it.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
-    reason = "`family` sorts every kind without a wildcard; each part gets only its own"
+    reason = "`handler_for` matches every kind without a wildcard; each handler gets only its own"
 )]
 
 use serde_json::json;
@@ -10,19 +10,19 @@ use telechir_device::{ActionReport, DeviceError, PageContext, ScreenAction, Scre
 use telechir_protocol::{Action, ActionKind, TabState};
 
 use super::Browser;
-use crate::tab_registry::{MOST_TABS, Tab};
+use crate::cdp_session::CdpSession;
 use crate::error::refused;
-use crate::keyboard::Keyboard;
+use crate::keyboard::PageKeyboard;
 use crate::navigate::{Direction, Navigation};
-use crate::cdp_session::Page;
-use crate::pointer::{Place, Pointer};
+use crate::pointer::{PagePointer, Pixel};
+use crate::tab_registry::{MAX_TABS, Tab};
 use crate::{address, script};
 
 impl Browser {
     async fn navigate(&mut self, url: &str, tab: Option<&str>) -> Result<(), DeviceError> {
         let url = address::resolve(url, self.options.addresses)?;
         if let Some(egress) = &self.options.egress {
-            // Whatever comes here is permitted: where a rule asks, a person was asked.
+            // Every URL here was permitted, by a rule or by the user.
             egress.grant(url.as_str());
         }
         self.load(url.as_str(), tab).await
@@ -33,15 +33,15 @@ impl Browser {
         let gone = self.navigation(&tab, &page).go_to(url).await;
         if matches!(gone, Err(DeviceError::Timeout { .. })) {
             let empty = self.replace(&tab).await?;
-            self.book.note(format!(
-                "{} was closed; {}, which is empty, is in front.",
+            self.registry.note(format!(
+                "{} was closed; {}, which is empty, is active now.",
                 tab.name, empty.name
             ));
         }
         gone
     }
 
-    /// A tab whose load hangs can hang the next one too: an empty tab takes its place.
+    /// A tab with a hanging load can block the next load, too: replaces it by an empty one.
     pub(super) async fn replace(&mut self, tab: &Tab) -> Result<Tab, DeviceError> {
         let empty = self.open_tab().await?;
         let params = json!({ "targetId": tab.target });
@@ -49,17 +49,17 @@ impl Browser {
         Ok(empty)
     }
 
-    fn navigation<'a>(&'a self, tab: &'a Tab, page: &'a Page) -> Navigation<'a> {
+    fn navigation<'a>(&'a self, tab: &'a Tab, page: &'a CdpSession) -> Navigation<'a> {
         Navigation {
             page,
-            book: &self.book,
+            registry: &self.registry,
             tab,
-            limit: self.options.navigation_limit,
+            limit: self.options.navigation_timeout,
             egress: self.options.egress.as_ref(),
             keeps_files: self
-                .exchange
+                .file_transfer
                 .as_ref()
-                .is_some_and(|exchange| exchange.keeps()),
+                .is_some_and(|file_transfer| file_transfer.saves_downloads()),
         }
     }
 
@@ -74,14 +74,14 @@ impl Browser {
     }
 
     async fn new_tab(&mut self, url: Option<&str>) -> Result<(), DeviceError> {
-        // Looked at first: an address that is refused opens no tab.
+        // Resolved first: a refused URL opens no tab.
         let url = url
             .map(|url| address::resolve(url, self.options.addresses))
             .transpose()?;
         self.front().await?;
-        if self.book.tabs().len() >= MOST_TABS {
+        if self.registry.tabs().len() >= MAX_TABS {
             return Err(refused(format!(
-                "{MOST_TABS} tabs are open, and no more may be; close one first."
+                "{MAX_TABS} tabs are open, which is the limit; close one first."
             )));
         }
         self.open_tab().await?;
@@ -91,62 +91,62 @@ impl Browser {
         }
     }
 
-    /// The page in front, which must be alive to be acted on.
-    pub(super) async fn living_page(&mut self) -> Result<Page, DeviceError> {
-        self.living_tab(None).await.map(|(_, page)| page)
+    /// The active page, which must not have crashed.
+    pub(super) async fn live_page(&mut self) -> Result<CdpSession, DeviceError> {
+        self.live_tab(None).await.map(|(_, page)| page)
     }
 
-    pub(super) async fn living_tab(
+    pub(super) async fn live_tab(
         &mut self,
         name: Option<&str>,
-    ) -> Result<(Tab, Page), DeviceError> {
+    ) -> Result<(Tab, CdpSession), DeviceError> {
         let (tab, page) = self.tab(name).await?;
         if tab.crashed {
             return Err(refused(
-                "The page crashed; reload it or go to another address.",
+                "The page crashed; reload it or navigate to another address.",
             ));
         }
         Ok((tab, page))
     }
 
-    async fn place(&mut self, target: &ScreenTarget) -> Result<Place, DeviceError> {
+    async fn pixel_of(&mut self, target: &ScreenTarget) -> Result<Pixel, DeviceError> {
         match target {
             ScreenTarget::Point(point) => Ok((point.x(), point.y())),
-            ScreenTarget::Element { id, .. } => self.place_of(id).await,
-            ScreenTarget::Named(_) => Err(by_ref()),
+            ScreenTarget::Element { id, .. } => self.click_pixel(id).await,
+            ScreenTarget::Named(_) => Err(needs_ref()),
         }
     }
 
-    async fn maybe_place(
+    async fn optional_pixel(
         &mut self,
         at: Option<&ScreenTarget>,
-    ) -> Result<Option<Place>, DeviceError> {
+    ) -> Result<Option<Pixel>, DeviceError> {
         match at {
-            Some(target) => self.place(target).await.map(Some),
+            Some(target) => self.pixel_of(target).await.map(Some),
             None => Ok(None),
         }
     }
 
-    pub(super) fn pointer<'a>(&'a mut self, page: &'a Page) -> Pointer<'a> {
-        Pointer {
+    pub(super) fn pointer<'a>(&'a mut self, page: &'a CdpSession) -> PagePointer<'a> {
+        PagePointer {
             page,
-            hands: &mut self.hands,
-            book: &self.book,
+            input: &mut self.input,
+            registry: &self.registry,
         }
     }
 
-    fn keyboard<'a>(&'a mut self, page: &'a Page) -> Keyboard<'a> {
-        Keyboard {
+    fn keyboard<'a>(&'a mut self, page: &'a CdpSession) -> PageKeyboard<'a> {
+        PageKeyboard {
             page,
-            hands: &mut self.hands,
+            input: &mut self.input,
         }
     }
 
     async fn pointer_action(&mut self, action: &ScreenAction) -> Result<(), DeviceError> {
-        let page = &self.living_page().await?;
+        let page = &self.live_page().await?;
         match action {
             Action::Move { at } | Action::Hover { at } => {
-                let at = self.place(at).await?;
+                let at = self.pixel_of(at).await?;
                 self.pointer(page).move_to(at).await?;
             }
             Action::Click {
@@ -155,17 +155,17 @@ impl Browser {
                 count,
                 modifiers,
             } => {
-                let at = self.maybe_place(at.as_ref()).await?;
+                let at = self.optional_pixel(at.as_ref()).await?;
                 self.pointer(page)
                     .click(at, *button, *count, modifiers)
                     .await?;
             }
             Action::MouseDown { at, button } => {
-                let at = self.maybe_place(at.as_ref()).await?;
+                let at = self.optional_pixel(at.as_ref()).await?;
                 self.pointer(page).down(at, *button).await?;
             }
             Action::MouseUp { at, button } => {
-                let at = self.maybe_place(at.as_ref()).await?;
+                let at = self.optional_pixel(at.as_ref()).await?;
                 self.pointer(page).up(at, *button).await?;
             }
             Action::Drag {
@@ -174,12 +174,12 @@ impl Browser {
                 modifiers,
                 duration,
             } => {
-                let mut places = Vec::with_capacity(path.len());
+                let mut points = Vec::with_capacity(path.len());
                 for target in path {
-                    places.push(self.place(target).await?);
+                    points.push(self.pixel_of(target).await?);
                 }
                 self.pointer(page)
-                    .drag(&places, *button, modifiers, *duration)
+                    .drag(&points, *button, modifiers, *duration)
                     .await?;
             }
             Action::Scroll {
@@ -189,7 +189,7 @@ impl Browser {
                 unit,
                 modifiers,
             } => {
-                let at = self.maybe_place(at.as_ref()).await?;
+                let at = self.optional_pixel(at.as_ref()).await?;
                 self.pointer(page)
                     .scroll(at, (*dx, *dy), *unit, modifiers)
                     .await?;
@@ -200,7 +200,7 @@ impl Browser {
     }
 
     async fn keyboard_action(&mut self, action: &ScreenAction) -> Result<(), DeviceError> {
-        let page = &self.living_page().await?;
+        let page = &self.live_page().await?;
         match action {
             Action::Type {
                 text,
@@ -209,7 +209,7 @@ impl Browser {
                 submit,
             } => {
                 if let Some(at) = at {
-                    let at = self.place(at).await?;
+                    let at = self.pixel_of(at).await?;
                     let pointer = &mut self.pointer(page);
                     pointer
                         .click(Some(at), Default::default(), Default::default(), &[])
@@ -242,7 +242,7 @@ impl Browser {
             Action::Search { query } => {
                 let url = address::search(self.options.search.as_deref(), query.as_deref())?;
                 let url = address::resolve(&url, self.options.addresses)?;
-                // Nobody judged this address: the way out does.
+                // This URL was not judged by the policy; the egress proxy does.
                 self.load(url.as_str(), None).await
             }
             Action::OpenBrowser { url: Some(url) } => self.navigate(url, None).await,
@@ -256,7 +256,7 @@ impl Browser {
 
     async fn read_action(&mut self, action: &ScreenAction) -> Result<String, DeviceError> {
         match action {
-            Action::CursorPosition => Ok(format!("X={},Y={}", self.hands.x, self.hands.y)),
+            Action::CursorPosition => Ok(format!("X={},Y={}", self.input.x, self.input.y)),
             Action::ListTabs => Ok(list(&self.page_context().await?)),
             Action::ReadPage {
                 filter,
@@ -265,25 +265,25 @@ impl Browser {
                 tab,
             } => {
                 let root = root.as_ref().map(element_of).transpose()?;
-                let (tab, _) = self.living_tab(tab.as_deref()).await?;
+                let (tab, _) = self.live_tab(tab.as_deref()).await?;
                 self.read_page(&tab, filter.as_deref(), *depth, root).await
             }
             Action::PageText { tab } => {
-                let (tab, _) = self.living_tab(tab.as_deref()).await?;
+                let (tab, _) = self.live_tab(tab.as_deref()).await?;
                 self.page_text(&tab).await
             }
             Action::Find { query, tab } => {
-                let (tab, _) = self.living_tab(tab.as_deref()).await?;
+                let (tab, _) = self.live_tab(tab.as_deref()).await?;
                 self.find(&tab, query).await
             }
             Action::FormInput { at, value, tab } => {
                 let id = element_of(at)?;
-                let (tab, _) = self.living_tab(tab.as_deref()).await?;
+                let (tab, _) = self.live_tab(tab.as_deref()).await?;
                 self.set_value(&tab, id, value).await
             }
             Action::ScrollTo { at, tab } => {
                 let id = element_of(at)?;
-                let (tab, _) = self.living_tab(tab.as_deref()).await?;
+                let (tab, _) = self.live_tab(tab.as_deref()).await?;
                 self.scroll_to(&tab, id).await?;
                 Ok(format!("{id} is in view."))
             }
@@ -294,32 +294,32 @@ impl Browser {
                 tab,
             } => {
                 let id = element_of(at)?;
-                let (tab, _) = self.living_tab(tab.as_deref()).await?;
+                let (tab, _) = self.live_tab(tab.as_deref()).await?;
                 self.upload(&tab, id, paths, documents).await
             }
             Action::ReadConsole { tab } => {
-                let (tab, _) = self.living_tab(tab.as_deref()).await?;
+                let (tab, _) = self.live_tab(tab.as_deref()).await?;
                 self.console(&tab).await
             }
             Action::ReadNetwork { tab } => {
                 let (tab, _) = self.tab(tab.as_deref()).await?;
-                Ok(self.book.network(&tab.session))
+                Ok(self.registry.request_log(&tab.session))
             }
             Action::Javascript { script, tab } if self.options.scripts => {
-                let (_, page) = self.living_tab(tab.as_deref()).await?;
+                let (_, page) = self.live_tab(tab.as_deref()).await?;
                 script::run(&page, script).await
             }
             other => Err(unsupported(other)),
         }
     }
 
-    /// Does what the action says: what is known of it, without what happened beside it.
-    pub(super) async fn carry_out(
+    /// Performs an action; the report does not include events.
+    pub(super) async fn dispatch_action(
         &mut self,
         action: &ScreenAction,
     ) -> Result<ActionReport, DeviceError> {
-        match family(action.kind()) {
-            Family::Pointer => match action {
+        match handler_for(action.kind()) {
+            ActionHandler::Pointer => match action {
                 Action::Click {
                     at: Some(ScreenTarget::Element { id, .. }),
                     button,
@@ -331,29 +331,29 @@ impl Browser {
                     .await
                     .map(|()| ActionReport::delivered()),
             },
-            Family::Keyboard => self
+            ActionHandler::Keyboard => self
                 .keyboard_action(action)
                 .await
                 .map(|()| ActionReport::delivered()),
-            Family::Tab => self
+            ActionHandler::Tab => self
                 .tab_action(action)
                 .await
                 .map(|()| ActionReport::confirmed()),
-            Family::Read => {
+            ActionHandler::Read => {
                 let text = self.read_action(action).await?;
                 Ok(ActionReport {
                     text: Some(text),
                     ..ActionReport::confirmed()
                 })
             }
-            Family::None => Err(unsupported(action)),
+            ActionHandler::None => Err(unsupported(action)),
         }
     }
 }
 
-/// Which part of the browser an action is for.
+/// The part of the browser that performs an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Family {
+pub(super) enum ActionHandler {
     Pointer,
     Keyboard,
     Tab,
@@ -361,14 +361,14 @@ pub(super) enum Family {
     None,
 }
 
-/// The part of the browser that actions of this kind are for.
-pub(super) fn family(kind: ActionKind) -> Family {
+/// Maps each kind of action to its handler.
+pub(super) fn handler_for(kind: ActionKind) -> ActionHandler {
     use ActionKind as K;
     match kind {
         K::Move | K::Hover | K::Click | K::MouseDown | K::MouseUp | K::Drag | K::Scroll => {
-            Family::Pointer
+            ActionHandler::Pointer
         }
-        K::Type | K::Key | K::HoldKey | K::KeyDown | K::KeyUp => Family::Keyboard,
+        K::Type | K::Key | K::HoldKey | K::KeyDown | K::KeyUp => ActionHandler::Keyboard,
         K::Navigate
         | K::Back
         | K::Forward
@@ -377,7 +377,7 @@ pub(super) fn family(kind: ActionKind) -> Family {
         | K::OpenBrowser
         | K::NewTab
         | K::SwitchTab
-        | K::CloseTab => Family::Tab,
+        | K::CloseTab => ActionHandler::Tab,
         K::CursorPosition
         | K::ListTabs
         | K::ReadPage
@@ -388,7 +388,7 @@ pub(super) fn family(kind: ActionKind) -> Family {
         | K::FileUpload
         | K::ReadConsole
         | K::ReadNetwork
-        | K::Javascript => Family::Read,
+        | K::Javascript => ActionHandler::Read,
         K::Screenshot
         | K::ObserveScreen
         | K::Zoom
@@ -408,22 +408,24 @@ pub(super) fn family(kind: ActionKind) -> Family {
         | K::Invoke
         | K::OpenApp
         | K::LongPress
-        | K::Other => Family::None,
+        | K::Other => ActionHandler::None,
     }
 }
 
 fn element_of(target: &ScreenTarget) -> Result<&str, DeviceError> {
     match target {
         ScreenTarget::Element { id, .. } => Ok(id),
-        ScreenTarget::Named(_) => Err(by_ref()),
+        ScreenTarget::Named(_) => Err(needs_ref()),
         ScreenTarget::Point(_) => Err(refused(
-            "This needs a ref of an element, not a place; read the page for refs.",
+            "This action needs the ref of an element, not a point; use read_page to get refs.",
         )),
     }
 }
 
-fn by_ref() -> DeviceError {
-    refused("Elements of a page go by their refs, not by name; find or read_page gives them.")
+fn needs_ref() -> DeviceError {
+    refused(
+        "Elements of a page are addressed by ref, not by name; use find or read_page to get refs.",
+    )
 }
 
 fn unsupported(action: &ScreenAction) -> DeviceError {

@@ -1,20 +1,23 @@
-//! Pages told in words, and their elements acted on by ref.
+//! Reading pages as text and acting on elements by ref.
 
 use serde_json::Value;
 use telechir_device::{ActionReport, DeviceError, Effect};
 use telechir_protocol::{Button, ClickCount, Modifier};
 
 use super::Browser;
-use crate::tab_registry::Tab;
 use crate::error::refused;
-use crate::pointer::Place;
-use crate::snapshot::{ElementId, Meaning, Reader, Scope, Tree, View, Wanted, search, text};
+use crate::pointer::Pixel;
+use crate::snapshot::{
+    ElementId, PageReader, PageTree, RefTarget, Scope, SnapshotRequest, SnapshotView, article_text,
+    search,
+};
+use crate::tab_registry::Tab;
 
-/// How often the pointer is put over an element in a frame until it is heard there.
-const REACHES: u32 = 12;
+/// Attempts to make a frame receive a pointer event over an element.
+const MAX_REACH_ATTEMPTS: u32 = 12;
 
 impl Browser {
-    /// The page in a tab, told in words.
+    /// A snapshot of the page in a tab.
     pub(super) async fn read_page(
         &mut self,
         tab: &Tab,
@@ -23,42 +26,42 @@ impl Browser {
         root: Option<&str>,
     ) -> Result<String, DeviceError> {
         let view = view.unwrap_or_default();
-        let view = View::named(view).ok_or_else(|| no_such_view(view))?;
+        let view = SnapshotView::named(view).ok_or_else(|| no_such_view(view))?;
         let root_id = match root {
             Some(id) => Some(self.element(tab, id)?),
             None => None,
         };
         let scope = Scope {
-            boxes: view == View::Json,
-            thorough: matches!(view, View::Json | View::All),
+            boxes: view == SnapshotView::Json,
+            thorough: matches!(view, SnapshotView::Json | SnapshotView::Full),
         };
         let tree = self.tree(tab, scope).await?;
-        let wanted = Wanted {
+        let wanted = SnapshotRequest {
             view,
             depth,
             root: root_id,
         };
-        let told = self.snapshots.tell(&tab.target, &tree, wanted);
-        told.ok_or_else(|| self.stale(tab, root.unwrap_or_default()))
+        let rendered = self.snapshots.render(&tab.target, &tree, wanted);
+        rendered.ok_or_else(|| self.stale(tab, root.unwrap_or_default()))
     }
 
-    /// The text of the page in a tab.
+    /// The main text of the page in a tab.
     pub(super) async fn page_text(&mut self, tab: &Tab) -> Result<String, DeviceError> {
-        Ok(text(&self.tree(tab, Scope::default()).await?))
+        Ok(article_text(&self.tree(tab, Scope::default()).await?))
     }
 
-    /// Elements that these words fit.
+    /// The elements that match the words of a query, one per line.
     pub(super) async fn find(&mut self, tab: &Tab, query: &str) -> Result<String, DeviceError> {
         let tree = self.tree(tab, Scope::default()).await?;
         let hits = search(&tree, query);
         if hits.is_empty() {
-            return Ok("No element fits.".to_owned());
+            return Ok("No element matches.".to_owned());
         }
         let lines = hits.into_iter().map(|node| self.snapshots.line(node));
         Ok(lines.collect::<Vec<_>>().join("\n"))
     }
 
-    /// Sets a form control, as if it had been filled in.
+    /// Sets a form control, as if the user had filled it in.
     pub(super) async fn set_value(
         &mut self,
         tab: &Tab,
@@ -67,7 +70,7 @@ impl Browser {
     ) -> Result<String, DeviceError> {
         let element = self.element(tab, id)?;
         let arguments = vec![value.clone()];
-        let set = self.reader().ask(element, "setValue", arguments).await?;
+        let set = self.reader().call(element, "setValue", arguments).await?;
         let set = set.ok_or_else(|| self.stale(tab, id))?;
         match set["problem"].as_str() {
             Some(problem) => Err(refused(format!("The element {id} was not set: {problem}."))),
@@ -75,21 +78,24 @@ impl Browser {
         }
     }
 
-    /// Brings an element into view.
+    /// Scrolls an element into view.
     pub(super) async fn scroll_to(&mut self, tab: &Tab, id: &str) -> Result<(), DeviceError> {
         let element = self.element(tab, id)?;
-        let revealed = self.reader().ask(element, "reveal", Vec::new()).await?;
+        let revealed = self
+            .reader()
+            .call(element, "scrollToElement", Vec::new())
+            .await?;
         revealed.map(|_| ()).ok_or_else(|| self.stale(tab, id))
     }
 
-    /// A pixel where an element of the tab in front is hit, brought into view.
-    pub(super) async fn place_of(&mut self, id: &str) -> Result<Place, DeviceError> {
+    /// Scrolls an element of the active tab into view and returns a pixel where it is hit.
+    pub(super) async fn click_pixel(&mut self, id: &str) -> Result<Pixel, DeviceError> {
         let (tab, _) = self.front().await?;
         let element = self.element(&tab, id)?;
         self.aim(&tab, element, id, false).await
     }
 
-    /// Clicks an element where it is hit, and says whether it heard of it.
+    /// Clicks an element and reports whether it received the event.
     pub(super) async fn click_on(
         &mut self,
         id: &str,
@@ -97,23 +103,25 @@ impl Browser {
         count: ClickCount,
         modifiers: &[Modifier],
     ) -> Result<ActionReport, DeviceError> {
-        let (tab, page) = self.living_tab(None).await?;
+        let (tab, page) = self.live_tab(None).await?;
         let element = self.element(&tab, id)?;
-        let wanted = event_of(button, count);
-        let said = self.reader().listen(element, wanted);
+        let event = event_of(button, count);
+        let reply = self.reader().when_received(element, event);
         let at = self.aim(&tab, element, id, true).await?;
         let mut pointer = self.pointer(&page);
-        pointer.click_soon(at, button, count, modifiers).await?;
-        // A document that is gone was left by the click.
-        let Some(outcome) = self.reader().outcome(element, said).await else {
+        pointer
+            .click_without_hover(at, button, count, modifiers)
+            .await?;
+        // If the document is gone, the click navigated away.
+        let Some(outcome) = self.reader().outcome(element, reply).await else {
             return Ok(ActionReport::confirmed());
         };
-        Ok(heard(&outcome, id, wanted))
+        Ok(click_report(&outcome, id, event))
     }
 
-    /// The page in a tab as it is now, and its epoch.
-    pub(super) async fn tree(&mut self, tab: &Tab, scope: Scope) -> Result<Tree, DeviceError> {
-        self.snapshots.prune(&self.book);
+    /// The current tree of the page in a tab, with its epoch.
+    pub(super) async fn tree(&mut self, tab: &Tab, scope: Scope) -> Result<PageTree, DeviceError> {
+        self.snapshots.prune(&self.registry);
         let mut reader = self.reader();
         let mut tree = reader.tree(tab, scope).await?;
         let changes = reader.changes(tab);
@@ -127,33 +135,33 @@ impl Browser {
         element: ElementId,
         id: &str,
         is_to_press: bool,
-    ) -> Result<Place, DeviceError> {
+    ) -> Result<Pixel, DeviceError> {
         let aimed = self.reader().aim(element, id, is_to_press).await?;
         let scale = self.setup.scale;
         let aimed = aimed.map(|(x, y)| (scale.to_screen(x), scale.to_screen(y)));
         match aimed {
             Some((x, y)) if x < self.size.width && y < self.size.height => {
                 if self.reader().is_framed(element) {
-                    self.reach(element, id, (x, y)).await?;
+                    self.reach_in_frame(element, id, (x, y)).await?;
                 }
                 Ok((x, y))
             }
-            Some(_) => Err(refused(format!("The element {id} is off the screen."))),
+            Some(_) => Err(refused(format!("The element {id} is outside the screen."))),
             None => Err(self.stale(tab, id)),
         }
     }
 
-    /// Puts the pointer over an element in a frame and waits until it heard of it: a frame gets
-    /// input by where it was drawn last, which may be before it was scrolled.
-    async fn reach(
+    /// Moves the pointer over an element in a frame until the frame receives the event: Chromium
+    /// routes input to frames by the last painted layout, which may predate scrolling.
+    async fn reach_in_frame(
         &mut self,
         element: ElementId,
         id: &str,
-        (x, y): Place,
+        (x, y): Pixel,
     ) -> Result<(), DeviceError> {
-        let (_, page) = self.living_tab(None).await?;
-        for _ in 0..REACHES {
-            // A pointer that does not move is not heard of.
+        let (_, page) = self.live_tab(None).await?;
+        for _ in 0..MAX_REACH_ATTEMPTS {
+            // A pointer that does not move causes no event.
             let mut pointer = self.pointer(&page);
             pointer.move_to((x.saturating_sub(1), y)).await?;
             pointer.move_to((x, y)).await?;
@@ -163,32 +171,32 @@ impl Browser {
             }
         }
         Err(refused(format!(
-            "The element {id} is in a frame that the pointer does not reach; look before going on."
+            "The element {id} is in a frame that does not receive pointer events; take a screenshot before continuing."
         )))
     }
 
-    /// The element that a ref means, which must be in this tab.
+    /// The element of a ref, which must be in this tab.
     pub(super) fn element(&mut self, tab: &Tab, id: &str) -> Result<ElementId, DeviceError> {
-        match self.snapshots.meaning(id) {
-            Meaning::Element(element) => {
+        match self.snapshots.resolve(id) {
+            RefTarget::Element(element) => {
                 let other = self.reader().tab_of(element).map(str::to_owned);
                 let other = other.filter(|target| *target != tab.target);
-                match other.and_then(|target| self.book.target(&target)) {
+                match other.and_then(|target| self.registry.by_target(&target)) {
                     Some(other) => Err(refused(format!(
-                        "The element {id} is in {}, and {} is in front; switch to it first.",
+                        "The element {id} is in {}, but {} is active; switch to it first.",
                         other.name, tab.name
                     ))),
                     None => Ok(element),
                 }
             }
-            Meaning::Gone => Err(self.stale(tab, id)),
-            Meaning::Nothing => Err(refused(format!(
-                "There is no ref {id:?}; read the page for refs."
+            RefTarget::Gone => Err(self.stale(tab, id)),
+            RefTarget::Unknown => Err(refused(format!(
+                "There is no ref {id:?}; use read_page to get refs."
             ))),
         }
     }
 
-    /// A ref that names nothing any more.
+    /// The error for a ref whose element is gone.
     pub(super) fn stale(&self, tab: &Tab, id: &str) -> DeviceError {
         let target = match self.snapshots.newest(&tab.target) {
             Some(newest) => format!("{id} (the newest snapshot of {} is {newest})", tab.name),
@@ -197,17 +205,17 @@ impl Browser {
         DeviceError::Stale { target }
     }
 
-    pub(super) fn reader(&mut self) -> Reader<'_> {
-        Reader {
+    pub(super) fn reader(&mut self) -> PageReader<'_> {
+        PageReader {
             client: &self.client,
-            book: &self.book,
+            registry: &self.registry,
             documents: &mut self.snapshots.documents,
-            limit: self.options.answer_limit,
+            limit: self.options.reply_timeout,
         }
     }
 }
 
-/// The event that a click is.
+/// The DOM event that a click causes.
 const fn event_of(button: Button, count: ClickCount) -> &'static str {
     match (button, count) {
         (Button::Left, ClickCount::Double) => "dblclick",
@@ -217,21 +225,21 @@ const fn event_of(button: Button, count: ClickCount) -> &'static str {
     }
 }
 
-/// What a click did, by what the element heard of it.
-fn heard(outcome: &Value, id: &str, wanted: &str) -> ActionReport {
+/// The report of a click, from the events that the element received.
+fn click_report(outcome: &Value, id: &str, event: &str) -> ActionReport {
     let has = |kind: &str| {
         let kinds = outcome["kinds"].as_array();
-        kinds.is_some_and(|kinds| kinds.iter().any(|heard| heard == kind))
+        kinds.is_some_and(|kinds| kinds.iter().any(|event_kind| event_kind == kind))
     };
-    if has(wanted) {
+    if has(event) {
         return ActionReport::confirmed();
     }
     let text = if has("mousedown") {
-        format!("{id} was pressed, but no click came of it.")
+        format!("{id} was pressed, but received no click event.")
     } else if let Some(other) = outcome["other"].as_str() {
-        format!("The click reached {other} instead of {id}; look before going on.")
+        format!("The click reached {other} instead of {id}; take a screenshot before continuing.")
     } else {
-        format!("{id} was not heard to be clicked; look before going on.")
+        format!("{id} did not receive the click; take a screenshot before continuing.")
     };
     ActionReport {
         effect: Effect::Delivered,
@@ -240,9 +248,9 @@ fn heard(outcome: &Value, id: &str, wanted: &str) -> ActionReport {
 }
 
 fn no_such_view(name: &str) -> DeviceError {
-    let names: Vec<&str> = View::NAMED.iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = SnapshotView::NAMED.iter().map(|(name, _)| *name).collect();
     refused(format!(
-        "There is no view {name:?} of a page; there are {}.",
+        "Unknown page view {name:?}; expected one of {}.",
         names.join(", ")
     ))
 }

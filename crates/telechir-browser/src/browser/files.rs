@@ -1,4 +1,4 @@
-//! Files for pages and from pages.
+//! Downloads and uploads.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,45 +10,48 @@ use telechir_device::DeviceError;
 use tokio::task::spawn_blocking;
 
 use super::{Browser, Chromium};
-use crate::tab_registry::Tab;
 use crate::error::refused;
-use crate::file_transfer::MOST_SENT;
-use crate::snapshot::{GROUP, Given, Sent};
+use crate::file_transfer::MAX_INLINE_BYTES;
+use crate::snapshot::{GROUP, InlineFile, UploadFiles};
+use crate::tab_registry::Tab;
 
 impl Browser {
-    /// Tells Chromium where files go that pages give, when they are kept.
+    /// Sets Chromium's download folder, if downloads are saved.
     pub(super) async fn open_downloads(&mut self) -> Result<(), DeviceError> {
-        let keeping = self.exchange.as_ref().filter(|exchange| exchange.keeps());
-        let Some(exchange) = keeping else {
+        let keeping = self
+            .file_transfer
+            .as_ref()
+            .filter(|file_transfer| file_transfer.saves_downloads());
+        let Some(file_transfer) = keeping else {
             return Ok(());
         };
         let params = json!({
-            "behavior": "allowAndName", "downloadPath": exchange.incoming(),
+            "behavior": "allowAndName", "downloadPath": file_transfer.incoming(),
             "eventsEnabled": true,
         });
-        let limit = self.options.answer_limit;
+        let limit = self.options.reply_timeout;
         self.client
             .call(None, "Browser.setDownloadBehavior", params, limit)
             .await?;
-        self.book.keep_downloads();
+        self.registry.enable_downloads();
         Ok(())
     }
 
-    /// Brings the files that came whole into the workspace, and says so.
-    pub(super) async fn keep_downloads(&mut self) {
-        let Some(exchange) = self.exchange.clone() else {
+    /// Moves completed downloads into the workspace and reports them.
+    pub(super) async fn save_downloads(&mut self) {
+        let Some(file_transfer) = self.file_transfer.clone() else {
             return;
         };
-        for whole in self.book.take_whole() {
-            let exchange = Arc::clone(&exchange);
-            let (guid, name) = (whole.guid.clone(), whole.name.clone());
-            let kept = spawn_blocking(move || exchange.keep(&guid, &name)).await;
-            let kept = kept.unwrap_or_else(|error| Err(error.to_string()));
-            self.book.say_download(whole, kept);
+        for finished in self.registry.take_finished() {
+            let file_transfer = Arc::clone(&file_transfer);
+            let (guid, name) = (finished.guid.clone(), finished.name.clone());
+            let saved = spawn_blocking(move || file_transfer.save(&guid, &name)).await;
+            let saved = saved.unwrap_or_else(|error| Err(error.to_string()));
+            self.registry.report_download(finished, saved);
         }
     }
 
-    /// Gives files of the workspace to a file control, or to the one whose picker the page waits for.
+    /// Sets files of the workspace on a file control, or on the one whose file chooser is open.
     pub(super) async fn upload(
         &mut self,
         tab: &Tab,
@@ -58,18 +61,18 @@ impl Browser {
     ) -> Result<String, DeviceError> {
         if let Some(document) = documents.first() {
             return Err(refused(format!(
-                "The document {document:?} is with the provider, not here; give paths of files in the workspace."
+                "The document {document:?} is stored at the provider; pass paths of files in the workspace."
             )));
         }
         if paths.is_empty() {
             return Err(refused(
-                "No file is named; give paths of files in the workspace.",
+                "No file was named; pass paths of files in the workspace.",
             ));
         }
         let element = self.element(tab, id)?;
         let control = self.reader().file_control(element).await?;
         let control = control.ok_or_else(|| self.stale(tab, id))?;
-        let waiting = self.book.chooser(&tab.session);
+        let waiting = self.registry.file_chooser(&tab.session);
         let is_multiple = match (control, waiting) {
             (Some(control), _) if control.is_disabled => {
                 return Err(refused(format!("The element {id} is disabled.")));
@@ -78,7 +81,7 @@ impl Browser {
             (None, Some(waiting)) => waiting.is_multiple,
             (None, None) => {
                 return Err(refused(format!(
-                    "The element {id} takes no files, and the page waits for none; click what opens its file picker first."
+                    "The element {id} takes no files, and the page has no open file picker; click the element that opens it first."
                 )));
             }
         };
@@ -89,8 +92,10 @@ impl Browser {
             )));
         }
         let files = match self.chromium {
-            Chromium::Attached { .. } => Given::Sent(self.read_files(paths).await?),
-            Chromium::Started { .. } | Chromium::Shared => Given::Copies(self.stage(paths).await?),
+            Chromium::Attached { .. } => UploadFiles::Inline(self.read_files(paths).await?),
+            Chromium::Started { .. } | Chromium::Shared => {
+                UploadFiles::Copies(self.stage(paths).await?)
+            }
         };
         let (page, object) = match (control, waiting) {
             (None, Some(waiting)) => {
@@ -109,14 +114,14 @@ impl Browser {
         Ok(format!("{id} has {}.", files.names().join(", ")))
     }
 
-    /// What files of the workspace hold.
-    async fn read_files(&mut self, paths: &[String]) -> Result<Vec<Sent>, DeviceError> {
-        let exchange = self.exchange.clone().ok_or_else(no_folder)?;
+    /// The contents of files of the workspace.
+    async fn read_files(&mut self, paths: &[String]) -> Result<Vec<InlineFile>, DeviceError> {
+        let file_transfer = self.file_transfer.clone().ok_or_else(no_folder)?;
         let paths = paths.to_vec();
         let read = spawn_blocking(move || {
-            let mut left = MOST_SENT;
+            let mut left = MAX_INLINE_BYTES;
             let sent = paths.iter().map(|path| {
-                let (name, bytes) = exchange.read(path, left)?;
+                let (name, bytes) = file_transfer.read(path, left)?;
                 left -= bytes.len() as u64;
                 let kind = mime_guess::from_path(&name).first_raw().unwrap_or_default();
                 Ok((name, kind, STANDARD.encode(bytes)))
@@ -129,11 +134,11 @@ impl Browser {
 
     /// Copies of files of the workspace that Chromium may read.
     async fn stage(&mut self, paths: &[String]) -> Result<Vec<PathBuf>, DeviceError> {
-        let exchange = self.exchange.clone().ok_or_else(no_folder)?;
+        let file_transfer = self.file_transfer.clone().ok_or_else(no_folder)?;
         let mut files = Vec::with_capacity(paths.len());
         for path in paths {
-            let (exchange, path) = (Arc::clone(&exchange), path.clone());
-            let staged = spawn_blocking(move || exchange.stage(&path)).await;
+            let (file_transfer, path) = (Arc::clone(&file_transfer), path.clone());
+            let staged = spawn_blocking(move || file_transfer.stage(&path)).await;
             let staged = staged.unwrap_or_else(|error| Err(error.to_string()));
             files.push(staged.map_err(refused)?);
         }
@@ -142,5 +147,5 @@ impl Browser {
 }
 
 fn no_folder() -> DeviceError {
-    refused("This browser has no folder with files for pages.")
+    refused("This browser has no workspace for uploads.")
 }

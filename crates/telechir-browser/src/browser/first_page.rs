@@ -1,4 +1,4 @@
-//! The first page: there, and exactly as large as the screen, so that a page's pixel is a screen's.
+//! Waits for the first page, and for its window to match the screen pixel by pixel.
 
 use std::time::Duration;
 
@@ -7,19 +7,19 @@ use telechir_protocol::Size;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::Browser;
-use crate::cdp_session::Page;
+use crate::cdp_session::CdpSession;
 
-/// A window manager needs a moment, more so on a loaded machine.
-const LIMIT: Duration = Duration::from_secs(10);
-/// How often the window's size is looked at.
-const LOOK: Duration = Duration::from_millis(10);
+/// A window manager needs a moment, longer on a loaded machine.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often the window size is checked.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 impl Browser {
-    /// Waits for the first tab, and for its window to fill the screen.
+    /// Waits for the first tab and until its window fills the screen.
     pub(super) async fn first_page(&mut self) -> Result<(), DeviceError> {
-        let deadline = Instant::now() + LIMIT;
-        let mut changes = self.book.watch();
-        while self.book.tabs().is_empty() {
+        let deadline = Instant::now() + START_TIMEOUT;
+        let mut changes = self.registry.watch();
+        while self.registry.tabs().is_empty() {
             if timeout_at(deadline, changes.changed()).await.is_err() {
                 return Err(unavailable("it opened no page".to_owned()));
             }
@@ -27,8 +27,8 @@ impl Browser {
         let (_, page) = self.front().await?;
         self.options.persona.check(&page).await?;
         match &self.screen {
-            Some(_) => fills(self.setup.scale.size(self.size), &page, deadline).await,
-            // A round trip, so that all that was sent before is in force.
+            Some(_) => wait_until_filled(self.setup.scale.size(self.size), &page, deadline).await,
+            // A round trip: all earlier commands are in effect afterwards.
             None => page
                 .evaluate("0")
                 .await
@@ -38,24 +38,28 @@ impl Browser {
     }
 }
 
-/// Waits until the page has this size, in its own pixels, and begins where the screen does.
-async fn fills(size: Size, page: &Page, deadline: Instant) -> Result<(), DeviceError> {
-    let whole = format!("{},{},0,0", size.width, size.height);
+/// Waits until the page has this size in CSS pixels and starts at the screen's origin.
+async fn wait_until_filled(
+    size: Size,
+    page: &CdpSession,
+    deadline: Instant,
+) -> Result<(), DeviceError> {
+    let expected = format!("{},{},0,0", size.width, size.height);
     loop {
         let found = page
             .evaluate("[innerWidth, innerHeight, screenX, screenY].join()")
             .await?;
-        if found == whole.as_str() {
+        if found == expected.as_str() {
             return Ok(());
         }
         if Instant::now() >= deadline {
             return Err(unavailable(format!(
-                "its window does not fill the screen (width, height, left, top are {}, not {whole}); \
-                 the screen needs a window manager",
+                "its window does not fill the screen: expected width, height, left and top \
+                 {expected}, found {}; the screen needs a window manager",
                 found.as_str().unwrap_or_default()
             )));
         }
-        sleep(LOOK).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 

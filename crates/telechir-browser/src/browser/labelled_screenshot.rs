@@ -1,5 +1,4 @@
-//! A picture and what it shows, of the same moment: elements to number, the page's epoch, and how
-//! many of the picture's pixels are one of the page's.
+//! A screenshot with the elements, epoch and pixel ratio of the same moment.
 
 use telechir_device::{
     Computer as _, DeviceError, Element, Frame, Mark, MarkKind, ScreenRegion, ScreenTarget, State,
@@ -8,67 +7,74 @@ use telechir_device::{
 use telechir_protocol::Size;
 
 use super::Browser;
-use crate::tab_registry::Tab;
 use crate::scale::Scale;
-use crate::snapshot::{Node, Scope, Tree};
+use crate::snapshot::{PageNode, PageTree, Scope};
+use crate::tab_registry::Tab;
 
-/// How often picture and page are taken again when the page changed between them.
-const TRIES: u32 = 3;
-/// Smaller than this in a direction, an element is not seen and not hit.
-const SMALLEST: u32 = 4;
+/// Attempts to take a screenshot without a change of the page meanwhile.
+const MAX_ATTEMPTS: u32 = 3;
+/// Elements smaller than this in one direction get no mark.
+const MIN_MARK_PX: u32 = 4;
 
-/// A picture and what it shows.
+/// A screenshot with the elements that it shows.
 #[derive(Clone, Debug)]
 pub struct ScreenshotWithElements {
-    /// The pixels.
+    /// The pixels of the page.
     pub frame: Frame,
-    /// What can be acted on and is in view, in the order it is read.
+    /// The interactive elements in view, in reading order.
     pub marks: Vec<Mark>,
-    /// A number that rises with each change of the page that is seen.
+    /// A number that increases with each observed change of the page.
     pub epoch: u64,
-    /// Pixels of the picture to one of the page.
+    /// Screenshot pixels per CSS pixel.
     pub pixel_ratio: f64,
-    /// Whether the page was the same before and after the picture was taken. One that changes all
-    /// the time never is.
-    pub is_whole: bool,
+    /// Whether the page was unchanged before and after the capture; a page that changes constantly
+    /// never is.
+    pub is_consistent: bool,
 }
 
 impl Browser {
-    /// Takes a picture of the page in front with at most so many elements to number.
+    /// Captures the active page with at most `max_marks` elements.
     ///
     /// # Errors
-    /// When the page does not answer, or the browser is gone.
-    pub async fn paired(&mut self, at_most: usize) -> Result<ScreenshotWithElements, DeviceError> {
-        let (tab, _) = self.living_tab(None).await?;
-        let mut before = self.placed(&tab).await?;
-        let mut tries = 0;
+    ///
+    /// If the page does not answer, or the browser is gone.
+    pub async fn screenshot_with_elements(
+        &mut self,
+        max_marks: usize,
+    ) -> Result<ScreenshotWithElements, DeviceError> {
+        let (tab, _) = self.live_tab(None).await?;
+        let mut before = self.tree_with_boxes(&tab).await?;
+        let mut attempts = 0;
         loop {
             let frame = self.capture().await?;
-            let after = self.placed(&tab).await?;
-            let is_whole = before.epoch == after.epoch;
-            tries += 1;
-            if is_whole || tries == TRIES {
+            let after = self.tree_with_boxes(&tab).await?;
+            let is_consistent = before.epoch == after.epoch;
+            attempts += 1;
+            if is_consistent || attempts == MAX_ATTEMPTS {
                 return Ok(ScreenshotWithElements {
-                    marks: self.marks_of(&after, frame.size(), at_most),
+                    marks: self.marks_in(&after, frame.size(), max_marks),
                     frame,
                     epoch: after.epoch,
                     pixel_ratio: after.head.ratio,
-                    is_whole,
+                    is_consistent,
                 });
             }
             before = after;
         }
     }
 
-    /// What can be acted on and is in view of the page in front, at most so many.
-    pub(super) async fn in_view(&mut self, at_most: usize) -> Result<Vec<Mark>, DeviceError> {
-        let (tab, _) = self.living_tab(None).await?;
-        let tree = self.placed(&tab).await?;
+    /// The interactive elements in view of the active page, up to a limit.
+    pub(super) async fn visible_marks(
+        &mut self,
+        max_marks: usize,
+    ) -> Result<Vec<Mark>, DeviceError> {
+        let (tab, _) = self.live_tab(None).await?;
+        let tree = self.tree_with_boxes(&tab).await?;
         let size = self.size;
-        Ok(self.marks_of(&tree, size, at_most))
+        Ok(self.marks_in(&tree, size, max_marks))
     }
 
-    async fn placed(&mut self, tab: &Tab) -> Result<Tree, DeviceError> {
+    async fn tree_with_boxes(&mut self, tab: &Tab) -> Result<PageTree, DeviceError> {
         let scope = Scope {
             boxes: true,
             thorough: false,
@@ -76,18 +82,18 @@ impl Browser {
         self.tree(tab, scope).await
     }
 
-    fn marks_of(&mut self, tree: &Tree, screenshot: Size, at_most: usize) -> Vec<Mark> {
+    fn marks_in(&mut self, tree: &PageTree, screenshot: Size, max_marks: usize) -> Vec<Mark> {
         let mut marks: Vec<Mark> = Vec::new();
         for node in &tree.nodes {
-            if marks.len() == at_most {
+            if marks.len() == max_marks {
                 break;
             }
             let Some(region) = region_of(node, screenshot, self.setup.scale) else {
                 continue;
             };
-            // A button in a link that it fills is one thing to act on.
+            // A button that fills its link is one element to act on.
             let is_same = marks.last().is_some_and(|mark| mark.region == region);
-            if !node.acts() || !node.is_in_view() || is_same {
+            if !node.is_interactive() || !node.is_in_view() || is_same {
                 continue;
             }
             let id = self.snapshots.ref_of(node);
@@ -103,9 +109,9 @@ impl Browser {
     }
 }
 
-/// What of an element is on the picture, when it can be seen there.
-fn region_of(node: &Node, screenshot: Size, scale: Scale) -> Option<ScreenRegion> {
-    let [left, top, width, height] = node.place?;
+/// The visible part of an element, if it is large enough.
+fn region_of(node: &PageNode, screenshot: Size, scale: Scale) -> Option<ScreenRegion> {
+    let [left, top, width, height] = node.bounds?;
     let edges = [
         left,
         top,
@@ -115,11 +121,11 @@ fn region_of(node: &Node, screenshot: Size, scale: Scale) -> Option<ScreenRegion
     let edges = edges.map(|edge| scale.edge(edge));
     let region = ScreenRegion::seen(screenshot, edges)?;
     let size = region.size();
-    (size.width >= SMALLEST && size.height >= SMALLEST).then_some(region)
+    (size.width >= MIN_MARK_PX && size.height >= MIN_MARK_PX).then_some(region)
 }
 
-/// The element as a desktop's would be told.
-fn element(node: &Node, id: &str) -> Element {
+/// The element in the form of an accessibility element.
+fn element(node: &PageNode, id: &str) -> Element {
     let is_editor = node.role == "textbox";
     let states = if is_editor {
         States::of(&[State::Editable])

@@ -1,4 +1,4 @@
-//! What a page logged and fetched.
+//! Console messages of a page.
 
 use std::collections::VecDeque;
 
@@ -6,24 +6,24 @@ use serde_json::json;
 use telechir_device::DeviceError;
 
 use super::Browser;
-use crate::tab_registry::Tab;
-use crate::client::Answer;
+use crate::client::PendingReply;
 use crate::error::CdpError;
+use crate::tab_registry::Tab;
 
 impl Browser {
-    /// What the page in a tab and its frames logged. Chromium keeps it for every page and says it
-    /// to whoever asks, so that nobody has to listen before.
+    /// The console messages of a page and its frames. Chromium stores them for every page and
+    /// replays them on request, so nothing has to listen beforehand.
     pub(super) async fn console(&mut self, tab: &Tab) -> Result<String, DeviceError> {
-        let sessions = self.book.sessions_of(&tab.session);
-        self.book.listen(&sessions);
-        let told = self.ask_consoles(&sessions).await;
+        let sessions = self.registry.sessions_of(&tab.session);
+        self.registry.capture_console(&sessions);
+        let enabled = self.enable_consoles(&sessions).await;
         for session in &sessions {
             for method in ["Runtime.disable", "Log.disable"] {
                 self.client.notify(Some(session), method, json!({}));
             }
         }
-        let lines = self.book.logged(&sessions);
-        told?;
+        let lines = self.registry.take_console_lines(&sessions);
+        enabled?;
         Ok(if lines.is_empty() {
             "The page logged nothing.".to_owned()
         } else {
@@ -31,22 +31,21 @@ impl Browser {
         })
     }
 
-    async fn ask_consoles(&mut self, sessions: &[String]) -> Result<(), CdpError> {
-        let ask = |session: &String, method| self.client.send(Some(session), method, json!({}));
-        let mut answers: VecDeque<Answer> = VecDeque::new();
+    async fn enable_consoles(&mut self, sessions: &[String]) -> Result<(), CdpError> {
+        let enable = |session: &String, method| self.client.send(Some(session), method, json!({}));
+        let mut answers: VecDeque<PendingReply> = VecDeque::new();
         for session in sessions {
-            answers.push_back(ask(session, "Runtime.enable")?);
-            answers.push_back(ask(session, "Log.enable")?);
+            answers.push_back(enable(session, "Runtime.enable")?);
+            answers.push_back(enable(session, "Log.enable")?);
         }
-        // The page's own must answer; a frame may go away meanwhile.
+        // The page itself must answer; frames may be gone.
         for _ in 0..2 {
             if let Some(answer) = answers.pop_front() {
-                answer.within(self.options.answer_limit).await?;
+                answer.within(self.options.reply_timeout).await?;
             }
         }
         for answer in answers {
-            let _a_frame_without_an_answer_says_nothing =
-                answer.within(self.options.answer_limit).await;
+            let _a_frame_may_be_gone = answer.within(self.options.reply_timeout).await;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! A page that does not answer: its script is stopped, or it is left, or its tab is closed.
+//! Recovers a page that does not answer: stops its script, leaves the page or closes the tab.
 
 use std::time::Duration;
 
@@ -8,83 +8,84 @@ use telechir_device::DeviceError;
 use tokio::time::{Instant, timeout_at};
 
 use super::Browser;
-use crate::tab_registry::Tab;
+use crate::cdp_session::CdpSession;
 use crate::error::millis;
-use crate::cdp_session::Page;
+use crate::tab_registry::Tab;
 
-/// A page that is not busy answers within milliseconds.
-const LOOK: Duration = Duration::from_secs(1);
-/// How long an empty page may take to come.
-const LEAVE: Duration = Duration::from_secs(2);
+/// A responsive page answers within milliseconds.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long an empty page may take to load.
+const BLANK_PAGE_TIMEOUT: Duration = Duration::from_secs(2);
 
-const STOPPED: &str = "the script that kept it busy was stopped, and the page is there as the script left it; look before going on";
-const LEFT: &str = "nothing made it answer, so it was left: its tab is empty now";
-const CLOSED: &str = "nothing made it answer, so its tab was closed; an empty one is in front";
+const SCRIPT_STOPPED: &str = "its script was stopped, and the page is in the state the script left; take a screenshot before continuing";
+const PAGE_LEFT: &str =
+    "stopping its script did not help, so the page was left: its tab is empty now";
+const TAB_CLOSED: &str = "stopping its script and leaving the page did not help, so its tab was closed; an empty one is active";
 
 impl Browser {
-    /// Makes the tab in front answer again when it is the cause of this failure.
-    pub(super) async fn unstick(&mut self, error: DeviceError) -> DeviceError {
+    /// Makes the active tab answer again, if it caused this error.
+    pub(super) async fn recover(&mut self, error: DeviceError) -> DeviceError {
         let DeviceError::Timeout { limit_ms, .. } = error else {
             return error;
         };
-        let Some(tab) = self.book.active() else {
+        let Some(tab) = self.registry.active() else {
             return error;
         };
-        if self.answers(&tab).await {
+        if self.is_responsive(&tab).await {
             return error;
         }
-        let remedy = match self.free(&tab).await {
+        let remedy = match self.unblock(&tab).await {
             Ok(remedy) => remedy,
             Err(error) => return error,
         };
         DeviceError::Unresponsive { limit_ms, remedy }
     }
 
-    async fn free(&mut self, tab: &Tab) -> Result<&'static str, DeviceError> {
-        let sessions = self.book.sessions_of(&tab.session);
+    async fn unblock(&mut self, tab: &Tab) -> Result<&'static str, DeviceError> {
+        let sessions = self.registry.sessions_of(&tab.session);
         let stop = |session: &String| {
-            let page = Page::new(&self.client, session, LOOK);
+            let page = CdpSession::new(&self.client, session, PROBE_TIMEOUT);
             async move { page.call("Runtime.terminateExecution", json!({})).await }
         };
         join_all(sessions.iter().map(stop)).await;
-        if self.answers(tab).await {
-            return Ok(STOPPED);
+        if self.is_responsive(tab).await {
+            return Ok(SCRIPT_STOPPED);
         }
         self.page_of(tab)
             .notify("Page.navigate", json!({ "url": "about:blank" }));
-        let deadline = Instant::now() + LEAVE;
-        let mut changes = self.book.watch();
+        let deadline = Instant::now() + BLANK_PAGE_TIMEOUT;
+        let mut changes = self.registry.watch();
         while self
-            .book
-            .target(&tab.target)
+            .registry
+            .by_target(&tab.target)
             .is_some_and(|now| now.commits == tab.commits)
         {
             if timeout_at(deadline, changes.changed()).await.is_err() {
                 break;
             }
         }
-        if self.answers(tab).await {
-            return Ok(LEFT);
+        if self.is_responsive(tab).await {
+            return Ok(PAGE_LEFT);
         }
         self.replace(tab).await?;
-        Ok(CLOSED)
+        Ok(TAB_CLOSED)
     }
 
     /// Whether a page and all its frames answer.
-    async fn answers(&mut self, tab: &Tab) -> bool {
-        let sessions = self.book.sessions_of(&tab.session);
-        let ask = |session: &String| {
-            let page = Page::new(&self.client, session, LOOK);
+    async fn is_responsive(&mut self, tab: &Tab) -> bool {
+        let sessions = self.registry.sessions_of(&tab.session);
+        let probe = |session: &String| {
+            let page = CdpSession::new(&self.client, session, PROBE_TIMEOUT);
             async move { page.evaluate("0").await.is_ok() }
         };
-        join_all(sessions.iter().map(ask))
+        join_all(sessions.iter().map(probe))
             .await
             .into_iter()
             .all(|it| it)
     }
 }
 
-/// Whether a failure may be a page's that hangs.
-pub(super) fn is_late(error: &DeviceError, limit: Duration) -> bool {
+/// Whether an error may be caused by an unresponsive page.
+pub(super) fn is_timeout(error: &DeviceError, limit: Duration) -> bool {
     matches!(error, DeviceError::Timeout { limit_ms, .. } if *limit_ms == millis(limit))
 }

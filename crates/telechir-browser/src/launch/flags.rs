@@ -1,4 +1,4 @@
-//! The command line: what is switched off so that the browser is quiet, steady and calls nobody.
+//! The command line: flags for a quiet, stable browser that contacts nobody by itself.
 
 use telechir_device::Screen as _;
 use telechir_protocol::Size;
@@ -6,10 +6,10 @@ use telechir_protocol::Size;
 use crate::options::{Options, Sandbox, Surface};
 use crate::setup::Setup;
 
-/// For every browser.
-const ALWAYS: &[&str] = &[
+/// Flags for every browser.
+const COMMON_FLAGS: &[&str] = &[
     "--remote-debugging-pipe",
-    // It opens with nothing to dismiss.
+    // No first-run pages, prompts or dialogs.
     "--no-first-run",
     "--no-default-browser-check",
     "--disable-default-apps",
@@ -21,10 +21,11 @@ const ALWAYS: &[&str] = &[
     "--disable-notifications",
     "--disable-extensions",
     "--disable-component-extensions-with-background-pages",
-    // It speaks to nobody but the pages' own hosts.
+    // No connections except those of pages.
     "--disable-background-networking",
     "--disable-component-update",
-    // These two are asked in spite of all other flags; port 9 of loopback has no listener.
+    // These two services are contacted regardless of all other flags; nothing listens on loopback
+    // port 9.
     "--component-updater=url-source=https://127.0.0.1:9/none",
     "--gaia-url=https://127.0.0.1:9",
     "--disable-sync",
@@ -38,7 +39,7 @@ const ALWAYS: &[&str] = &[
     "--no-service-autorun",
     "--dns-prefetch-disable",
     "--disable-quic",
-    // What is on the screen stays as it is until something happens.
+    // The screen changes only when something happens.
     "--force-prefers-reduced-motion",
     "--disable-smooth-scrolling",
     "--wm-window-animations-disabled",
@@ -46,7 +47,7 @@ const ALWAYS: &[&str] = &[
     "--force-color-profile=srgb",
     "--mute-audio",
     "--disable-gpu",
-    // A page works on though another one is in front, and every return to a page is a load.
+    // Background pages keep working, and every return to a page is a load.
     "--disable-background-timer-throttling",
     "--disable-backgrounding-occluded-windows",
     "--disable-renderer-backgrounding",
@@ -54,40 +55,43 @@ const ALWAYS: &[&str] = &[
     "--disable-hang-monitor",
 ];
 
-/// Features that call home, or put something over or beside the page. The popup below the address
-/// bar, which nobody opens here, is a page with a process of its own in every window and context:
-/// without it a context costs half the time and less than half the memory.
+/// Features that contact services or cover the page. The omnibox popup, which no action opens, is a
+/// page with its own process in every window and context: without it a context costs half the time
+/// and less than half the memory.
 const FEATURES_OFF: &str = "--disable-features=Translate,OptimizationHints,OptimizationGuideModelDownloading,\
 OptimizationTargetPrediction,OptimizationGuideOnDeviceModel,MediaRouter,DialMediaRouteProvider,\
 AutofillServerCommunication,CertificateTransparencyComponentUpdater,InterestFeedContentSuggestions,\
 NetworkTimeServiceQuerying,PasswordLeakDetection,SafetyHub,ChromeWhatsNewUI,PrivacySandboxSettings4,\
 GlobalMediaControls,AimEnabled,LensOverlay,GlicUI,AcceptCHFrame,WebUIOmniboxPopup,WebUIOmniboxAimPopup";
 
-/// A process that waits for the next site. In the shell it would come with the sites' own ones, and
-/// while a page or a context begins it takes a fifth of their time, and memory for ever. Without it
-/// a page of another site comes a tenth later.
-const SPARE_PAGE: &str = ",SpareRendererForSitePerProcess";
+/// The headless shell's spare renderer costs a fifth of the time to open a page or context, and
+/// memory permanently. Without it, a page of another site loads a tenth later.
+const SPARE_RENDERER_OFF: &str = ",SpareRendererForSitePerProcess";
 
-/// Pictures of pages without a window are taken in a newer way, which takes a third less time.
+/// A newer screenshot implementation, which takes a third less time.
 const FEATURES_ON: &str = "--enable-features=CDPScreenshotNewSurface";
 
-/// Smaller shared memory than this makes pages crash.
-const SHARED_MEMORY: u64 = 128 << 20;
+/// With less shared memory, pages crash.
+const MIN_SHARED_MEMORY_BYTES: u64 = 128 << 20;
 
-/// The flags for this surface and these options.
+/// The flags for a surface and options.
 pub(super) fn of(
     surface: &Surface,
     options: &Options,
     setup: &Setup,
     proxy: Option<&str>,
 ) -> Vec<String> {
-    let mut flags: Vec<String> = ALWAYS.iter().map(|flag| (*flag).to_owned()).collect();
-    let spare = if setup.is_shell { SPARE_PAGE } else { "" };
+    let mut flags: Vec<String> = COMMON_FLAGS.iter().map(|flag| (*flag).to_owned()).collect();
+    let spare = if setup.is_headless_shell {
+        SPARE_RENDERER_OFF
+    } else {
+        ""
+    };
     flags.push([FEATURES_OFF, spare].concat());
     let size = match surface {
         Surface::Headless(size) => {
-            // Its shell has no other way to be, and gives sites processes of their own only when told.
-            let flag = if setup.is_shell {
+            // The headless shell is always headless, and isolates sites only with this flag.
+            let flag = if setup.is_headless_shell {
                 "--site-per-process"
             } else {
                 "--headless=new"
@@ -111,9 +115,9 @@ pub(super) fn of(
     }
     if let Some(proxy) = proxy {
         flags.push(format!("--proxy-server={proxy}"));
-        // Without this, loopback would go past the proxy.
+        // Without this, loopback would bypass the proxy.
         flags.push("--proxy-bypass-list=<-loopback>".to_owned());
-        // Media goes no other way; older versions know it by the longer name.
+        // WebRTC must not bypass the proxy; older versions know the longer name.
         for name in [
             "webrtc-ip-handling-policy",
             "force-webrtc-ip-handling-policy",
@@ -129,5 +133,5 @@ pub(super) fn of(
 
 fn has_shared_memory() -> bool {
     rustix::fs::statvfs("/dev/shm")
-        .is_ok_and(|found| found.f_blocks.saturating_mul(found.f_frsize) >= SHARED_MEMORY)
+        .is_ok_and(|found| found.f_blocks.saturating_mul(found.f_frsize) >= MIN_SHARED_MEMORY_BYTES)
 }

@@ -1,4 +1,4 @@
-//! Holds the process: sees it end, ends it, and removes what it leaves.
+//! The Chromium process: watches for its exit, stops it and removes its files.
 
 use std::io;
 use std::time::Duration;
@@ -9,42 +9,47 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tracing::warn;
 
-use super::profile::Profile;
-use crate::client::Client;
-use crate::memory::Memory;
+use super::profile::ProfileDir;
+use crate::client::CdpClient;
+use crate::memory::MemoryLimit;
 
-/// Chromium writes its profile when it is asked to close; nobody will read a fresh one.
-const GRACE: Duration = Duration::from_secs(2);
-/// One that lasts must be whole.
-const GRACE_OF_KEPT: Duration = Duration::from_secs(10);
+/// Chromium writes its profile when it is closed; a fresh one is not needed any more.
+const FRESH_GRACE: Duration = Duration::from_secs(2);
+/// A persistent profile must be written completely.
+const PERSISTENT_GRACE: Duration = Duration::from_secs(10);
 
-/// The owner of one browser process. Dropping it kills the process and removes its profile.
+/// The owner of one Chromium process. Drop kills the process and removes its private folder.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct ChromiumProcess {
     pid: Pid,
-    memory: Memory,
+    memory: MemoryLimit,
     end: Option<oneshot::Sender<()>>,
     task: Option<JoinHandle<io::Result<()>>>,
 }
 
-/// Fields are dropped in order: first the process, then what it wrote.
-struct Held {
+/// Dropped in order: first the process, then its files.
+struct ProcessParts {
     child: Child,
-    memory: Memory,
-    profile: Profile,
+    memory: MemoryLimit,
+    profile: ProfileDir,
 }
 
-impl Keeper {
-    /// Watches the process; when it ends, the client's commands fail.
-    pub(super) fn start(child: Child, profile: Profile, memory: Memory, client: Client) -> Self {
-        let (end, asked) = oneshot::channel();
+impl ChromiumProcess {
+    /// Watches the process; when it exits, all commands of the client fail.
+    pub(super) fn start(
+        child: Child,
+        profile: ProfileDir,
+        memory: MemoryLimit,
+        client: CdpClient,
+    ) -> Self {
+        let (end, close_requested) = oneshot::channel();
         let pid = child.pid();
-        let held = Held {
+        let parts = ProcessParts {
             child,
             memory: memory.clone(),
             profile,
         };
-        let task = tokio::spawn(keep(held, client, asked));
+        let task = tokio::spawn(run(parts, client, close_requested));
         Self {
             pid,
             memory,
@@ -53,20 +58,20 @@ impl Keeper {
         }
     }
 
-    /// The process, which leads a group of the same number.
+    /// The process, which leads a process group with the same id.
     pub(crate) const fn pid(&self) -> Pid {
         self.pid
     }
 
-    /// What bounds its memory.
-    pub(crate) const fn memory(&self) -> &Memory {
+    /// The memory limit of its processes.
+    pub(crate) const fn memory(&self) -> &MemoryLimit {
         &self.memory
     }
 
-    /// Ends the process and removes its profile.
+    /// Stops the process and removes its private folder.
     pub(crate) async fn end(mut self) -> io::Result<()> {
         if let Some(end) = self.end.take() {
-            let _it_ended_already = end.send(());
+            let _the_task_may_have_ended = end.send(());
         }
         match self.task.take() {
             Some(task) => task.await.map_err(io::Error::other)?,
@@ -75,7 +80,7 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for ChromiumProcess {
     fn drop(&mut self) {
         if let Some(task) = &self.task {
             task.abort();
@@ -83,34 +88,38 @@ impl Drop for Keeper {
     }
 }
 
-async fn keep(held: Held, client: Client, asked: oneshot::Receiver<()>) -> io::Result<()> {
-    let mut asked = asked;
+async fn run(
+    parts: ProcessParts,
+    client: CdpClient,
+    close_requested: oneshot::Receiver<()>,
+) -> io::Result<()> {
+    let mut close_requested = close_requested;
     tokio::select! {
-        // Both can be dropped and called again.
-        status = held.child.wait() => {
-            let why = match status {
-                Ok(status) => match held.memory.reason() {
-                    Some(memory) => format!("it ended with {status}: {memory}"),
-                    None => format!("it ended with {status}"),
+        // Both futures are cancel safe.
+        status = parts.child.wait() => {
+            let reason = match status {
+                Ok(status) => match parts.memory.reason() {
+                    Some(memory) => format!("it exited with {status}: {memory}"),
+                    None => format!("it exited with {status}"),
                 },
-                Err(error) => format!("its end could not be watched: {error}"),
+                Err(error) => format!("failed to wait for its exit: {error}"),
             };
-            client.lose(&why);
-            let _the_rest_may_be_gone_too = held.child.signal_group(Signal::KILL);
-            let _its_owner_is_gone = (&mut asked).await;
+            client.mark_lost(&reason);
+            let _the_rest_may_be_gone_too = parts.child.signal_group(Signal::KILL);
+            let _the_owner_may_be_gone = (&mut close_requested).await;
         }
-        _ = &mut asked => {
-            if held.profile.is_kept() {
-                // One of its other processes writes cookies, after the first has ended.
-                if timeout(GRACE_OF_KEPT, held.child.wait_for_group()).await.is_err() {
-                    warn!("Chromium did not end by itself: what pages stored last may be lost");
+        _ = &mut close_requested => {
+            if parts.profile.is_persistent() {
+                // Another of its processes writes cookies after the main process has exited.
+                if timeout(PERSISTENT_GRACE, parts.child.wait_for_group()).await.is_err() {
+                    warn!("Chromium did not exit in time: recently stored data may be lost");
                 }
             } else {
-                let _it_is_ended_below = timeout(GRACE, held.child.wait()).await;
+                let _killed_below_otherwise = timeout(FRESH_GRACE, parts.child.wait()).await;
             }
         }
     }
-    let Held { child, profile, .. } = held;
+    let ProcessParts { child, profile, .. } = parts;
     let ended = child.end(Duration::ZERO).await;
     profile.remove().await?;
     ended.map(|_| ())

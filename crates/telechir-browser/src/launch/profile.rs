@@ -1,5 +1,4 @@
-//! Where the browser writes: a private folder that is gone when this is dropped, and in it a fresh
-//! profile, unless one that lasts was given.
+//! Chromium's private folder, removed on drop; it contains the profile unless a persistent one is used.
 
 use std::ffi::OsString;
 use std::fs::{Permissions, create_dir, remove_dir_all, set_permissions, write};
@@ -13,53 +12,53 @@ use serde_json::json;
 use telechir_process::Identity;
 use tempfile::TempDir;
 
-use crate::options::{self, Options};
 use crate::fs_tree;
+use crate::options::{self, Options};
 
-/// Killed processes let go of their files within milliseconds.
-const ATTEMPTS: u32 = 100;
-const AT_ONCE: u32 = 10;
-const PAUSE: Duration = Duration::from_millis(20);
+/// Killed processes close their files within milliseconds.
+const REMOVE_ATTEMPTS: u32 = 100;
+const REMOVE_ATTEMPTS_IN_DROP: u32 = 10;
+const REMOVE_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The folder of one browser, and its profile.
+/// The private folder of one browser, and its profile.
 #[derive(Debug)]
-pub(crate) struct Profile {
+pub(crate) struct ProfileDir {
     folder: Option<TempDir>,
-    /// A profile that lasts.
-    kept: Option<PathBuf>,
+    /// The folder of a persistent profile, if one is used.
+    persistent: Option<PathBuf>,
 }
 
-impl Profile {
-    /// Makes it.
+impl ProfileDir {
+    /// Creates the folder and prepares the profile.
     pub(super) fn create(options: &Options) -> io::Result<Self> {
         let folder = tempfile::Builder::new()
             .prefix("chromium-")
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(&options.profiles)?;
         create_dir(folder.path().join("tmp"))?;
-        let kept = match &options.profile {
+        let persistent = match &options.profile {
             options::Profile::Fresh => None,
-            options::Profile::Kept(kept) => Some(kept.clone()),
+            options::Profile::Kept(persistent) => Some(persistent.clone()),
             options::Profile::CopyOf(original) => {
                 fs_tree::copy(original, folder.path())?;
                 None
             }
         };
-        let profile = kept.as_deref().unwrap_or_else(|| folder.path());
-        fs_tree::let_go(profile);
+        let profile = persistent.as_deref().unwrap_or_else(|| folder.path());
+        fs_tree::remove_singleton_links(profile);
         prepare(profile, options.identity)?;
         if let Some(identity) = options.identity {
-            let us = Identity::current().uid;
-            fs_tree::give(folder.path(), us, identity)?;
+            let current_uid = Identity::current().uid;
+            fs_tree::give(folder.path(), current_uid, identity)?;
             chown(folder.path(), Some(identity.uid), Some(identity.gid))?;
         }
         Ok(Self {
             folder: Some(folder),
-            kept,
+            persistent,
         })
     }
 
-    /// What is removed at the end.
+    /// The private folder, which is removed at the end.
     pub(super) fn folder(&self) -> PathBuf {
         self.folder
             .as_ref()
@@ -67,23 +66,24 @@ impl Profile {
             .unwrap_or_default()
     }
 
-    /// Whether what pages stored must be written before the end.
-    pub(super) const fn is_kept(&self) -> bool {
-        self.kept.is_some()
+    /// Whether the profile outlives the browser.
+    pub(super) const fn is_persistent(&self) -> bool {
+        self.persistent.is_some()
     }
 
-    /// Where the profile is; caches are not part of one that lasts.
+    /// The flag for the profile folder; the caches of a persistent profile stay in the private
+    /// folder.
     pub(super) fn flags(&self) -> Vec<OsString> {
         let mut profile = OsString::from("--user-data-dir=");
-        profile.push(self.kept.clone().unwrap_or_else(|| self.folder()));
+        profile.push(self.persistent.clone().unwrap_or_else(|| self.folder()));
         let mut cache = OsString::from("--disk-cache-dir=");
         cache.push(self.folder().join("cache"));
         std::iter::once(profile)
-            .chain(self.is_kept().then_some(cache))
+            .chain(self.is_persistent().then_some(cache))
             .collect()
     }
 
-    /// Everything Chromium writes elsewhere goes here too.
+    /// Redirects everything else that Chromium writes to the private folder.
     pub(super) fn environment(&self) -> [(&'static str, PathBuf); 4] {
         let path = self.folder();
         [
@@ -94,27 +94,27 @@ impl Profile {
         ]
     }
 
-    /// Removes it; the browser must have ended.
+    /// Removes the folder; the browser must have exited.
     pub(super) async fn remove(mut self) -> io::Result<()> {
         let Some(folder) = self.folder.take() else {
             return Ok(());
         };
         let path = folder.keep();
-        let removal = tokio::task::spawn_blocking(move || remove_within(&path, ATTEMPTS));
+        let removal = tokio::task::spawn_blocking(move || remove_within(&path, REMOVE_ATTEMPTS));
         removal.await.map_err(io::Error::other)?
     }
 }
 
-impl Drop for Profile {
-    /// The browser was killed just now and may still be writing. That takes milliseconds, and our
-    /// own process may be about to end, so it is waited for here; what takes longer is not.
+impl Drop for ProfileDir {
+    /// The browser was just killed and may still be writing for some milliseconds. Our own process
+    /// may be about to exit, so this waits here; what takes longer runs in a thread.
     fn drop(&mut self) {
         if let Some(folder) = self.folder.take() {
             let path = folder.keep();
-            if remove_within(&path, AT_ONCE).is_err() {
+            if remove_within(&path, REMOVE_ATTEMPTS_IN_DROP).is_err() {
                 let _without_threads_the_folder_stays = thread::Builder::new()
                     .name("telechir-profile".to_owned())
-                    .spawn(move || remove_within(&path, ATTEMPTS));
+                    .spawn(move || remove_within(&path, REMOVE_ATTEMPTS));
             }
         }
     }
@@ -129,11 +129,11 @@ fn remove_within(path: &Path, attempts: u32) -> io::Result<()> {
             Err(error) if left == 0 => return Err(error),
             Err(_) => left -= 1,
         }
-        thread::park_timeout(PAUSE);
+        thread::park_timeout(REMOVE_INTERVAL);
     }
 }
 
-/// Writes the first preferences into a profile that has none.
+/// Writes the initial preferences, unless the profile has some.
 fn prepare(profile: &Path, identity: Option<Identity>) -> io::Result<()> {
     let state = profile.join("Local State");
     if !state.exists() {
@@ -160,10 +160,10 @@ fn prepare(profile: &Path, identity: Option<Identity>) -> io::Result<()> {
     Ok(())
 }
 
-/// What has no flag: nothing is saved, suggested, translated, printed or looked up,
-/// and no device is given to a page.
+/// Settings without a flag: nothing is saved, suggested, translated, printed or looked up, and
+/// pages get no devices.
 fn first_preferences() -> String {
-    /// Chromium's number for what no site may.
+    /// Chromium's value for a setting that no site may use.
     const BLOCK: u8 = 2;
     json!({
         "alternate_error_pages": { "enabled": false },
@@ -172,7 +172,7 @@ fn first_preferences() -> String {
         "credentials_enable_service": false,
         "net": { "network_prediction_options": 2 },
         "printing": { "enabled": false },
-        // No choice of a device or of what to share is put over a page.
+        // No device or screen-sharing chooser covers a page.
         "hardware": { "screen_capture_enabled": false },
         "profile": {
             "password_manager_enabled": false, "password_manager_leak_detection": false,
@@ -189,8 +189,7 @@ fn first_preferences() -> String {
     .to_string()
 }
 
-/// A site that wants a name and a password gets none, and nobody is asked: the page is what it
-/// shows without them.
+/// Disables HTTP authentication: no credentials are sent and no prompt is shown.
 fn first_state() -> String {
     json!({ "auth": { "schemes": "none" } }).to_string()
 }

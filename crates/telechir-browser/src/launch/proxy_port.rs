@@ -1,4 +1,4 @@
-//! The session's proxy at a port of this machine, for one browser and nobody else.
+//! A loopback port of the egress proxy for one browser.
 
 use std::io;
 
@@ -8,16 +8,17 @@ use tokio::net::TcpListener;
 
 use crate::options::Options;
 
-/// Where a browser's traffic goes, as long as this is held.
+/// The proxy of a browser; its port is open until this is dropped.
 #[derive(Debug)]
-pub(crate) struct WayOut {
+pub(crate) struct ProxyPort {
     pub(super) proxy: Option<String>,
     _serving: Option<Serving>,
 }
 
-impl WayOut {
-    /// Opens the session's own, if there is one. It serves the browser's user alone: a session's
-    /// user has no other programs, and who else can run programs as that user needs no proxy.
+impl ProxyPort {
+    /// Opens a port of the egress proxy, if the session has one. It serves the browser's user only:
+    /// the session's user runs no other programs, and whoever can run programs as that user needs
+    /// no proxy.
     pub(super) async fn open(options: &Options) -> io::Result<Self> {
         let Some(egress) = &options.egress else {
             return Ok(Self {

@@ -1,4 +1,4 @@
-//! The last of what Chromium said on its standard error, for the message when it does not start.
+//! The end of Chromium's stderr, for the message if it does not start.
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
@@ -12,13 +12,13 @@ use tracing::debug;
 
 use crate::client::lock;
 
-/// More than this is of no help to anybody.
-const KEPT: usize = 600;
+/// Longer output does not help.
+const MAX_TAIL_BYTES: usize = 600;
 
-/// A program that ended has said everything; one that did not may go on for ever.
-const PATIENCE: Duration = Duration::from_millis(300);
+/// A program that exited has written everything; another one may write forever.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// A growing text of which only the end is kept.
+/// The end of a growing text.
 #[derive(Debug, Default)]
 pub(super) struct Tail {
     text: Arc<Mutex<String>>,
@@ -26,20 +26,20 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// Reads the pipe to its end, in a task that ends with it.
+    /// Reads the pipe to its end in a task.
     pub(super) fn follow(pipe: Option<OwnedFd>) -> Self {
         let text = Arc::new(Mutex::default());
         let pipe = pipe.and_then(|pipe| Receiver::from_owned_fd(pipe).ok());
         let writing = Arc::clone(&text);
-        // Ends with the browser, whose keeper is owned.
+        // Ends with the browser process, which is owned.
         let reading = pipe.map(|pipe| tokio::spawn(read(pipe, writing)));
         Self { text, reading }
     }
 
-    /// What was said last, on one line.
+    /// The last output, on one line.
     pub(super) async fn text(self) -> String {
         if let Some(reading) = self.reading {
-            let _what_came_so_far_will_do = timeout(PATIENCE, reading).await;
+            let _partial_output_suffices = timeout(DRAIN_TIMEOUT, reading).await;
         }
         lock(&self.text).trim().to_owned()
     }
@@ -53,11 +53,11 @@ async fn read(pipe: Receiver, text: Arc<Mutex<String>>) {
 }
 
 fn push(text: &Mutex<String>, line: &str) {
-    debug!(line, "Chromium says");
+    debug!(line, "Chromium stderr");
     let mut text = lock(text);
     text.push_str(line.trim());
     text.push(' ');
-    let surplus = text.len().saturating_sub(KEPT);
+    let surplus = text.len().saturating_sub(MAX_TAIL_BYTES);
     let cut = (surplus..=text.len())
         .find(|at| text.is_char_boundary(*at))
         .unwrap_or(0);

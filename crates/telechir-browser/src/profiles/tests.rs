@@ -6,14 +6,14 @@ fn id(name: &str) -> ProfileId {
     name.parse().unwrap()
 }
 
-fn place() -> (tempfile::TempDir, Profiles) {
+fn temp_profiles() -> (tempfile::TempDir, Profiles) {
     let folder = tempfile::tempdir().unwrap();
     let profiles = Profiles::in_folder(folder.path().join("deep/profiles"));
     (folder, profiles)
 }
 
 #[test]
-fn names_are_plain() {
+fn names_have_plain_characters() {
     assert!("shop-1_a".parse::<ProfileId>().is_ok());
     for name in ["", ".", "..", "a/b", "é", "a b", &"x".repeat(33)] {
         assert!(name.parse::<ProfileId>().is_err(), "{name:?}");
@@ -21,8 +21,8 @@ fn names_are_plain() {
 }
 
 #[test]
-fn what_was_given_up_is_free_though_a_program_that_starts_has_its_lock() {
-    let (_folder, profiles) = place();
+fn a_released_profile_is_free_though_a_starting_program_inherited_its_lock() {
+    let (_folder, profiles) = temp_profiles();
     profiles.create(&id("a")).unwrap();
     let claim = profiles
         .claim(&id("a"), ProfileUse::Persist, "one")
@@ -35,17 +35,17 @@ fn what_was_given_up_is_free_though_a_program_that_starts_has_its_lock() {
         drop(inherited);
     });
     drop(claim);
-    let again = profiles
+    let reclaimed = profiles
         .claim(&id("a"), ProfileUse::Persist, "another")
         .unwrap();
     starting.join().unwrap();
-    drop(again);
+    drop(reclaimed);
     profiles.delete(&id("a")).unwrap();
 }
 
 #[test]
-fn what_was_made_is_listed_until_it_is_removed() {
-    let (_folder, profiles) = place();
+fn a_profile_is_listed_until_it_is_deleted() {
+    let (_folder, profiles) = temp_profiles();
     assert_eq!(profiles.list().unwrap(), []);
     profiles.create(&id("b")).unwrap();
     profiles.create(&id("a")).unwrap();
@@ -68,8 +68,8 @@ fn what_was_made_is_listed_until_it_is_removed() {
 }
 
 #[test]
-fn one_browser_has_it_and_others_are_told_who() {
-    let (_folder, profiles) = place();
+fn a_used_profile_is_refused_with_its_user() {
+    let (_folder, profiles) = temp_profiles();
     let shop = id("shop");
     profiles.create(&shop).unwrap();
     let claim = profiles
@@ -80,12 +80,14 @@ fn one_browser_has_it_and_others_are_told_who() {
         let refused = profiles.claim(&shop, usage, "session other").unwrap_err();
         assert_eq!(
             refused.to_string(),
-            format!("use profile shop: {who} has it, and a profile serves one browser at a time")
+            format!(
+                "use profile shop: it is in use by {who}; a profile serves one browser at a time"
+            )
         );
     }
     assert!(matches!(
         profiles.delete(&shop),
-        Err(ProfileError::Held { .. })
+        Err(ProfileError::InUse { .. })
     ));
     assert_eq!(profiles.list().unwrap()[0].holder, Some(who));
     drop(claim);
@@ -110,13 +112,13 @@ fn one_browser_has_it_and_others_are_told_who() {
 
 #[test]
 fn only_its_owner_can_enter_it() {
-    let (place, profiles) = place();
+    let (root, profiles) = temp_profiles();
     profiles.create(&id("a")).unwrap();
     let folder = profiles.folder.join("a");
     let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
     assert_eq!(mode(&folder), 0o700);
-    assert_eq!(mode(&folder.join(DATA)), 0o700);
-    assert_eq!(mode(&folder.join(LOCK)), 0o600);
+    assert_eq!(mode(&folder.join(DATA_DIR)), 0o700);
+    assert_eq!(mode(&folder.join(LOCK_FILE)), 0o600);
     let claim = profiles
         .claim(&id("a"), ProfileUse::Persist, "a test")
         .unwrap();
@@ -124,15 +126,15 @@ fn only_its_owner_can_enter_it() {
         return;
     };
     let closed = Permissions::from_mode(0o700);
-    fs::set_permissions(place.path(), closed).unwrap();
+    fs::set_permissions(root.path(), closed).unwrap();
     let refused = claim.give_to(Some(identity)).unwrap_err();
     assert!(refused.to_string().contains("cannot enter"), "{refused}");
     let open = Permissions::from_mode(0o755);
-    fs::set_permissions(place.path(), open).unwrap();
-    let kept = folder.join(DATA).join("file");
-    fs::write(&kept, "").unwrap();
+    fs::set_permissions(root.path(), open).unwrap();
+    let file = folder.join(DATA_DIR).join("file");
+    fs::write(&file, "").unwrap();
     claim.give_to(Some(identity)).unwrap();
-    assert_eq!(fs::metadata(&kept).unwrap().uid(), identity.uid);
+    assert_eq!(fs::metadata(&file).unwrap().uid(), identity.uid);
     assert_eq!(claim.owner(), Some(identity));
     assert_eq!(mode(&folder), 0o711);
     drop(claim);

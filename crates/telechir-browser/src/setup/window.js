@@ -1,11 +1,11 @@
-// In a window Chromium may not print, or its dialog would be put over the page; then it tells the
-// page nothing either. With this the page hears what it hears where there is no window, and so do
-// we.
+// Printing is disabled in a window, because its dialog would cover the page, and Chromium then
+// fires no print events. This fires them as in a browser without a window, for the page and for the
+// walker.
 {
-  const say = dispatchEvent.bind(window)
+  const dispatch = dispatchEvent.bind(window)
   print = new Proxy(print, {
     apply(print, self, given) {
-      for (const kind of ["beforeprint", "afterprint"]) say(new Event(kind))
+      for (const kind of ["beforeprint", "afterprint"]) dispatch(new Event(kind))
       return Reflect.apply(print, self, given)
     },
   })

@@ -1,45 +1,45 @@
-//! A page's text, as a person reads it: headings, paragraphs, lists and tables, and no controls.
+//! The text of a page for reading: headings, paragraphs, lists and tables, without controls.
 
-use super::node::{Node, Tree, end_of, holders};
-use super::bounded_text::Page;
+use super::bounded_text::BoundedText;
+use super::node::{PageNode, PageTree, end_of, parents};
 
-/// How long it may be, in characters.
-const LONGEST: usize = 50_000;
-/// The main part is told alone when it has at least so much of the text.
-const SHARE: usize = 3;
+/// Maximum length, in characters.
+const MAX_CHARS: usize = 50_000;
+/// The main part alone is returned if it has at least one third of the text.
+const MAIN_SHARE_DIVISOR: usize = 3;
 
-/// The main part of the page, or all of it where no part is the main one.
-pub(super) fn tell(tree: &Tree) -> String {
+/// The text of the main part, or of the page if it has none.
+pub(super) fn render(tree: &PageTree) -> String {
     let main = tree.nodes.iter().position(|node| node.role == "main");
     let main = main.map(|at| &tree.nodes[at..end_of(&tree.nodes, at)]);
-    let length = |nodes: &[Node]| nodes.iter().map(|node| node.name.len()).sum::<usize>();
+    let length = |nodes: &[PageNode]| nodes.iter().map(|node| node.name.len()).sum::<usize>();
     let nodes = main
-        .filter(|main| length(main) * SHARE >= length(&tree.nodes))
+        .filter(|main| length(main) * MAIN_SHARE_DIVISOR >= length(&tree.nodes))
         .unwrap_or(&tree.nodes);
-    let mut page = Page::of(LONGEST);
+    let mut page = BoundedText::with_limit(MAX_CHARS);
     for line in lines(nodes) {
         page.line(&line);
     }
-    let left = page.left;
+    let left = page.omitted;
     let mut text = page.text();
     if text.is_empty() {
         return "The page has no text.".to_owned();
     }
-    if left > 0 || tree.left > 0 {
+    if left > 0 || tree.omitted > 0 {
         text.push_str(&format!("\n[{left} more lines; read a part of the page]"));
     }
     text
 }
 
-fn lines(nodes: &[Node]) -> Vec<String> {
+fn lines(nodes: &[PageNode]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
-    let holders = holders(nodes);
-    let mut place = 0;
-    while let Some(node) = nodes.get(place) {
-        place += 1;
-        let goes_on = !line.is_empty() && is_in_row(nodes, &holders, place - 1);
-        if node.breaks() && !goes_on {
+    let parents = parents(nodes);
+    let mut index = 0;
+    while let Some(node) = nodes.get(index) {
+        index += 1;
+        let continues_line = !line.is_empty() && is_in_row(nodes, &parents, index - 1);
+        if node.starts_line() && !continues_line {
             end(&mut lines, &mut line);
         }
         match node.role.as_str() {
@@ -54,7 +54,7 @@ fn lines(nodes: &[Node]) -> Vec<String> {
                     lines.push(String::new());
                 }
                 lines.push(format!("{} {}", "#".repeat(level.min(6)), node.name));
-                place = place.max(end_of(nodes, place - 1));
+                index = index.max(end_of(nodes, index - 1));
                 continue;
             }
             "listitem" => {
@@ -68,15 +68,15 @@ fn lines(nodes: &[Node]) -> Vec<String> {
             "paragraph" => end(&mut lines, &mut line),
             _ => {}
         }
-        let is_said = node.is_words()
+        let has_own_text = node.is_text()
             || matches!(
                 node.role.as_str(),
                 "link" | "button" | "columnheader" | "rowheader" | "tab" | "option"
             )
-            || (node.role == "generic" && node.is_told_by_its_name());
-        if is_said && !node.name.is_empty() {
-            let is_apart = !line.is_empty() && !line.ends_with(' ') && !node.is_glued();
-            if is_apart {
+            || (node.role == "generic" && node.is_named_by_content());
+        if has_own_text && !node.name.is_empty() {
+            let needs_space = !line.is_empty() && !line.ends_with(' ') && !node.joins_previous();
+            if needs_space {
                 line.push(' ');
             }
             line.push_str(&node.name);
@@ -94,13 +94,13 @@ fn end(lines: &mut Vec<String>, line: &mut String) {
     line.clear();
 }
 
-/// Whether a node is in a row of a table, or in one of its cells.
-fn is_in_row(nodes: &[Node], holders: &[Option<usize>], place: usize) -> bool {
-    let mut at = holders[place];
+/// Whether a node is in a row of a table or in one of its cells.
+fn is_in_row(nodes: &[PageNode], parents: &[Option<usize>], index: usize) -> bool {
+    let mut at = parents[index];
     while let Some(above) = at {
         match nodes[above].role.as_str() {
             "row" => return true,
-            "cell" | "gridcell" | "columnheader" | "rowheader" => at = holders[above],
+            "cell" | "gridcell" | "columnheader" | "rowheader" => at = parents[above],
             _ => return false,
         }
     }

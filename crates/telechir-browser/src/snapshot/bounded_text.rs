@@ -1,10 +1,10 @@
-//! A page's own words on a model's page: quoted, on one line, cut between characters.
+//! Text of a page in results: quoted, on one line, cut between characters.
 
 use std::fmt::Write as _;
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-/// In quotes, so that no page can write a line of its own.
+/// Quotes a text on one line, so that no page can forge a line of the result.
 pub(super) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -22,16 +22,15 @@ pub(super) fn quoted(text: &str) -> String {
     out
 }
 
-/// At most so many characters, never a part of what a reader takes for one, and a sign that there
-/// were more.
-pub(crate) fn cut(text: &str, most: usize) -> String {
-    if text.len() <= most || text.chars().nth(most).is_none() {
+/// Truncates a text to `max_chars` characters at a grapheme boundary and appends an ellipsis.
+pub(crate) fn cut(text: &str, max_chars: usize) -> String {
+    if text.len() <= max_chars || text.chars().nth(max_chars).is_none() {
         return text.to_owned();
     }
     let (mut end, mut length) = (0, 0);
     for (at, cluster) in text.grapheme_indices(true) {
         length += cluster.chars().count();
-        if length > most {
+        if length > max_chars {
             break;
         }
         end = at + cluster.len();
@@ -39,38 +38,38 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     format!("{}…", &text[..end])
 }
 
-/// Text that grows to a limit and says whether it was reached.
+/// Text that grows line by line up to a limit.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(super) struct BoundedText {
     text: String,
     length: usize,
-    most: usize,
-    /// Lines that had no room.
-    pub(super) left: usize,
+    max_chars: usize,
+    /// Lines that did not fit.
+    pub(super) omitted: usize,
 }
 
-impl Page {
-    pub(super) const fn of(most: usize) -> Self {
+impl BoundedText {
+    pub(super) const fn with_limit(max_chars: usize) -> Self {
         Self {
             text: String::new(),
             length: 0,
-            most,
-            left: 0,
+            max_chars,
+            omitted: 0,
         }
     }
 
-    /// Adds a line when there is room; from the first that has none on, none is added.
+    /// Adds a line if it fits; after the first that does not, none is added.
     pub(super) fn line(&mut self, line: &str) {
         let length = line.chars().count() + 1;
-        if self.left > 0 || self.length + length > self.most {
-            self.left += 1;
+        if self.omitted > 0 || self.length + length > self.max_chars {
+            self.omitted += 1;
             return;
         }
         self.length += length;
-        let _a_string_takes_all = writeln!(self.text, "{line}");
+        let _writing_to_a_string_never_fails = writeln!(self.text, "{line}");
     }
 
-    /// The text, without the last line's end.
+    /// The text, without the final line break.
     pub(super) fn text(mut self) -> String {
         self.text.truncate(self.text.trim_end().len());
         self.text
@@ -82,12 +81,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_ends_a_quote_from_within() {
+    fn quoted_text_cannot_close_its_quotes() {
         assert_eq!(quoted("a\" [e1]\nbutton \\"), "\"a\\\" [e1] button \\\\\"");
     }
 
     #[test]
-    fn text_is_cut_between_characters_of_every_script() {
+    fn text_is_cut_at_grapheme_boundaries() {
         assert_eq!(cut("abc", 3), "abc");
         assert_eq!(cut("abcd", 3), "abc…");
         assert_eq!(cut("日本語", 2), "日本…");
@@ -101,11 +100,11 @@ mod tests {
     }
 
     #[test]
-    fn a_page_ends_at_its_limit() {
-        let mut page = Page::of(8);
+    fn text_ends_at_its_limit() {
+        let mut text = BoundedText::with_limit(8);
         for line in ["abc", "defg", "h"] {
-            page.line(line);
+            text.line(line);
         }
-        assert_eq!((page.left, page.text()), (2, "abc".to_owned()));
+        assert_eq!((text.omitted, text.text()), (2, "abc".to_owned()));
     }
 }

@@ -1,84 +1,89 @@
-//! What is otherwise on a page than when it was told last.
+//! The view `changes`: differences between two snapshots of a page.
 
 use std::collections::HashMap;
 
-use super::node::{ElementId, Node};
+use super::bounded_text::{BoundedText, cut, quoted};
+use super::history::RenderContext;
+use super::node::{ElementId, PageNode};
 use super::outline::line;
-use super::refs::Refs;
-use super::history::About;
-use super::bounded_text::{Page, cut, quoted};
+use super::refs::ElementRefs;
 
-/// How long it may be, in characters.
-const LONGEST: usize = 6_000;
+/// Maximum length, in characters.
+const MAX_CHARS: usize = 6_000;
 
-/// The differences between `old`, which was told as `before`, and the page now.
-pub(super) fn tell(about: &About<'_>, before: &str, old: &[Node], refs: &mut Refs) -> String {
-    let (old, new) = trimmed(old, &about.tree.nodes);
-    let mut page = Page::of(LONGEST);
-    page.line(&format!("{}; since {before}:", about.line()));
-    let (gone, come) = (Kinds::of(old), Kinds::of(new));
+/// The differences between `old`, the nodes of the snapshot `before`, and the page now.
+pub(super) fn render(
+    context: &RenderContext<'_>,
+    before: &str,
+    old: &[PageNode],
+    refs: &mut ElementRefs,
+) -> String {
+    let (old, new) = trimmed(old, &context.tree.nodes);
+    let mut output = BoundedText::with_limit(MAX_CHARS);
+    output.line(&format!("{}; since {before}:", context.header()));
+    let (old_index, new_index) = (NodeIndex::of(old), NodeIndex::of(new));
     let mut count = 0;
-    let mut say = |page: &mut Page, sign: char, text: &str| {
+    let mut report = |output: &mut BoundedText, sign: char, text: &str| {
         count += 1;
-        page.line(&format!("{sign} {text}"));
+        output.line(&format!("{sign} {text}"));
     };
-    for node in old.iter().filter(|node| !come.has(node)) {
-        say(&mut page, '-', &line(node, refs, None));
+    for node in old.iter().filter(|node| !new_index.has(node)) {
+        report(&mut output, '-', &line(node, refs, None));
     }
     for node in new {
-        match gone.find(node) {
-            None => say(&mut page, '+', &line(node, refs, None)),
-            Some(was) if was.says_the_same(node) => {}
-            Some(was) => say(&mut page, '~', &changed(was, node, refs)),
+        match old_index.find(node) {
+            None => report(&mut output, '+', &line(node, refs, None)),
+            Some(was) if was.same_text(node) => {}
+            Some(was) => report(&mut output, '~', &changed(was, node, refs)),
         }
     }
-    let left = page.left;
-    let mut text = page.text();
+    let omitted = output.omitted;
+    let mut text = output.text();
     if count == 0 {
-        text.push_str(" nothing that is told.");
+        text.push_str(" no changes.");
     }
-    if left > 0 {
-        text.push_str(&format!("\n[{left} more changes; read the page again]"));
+    if omitted > 0 {
+        text.push_str(&format!("\n[{omitted} more changes; read the page again]"));
     }
     text
 }
 
-/// The nodes of a page, by what makes them the same as another time.
-struct Kinds<'a> {
-    elements: HashMap<ElementId, &'a Node>,
-    words: HashMap<(ElementId, &'a str), ()>,
+/// The nodes of a page by identity: element, or element and text.
+struct NodeIndex<'a> {
+    elements: HashMap<ElementId, &'a PageNode>,
+    texts: HashMap<(ElementId, &'a str), ()>,
 }
 
-impl<'a> Kinds<'a> {
-    fn of(nodes: &'a [Node]) -> Self {
-        let mut kinds = Self {
+impl<'a> NodeIndex<'a> {
+    fn of(nodes: &'a [PageNode]) -> Self {
+        let mut index = Self {
             elements: HashMap::new(),
-            words: HashMap::new(),
+            texts: HashMap::new(),
         };
         for node in nodes {
-            if node.is_words() {
-                kinds.words.insert((node.element, node.name.as_str()), ());
+            if node.is_text() {
+                index.texts.insert((node.element, node.name.as_str()), ());
             } else {
-                kinds.elements.insert(node.element, node);
+                index.elements.insert(node.element, node);
             }
         }
-        kinds
+        index
     }
 
-    fn has(&self, node: &Node) -> bool {
-        if node.is_words() {
-            self.words.contains_key(&(node.element, node.name.as_str()))
+    fn has(&self, node: &PageNode) -> bool {
+        if node.is_text() {
+            self.texts.contains_key(&(node.element, node.name.as_str()))
         } else {
             self.elements.contains_key(&node.element)
         }
     }
 
-    /// The node that this one was.
-    fn find<'b>(&self, node: &'b Node) -> Option<&'b Node>
+    /// The node with the same identity.
+    fn find<'b>(&self, node: &'b PageNode) -> Option<&'b PageNode>
     where
         'a: 'b,
     {
-        if node.is_words() {
+        if node.is_text() {
             self.has(node).then_some(node)
         } else {
             self.elements.get(&node.element).copied()
@@ -86,8 +91,8 @@ impl<'a> Kinds<'a> {
     }
 }
 
-/// The element as it is now, and what of it was otherwise.
-fn changed(was: &Node, node: &Node, refs: &mut Refs) -> String {
+/// The element as it is now, and its previous properties where they differ.
+fn changed(was: &PageNode, node: &PageNode, refs: &mut ElementRefs) -> String {
     let mut text = line(node, refs, None);
     let mut before = Vec::new();
     if was.role != node.role {
@@ -107,17 +112,17 @@ fn changed(was: &Node, node: &Node, refs: &mut Refs) -> String {
         };
         before.push(states.to_owned());
     }
-    if was.more != node.more {
-        before.push(quoted(&cut(&was.more, 100)));
+    if was.detail != node.detail {
+        before.push(quoted(&cut(&was.detail, 100)));
     }
     text.push_str(&format!(" (was {})", before.join(", ")));
     text
 }
 
-/// Both without what they begin and end with alike, which is most of a page.
-fn trimmed<'a, 'b>(old: &'a [Node], new: &'b [Node]) -> (&'a [Node], &'b [Node]) {
+/// Both lists without their common start and end, which are most of a page.
+fn trimmed<'a, 'b>(old: &'a [PageNode], new: &'b [PageNode]) -> (&'a [PageNode], &'b [PageNode]) {
     let is_same =
-        |(was, node): &(&Node, &Node)| was.element == node.element && was.says_the_same(node);
+        |(was, node): &(&PageNode, &PageNode)| was.element == node.element && was.same_text(node);
     let first = old.iter().zip(new).take_while(is_same).count();
     let (old, new) = (&old[first..], &new[first..]);
     let pairs = old.iter().rev().zip(new.iter().rev());

@@ -1,4 +1,4 @@
-//! A page in few words: all that can be acted on, and as much of the rest as has room.
+//! The view `brief`: all interactive elements, and as much of the rest as fits.
 //!
 //! ```text
 //! navigation "Main": l1 "Home" l2 "Orders"
@@ -6,188 +6,216 @@
 //! c3 "Select 1" l4 "Order 1001" "Ada Miller" b5 "Edit 1"
 //! ```
 
-use super::node::{Node, holders};
-use super::outline::only_words;
-use super::refs::{LETTERS, Refs, letter};
-use super::history::About;
 use super::bounded_text::{cut, quoted};
+use super::history::RenderContext;
+use super::node::{PageNode, parents};
+use super::outline::only_text;
+use super::refs::{ElementRefs, LETTERS, letter};
 
-/// How long it may be, in characters.
-pub(super) const LONGEST: usize = 12_000;
-/// Kept for the line about what is left out.
-const REST: usize = 200;
-/// Names are cut to these lengths, one after the other, until all that can be acted on has room.
-const NAMES: [usize; 4] = [80, 40, 24, 12];
-/// A line goes on until here.
-const LINE: usize = 160;
-/// Options of a select are told when they are as short as this together.
-const OPTIONS: usize = 40;
+/// Maximum length, in characters.
+pub(super) const MAX_CHARS: usize = 12_000;
+/// Reserved for the line about omissions.
+const RESERVED_CHARS: usize = 200;
+/// Lengths to which names are truncated, tried in order until all interactive elements fit.
+const NAME_LENGTHS: [usize; 4] = [80, 40, 24, 12];
+/// Maximum length of a line with several items.
+const MAX_LINE_CHARS: usize = 160;
+/// The options of a select are listed if they are this short together.
+const MAX_OPTIONS_CHARS: usize = 40;
 
-/// What is told first when there is not room for all.
+/// The order in which items are selected if not all fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
-    Acts,
-    ActsOutOfView,
+enum CompactRank {
+    Interactive,
+    InteractiveOutOfView,
     Structure,
     InView,
-    Rest,
+    Remainder,
 }
 
-/// A page or a part of it.
-pub(super) fn tell(about: &About<'_>, nodes: &[Node], refs: &mut Refs) -> String {
-    let mut lines = vec![about.line()];
+/// The compact view of a page or a part of it.
+pub(super) fn render(
+    context: &RenderContext<'_>,
+    nodes: &[PageNode],
+    refs: &mut ElementRefs,
+) -> String {
+    let mut lines = vec![context.header()];
     lines.extend(legend(nodes));
     let head: usize = lines.iter().map(|line| line.chars().count() + 1).sum();
-    let room = LONGEST.saturating_sub(REST + head);
-    let (pieces, names) = pieces(nodes, room, refs);
-    let chosen = choose(&pieces, room);
-    lines.extend(lay_out(nodes, &pieces, &chosen));
-    lines.extend(rest(&pieces, &chosen, names, about.tree.left));
+    let room = MAX_CHARS.saturating_sub(RESERVED_CHARS + head);
+    let (items, names) = items(nodes, room, refs);
+    let chosen = select_items(&items, room);
+    lines.extend(lay_out(nodes, &items, &chosen));
+    lines.extend(omissions(&items, &chosen, names, context.tree.omitted));
     lines.join("\n")
 }
 
-/// A node in words.
+/// A node as text.
 #[derive(Debug)]
-struct Piece {
-    rank: Rank,
+struct CompactItem {
+    rank: CompactRank,
     text: String,
     length: usize,
-    /// Whether it holds what follows.
-    holds: bool,
+    /// Whether it contains the items after it.
+    is_container: bool,
 }
 
-impl Piece {
-    fn new(rank: Rank, text: String, holds: bool) -> Self {
+impl CompactItem {
+    fn new(rank: CompactRank, text: String, is_container: bool) -> Self {
         Self {
             rank,
             length: text.chars().count(),
             text,
-            holds,
+            is_container,
         }
     }
 }
 
-/// All nodes that have something to say, and how long their names are.
-fn pieces(nodes: &[Node], room: usize, refs: &mut Refs) -> (Vec<Option<Piece>>, usize) {
-    let mut most = NAMES[0];
-    let mut acting: Vec<Option<Piece>> = Vec::new();
-    for names in NAMES {
-        most = names;
+/// The items of all nodes, and the length to which names are truncated.
+fn items(
+    nodes: &[PageNode],
+    room: usize,
+    refs: &mut ElementRefs,
+) -> (Vec<Option<CompactItem>>, usize) {
+    let mut name_length = NAME_LENGTHS[0];
+    let mut acting: Vec<Option<CompactItem>> = Vec::new();
+    for names in NAME_LENGTHS {
+        name_length = names;
         acting = (0..nodes.len())
-            .map(|place| acting_piece(nodes, place, names, refs))
+            .map(|index| interactive_item(nodes, index, names, refs))
             .collect();
-        let length: usize = acting.iter().flatten().map(|piece| piece.length + 1).sum();
+        let length: usize = acting.iter().flatten().map(|item| item.length + 1).sum();
         if length <= room {
             break;
         }
     }
     let all = acting.into_iter().enumerate();
-    let all = all.map(|(place, acting)| acting.or_else(|| other_piece(nodes, place, most)));
-    (all.collect(), most)
+    let all = all.map(|(index, acting)| acting.or_else(|| other_item(nodes, index, name_length)));
+    (all.collect(), name_length)
 }
 
-fn acting_piece(nodes: &[Node], place: usize, names: usize, refs: &mut Refs) -> Option<Piece> {
-    let node = &nodes[place];
+fn interactive_item(
+    nodes: &[PageNode],
+    index: usize,
+    names: usize,
+    refs: &mut ElementRefs,
+) -> Option<CompactItem> {
+    let node = &nodes[index];
     let rank = if node.is_in_view() {
-        Rank::Acts
+        CompactRank::Interactive
     } else {
-        Rank::ActsOutOfView
+        CompactRank::InteractiveOutOfView
     };
-    node.acts()
-        .then(|| Piece::new(rank, acting(nodes, place, names, refs), false))
+    node.is_interactive()
+        .then(|| CompactItem::new(rank, interactive_text(nodes, index, names, refs), false))
 }
 
-/// What is said of a node that cannot be acted on.
-fn other_piece(nodes: &[Node], place: usize, names: usize) -> Option<Piece> {
-    let node = &nodes[place];
-    let (rank, text, holds) = if node.is_words() {
-        if is_said_beside(nodes, place) {
+/// The item of a node that is not interactive; `None` if it adds nothing.
+fn other_item(nodes: &[PageNode], index: usize, names: usize) -> Option<CompactItem> {
+    let node = &nodes[index];
+    let (rank, text, is_container) = if node.is_text() {
+        if is_repeated_by_neighbour(nodes, index) {
             return None;
         }
         let rank = if node.is_in_view() {
-            Rank::InView
+            CompactRank::InView
         } else {
-            Rank::Rest
+            CompactRank::Remainder
         };
         (rank, quoted(&cut(&node.name, names * 2)), false)
     } else {
-        let (text, holds) = structure(node, names)?;
-        let text = if is_said_below(nodes, place) {
+        let (text, is_container) = structure_text(node, names)?;
+        let text = if is_repeated_by_child(nodes, index) {
             text.split(' ').next().unwrap_or_default().to_owned()
         } else {
             text
         };
         let rank = match node.role.as_str() {
-            "heading" | "dialog" | "alertdialog" | "alert" => Rank::Structure,
-            _ if holds && !node.name.is_empty() => Rank::Structure,
-            _ if node.is_in_view() => Rank::InView,
-            _ => Rank::Rest,
+            "heading" | "dialog" | "alertdialog" | "alert" => CompactRank::Structure,
+            _ if is_container && !node.name.is_empty() => CompactRank::Structure,
+            _ if node.is_in_view() => CompactRank::InView,
+            _ => CompactRank::Remainder,
         };
-        (rank, text, holds)
+        (rank, text, is_container)
     };
-    Some(Piece::new(rank, text, holds))
+    Some(CompactItem::new(rank, text, is_container))
 }
 
-/// Whether a control's label, or a group's, is what its name says already.
-fn is_said_beside(nodes: &[Node], place: usize) -> bool {
-    let words = &nodes[place].name;
-    let beside = [place.checked_sub(1), Some(place + 1)];
+/// Whether the text repeats the name of the control or group beside it.
+fn is_repeated_by_neighbour(nodes: &[PageNode], index: usize) -> bool {
+    let text = &nodes[index].name;
+    let beside = [index.checked_sub(1), Some(index + 1)];
     let mut beside = beside.into_iter().flatten().filter_map(|at| nodes.get(at));
-    beside.any(|node| !node.is_words() && node.name == *words)
+    beside.any(|node| !node.is_text() && node.name == *text)
 }
 
-/// Whether a heading is a link, which says the same.
-fn is_said_below(nodes: &[Node], place: usize) -> bool {
-    let (node, below) = (&nodes[place], nodes.get(place + 1));
+/// Whether a heading contains a link with the same name.
+fn is_repeated_by_child(nodes: &[PageNode], index: usize) -> bool {
+    let (node, below) = (&nodes[index], nodes.get(index + 1));
     node.role == "heading"
         && below.is_some_and(|below| {
-            below.acts() && below.depth > node.depth && below.name == node.name
+            below.is_interactive() && below.depth > node.depth && below.name == node.name
         })
 }
 
-/// What can be acted on: `b12 "Save" disabled`.
-fn acting(nodes: &[Node], place: usize, names: usize, refs: &mut Refs) -> String {
-    let node = &nodes[place];
+/// An interactive element: `b12 "Save" disabled`.
+fn interactive_text(
+    nodes: &[PageNode],
+    index: usize,
+    names: usize,
+    refs: &mut ElementRefs,
+) -> String {
+    let node = &nodes[index];
     let mut text = refs.of(node);
     if letter(&node.role).is_none() && node.role != "generic" {
         text.push(' ');
         text.push_str(&node.role);
     }
-    let words = only_words(nodes, place).filter(|_| node.name.is_empty());
-    let name = words.unwrap_or(&node.name);
+    let only = only_text(nodes, index).filter(|_| node.name.is_empty());
+    let name = only.unwrap_or(&node.name);
     if !name.is_empty() {
         text.push(' ');
         text.push_str(&quoted(&cut(name, names)));
-    } else if node.role == "link" && !node.more.is_empty() {
-        text.push_str(&format!(" to {}", quoted(&cut(end_of(&node.more), names))));
+    } else if node.role == "link" && !node.detail.is_empty() {
+        text.push_str(&format!(
+            " to {}",
+            quoted(&cut(last_segment(&node.detail), names))
+        ));
     }
     if !node.value.is_empty() {
         text.push('=');
         text.push_str(&quoted(&cut(&node.value, names)));
     }
-    if node.role == "combobox" && !node.more.is_empty() && node.more.chars().count() <= OPTIONS {
-        text.push_str(&format!(" of {}", quoted(&node.more)));
+    if node.role == "combobox"
+        && !node.detail.is_empty()
+        && node.detail.chars().count() <= MAX_OPTIONS_CHARS
+    {
+        text.push_str(&format!(" of {}", quoted(&node.detail)));
     }
-    for state in node.states.split(' ').filter(|state| is_told(state)) {
+    for state in node
+        .states
+        .split(' ')
+        .filter(|state| is_notable_state(state))
+    {
         text.push(' ');
         text.push_str(state);
     }
     text
 }
 
-/// What an address ends with, which says most.
-fn end_of(url: &str) -> &str {
+/// The last segment of a URL, which is the most specific.
+fn last_segment(url: &str) -> &str {
     let path = url.trim_end_matches('/');
     path.rsplit_once('/').map_or(path, |(_, end)| end)
 }
 
-/// What is so when nothing is said needs no word.
-fn is_told(state: &str) -> bool {
+/// Whether a state is mentioned; defaults are not.
+fn is_notable_state(state: &str) -> bool {
     !state.is_empty() && !matches!(state, "unchecked" | "unpressed")
 }
 
-/// What holds others or divides the page, and whether what follows is in it.
-fn structure(node: &Node, names: usize) -> Option<(String, bool)> {
+/// The text of containers and other structure, and whether it contains what follows.
+fn structure_text(node: &PageNode, names: usize) -> Option<(String, bool)> {
     let name = || quoted(&cut(&node.name, names));
     Some(match node.role.as_str() {
         "heading" => {
@@ -218,44 +246,46 @@ fn structure(node: &Node, names: usize) -> Option<(String, bool)> {
     })
 }
 
-/// Whether a node begins something that is read as a line: a row, a paragraph, a heading.
-fn begins(nodes: &[Node], holder: Option<usize>, place: usize) -> bool {
-    let node = &nodes[place];
+/// Whether a node starts a line: a row, a paragraph, a heading.
+fn begins_line(nodes: &[PageNode], holder: Option<usize>, index: usize) -> bool {
+    let node = &nodes[index];
     match node.role.as_str() {
         "row" | "article" | "heading" | "paragraph" => true,
-        _ if !node.is_words() => structure(node, 0).is_some_and(|(_, holds)| holds),
-        // In a list or a row, words go on in the line.
+        _ if !node.is_text() => {
+            structure_text(node, 0).is_some_and(|(_, is_container)| is_container)
+        }
+        // In a list or a row, text continues the line.
         _ => {
             let holder = holder.map(|holder| nodes[holder].role.as_str());
-            let goes_on = matches!(
+            let continues_line = matches!(
                 holder,
                 Some("listitem" | "cell" | "gridcell" | "columnheader" | "rowheader" | "paragraph")
             );
-            node.breaks() && !goes_on
+            node.starts_line() && !continues_line
         }
     }
 }
 
-/// Which pieces there is room for.
-fn choose(pieces: &[Option<Piece>], room: usize) -> Vec<bool> {
-    let mut chosen = vec![false; pieces.len()];
+/// Selects the items that fit, by rank.
+fn select_items(items: &[Option<CompactItem>], room: usize) -> Vec<bool> {
+    let mut chosen = vec![false; items.len()];
     let mut used = 0;
     for rank in [
-        Rank::Acts,
-        Rank::ActsOutOfView,
-        Rank::Structure,
-        Rank::InView,
-        Rank::Rest,
+        CompactRank::Interactive,
+        CompactRank::InteractiveOutOfView,
+        CompactRank::Structure,
+        CompactRank::InView,
+        CompactRank::Remainder,
     ] {
-        for (place, piece) in pieces.iter().enumerate() {
-            let Some(piece) = piece.as_ref().filter(|piece| piece.rank == rank) else {
+        for (index, item) in items.iter().enumerate() {
+            let Some(item) = item.as_ref().filter(|item| item.rank == rank) else {
                 continue;
             };
-            if used + piece.length < room {
-                used += piece.length + 1;
-                chosen[place] = true;
-            } else if rank <= Rank::ActsOutOfView {
-                // In order: what follows is left out, too, and is counted.
+            if used + item.length < room {
+                used += item.length + 1;
+                chosen[index] = true;
+            } else if rank <= CompactRank::InteractiveOutOfView {
+                // Items are omitted from here on, and counted.
                 used = room;
             }
         }
@@ -263,30 +293,34 @@ fn choose(pieces: &[Option<Piece>], room: usize) -> Vec<bool> {
     chosen
 }
 
-fn lay_out(nodes: &[Node], pieces: &[Option<Piece>], chosen: &[bool]) -> Vec<String> {
+fn lay_out(nodes: &[PageNode], items: &[Option<CompactItem>], chosen: &[bool]) -> Vec<String> {
     let mut lines: Vec<(String, usize)> = Vec::new();
     let mut is_new = true;
-    for (place, holder) in holders(nodes).into_iter().enumerate() {
-        is_new |= begins(nodes, holder, place);
-        let Some(piece) = pieces[place].as_ref().filter(|_| chosen[place]) else {
+    for (index, holder) in parents(nodes).into_iter().enumerate() {
+        is_new |= begins_line(nodes, holder, index);
+        let Some(item) = items[index].as_ref().filter(|_| chosen[index]) else {
             continue;
         };
         match lines.last_mut() {
-            Some((line, length)) if !is_new && *length + piece.length < LINE => {
+            Some((line, length)) if !is_new && *length + item.length < MAX_LINE_CHARS => {
                 line.push(' ');
-                line.push_str(&piece.text);
-                *length += piece.length + 1;
+                line.push_str(&item.text);
+                *length += item.length + 1;
             }
-            Some(_) | None => lines.push((piece.text.clone(), piece.length)),
+            Some(_) | None => lines.push((item.text.clone(), item.length)),
         }
-        is_new = nodes[place].role == "heading" && !is_said_below(nodes, place);
+        is_new = nodes[index].role == "heading" && !is_repeated_by_child(nodes, index);
     }
     lines.into_iter().map(|(line, _)| line).collect()
 }
 
-/// What the letters of the refs say.
-fn legend(nodes: &[Node]) -> Option<String> {
-    let is_used = |role: &str| nodes.iter().any(|node| node.acts() && node.role == role);
+/// Explains the letters of the refs.
+fn legend(nodes: &[PageNode]) -> Option<String> {
+    let is_used = |role: &str| {
+        nodes
+            .iter()
+            .any(|node| node.is_interactive() && node.role == role)
+    };
     let used: Vec<String> = LETTERS
         .iter()
         .filter(|(role, ..)| is_used(role))
@@ -294,44 +328,52 @@ fn legend(nodes: &[Node]) -> Option<String> {
         .collect();
     let others = nodes
         .iter()
-        .any(|node| node.acts() && letter(&node.role).is_none());
+        .any(|node| node.is_interactive() && letter(&node.role).is_none());
     let others = others.then(|| "e another element".to_owned());
     let all: Vec<String> = used.into_iter().chain(others).collect();
     (!all.is_empty()).then(|| format!("Refs: {}.", all.join(", ")))
 }
 
-/// What had no room.
-fn rest(pieces: &[Option<Piece>], chosen: &[bool], names: usize, unread: u64) -> Option<String> {
-    let left = |acts: bool| {
-        let left = pieces.iter().zip(chosen).filter(|(_, chosen)| !**chosen);
-        left.filter_map(|(piece, _)| piece.as_ref())
-            .filter(|piece| (piece.rank <= Rank::ActsOutOfView) == acts && !piece.holds)
+/// The line about omissions, if any.
+fn omissions(
+    items: &[Option<CompactItem>],
+    chosen: &[bool],
+    names: usize,
+    unread: u64,
+) -> Option<String> {
+    let left = |is_interactive: bool| {
+        let left = items.iter().zip(chosen).filter(|(_, chosen)| !**chosen);
+        left.filter_map(|(item, _)| item.as_ref())
+            .filter(|item| {
+                (item.rank <= CompactRank::InteractiveOutOfView) == is_interactive
+                    && !item.is_container
+            })
             .count()
     };
     let (acting, others) = (left(true), left(false));
-    let mut said = Vec::new();
+    let mut parts = Vec::new();
     if acting > 0 {
-        said.push(format!("{acting} more that can be acted on"));
+        parts.push(format!("{acting} more interactive elements"));
     }
     if others > 0 {
-        said.push(format!("{others} other texts"));
+        parts.push(format!("{others} other texts"));
     }
     if unread > 0 {
-        said.push(format!("{unread} elements that were not looked at"));
+        parts.push(format!("{unread} unread elements"));
     }
-    if said.is_empty() && names == NAMES[0] {
+    if parts.is_empty() && names == NAME_LENGTHS[0] {
         return None;
     }
-    let cut = if names < NAMES[0] {
-        format!(" Names are cut to {names} characters.")
+    let cut = if names < NAME_LENGTHS[0] {
+        format!(" Names are truncated to {names} characters.")
     } else {
         String::new()
     };
-    if said.is_empty() {
+    if parts.is_empty() {
         return Some(format!("[{}]", cut.trim_start()));
     }
     Some(format!(
-        "[{} left out: ask for a part by its ref, for `all`, for `interactive`, or find it.{cut}]",
-        said.join(" and ")
+        "[{} omitted: read a part by its ref, use the view `all` or `interactive`, or use find.{cut}]",
+        parts.join(" and ")
     ))
 }

@@ -1,4 +1,4 @@
-//! One document and the walker in it: asked in its own world, known until another takes its place.
+//! A document with its walker: opened in an isolated world, cached until it is replaced.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -6,107 +6,112 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
-use super::node::{DocumentId, ElementId, Head, Node};
+use super::node::{DocumentId, ElementId, PageHead, PageNode};
 use super::page::Scope;
-use crate::tab_registry::{Book, Frame};
-use crate::client::{Answer, Client};
+use crate::client::{CdpClient, PendingReply};
 use crate::error::CdpError;
 use crate::setup::WORLD;
+use crate::tab_registry::{TabFrame, TabRegistry};
 use crate::walker;
 
-/// How long Chromium is asked for a frame that nobody knows yet, and what is waited between.
-const ASKED_FOR: Duration = Duration::from_secs(1);
-const BETWEEN: Duration = Duration::from_millis(50);
+/// How long an unknown frame is looked up, and the interval between attempts.
+const FRAME_LOOKUP_TIMEOUT: Duration = Duration::from_secs(1);
+const FRAME_LOOKUP_INTERVAL: Duration = Duration::from_millis(50);
 
-/// All documents that were read, by the frames they are in.
+/// The documents that were read, by frame id.
 #[derive(Debug, Default)]
-pub(crate) struct Documents {
-    pub(super) by_frame: HashMap<String, Document>,
+pub(crate) struct DocumentCache {
+    pub(super) by_frame: HashMap<String, PageDocument>,
     last: u64,
 }
 
-/// Where a frame is in its tab.
+/// The location of a frame in its tab.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
-    /// Chromium's name of the tab.
+pub(crate) struct FrameLocation {
+    /// The CDP target id of the tab.
     pub(crate) tab: String,
-    /// Chromium's name of the frame.
+    /// The CDP id of the frame.
     pub(crate) frame: String,
-    /// Where Chromium is asked for a frame that is not known yet.
+    /// The session to query if the frame is not known yet.
     pub(crate) session: String,
-    /// The element that holds the frame; none for a tab's main frame.
+    /// The element that contains the frame; `None` for a tab's main frame.
     pub(crate) owner: Option<ElementId>,
 }
 
-/// A document, and what its walker said last.
+/// A document and the last result of its walker.
 #[derive(Debug)]
-pub(crate) struct Document {
+pub(crate) struct PageDocument {
     pub(super) id: DocumentId,
-    pub(super) place: Place,
-    frame: Frame,
-    /// The walker's world.
+    pub(super) location: FrameLocation,
+    frame: TabFrame,
+    /// The execution context of the walker.
     context: i64,
-    /// Which of the walker's answers `nodes` is; 0 before the first.
+    /// The version of `nodes` that the walker knows; 0 before the first reading.
     version: u64,
-    pub(super) nodes: Vec<Node>,
-    pub(super) head: Head,
-    pub(super) left: u64,
-    /// How often the document changed.
+    pub(super) nodes: Vec<PageNode>,
+    pub(super) head: PageHead,
+    pub(super) omitted: u64,
+    /// The number of changes since the first reading.
     pub(super) changes: u64,
-    /// Hosts that may have a closed shadow root.
-    suspects: u64,
-    /// Frames by the numbers of the elements that hold them.
+    /// The number of elements that may have a closed shadow root.
+    shadow_host_candidates: u64,
+    /// Frame ids by the numbers of their elements.
     pub(super) frames: HashMap<u32, String>,
 }
 
-impl Documents {
-    /// The document with this number, when it is known.
-    pub(super) fn get(&self, id: DocumentId) -> Option<&Document> {
+impl DocumentCache {
+    /// The document with this id, if it is cached.
+    pub(super) fn get(&self, id: DocumentId) -> Option<&PageDocument> {
         self.by_frame.values().find(|document| document.id == id)
     }
 
-    /// Takes the document in a frame out, when it is still the one that was read.
-    pub(super) fn take(&mut self, place: &Place, book: &Book) -> Option<Document> {
-        let document = self.by_frame.remove(&place.frame)?;
-        document.is_current(book).then_some(document)
+    /// Takes a frame's document from the cache, if the frame still shows it.
+    pub(super) fn take(
+        &mut self,
+        location: &FrameLocation,
+        registry: &TabRegistry,
+    ) -> Option<PageDocument> {
+        let document = self.by_frame.remove(&location.frame)?;
+        document.is_current(registry).then_some(document)
     }
 
-    /// Keeps a document that was read.
-    pub(super) fn put(&mut self, document: Document) -> DocumentId {
+    /// Stores a document in the cache.
+    pub(super) fn put(&mut self, document: PageDocument) -> DocumentId {
         let id = document.id;
-        self.by_frame.insert(document.place.frame.clone(), document);
+        self.by_frame
+            .insert(document.location.frame.clone(), document);
         id
     }
 
-    /// A number for a document.
+    /// A new document id.
     pub(super) fn number(&mut self) -> DocumentId {
         self.last += 1;
         DocumentId(self.last)
     }
 
-    /// Removes the documents that are there no more, and says which.
-    pub(super) fn prune(&mut self, book: &Book) -> Vec<DocumentId> {
+    /// Removes documents that are not shown any more and returns their ids.
+    pub(super) fn prune(&mut self, registry: &TabRegistry) -> Vec<DocumentId> {
         let gone = self
             .by_frame
-            .extract_if(|_, document| !document.is_current(book));
+            .extract_if(|_, document| !document.is_current(registry));
         gone.map(|(_, document)| document.id).collect()
     }
 }
 
-impl Document {
-    /// Gets a world for the document in this frame and puts the walker there.
+impl PageDocument {
+    /// Creates an isolated world for the document in a frame and runs the walker there.
     pub(super) async fn open(
-        client: &Client,
-        book: &Book,
+        client: &CdpClient,
+        registry: &TabRegistry,
         id: DocumentId,
-        place: Place,
+        location: FrameLocation,
         limit: Duration,
     ) -> Result<Self, CdpError> {
-        let frame = match book.frame(&place.frame) {
+        let frame = match registry.frame(&location.frame) {
             Some(frame) => frame,
-            None => ask_for_frame(client, book, &place, limit).await?,
+            None => look_up_frame(client, registry, &location, limit).await?,
         };
-        let world = json!({ "frameId": place.frame, "worldName": WORLD });
+        let world = json!({ "frameId": location.frame, "worldName": WORLD });
         let answer = client
             .call(
                 Some(&frame.session),
@@ -117,15 +122,15 @@ impl Document {
             .await?;
         let document = Self {
             id,
-            place,
+            location,
             frame,
             context: answer["executionContextId"].as_i64().unwrap_or_default(),
             version: 0,
             nodes: Vec::new(),
-            head: Head::default(),
-            left: 0,
+            head: PageHead::default(),
+            omitted: 0,
             changes: 0,
-            suspects: 0,
+            shadow_host_candidates: 0,
             frames: HashMap::new(),
         };
         let walker = document.evaluate(client, walker::WALKER)?;
@@ -134,43 +139,45 @@ impl Document {
     }
 
     /// Whether the frame still shows this document.
-    pub(super) fn is_current(&self, book: &Book) -> bool {
-        book.frame(&self.place.frame).as_ref() == Some(&self.frame)
+    pub(super) fn is_current(&self, registry: &TabRegistry) -> bool {
+        registry.frame(&self.location.frame).as_ref() == Some(&self.frame)
     }
 
-    /// The session its commands go to.
+    /// The session that receives its commands.
     pub(super) fn session(&self) -> &str {
         &self.frame.session
     }
 
-    /// The number of its world.
+    /// The id of its isolated world's execution context.
     pub(super) const fn context(&self) -> i64 {
         self.context
     }
 
-    /// Whether hosts should be looked at for closed shadow roots.
-    pub(super) const fn has_suspects(&self) -> bool {
-        self.suspects > 0
+    /// Whether elements must be checked for closed shadow roots.
+    pub(super) const fn has_shadow_host_candidates(&self) -> bool {
+        self.shadow_host_candidates > 0
     }
 
-    /// Calls one of the walker's functions.
-    pub(super) async fn ask(
+    /// Calls a function of the walker.
+    pub(super) async fn call(
         &self,
-        client: &Client,
+        client: &CdpClient,
         function: &str,
         arguments: &[Value],
         limit: Duration,
     ) -> Result<Value, CdpError> {
-        self.begin(client, function, arguments)?.within(limit).await
+        self.start_call(client, function, arguments)?
+            .within(limit)
+            .await
     }
 
-    /// The same, whose answer can be waited for later.
-    pub(super) fn begin(
+    /// Starts a call whose reply can be awaited later.
+    pub(super) fn start_call(
         &self,
-        client: &Client,
+        client: &CdpClient,
         function: &str,
         arguments: &[Value],
-    ) -> Result<Asked, CdpError> {
+    ) -> Result<DocumentReply, CdpError> {
         let arguments: Vec<String> = arguments.iter().map(Value::to_string).collect();
         let call = format!("telechirWalker.{function}({})", arguments.join(","));
         self.evaluate(client, &call)
@@ -179,18 +186,18 @@ impl Document {
     /// Reads the document as it is now.
     pub(super) async fn read(
         &mut self,
-        client: &Client,
+        client: &CdpClient,
         scope: Scope,
         limit: Duration,
     ) -> Result<(), CdpError> {
         let wanted = json!({
             "since": self.version, "boxes": scope.boxes, "thorough": scope.thorough,
         });
-        let answer = self.ask(client, "walk", &[wanted], limit).await?;
+        let answer = self.call(client, "walk", &[wanted], limit).await?;
         let text = answer.as_str().unwrap_or_default();
         self.take(text).ok_or_else(|| CdpError::Protocol {
             method: "Runtime.evaluate",
-            message: "what the page was said to hold cannot be read".to_owned(),
+            message: "the walker returned an invalid snapshot".to_owned(),
         })
     }
 
@@ -198,14 +205,14 @@ impl Document {
         let mut lines = text.split('\n');
         let mut fields = lines.next()?.split('\t');
         let mut number = || fields.next()?.parse::<f64>().ok();
-        let [version, changes, suspects, left, ratio] =
+        let [version, changes, shadow_host_candidates, left, ratio] =
             [number()?, number()?, number()?, number()?, number()?];
-        let view = [whole(number()?), whole(number()?)];
-        let scroll = [whole(number()?), whole(number()?)];
-        let extent = [whole(number()?), whole(number()?)];
-        let same = usize::try_from(whole(number()?)).ok()?;
-        let same_end = usize::try_from(whole(number()?)).ok()?;
-        self.head = Head {
+        let view = [to_integer(number()?), to_integer(number()?)];
+        let scroll = [to_integer(number()?), to_integer(number()?)];
+        let extent = [to_integer(number()?), to_integer(number()?)];
+        let same = usize::try_from(to_integer(number()?)).ok()?;
+        let same_end = usize::try_from(to_integer(number()?)).ok()?;
+        self.head = PageHead {
             title: lines.next()?.to_owned(),
             url: lines.next()?.to_owned(),
             ratio,
@@ -213,13 +220,13 @@ impl Document {
             scroll,
             extent,
         };
-        let fresh: Option<Vec<Node>> = lines
+        let new_nodes: Option<Vec<PageNode>> = lines
             .filter(|line| !line.is_empty())
-            .map(|line| Node::read(self.id, line))
+            .map(|line| PageNode::read(self.id, line))
             .collect();
         let end = self.nodes.len().checked_sub(same_end)?;
-        let is_whole = same == 0 && same_end == 0;
-        let replaced = if is_whole {
+        let is_complete = same == 0 && same_end == 0;
+        let replaced = if is_complete {
             0..self.nodes.len()
         } else {
             same..end
@@ -227,28 +234,29 @@ impl Document {
         if replaced.start > replaced.end {
             return None;
         }
-        self.nodes.splice(replaced, fresh?);
+        self.nodes.splice(replaced, new_nodes?);
         self.version = count(version);
-        (self.changes, self.suspects, self.left) = (count(changes), count(suspects), count(left));
+        (self.changes, self.shadow_host_candidates, self.omitted) =
+            (count(changes), count(shadow_host_candidates), count(left));
         Some(())
     }
 
-    fn evaluate(&self, client: &Client, expression: &str) -> Result<Asked, CdpError> {
+    fn evaluate(&self, client: &CdpClient, expression: &str) -> Result<DocumentReply, CdpError> {
         let params = json!({
             "expression": expression, "contextId": self.context, "returnByValue": true,
             "awaitPromise": true,
         });
         let answer = client.send(Some(self.session()), "Runtime.evaluate", params)?;
-        Ok(Asked(answer))
+        Ok(DocumentReply(answer))
     }
 }
 
-/// What a document was asked.
+/// The pending reply of a walker call.
 #[derive(Debug)]
-pub(crate) struct Asked(Answer);
+pub(crate) struct DocumentReply(PendingReply);
 
-impl Asked {
-    /// Waits for what it says.
+impl DocumentReply {
+    /// Waits for the returned value.
     pub(crate) async fn within(self, limit: Duration) -> Result<Value, CdpError> {
         let mut answer = self.0.within(limit).await?;
         let thrown = &answer["exceptionDetails"];
@@ -264,44 +272,44 @@ impl Asked {
     }
 }
 
-/// Asks the session that a frame should belong to for its frames. A frame that moves to another
-/// process belongs to none for a moment.
-async fn ask_for_frame(
-    client: &Client,
-    book: &Book,
-    place: &Place,
+/// Looks a frame up in the frame tree of its session. While a frame moves to another process, it is
+/// in no tree for a moment.
+async fn look_up_frame(
+    client: &CdpClient,
+    registry: &TabRegistry,
+    location: &FrameLocation,
     limit: Duration,
-) -> Result<Frame, CdpError> {
-    let mut changes = book.watch();
-    let deadline = Instant::now() + ASKED_FOR;
+) -> Result<TabFrame, CdpError> {
+    let mut changes = registry.watch();
+    let deadline = Instant::now() + FRAME_LOOKUP_TIMEOUT;
     while Instant::now() < deadline {
-        let own = book.own_session(&place.frame);
-        let session = own.as_deref().unwrap_or(&place.session);
+        let own = registry.own_session(&location.frame);
+        let session = own.as_deref().unwrap_or(&location.session);
         let answer = client
             .call(Some(session), "Page.getFrameTree", json!({}), limit)
             .await;
         match answer {
-            Ok(tree) => book.sync_frames(session, &tree["frameTree"]),
+            Ok(tree) => registry.sync_frames(session, &tree["frameTree"]),
             Err(CdpError::Protocol { .. } | CdpError::PageGone(_)) => {}
             Err(error) => return Err(error),
         }
-        if let Some(frame) = book.frame(&place.frame) {
+        if let Some(frame) = registry.frame(&location.frame) {
             return Ok(frame);
         }
-        let _either_way_it_is_asked_again = timeout(BETWEEN, changes.changed()).await;
+        let _the_loop_retries_either_way = timeout(FRAME_LOOKUP_INTERVAL, changes.changed()).await;
     }
     Err(CdpError::Protocol {
         method: "Page.getFrameTree",
-        message: "a frame went away while it was asked".to_owned(),
+        message: "a frame was removed while it was looked up".to_owned(),
     })
 }
 
-/// A number of the walker's, which are all whole but the ratio.
+/// A number of the walker; all are integers except the pixel ratio.
 #[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
-fn whole(number: f64) -> i64 {
+fn to_integer(number: f64) -> i64 {
     number as i64
 }
 
 fn count(number: f64) -> u64 {
-    u64::try_from(whole(number)).unwrap_or(0)
+    u64::try_from(to_integer(number)).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! File controls: which element is one, and files for it.
+//! File controls of pages, and setting files on them.
 
 use std::path::PathBuf;
 
@@ -6,28 +6,28 @@ use serde_json::{Value, json};
 use telechir_device::DeviceError;
 
 use super::node::ElementId;
-use super::page::Reader;
+use super::page::PageReader;
+use crate::cdp_session::CdpSession;
 use crate::error::{CdpError, refused};
-use crate::cdp_session::Page;
 
-/// Objects of a page that are let go when the files were given.
+/// The group of remote objects that is released after setting files.
 pub(crate) const GROUP: &str = "telechir-files";
-/// Has a control take files as if a person had chosen them.
-const TAKE: &str = include_str!("files/take.js");
+/// Sets files on a control as if the user had selected them.
+const SET_FILES: &str = include_str!("files/set_files.js");
 
-/// Files for a control.
+/// The files for a control.
 #[derive(Debug)]
-pub(crate) enum Given {
+pub(crate) enum UploadFiles {
     /// Copies that Chromium may read.
     Copies(Vec<PathBuf>),
-    /// What they hold, for a Chromium that may be on another machine.
-    Sent(Vec<Sent>),
+    /// The contents, for a Chromium that may be on another machine.
+    Inline(Vec<InlineFile>),
 }
 
-/// A file that is sent: its name, its type and its bytes in base64.
-pub(crate) type Sent = (String, &'static str, String);
+/// A file's name, MIME type and content in base64.
+pub(crate) type InlineFile = (String, &'static str, String);
 
-impl Given {
+impl UploadFiles {
     /// The names that the page sees.
     pub(crate) fn names(&self) -> Vec<&str> {
         match self {
@@ -35,20 +35,20 @@ impl Given {
                 .iter()
                 .filter_map(|file| file.file_name()?.to_str())
                 .collect(),
-            Self::Sent(files) => files.iter().map(|(name, ..)| name.as_str()).collect(),
+            Self::Inline(files) => files.iter().map(|(name, ..)| name.as_str()).collect(),
         }
     }
 
-    /// Gives them to the control that is this object of a page's.
-    pub(crate) async fn to(&self, page: &Page, control: &Value) -> Result<(), DeviceError> {
+    /// Sets the files on a control, given as a remote object of a page.
+    pub(crate) async fn to(&self, page: &CdpSession, control: &Value) -> Result<(), DeviceError> {
         let given = match self {
             Self::Copies(files) => {
                 let params = json!({ "files": files, "objectId": control });
                 page.call("DOM.setFileInputFiles", params).await
             }
-            Self::Sent(files) => {
+            Self::Inline(files) => {
                 let params = json!({
-                    "objectId": control, "functionDeclaration": TAKE,
+                    "objectId": control, "functionDeclaration": SET_FILES,
                     "arguments": [{ "value": files }], "returnByValue": true,
                 });
                 page.call("Runtime.callFunctionOn", params).await
@@ -60,49 +60,49 @@ impl Given {
         );
         let problem = &given?["exceptionDetails"]["exception"]["description"];
         match problem.as_str().and_then(|text| text.lines().next()) {
-            Some(problem) => Err(refused(format!("The page took no file: {problem}."))),
+            Some(problem) => Err(refused(format!("The page rejected the files: {problem}."))),
             None => Ok(()),
         }
     }
 }
 
-/// A file control, as far as it matters who gives it files.
+/// The properties of a file control.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileControl {
-    /// Whether it takes several files.
+    /// Whether it accepts several files.
     pub(crate) is_multiple: bool,
-    /// Whether it takes none now.
+    /// Whether it is disabled.
     pub(crate) is_disabled: bool,
 }
 
-impl Reader<'_> {
-    /// The file control that an element is or labels: none in it when it is none; none when the
-    /// element is gone.
+impl PageReader<'_> {
+    /// The file control that an element is or labels; the inner `None` means that it is none, the
+    /// outer one that the element is gone.
     pub(crate) async fn file_control(
         &self,
         element: ElementId,
     ) -> Result<Option<Option<FileControl>>, DeviceError> {
-        let told = self.ask(element, "fileControl", Vec::new()).await?;
-        Ok(told.map(|told| {
-            (told["none"] != true).then(|| FileControl {
-                is_multiple: told["multiple"] == true,
-                is_disabled: told["disabled"] == true,
+        let reply = self.call(element, "fileControl", Vec::new()).await?;
+        Ok(reply.map(|reply| {
+            (reply["none"] != true).then(|| FileControl {
+                is_multiple: reply["multiple"] == true,
+                is_disabled: reply["disabled"] == true,
             })
         }))
     }
 
-    /// The control that an element is or labels, as an object of its page; none when it is gone.
+    /// The file control that an element is or labels, as a remote object; `None` if it is gone.
     pub(crate) async fn file_object(
         &self,
         element: ElementId,
-    ) -> Result<Option<(Page, Value)>, CdpError> {
+    ) -> Result<Option<(CdpSession, Value)>, CdpError> {
         let Some(document) = self.documents.get(element.document) else {
             return Ok(None);
         };
-        if !document.is_current(self.book) {
+        if !document.is_current(self.registry) {
             return Ok(None);
         }
-        let page = Page::new(self.client, document.session(), self.limit);
+        let page = CdpSession::new(self.client, document.session(), self.limit);
         let params = json!({
             "expression": format!("telechirWalker.fileElement({})", element.number),
             "contextId": document.context(), "objectGroup": GROUP,

@@ -1,29 +1,32 @@
-//! Elements that some words fit.
+//! Search for elements by words.
 
-use super::node::{Node, Tree};
+use super::node::{PageNode, PageTree};
 
-/// The most that are told.
-const HITS: usize = 20;
+/// Maximum number of results.
+const MAX_MATCHES: usize = 20;
 
-/// The nodes that the words fit best, the best first: all words where any node has all of them.
-pub(crate) fn search<'a>(tree: &'a Tree, query: &str) -> Vec<&'a Node> {
+/// The nodes that match the words best, best first; if any node matches all words, only such nodes.
+pub(crate) fn search<'a>(tree: &'a PageTree, query: &str) -> Vec<&'a PageNode> {
     let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
-    let mut hits: Vec<(usize, bool, &Node)> = tree
+    let mut hits: Vec<(usize, bool, &PageNode)> = tree
         .nodes
         .iter()
-        .filter(|node| !node.is_words())
-        .map(|node| (score(node, &words), node.acts(), node))
+        .filter(|node| !node.is_text())
+        .map(|node| (score(node, &words), node.is_interactive(), node))
         .filter(|(score, ..)| *score > 0)
         .collect();
     if hits.iter().any(|(score, ..)| *score == words.len()) {
         hits.retain(|(score, ..)| *score == words.len());
     }
-    hits.sort_by_key(|(score, acts, _)| (std::cmp::Reverse(*score), !acts));
-    hits.into_iter().take(HITS).map(|(.., node)| node).collect()
+    hits.sort_by_key(|(score, is_interactive, _)| (std::cmp::Reverse(*score), !is_interactive));
+    hits.into_iter()
+        .take(MAX_MATCHES)
+        .map(|(.., node)| node)
+        .collect()
 }
 
-/// How many of the words the node says of itself.
-fn score(node: &Node, words: &[String]) -> usize {
-    let said = format!("{} {} {} {}", node.role, node.name, node.value, node.more).to_lowercase();
-    words.iter().filter(|word| said.contains(*word)).count()
+/// How many of the words occur in the node's texts.
+fn score(node: &PageNode, words: &[String]) -> usize {
+    let text = format!("{} {} {} {}", node.role, node.name, node.value, node.detail).to_lowercase();
+    words.iter().filter(|word| text.contains(*word)).count()
 }

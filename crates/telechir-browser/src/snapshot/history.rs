@@ -1,173 +1,180 @@
-//! What was told of each tab's page, and the names of the tellings.
+//! The views of a page, and the last snapshot of each tab.
 
 use std::collections::HashMap;
 
-use super::document::Documents;
-use super::node::{DocumentId, ElementId, Node, Tree};
-use super::refs::{Meaning, Refs};
+use super::document::DocumentCache;
+use super::node::{DocumentId, ElementId, PageNode, PageTree};
+use super::refs::{ElementRefs, RefTarget};
 use super::{article, changes, compact, json, outline};
-use crate::tab_registry::Book;
+use crate::tab_registry::TabRegistry;
 
-/// How a page is told.
+/// A view of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(crate) enum View {
-    /// All that can be acted on, and as much beside as has room: what a model sees by default.
+pub(crate) enum SnapshotView {
+    /// All interactive elements, and as much of the rest as fits; the default.
     #[default]
     Brief,
     /// Everything, as an outline.
-    All,
-    /// Only what can be acted on, as an outline.
+    Full,
+    /// Interactive elements only, one per line.
     Interactive,
-    /// What is otherwise than when it was told last.
+    /// Changes since the last snapshot.
     Changes,
-    /// The whole tree as JSON, with places.
+    /// The complete tree as JSON, with positions.
     Json,
 }
 
-impl View {
-    /// Every view by the name it is asked for.
+impl SnapshotView {
+    /// All views with their names in calls.
     pub(crate) const NAMED: [(&str, Self); 5] = [
         ("brief", Self::Brief),
-        ("all", Self::All),
+        ("all", Self::Full),
         ("interactive", Self::Interactive),
         ("changes", Self::Changes),
         ("json", Self::Json),
     ];
 
-    /// The view with this name; none when there is no such view.
+    /// The view with this name; `None` if there is none.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        if name.is_empty() {
-            return Some(Self::default());
+        match name {
+            "" => return Some(Self::default()),
+            _ => {}
         }
         let known = Self::NAMED.iter().find(|(known, _)| *known == name);
         known.map(|(_, view)| *view)
     }
 }
 
-/// What to tell of a page.
+/// What to read of a page.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Wanted {
-    pub(crate) view: View,
-    /// Levels of an outline.
+pub(crate) struct SnapshotRequest {
+    pub(crate) view: SnapshotView,
+    /// Maximum levels of an outline; `None` means the default.
     pub(crate) depth: Option<u32>,
-    /// The only part told.
+    /// The element to which the snapshot is limited.
     pub(crate) root: Option<ElementId>,
 }
 
-/// All that was read and told of a browser's pages.
+/// The cached documents, refs and last snapshots of a browser.
 #[derive(Debug, Default)]
 pub(crate) struct Snapshots {
-    pub(crate) documents: Documents,
-    refs: Refs,
-    /// By Chromium's names of the tabs.
-    tabs: HashMap<String, Told>,
-    told: u64,
+    pub(crate) documents: DocumentCache,
+    refs: ElementRefs,
+    /// By CDP target id.
+    tabs: HashMap<String, RenderedSnapshot>,
+    last_number: u64,
     epoch: u64,
 }
 
-/// The page of one tab as it was told last.
+/// The last snapshot of a tab.
 #[derive(Debug, Default)]
-struct Told {
+struct RenderedSnapshot {
     name: String,
-    nodes: Vec<Node>,
+    nodes: Vec<PageNode>,
     main: Option<DocumentId>,
     epoch: u64,
     changes: Vec<(DocumentId, u64)>,
 }
 
 impl Snapshots {
-    /// Forgets what is gone.
-    pub(crate) fn prune(&mut self, book: &Book) {
-        for gone in self.documents.prune(book) {
+    /// Forgets documents and tabs that are gone.
+    pub(crate) fn prune(&mut self, registry: &TabRegistry) {
+        for gone in self.documents.prune(registry) {
             self.refs.forget(gone);
         }
-        self.tabs.retain(|target, _| book.target(target).is_some());
+        self.tabs
+            .retain(|target, _| registry.by_target(target).is_some());
     }
 
-    /// What a ref means.
-    pub(crate) fn meaning(&self, id: &str) -> Meaning {
-        self.refs.meaning(id)
+    /// Resolves a ref to its element.
+    pub(crate) fn resolve(&self, id: &str) -> RefTarget {
+        self.refs.resolve(id)
     }
 
     /// The ref of a node.
-    pub(crate) fn ref_of(&mut self, node: &Node) -> String {
+    pub(crate) fn ref_of(&mut self, node: &PageNode) -> String {
         self.refs.of(node)
     }
 
     /// A node as one line with its ref.
-    pub(crate) fn line(&mut self, node: &Node) -> String {
+    pub(crate) fn line(&mut self, node: &PageNode) -> String {
         outline::line(node, &mut self.refs, None)
     }
 
-    /// The name of what was told last of this tab.
+    /// The name of the last snapshot of this tab.
     pub(crate) fn newest(&self, target: &str) -> Option<&str> {
-        let told = self.tabs.get(target)?;
-        (!told.name.is_empty()).then_some(told.name.as_str())
+        let rendered = self.tabs.get(target)?;
+        (!rendered.name.is_empty()).then_some(rendered.name.as_str())
     }
 
-    /// The page's epoch, given how often its documents changed.
+    /// The page's epoch, which increases when the change counts of its documents differ.
     pub(crate) fn epoch(&mut self, target: &str, changes: Vec<(DocumentId, u64)>) -> u64 {
-        let told = self.tabs.entry(target.to_owned()).or_default();
-        if told.epoch == 0 || told.changes != changes {
+        let rendered = self.tabs.entry(target.to_owned()).or_default();
+        if rendered.epoch == 0 || rendered.changes != changes {
             self.epoch += 1;
-            told.epoch = self.epoch;
-            told.changes = changes;
+            rendered.epoch = self.epoch;
+            rendered.changes = changes;
         }
-        told.epoch
+        rendered.epoch
     }
 
-    /// Tells a page; none when it has no such part.
-    pub(crate) fn tell(&mut self, target: &str, tree: &Tree, wanted: Wanted) -> Option<String> {
+    /// Renders a snapshot; `None` if the page does not contain the requested root.
+    pub(crate) fn render(
+        &mut self,
+        target: &str,
+        tree: &PageTree,
+        wanted: SnapshotRequest,
+    ) -> Option<String> {
         let nodes = match wanted.root {
             Some(root) => tree.below(root)?,
             None => &tree.nodes,
         };
-        self.told += 1;
-        let name = format!("snapshot_{}", self.told);
-        let told = self.tabs.entry(target.to_owned()).or_default();
-        let before = std::mem::replace(&mut told.name, name.clone());
+        self.last_number += 1;
+        let name = format!("snapshot_{}", self.last_number);
+        let rendered = self.tabs.entry(target.to_owned()).or_default();
+        let before = std::mem::replace(&mut rendered.name, name.clone());
         let main = tree.nodes.first().map(|node| node.element.document);
-        let is_other = told.main.is_none() || told.main != main;
-        let old = std::mem::replace(&mut told.nodes, tree.nodes.clone());
-        told.main = main;
-        let about = About {
+        let is_other = rendered.main.is_none() || rendered.main != main;
+        let old = std::mem::replace(&mut rendered.nodes, tree.nodes.clone());
+        rendered.main = main;
+        let context = RenderContext {
             name: &name,
             tree,
             is_part: wanted.root.is_some(),
         };
         let refs = &mut self.refs;
         Some(match wanted.view {
-            View::Changes if !is_other => changes::tell(&about, &before, &old, refs),
-            View::Brief | View::Changes => compact::tell(&about, nodes, refs),
-            View::All => outline::tell(&about, nodes, wanted.depth, false, refs),
-            View::Interactive => outline::tell(&about, nodes, None, true, refs),
-            View::Json => json::tell(&about, nodes, refs),
+            SnapshotView::Changes if !is_other => changes::render(&context, &before, &old, refs),
+            SnapshotView::Brief | SnapshotView::Changes => compact::render(&context, nodes, refs),
+            SnapshotView::Full => outline::render(&context, nodes, wanted.depth, false, refs),
+            SnapshotView::Interactive => outline::render(&context, nodes, None, true, refs),
+            SnapshotView::Json => json::render(&context, nodes, refs),
         })
     }
 }
 
-/// What every view says first.
+/// What all views have in common.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct About<'a> {
+pub(super) struct RenderContext<'a> {
     pub(super) name: &'a str,
-    pub(super) tree: &'a Tree,
-    /// Whether only a part is told.
+    pub(super) tree: &'a PageTree,
+    /// Whether the snapshot is limited to a part of the page.
     pub(super) is_part: bool,
 }
 
-impl About<'_> {
-    /// The first line: which snapshot of which page, and what of it is in view.
-    pub(super) fn line(&self) -> String {
+impl RenderContext<'_> {
+    /// The first line: snapshot, epoch, page, viewport and scroll position.
+    pub(super) fn header(&self) -> String {
         let head = &self.tree.head;
         let title = super::bounded_text::quoted(&super::bounded_text::cut(&head.title, 100));
-        // What a page says of itself in its address is said below.
-        let is_whole = head.url.starts_with("data:") || head.url.starts_with("blob:");
-        let url = super::bounded_text::cut(&head.url, if is_whole { 20 } else { 200 });
+        // The content of such a URL is the page itself.
+        let is_inline = head.url.starts_with("data:") || head.url.starts_with("blob:");
+        let url = super::bounded_text::cut(&head.url, if is_inline { 20 } else { 200 });
         let [width, height] = head.view;
         let [x, y] = head.scroll;
-        let [_, whole] = head.extent;
-        let scrolled = if whole > height || x > 0 || y > 0 {
-            format!(", scrolled to {x},{y} of a page {whole} high")
+        let [_, page_height] = head.extent;
+        let scrolled = if page_height > height || x > 0 || y > 0 {
+            format!(", scrolled to {x},{y} of a page {page_height} high")
         } else {
             String::new()
         };
@@ -179,7 +186,7 @@ impl About<'_> {
     }
 }
 
-/// A page's text.
-pub(crate) fn text(tree: &Tree) -> String {
-    article::tell(tree)
+/// The main text of a page.
+pub(crate) fn article_text(tree: &PageTree) -> String {
+    article::render(tree)
 }

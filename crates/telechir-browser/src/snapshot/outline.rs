@@ -1,53 +1,59 @@
-//! A page as an outline: a line for each element, below what holds it.
+//! The outline views: one line per element, indented below its parent.
 
-use super::node::Node;
-use super::refs::Refs;
-use super::history::About;
-use super::bounded_text::{Page, cut, quoted};
+use super::bounded_text::{BoundedText, cut, quoted};
+use super::history::RenderContext;
+use super::node::PageNode;
+use super::refs::ElementRefs;
 
-/// How long an outline may be, in characters.
-const LONGEST: usize = 50_000;
-/// How deep it goes unless it is said.
-const DEPTH: u32 = 15;
-/// How long a name and a value may be.
-const NAME: usize = 200;
-const LINK: usize = 100;
+/// Maximum length, in characters.
+const MAX_CHARS: usize = 50_000;
+/// The default number of levels.
+const DEFAULT_DEPTH: u32 = 15;
+/// Maximum lengths of names and values, and of URLs.
+const MAX_NAME_CHARS: usize = 200;
+const MAX_LINK_CHARS: usize = 100;
 
-/// An element as one line: `button "Save" [b12] disabled`. `words` are those it holds and nothing
-/// else.
-pub(super) fn line(node: &Node, refs: &mut Refs, words: Option<&str>) -> String {
-    if node.is_words() {
-        return quoted(&cut(&node.name, NAME));
+/// An element as one line: `button "Save" [b12] disabled`. `only` is its text, if that is its only
+/// content.
+pub(super) fn line(node: &PageNode, refs: &mut ElementRefs, only: Option<&str>) -> String {
+    if node.is_text() {
+        return quoted(&cut(&node.name, MAX_NAME_CHARS));
     }
     let mut line = node.role.clone();
-    let name = if node.name.is_empty() { words } else { None };
+    let name = if node.name.is_empty() { only } else { None };
     let name = name.unwrap_or(&node.name);
     if !name.is_empty() {
         line.push(' ');
-        line.push_str(&quoted(&cut(name, NAME)));
+        line.push_str(&quoted(&cut(name, MAX_NAME_CHARS)));
     }
-    if node.acts() || !is_plain(&node.role) {
+    if node.is_interactive() || !is_plain(&node.role) {
         line.push_str(&format!(" [{}]", refs.of(node)));
     }
     if !node.value.is_empty() {
-        line.push_str(&format!(" value={}", quoted(&cut(&node.value, NAME))));
+        line.push_str(&format!(
+            " value={}",
+            quoted(&cut(&node.value, MAX_NAME_CHARS))
+        ));
     }
     if !node.states.is_empty() {
         line.push(' ');
         line.push_str(&node.states);
     }
     match node.role.as_str() {
-        _ if node.more.is_empty() => {}
+        _ if node.detail.is_empty() => {}
         "combobox" | "listbox" => {
-            let options: Vec<String> = node.more.split('|').map(quoted).collect();
+            let options: Vec<String> = node.detail.split('|').map(quoted).collect();
             line.push_str(&format!(" options=[{}]", options.join(", ")));
         }
-        _ => line.push_str(&format!(" href={}", quoted(&cut(&node.more, LINK)))),
+        _ => line.push_str(&format!(
+            " href={}",
+            quoted(&cut(&node.detail, MAX_LINK_CHARS))
+        )),
     }
     line
 }
 
-/// Nobody needs to name these.
+/// Roles that get a ref only if the element is interactive.
 fn is_plain(role: &str) -> bool {
     matches!(
         role,
@@ -56,25 +62,25 @@ fn is_plain(role: &str) -> bool {
 }
 
 /// The outline of a page or a part of it.
-pub(super) fn tell(
-    about: &About<'_>,
-    nodes: &[Node],
+pub(super) fn render(
+    context: &RenderContext<'_>,
+    nodes: &[PageNode],
     depth: Option<u32>,
     is_interactive_only: bool,
-    refs: &mut Refs,
+    refs: &mut ElementRefs,
 ) -> String {
-    let depth = usize::try_from(depth.unwrap_or(DEPTH)).unwrap_or(usize::MAX);
-    let mut page = Page::of(LONGEST);
-    page.line(&about.line());
+    let depth = usize::try_from(depth.unwrap_or(DEFAULT_DEPTH)).unwrap_or(usize::MAX);
+    let mut page = BoundedText::with_limit(MAX_CHARS);
+    page.line(&context.header());
     let base = nodes.first().map_or(0, |node| node.depth);
-    let (mut too_deep, mut place) = (0, 0);
-    while let Some(node) = nodes.get(place) {
-        place += 1;
+    let (mut too_deep, mut index) = (0, 0);
+    while let Some(node) = nodes.get(index) {
+        index += 1;
         let level = node.depth.saturating_sub(base);
-        let words = only_words(nodes, place - 1);
+        let only = only_text(nodes, index - 1);
         if is_interactive_only {
-            if node.acts() {
-                page.line(&line(node, refs, words));
+            if node.is_interactive() {
+                page.line(&line(node, refs, only));
             }
             continue;
         }
@@ -82,33 +88,29 @@ pub(super) fn tell(
             too_deep += 1;
             continue;
         }
-        let words = words.filter(|_| node.name.is_empty());
-        page.line(&format!(
-            "{}{}",
-            "  ".repeat(level),
-            line(node, refs, words)
-        ));
-        // They stand in its line.
-        place += usize::from(words.is_some());
+        let only = only.filter(|_| node.name.is_empty());
+        page.line(&format!("{}{}", "  ".repeat(level), line(node, refs, only)));
+        // The text is part of the element's line.
+        index += usize::from(only.is_some());
     }
-    let left = u64::try_from(page.left + too_deep).unwrap_or(u64::MAX) + about.tree.left;
+    let left = u64::try_from(page.omitted + too_deep).unwrap_or(u64::MAX) + context.tree.omitted;
     let mut text = page.text();
     if left > 0 {
         text.push_str(&format!(
-            "\n[{left} more are left out; ask for a part by its ref, for fewer levels, or only for what is interactive]"
+            "\n[{left} more omitted; read a part by its ref, fewer levels, or only interactive elements]"
         ));
     }
     text
 }
 
-/// The words that are all a node holds.
-pub(super) fn only_words(nodes: &[Node], place: usize) -> Option<&str> {
-    let (node, next) = (nodes.get(place)?, nodes.get(place + 1)?);
-    let is_only = !node.is_words()
-        && next.is_words()
+/// The text of a node whose only content is text.
+pub(super) fn only_text(nodes: &[PageNode], index: usize) -> Option<&str> {
+    let (node, next) = (nodes.get(index)?, nodes.get(index + 1)?);
+    let is_only = !node.is_text()
+        && next.is_text()
         && next.depth == node.depth + 1
         && nodes
-            .get(place + 2)
+            .get(index + 2)
             .is_none_or(|after| after.depth <= node.depth);
     is_only.then_some(next.name.as_str())
 }

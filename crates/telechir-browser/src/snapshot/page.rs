@@ -1,4 +1,4 @@
-//! A tab's page with all its frames, read as one tree and acted on by element.
+//! The page of a tab with all its frames: reading it as one tree, and acting on elements.
 
 use std::collections::HashMap;
 use std::future::pending;
@@ -8,58 +8,63 @@ use futures_util::future::{OptionFuture, join_all};
 use serde_json::{Value, json};
 use telechir_device::DeviceError;
 
-use super::document::{Asked, Document, Documents, Place};
-use super::node::{DocumentId, ElementId, Node, Tree};
+use super::document::{DocumentCache, DocumentReply, FrameLocation, PageDocument};
+use super::node::{DocumentId, ElementId, PageNode, PageTree};
 use super::shadow;
-use crate::tab_registry::{Book, Tab};
-use crate::client::Client;
+use crate::client::CdpClient;
 use crate::error::{CdpError, refused};
+use crate::tab_registry::{Tab, TabRegistry};
 
-/// Frames of a page that are read, and how deep they may lie.
-const MOST_FRAMES: usize = 64;
-const DEEPEST: usize = 8;
-/// A frame that takes longer does not answer: the rest of the page is told without it.
-const FRAME_LIMIT: Duration = Duration::from_secs(2);
-/// How often it is begun again when the document is replaced while it is read.
-const TRIES: usize = 4;
-/// Closed shadow roots may hold others.
-const SHADOW_LEVELS: usize = 8;
+/// Maximum number of frames that are read, and their maximum depth.
+const MAX_FRAMES: usize = 64;
+const MAX_FRAME_DEPTH: usize = 8;
+/// A frame that takes longer counts as unresponsive and is left out.
+const FRAME_TIMEOUT: Duration = Duration::from_secs(2);
+/// Attempts if the document is replaced while it is read.
+const MAX_ATTEMPTS: usize = 4;
+/// Closed shadow roots may contain further ones.
+const MAX_SHADOW_DEPTH: usize = 8;
 
-/// What is asked of a page.
+/// What to read beside the elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Scope {
-    /// Also where everything is.
+    /// Positions of all elements.
     pub(crate) boxes: bool,
-    /// Also whether elements that look like any other have a closed shadow root.
+    /// Closed shadow roots of elements that look like any other.
     pub(crate) thorough: bool,
 }
 
 /// Reads pages and acts on their elements.
 #[derive(Debug)]
-pub(crate) struct Reader<'a> {
-    pub(crate) client: &'a Client,
-    pub(crate) book: &'a Book,
-    pub(crate) documents: &'a mut Documents,
-    /// How long a page may take to answer.
+pub(crate) struct PageReader<'a> {
+    pub(crate) client: &'a CdpClient,
+    pub(crate) registry: &'a TabRegistry,
+    pub(crate) documents: &'a mut DocumentCache,
+    /// The limit for a reply of the page.
     pub(crate) limit: Duration,
 }
 
-impl<'a> Reader<'a> {
-    /// What is needed to read the frame there, within `limit`.
-    fn reading(&mut self, place: Place, scope: Scope, limit: Duration) -> Reading<'a> {
-        Reading {
+impl<'a> PageReader<'a> {
+    /// Prepares to read a frame within `limit`.
+    fn frame_read(
+        &mut self,
+        location: FrameLocation,
+        scope: Scope,
+        limit: Duration,
+    ) -> FrameRead<'a> {
+        FrameRead {
             client: self.client,
-            book: self.book,
+            registry: self.registry,
             number: self.documents.number(),
-            place,
+            location,
             scope,
             limit,
         }
     }
 
-    /// The page in a tab, without its epoch.
-    pub(crate) async fn tree(&mut self, tab: &Tab, scope: Scope) -> Result<Tree, DeviceError> {
-        let main = Place {
+    /// The tree of a tab's page, without its epoch.
+    pub(crate) async fn tree(&mut self, tab: &Tab, scope: Scope) -> Result<PageTree, DeviceError> {
+        let main = FrameLocation {
             tab: tab.target.clone(),
             frame: tab.target.clone(),
             session: tab.session.clone(),
@@ -68,8 +73,8 @@ impl<'a> Reader<'a> {
         let id = self.read(main, scope).await?;
         let mut children: HashMap<ElementId, Option<DocumentId>> = HashMap::new();
         let mut level = vec![id];
-        for _ in 0..DEEPEST {
-            let room = MOST_FRAMES.saturating_sub(children.len());
+        for _ in 0..MAX_FRAME_DEPTH {
+            let room = MAX_FRAMES.saturating_sub(children.len());
             let read = self.read_frames(&level, scope, room).await?;
             level = read.iter().filter_map(|(_, child)| *child).collect();
             children.extend(read);
@@ -77,7 +82,7 @@ impl<'a> Reader<'a> {
                 break;
             }
         }
-        let mut tree = Tree::default();
+        let mut tree = PageTree::default();
         if let Some(document) = self.documents.get(id) {
             tree.head = document.head.clone();
         }
@@ -85,10 +90,10 @@ impl<'a> Reader<'a> {
         Ok(tree)
     }
 
-    /// How often each document of a tab changed.
+    /// The number of changes of each document of a tab.
     pub(crate) fn changes(&self, tab: &Tab) -> Vec<(DocumentId, u64)> {
         let of_tab = self.documents.by_frame.values();
-        let of_tab = of_tab.filter(|document| document.place.tab == tab.target);
+        let of_tab = of_tab.filter(|document| document.location.tab == tab.target);
         let mut changes: Vec<_> = of_tab
             .map(|document| (document.id, document.changes))
             .collect();
@@ -97,10 +102,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the document in a tab's main frame.
-    async fn read(&mut self, place: Place, scope: Scope) -> Result<DocumentId, CdpError> {
-        let known = self.documents.take(&place, self.book);
-        let reading = self.reading(place, scope, self.limit);
-        let (document, read) = reading.of(known).await;
+    async fn read(
+        &mut self,
+        location: FrameLocation,
+        scope: Scope,
+    ) -> Result<DocumentId, CdpError> {
+        let known = self.documents.take(&location, self.registry);
+        let frame_read = self.frame_read(location, scope, self.limit);
+        let (document, read) = frame_read.of(known).await;
         let id = document.map(|document| self.documents.put(document));
         read?;
         id.ok_or_else(|| CdpError::Protocol {
@@ -109,26 +118,26 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads the frames that these documents hold, all at once; none for what does not answer.
+    /// Reads the frames in these documents concurrently; `None` for those that do not answer.
     async fn read_frames(
         &mut self,
         documents: &[DocumentId],
         scope: Scope,
         room: usize,
     ) -> Result<Vec<(ElementId, Option<DocumentId>)>, CdpError> {
-        let mut places = Vec::new();
+        let mut locations = Vec::new();
         for id in documents {
-            places.extend(self.frames_of(*id).await?);
+            locations.extend(self.frames_of(*id).await?);
         }
-        places.truncate(room);
-        let mut readings = Vec::new();
-        for (owner, place) in places {
-            let known = self.documents.take(&place, self.book);
-            let reading = self.reading(place, scope, FRAME_LIMIT.min(self.limit));
-            readings.push(async move { (owner, reading.of(known).await) });
+        locations.truncate(room);
+        let mut frame_reads = Vec::new();
+        for (owner, location) in locations {
+            let known = self.documents.take(&location, self.registry);
+            let frame_read = self.frame_read(location, scope, FRAME_TIMEOUT.min(self.limit));
+            frame_reads.push(async move { (owner, frame_read.of(known).await) });
         }
         let mut children = Vec::new();
-        for (owner, (document, read)) in join_all(readings).await {
+        for (owner, (document, read)) in join_all(frame_reads).await {
             let id = document.map(|document| self.documents.put(document));
             match read {
                 Ok(()) => children.push((owner, id)),
@@ -139,91 +148,93 @@ impl<'a> Reader<'a> {
         Ok(children)
     }
 
-    /// The frames that a document holds.
-    async fn frames_of(&mut self, id: DocumentId) -> Result<Vec<(ElementId, Place)>, CdpError> {
+    /// The frames in a document, with their elements.
+    async fn frames_of(
+        &mut self,
+        id: DocumentId,
+    ) -> Result<Vec<(ElementId, FrameLocation)>, CdpError> {
         let Some(document) = self.documents.get(id) else {
             return Ok(Vec::new());
         };
-        let holders: Vec<u32> = document
+        let owners: Vec<u32> = document
             .nodes
             .iter()
             .filter(|node| node.is_frame())
             .map(|node| node.element.number)
             .collect();
         let mut names = document.frames.clone();
-        names.retain(|holder, _| holders.contains(holder));
-        for holder in &holders {
-            if !names.contains_key(holder)
+        names.retain(|owner_id, _| owners.contains(owner_id));
+        for owner_id in &owners {
+            if !names.contains_key(owner_id)
                 && let Some(name) =
-                    name_of_frame(self.client, document, *holder, self.limit).await?
+                    frame_id_of(self.client, document, *owner_id, self.limit).await?
             {
-                names.insert(*holder, name);
+                names.insert(*owner_id, name);
             }
         }
-        let place = |holder: &u32| {
+        let location = |owner_id: &u32| {
             let owner = ElementId {
                 document: id,
-                number: *holder,
+                number: *owner_id,
             };
-            let place = Place {
-                tab: document.place.tab.clone(),
-                frame: names.get(holder)?.clone(),
+            let location = FrameLocation {
+                tab: document.location.tab.clone(),
+                frame: names.get(owner_id)?.clone(),
                 session: document.session().to_owned(),
                 owner: Some(owner),
             };
-            Some((owner, place))
+            Some((owner, location))
         };
-        let places = holders.iter().filter_map(place).collect();
-        let frame = document.place.frame.clone();
+        let locations = owners.iter().filter_map(location).collect();
+        let frame = document.location.frame.clone();
         if let Some(document) = self.documents.by_frame.get_mut(&frame) {
             document.frames = names;
         }
-        Ok(places)
+        Ok(locations)
     }
 
-    /// Adds a document's nodes, and below each frame those of the document in it. `above` is how
-    /// deep it lies, whether it is in view, and where.
+    /// Appends a document's nodes, and after each frame element those of its document. `above` is
+    /// the depth, the visibility and the origin of the document.
     fn splice(
         &self,
         id: DocumentId,
         children: &HashMap<ElementId, Option<DocumentId>>,
         above: (usize, bool, [i32; 2]),
-        tree: &mut Tree,
+        tree: &mut PageTree,
     ) {
         let (depth, is_in_view, origin) = above;
         let Some(document) = self.documents.get(id) else {
             return;
         };
-        tree.left += document.left;
+        tree.omitted += document.omitted;
         for node in &document.nodes {
-            let node = node.moved(depth, is_in_view, origin);
+            let node = node.translated(depth, is_in_view, origin);
             let below = (node.depth + 1, node.is_in_view(), node.origin());
-            let (is_frame, leads, element) =
-                (node.is_frame(), node.leads_somewhere(), node.element);
+            let (is_frame, has_url, element) = (node.is_frame(), node.has_url(), node.element);
             tree.nodes.push(node);
-            let mut note = |words| tree.nodes.push(Node::note(below.0, element, words));
+            let mut note = |text| tree.nodes.push(PageNode::note(below.0, element, text));
             match children.get(&element) {
-                Some(Some(child)) if leads && self.is_unbegun(*child) => {
-                    note("This frame is still loading; what it will show is not here.");
+                Some(Some(child)) if has_url && self.is_still_loading(*child) => {
+                    note("This frame is still loading; its content is not included.");
                 }
                 Some(Some(child)) if is_frame => self.splice(*child, children, below, tree),
                 Some(None) if is_frame => {
-                    note("This frame does not answer; what it shows is not here.");
+                    note("This frame does not answer; its content is not included.");
                 }
                 _ => {}
             }
         }
     }
 
-    /// Whether a frame shows nothing but the empty document that it begins with.
-    fn is_unbegun(&self, id: DocumentId) -> bool {
+    /// Whether a frame still shows the initial empty document.
+    fn is_still_loading(&self, id: DocumentId) -> bool {
         let document = self.documents.get(id);
         document
             .is_some_and(|document| document.nodes.is_empty() && document.head.url == "about:blank")
     }
 
-    /// Asks the document of an element; gone when either is.
-    pub(crate) async fn ask(
+    /// Calls a walker function for an element; `None` if the element or its document is gone.
+    pub(crate) async fn call(
         &self,
         element: ElementId,
         function: &str,
@@ -232,78 +243,87 @@ impl<'a> Reader<'a> {
         let Some(document) = self.documents.get(element.document) else {
             return Ok(None);
         };
-        if !document.is_current(self.book) {
+        if !document.is_current(self.registry) {
             return Ok(None);
         }
         arguments.insert(0, element.number.into());
         let answer = document
-            .ask(self.client, function, &arguments, self.limit)
+            .call(self.client, function, &arguments, self.limit)
             .await;
         match answer {
             Ok(answer) => Ok((answer["gone"] != true).then_some(answer)),
-            Err(_) if !document.is_current(self.book) => Ok(None),
+            Err(_) if !document.is_current(self.registry) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Has the document say what comes of a press on what is aimed at next, as soon as the element
-    /// hears this kind of event: before the page does what it has to do then.
-    pub(crate) fn listen(&self, element: ElementId, kind: &str) -> Option<Asked> {
+    /// Asks the document to report when the next aimed element receives this kind of event, before
+    /// the page's own handlers run.
+    pub(crate) fn when_received(&self, element: ElementId, kind: &str) -> Option<DocumentReply> {
         let document = self.documents.get(element.document)?;
-        let said = document.begin(self.client, "hears", &[kind.into()]);
-        said.ok()
+        let received = document.start_call(self.client, "whenReceived", &[kind.into()]);
+        received.ok()
     }
 
-    /// What came of a press that was aimed; none when the document is gone. `said` is what it was
-    /// asked before.
-    pub(crate) async fn outcome(&self, element: ElementId, said: Option<Asked>) -> Option<Value> {
-        let heard = async {
-            match OptionFuture::from(said.map(|said| said.within(self.limit))).await {
+    /// The outcome of a click; `None` if the document is gone. `received` comes from
+    /// `when_received`.
+    pub(crate) async fn outcome(
+        &self,
+        element: ElementId,
+        received: Option<DocumentReply>,
+    ) -> Option<Value> {
+        let event = async {
+            match OptionFuture::from(received.map(|received| received.within(self.limit))).await {
                 Some(Ok(outcome)) => outcome,
                 Some(Err(_)) | None => pending().await,
             }
         };
-        let asked = async {
+        let after_call = async {
             let document = self.documents.get(element.document)?;
-            if !document.is_current(self.book) {
+            if !document.is_current(self.registry) {
                 return None;
             }
-            let outcome = document.ask(self.client, "outcome", &[], self.limit);
+            let outcome = document.call(self.client, "outcome", &[], self.limit);
             outcome.await.ok()
         };
         tokio::select! {
             biased;
-            outcome = heard => Some(outcome),
-            outcome = asked => outcome,
+            outcome = event => Some(outcome),
+            outcome = after_call => outcome,
         }
     }
 
-    /// The tab that an element is in.
+    /// The CDP target id of the element's tab.
     pub(crate) fn tab_of(&self, element: ElementId) -> Option<&str> {
         let document = self.documents.get(element.document)?;
-        Some(&document.place.tab)
+        Some(&document.location.tab)
     }
 
-    /// The pixel of the tab where an element is hit; none when it is gone. `name` is for people.
+    /// The pixel of the tab where an element is hit; `None` if it is gone. `name` is for errors.
     pub(crate) async fn aim(
         &self,
         element: ElementId,
         name: &str,
         is_to_press: bool,
     ) -> Result<Option<(u32, u32)>, DeviceError> {
-        let aimed = self.ask(element, "aim", vec![is_to_press.into()]).await?;
+        let aimed = self.call(element, "aim", vec![is_to_press.into()]).await?;
         let Some(mut at) = aimed else {
             return Ok(None);
         };
         let mut document = element.document;
         loop {
             let (x, y) = pixel(&at, name)?;
-            let owner = self.documents.get(document).map(|known| known.place.owner);
+            let owner = self
+                .documents
+                .get(document)
+                .map(|known| known.location.owner);
             match owner {
                 None => return Ok(None),
                 Some(None) => return Ok(u32::try_from(x).ok().zip(u32::try_from(y).ok())),
                 Some(Some(owner)) => {
-                    let through = self.ask(owner, "through", vec![x.into(), y.into()]).await?;
+                    let through = self
+                        .call(owner, "toParentPixel", vec![x.into(), y.into()])
+                        .await?;
                     let Some(through) = through else {
                         return Ok(None);
                     };
@@ -316,41 +336,44 @@ impl<'a> Reader<'a> {
     /// Whether an element is in a frame.
     pub(crate) fn is_framed(&self, element: ElementId) -> bool {
         let document = self.documents.get(element.document);
-        document.is_some_and(|document| document.place.owner.is_some())
+        document.is_some_and(|document| document.location.owner.is_some())
     }
 
-    /// Whether the pointer was heard over what is aimed at, since it was asked last; otherwise
-    /// once the document is drawn as it is now.
+    /// Whether the aimed element received a pointer move since the last call; if not, waits for the
+    /// next repaint of the document.
     pub(crate) async fn is_reached(&self, element: ElementId) -> Option<bool> {
         let document = self.documents.get(element.document)?;
-        let ask = |function| document.ask(self.client, function, &[], self.limit);
-        let is_reached = ask("isReached").await.ok()? == true;
+        let call = |function| document.call(self.client, function, &[], self.limit);
+        let is_reached = call("isReached").await.ok()? == true;
         if !is_reached {
-            ask("drawnAgain").await.ok()?;
+            call("afterRepaint").await.ok()?;
         }
         Some(is_reached)
     }
 }
 
-/// What is needed to read a frame.
-struct Reading<'a> {
-    client: &'a Client,
-    book: &'a Book,
-    /// The number of the document, when it is not the one that was read before.
+/// The parameters for reading a frame.
+struct FrameRead<'a> {
+    client: &'a CdpClient,
+    registry: &'a TabRegistry,
+    /// The id for the document if it was not read before.
     number: DocumentId,
-    place: Place,
+    location: FrameLocation,
     scope: Scope,
     limit: Duration,
 }
 
-impl Reading<'_> {
-    /// Reads the document in the frame. What is known stays known when that fails.
-    async fn of(self, mut known: Option<Document>) -> (Option<Document>, Result<(), CdpError>) {
+impl FrameRead<'_> {
+    /// Reads the document in the frame. On failure, a cached document is returned, too.
+    async fn of(
+        self,
+        mut known: Option<PageDocument>,
+    ) -> (Option<PageDocument>, Result<(), CdpError>) {
         let mut last = CdpError::Protocol {
             method: "Runtime.evaluate",
-            message: "the page goes elsewhere again and again".to_owned(),
+            message: "the page keeps navigating".to_owned(),
         };
-        for _ in 0..TRIES {
+        for _ in 0..MAX_ATTEMPTS {
             let mut document = match known.take() {
                 Some(document) => document,
                 None => match self.open().await {
@@ -362,13 +385,13 @@ impl Reading<'_> {
                     Err(error) => return (None, Err(error)),
                 },
             };
-            document.place.owner = self.place.owner;
-            let read = read_all(&mut document, self.client, self.scope, self.limit).await;
-            let is_current = document.is_current(self.book);
+            document.location.owner = self.location.owner;
+            let read = read_pipe(&mut document, self.client, self.scope, self.limit).await;
+            let is_current = document.is_current(self.registry);
             match read {
                 Ok(()) if is_current => return (Some(document), Ok(())),
                 Ok(()) => {}
-                // Its world may be gone with its document, before that is heard of.
+                // The world may be gone with its document before the event arrives.
                 Err(error @ CdpError::Protocol { .. }) => last = error,
                 Err(error) => return (is_current.then_some(document), Err(error)),
             }
@@ -376,38 +399,46 @@ impl Reading<'_> {
         (None, Err(last))
     }
 
-    async fn open(&self) -> Result<Document, CdpError> {
-        let place = self.place.clone();
-        Document::open(self.client, self.book, self.number, place, self.limit).await
+    async fn open(&self) -> Result<PageDocument, CdpError> {
+        let location = self.location.clone();
+        PageDocument::open(
+            self.client,
+            self.registry,
+            self.number,
+            location,
+            self.limit,
+        )
+        .await
     }
 }
 
-/// Reads a document with its closed shadow roots, and those in them.
-async fn read_all(
-    document: &mut Document,
-    client: &Client,
+/// Reads a document with its closed shadow roots, including nested ones.
+async fn read_pipe(
+    document: &mut PageDocument,
+    client: &CdpClient,
     scope: Scope,
     limit: Duration,
 ) -> Result<(), CdpError> {
-    for _ in 0..SHADOW_LEVELS {
+    for _ in 0..MAX_SHADOW_DEPTH {
         document.read(client, scope, limit).await?;
-        if !document.has_suspects() || !shadow::adopt(document, client, limit).await? {
+        if !document.has_shadow_host_candidates() || !shadow::adopt(document, client, limit).await?
+        {
             break;
         }
     }
     Ok(())
 }
 
-/// Chromium's name of the frame that an element holds; none when it holds none.
-async fn name_of_frame(
-    client: &Client,
-    document: &Document,
-    holder: u32,
+/// The CDP id of the frame in an element; `None` if there is none.
+async fn frame_id_of(
+    client: &CdpClient,
+    document: &PageDocument,
+    owner_id: u32,
     limit: Duration,
 ) -> Result<Option<String>, CdpError> {
     let session = Some(document.session());
     let params = json!({
-        "expression": format!("telechirWalker.element({holder})"),
+        "expression": format!("telechirWalker.element({owner_id})"),
         "contextId": document.context(), "objectGroup": "telechir-frames",
     });
     let found = client
@@ -426,7 +457,7 @@ async fn name_of_frame(
     Ok(described["node"]["frameId"].as_str().map(str::to_owned))
 }
 
-/// The pixel in the walker's answer, or why there is none.
+/// The pixel in a reply of the walker, or why there is none.
 fn pixel(at: &Value, name: &str) -> Result<(i64, i64), DeviceError> {
     if at["disabled"] == true {
         return Err(refused(format!("The element {name} is disabled.")));

@@ -1,32 +1,32 @@
-//! Closed shadow roots: only the debugging protocol sees them, and hands them to the walker.
+//! Closed shadow roots: only CDP can reach them, and passes them to the walker.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::document::Document;
-use crate::client::Client;
+use super::document::PageDocument;
+use crate::client::CdpClient;
 use crate::error::CdpError;
 
-/// Hosts that are looked at together.
-const AT_ONCE: usize = 200;
-/// Hosts that are looked at for one reading.
-const MOST: usize = 4_000;
+/// Elements that are checked per command.
+const BATCH_HOSTS: usize = 200;
+/// Elements that are checked per reading.
+const MAX_HOSTS: usize = 4_000;
 const GROUP: &str = "telechir-shadow";
 
-/// Looks at the hosts that may have a closed root, and says whether any has.
+/// Checks elements for closed shadow roots; returns whether any was found.
 pub(super) async fn adopt(
-    document: &Document,
-    client: &Client,
+    document: &PageDocument,
+    client: &CdpClient,
     limit: Duration,
 ) -> Result<bool, CdpError> {
     let mut found = false;
-    for _ in 0..MOST / AT_ONCE {
-        let hosts = look(document, client, limit).await?;
+    for _ in 0..MAX_HOSTS / BATCH_HOSTS {
+        let hosts = describe_candidates(document, client, limit).await?;
         for host in &hosts {
-            found |= hand_in(document, client, host, limit).await?;
+            found |= hand_over(document, client, host, limit).await?;
         }
-        if hosts.len() < AT_ONCE {
+        if hosts.len() < BATCH_HOSTS {
             break;
         }
     }
@@ -39,14 +39,14 @@ pub(super) async fn adopt(
     Ok(found)
 }
 
-/// Describes some hosts, their closed roots included.
-async fn look(
-    document: &Document,
-    client: &Client,
+/// Describes a batch of candidates with their closed roots.
+async fn describe_candidates(
+    document: &PageDocument,
+    client: &CdpClient,
     limit: Duration,
 ) -> Result<Vec<Value>, CdpError> {
     let params = json!({
-        "expression": format!("telechirWalker.suspected({AT_ONCE})"),
+        "expression": format!("telechirWalker.shadowHostCandidates({BATCH_HOSTS})"),
         "contextId": document.context(), "objectGroup": GROUP,
         "serializationOptions": {
             "serialization": "deep", "maxDepth": 1,
@@ -62,9 +62,9 @@ async fn look(
     Ok(hosts.unwrap_or_default())
 }
 
-async fn hand_in(
-    document: &Document,
-    client: &Client,
+async fn hand_over(
+    document: &PageDocument,
+    client: &CdpClient,
     host: &Value,
     limit: Duration,
 ) -> Result<bool, CdpError> {
@@ -84,7 +84,7 @@ async fn hand_in(
             Ok(mut answer) => {
                 objects.push(json!({ "objectId": answer["object"]["objectId"].take() }))
             }
-            // It went away meanwhile.
+            // The element was removed meanwhile.
             Err(CdpError::Protocol { .. }) => return Ok(false),
             Err(error) => return Err(error),
         }

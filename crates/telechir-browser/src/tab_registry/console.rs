@@ -1,47 +1,47 @@
-//! What pages logged, collected while somebody asks: Chromium keeps it and says it again.
+//! Console messages of pages, collected on request: Chromium stores and replays them.
 
 use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
 
-/// Lines of a page that are told, the last ones.
-const MOST: usize = 200;
-/// A line is cut here.
-const LONGEST: usize = 1000;
+/// The last messages that are returned per page.
+const MAX_LINES: usize = 200;
+/// Messages are truncated to this length.
+const MAX_LINE_CHARS: usize = 1000;
 
-/// Lines by session, for the sessions that are listened to.
+/// Messages by session, for the sessions that are captured.
 #[derive(Debug, Default)]
-pub(super) struct Console(HashMap<String, Lines>);
+pub(super) struct Console(HashMap<String, ConsoleLines>);
 
-/// The last lines, and how many came before them.
+/// The last messages, and the number of earlier ones.
 #[derive(Debug, Default)]
-struct Lines {
+struct ConsoleLines {
     last: VecDeque<String>,
     earlier: u64,
 }
 
 impl Console {
-    /// Keeps what this session says from here on.
-    pub(super) fn listen(&mut self, session: &str) {
-        self.0.insert(session.to_owned(), Lines::default());
+    /// Starts collecting the messages of a session.
+    pub(super) fn capture(&mut self, session: &str) {
+        self.0.insert(session.to_owned(), ConsoleLines::default());
     }
 
-    /// What it said.
+    /// Ends collecting and returns the messages.
     pub(super) fn take_lines(&mut self, session: &str) -> Vec<String> {
-        let Lines { last, earlier } = self.0.remove(session).unwrap_or_default();
-        let left_out = (earlier > 0).then(|| format!("{earlier} earlier lines are left out."));
+        let ConsoleLines { last, earlier } = self.0.remove(session).unwrap_or_default();
+        let left_out = (earlier > 0).then(|| format!("{earlier} earlier lines are omitted."));
         left_out.into_iter().chain(last).collect()
     }
 
-    /// Takes in what a session says.
-    pub(super) fn take(&mut self, session: &str, method: &str, params: &Value) {
+    /// Processes an event of a session.
+    pub(super) fn handle_event(&mut self, session: &str, method: &str, params: &Value) {
         let Some(lines) = self.0.get_mut(session) else {
             return;
         };
         let Some(line) = line(method, params) else {
             return;
         };
-        if lines.last.len() == MOST {
+        if lines.last.len() == MAX_LINES {
             lines.last.pop_front();
             lines.earlier += 1;
         }
@@ -50,26 +50,26 @@ impl Console {
 }
 
 fn line(method: &str, params: &Value) -> Option<String> {
-    let (level, words, place) = match method {
+    let (level, text, location) = match method {
         "Runtime.consoleAPICalled" => {
-            let words: Vec<String> = params["args"]
+            let text: Vec<String> = params["args"]
                 .as_array()
                 .into_iter()
                 .flatten()
                 .map(argument)
                 .collect();
-            let place = &params["stackTrace"]["callFrames"][0];
-            (params["type"].as_str()?, words.join(" "), place)
+            let location = &params["stackTrace"]["callFrames"][0];
+            (params["type"].as_str()?, text.join(" "), location)
         }
         "Runtime.exceptionThrown" => {
             let details = &params["exceptionDetails"];
             let thrown = argument(&details["exception"]);
-            let words = if thrown.is_empty() {
+            let text = if thrown.is_empty() {
                 details["text"].as_str()?.to_owned()
             } else {
                 thrown
             };
-            ("uncaught", words, details)
+            ("uncaught", text, details)
         }
         "Log.entryAdded" => {
             let entry = &params["entry"];
@@ -81,21 +81,21 @@ fn line(method: &str, params: &Value) -> Option<String> {
         }
         _ => return None,
     };
-    let place = match (place["url"].as_str(), place["lineNumber"].as_u64()) {
+    let location = match (location["url"].as_str(), location["lineNumber"].as_u64()) {
         (Some(url), Some(number)) if !url.is_empty() => format!(" ({url}:{})", number + 1),
         (Some(url), None) if !url.is_empty() => format!(" ({url})"),
         _ => String::new(),
     };
-    let line = format!("[{level}] {words}{place}");
+    let line = format!("[{level}] {text}{location}");
     let spaced = line.chars().map(|c| match c {
         '\n' | '\t' => ' ',
         c => c,
     });
     let is_plain = |c: &char| *c == ' ' || !c.is_control();
-    Some(spaced.filter(is_plain).take(LONGEST).collect())
+    Some(spaced.filter(is_plain).take(MAX_LINE_CHARS).collect())
 }
 
-/// A value as the console shows it.
+/// An argument as the console displays it.
 fn argument(value: &Value) -> String {
     match &value["value"] {
         Value::String(text) => text.clone(),
@@ -121,18 +121,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_say_level_words_and_place() {
+    fn lines_have_level_text_and_location() {
         let mut console = Console::default();
-        console.listen("s");
+        console.capture("s");
         let call = json!({ "type": "warning", "args": [
             { "type": "string", "value": "two\nlines" }, { "type": "number", "value": 3 },
             { "type": "object", "description": "Array(2)" }, { "type": "undefined" },
         ], "stackTrace": { "callFrames": [{ "url": "http://a/x.js", "lineNumber": 4 }] } });
-        console.take("s", "Runtime.consoleAPICalled", &call);
-        console.take("other", "Runtime.consoleAPICalled", &call);
+        console.handle_event("s", "Runtime.consoleAPICalled", &call);
+        console.handle_event("other", "Runtime.consoleAPICalled", &call);
         let thrown = json!({ "exceptionDetails": { "text": "Uncaught", "lineNumber": 0, "url": "",
             "exception": { "type": "object", "description": "Error: no" } } });
-        console.take("s", "Runtime.exceptionThrown", &thrown);
+        console.handle_event("s", "Runtime.exceptionThrown", &thrown);
         assert_eq!(
             console.take_lines("s"),
             [
@@ -144,16 +144,16 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_ones_are_kept_and_the_rest_is_counted() {
+    fn keeps_the_last_lines_and_counts_the_rest() {
         let mut console = Console::default();
-        console.listen("s");
-        for n in 0..MOST + 3 {
+        console.capture("s");
+        for n in 0..MAX_LINES + 3 {
             let thrown = json!({ "exceptionDetails": { "text": n.to_string() } });
-            console.take("s", "Runtime.exceptionThrown", &thrown);
+            console.handle_event("s", "Runtime.exceptionThrown", &thrown);
         }
         let lines = console.take_lines("s");
-        assert_eq!(lines.len(), MOST + 1);
-        assert_eq!(lines[0], "3 earlier lines are left out.");
+        assert_eq!(lines.len(), MAX_LINES + 1);
+        assert_eq!(lines[0], "3 earlier lines are omitted.");
         assert_eq!(lines[1], "[uncaught] 3");
     }
 }

@@ -1,29 +1,29 @@
-//! Files that pages give: which came, how far, and which are refused.
+//! Downloads: progress, completion and refusals.
 
 use serde_json::{Value, json};
 use telechir_protocol::StateChange;
 
-use super::page_notices::{Notes, quote_text};
+use super::page_notices::{PageNotices, quote_text};
 use super::text;
-use crate::client::Client;
+use crate::client::CdpClient;
 
-/// A file may be so long.
-pub(crate) const LARGEST: u64 = 512 << 20;
-/// All files of a session together may be so long.
-const LARGEST_TOGETHER: u64 = 4 << 30;
-/// So many come at a time.
-const MOST_AT_ONCE: usize = 8;
-/// An address longer than this is cut: those of data are as long as the file.
-const LONGEST_ADDRESS: usize = 2000;
+/// Maximum size of a downloaded or uploaded file: 512 MiB.
+pub(crate) const MAX_FILE_BYTES: u64 = 512 << 20;
+/// Maximum size of all downloads of a browser: 4 GiB.
+const MAX_TOTAL_BYTES: u64 = 4 << 30;
+/// Downloads that may run concurrently.
+const MAX_DOWNLOADS_AT_ONCE: usize = 8;
+/// URLs are truncated to this length: a `data:` URL is as long as the file.
+const MAX_URL_CHARS: usize = 2000;
 
-/// A file that came whole and is to be kept.
+/// A completed download that is not saved yet.
 #[derive(Clone, Debug)]
-pub(crate) struct Whole {
-    /// The download's name.
+pub(crate) struct FinishedDownload {
+    /// The id in results, such as `download_1`.
     pub(crate) id: String,
-    /// Chromium's name of the file.
+    /// Chromium's id, which is the file name in the download folder.
     pub(crate) guid: String,
-    /// What the page calls the file.
+    /// The file name suggested by the page.
     pub(crate) name: String,
     url: String,
 }
@@ -31,154 +31,162 @@ pub(crate) struct Whole {
 /// All downloads of a browser.
 #[derive(Debug, Default)]
 pub(super) struct Downloads {
-    /// Whether files are kept at all.
-    pub(super) are_kept: bool,
-    running: Vec<Running>,
-    whole: Vec<Whole>,
-    named: u32,
-    kept_bytes: u64,
+    /// Whether downloads are saved or refused.
+    pub(super) is_enabled: bool,
+    running: Vec<RunningDownload>,
+    finished: Vec<FinishedDownload>,
+    last_number: u32,
+    saved_bytes: u64,
 }
 
 #[derive(Debug)]
-struct Running {
-    of: Whole,
+struct RunningDownload {
+    file: FinishedDownload,
     received: u64,
     total: u64,
-    /// Why it was broken off by us.
+    /// Why the download was cancelled, if it was.
     refused: Option<String>,
 }
 
 impl Downloads {
-    /// A download begins.
-    pub(super) fn begin(&mut self, client: &Client, notes: &mut Notes, params: &Value) {
-        self.named += 1;
-        let of = Whole {
-            id: format!("download_{}", self.named),
+    /// Handles the start of a download.
+    pub(super) fn begin(&mut self, client: &CdpClient, notices: &mut PageNotices, params: &Value) {
+        self.last_number += 1;
+        let file = FinishedDownload {
+            id: format!("download_{}", self.last_number),
             guid: text(&params["guid"]),
             name: text(&params["suggestedFilename"]),
-            url: text(&params["url"]).chars().take(LONGEST_ADDRESS).collect(),
+            url: text(&params["url"]).chars().take(MAX_URL_CHARS).collect(),
         };
-        let name = quote_text(&of.name);
-        if !self.are_kept {
-            let why = "this browser keeps no files";
-            notes.add(format!(
-                "A download of {name} began and was refused; {why}."
+        let name = quote_text(&file.name);
+        if !self.is_enabled {
+            let reason = "this browser does not save files";
+            notices.add(format!(
+                "A download of {name} started and was refused: {reason}."
             ));
-            notes.change(of.failed(why));
+            notices.change(file.failed(reason));
             return;
         }
-        notes.add(format!("A download of {name} began ({}).", of.id));
-        notes.change(StateChange::DownloadStarted {
-            download_id: of.id.clone(),
-            url: of.url.clone(),
+        notices.add(format!("A download of {name} started ({}).", file.id));
+        notices.change(StateChange::DownloadStarted {
+            download_id: file.id.clone(),
+            url: file.url.clone(),
         });
-        let mut running = Running {
-            of,
+        let mut running = RunningDownload {
+            file,
             received: 0,
             total: 0,
             refused: None,
         };
-        if self.running.len() >= MOST_AT_ONCE {
+        if self.running.len() >= MAX_DOWNLOADS_AT_ONCE {
             running.refuse(
                 client,
-                format!("no more than {MOST_AT_ONCE} come at a time"),
+                format!("at most {MAX_DOWNLOADS_AT_ONCE} downloads may run at a time"),
             );
         }
         self.running.push(running);
     }
 
-    /// A download goes on, or ends.
-    pub(super) fn progress(&mut self, client: &Client, notes: &mut Notes, params: &Value) {
-        let at = self
+    /// Handles the progress or the end of a download.
+    pub(super) fn progress(
+        &mut self,
+        client: &CdpClient,
+        notices: &mut PageNotices,
+        params: &Value,
+    ) {
+        let index = self
             .running
             .iter()
-            .position(|running| params["guid"] == running.of.guid.as_str());
-        let Some(at) = at else {
+            .position(|running| params["guid"] == running.file.guid.as_str());
+        let Some(index) = index else {
             return;
         };
         let length = |value: &Value| {
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
-                reason = "a count of bytes, which Chromium tells as a float"
+                reason = "Chromium reports byte counts as floats"
             )]
             let length = value.as_f64().unwrap_or_default().max(0.0) as u64;
             length
         };
-        let running = &mut self.running[at];
+        let running = &mut self.running[index];
         running.received = length(&params["receivedBytes"]);
         running.total = length(&params["totalBytes"]);
         match params["state"].as_str() {
             Some("inProgress") => {
                 let needed = running.received.max(running.total);
-                if needed > LARGEST {
-                    running.refuse(client, format!("a file may have {LARGEST} bytes"));
-                } else if self.kept_bytes + needed > LARGEST_TOGETHER {
+                if needed > MAX_FILE_BYTES {
                     running.refuse(
                         client,
-                        format!("all files together may have {LARGEST_TOGETHER} bytes"),
+                        format!("files are limited to {MAX_FILE_BYTES} bytes"),
+                    );
+                } else if self.saved_bytes + needed > MAX_TOTAL_BYTES {
+                    running.refuse(
+                        client,
+                        format!("all downloads together are limited to {MAX_TOTAL_BYTES} bytes"),
                     );
                 }
             }
             Some("completed") => {
-                let running = self.running.swap_remove(at);
-                self.kept_bytes += running.received;
-                self.whole.push(running.of);
+                let running = self.running.swap_remove(index);
+                self.saved_bytes += running.received;
+                self.finished.push(running.file);
             }
             _ => {
-                let running = self.running.swap_remove(at);
-                let why = running
+                let running = self.running.swap_remove(index);
+                let reason = running
                     .refused
-                    .unwrap_or_else(|| "it was broken off".to_owned());
-                running.of.say_failed(notes, &why);
+                    .unwrap_or_else(|| "it was cancelled".to_owned());
+                running.file.report_failed(notices, &reason);
             }
         }
     }
 
-    /// Takes the files that came whole since the last time.
-    pub(super) fn take_whole(&mut self) -> Vec<Whole> {
-        std::mem::take(&mut self.whole)
+    /// Takes the downloads that finished since the last call.
+    pub(super) fn take_finished(&mut self) -> Vec<FinishedDownload> {
+        std::mem::take(&mut self.finished)
     }
 
-    /// Says how far those came that are under way.
-    pub(super) fn say_running(&self, notes: &mut Notes) {
-        for Running {
-            of,
+    /// Reports the progress of running downloads.
+    pub(super) fn report_progress(&self, notices: &mut PageNotices) {
+        for RunningDownload {
+            file,
             received,
             total,
             ..
         } in &self.running
         {
-            let whole = match total {
+            let of_total = match total {
                 0 => String::new(),
                 total => format!(" of {total}"),
             };
-            notes.add(format!(
-                "{} goes on: {received}{whole} bytes so far.",
-                of.id
+            notices.add(format!(
+                "{} in progress: {received}{of_total} bytes.",
+                file.id
             ));
         }
     }
 }
 
-impl Running {
-    /// Breaks it off; its end is told when Chromium says it.
-    fn refuse(&mut self, client: &Client, why: String) {
-        let params = json!({ "guid": self.of.guid });
+impl RunningDownload {
+    /// Cancels the download; Chromium's event about its end then reports the reason.
+    fn refuse(&mut self, client: &CdpClient, reason: String) {
+        let params = json!({ "guid": self.file.guid });
         client.notify(None, "Browser.cancelDownload", params);
-        self.refused.get_or_insert(why);
+        self.refused.get_or_insert(reason);
     }
 }
 
-impl Whole {
-    /// Says that the file is there.
-    pub(super) fn say_kept(self, notes: &mut Notes, path: String, bytes: u64) {
+impl FinishedDownload {
+    /// Reports the file as saved.
+    pub(super) fn report_saved(self, notices: &mut PageNotices, path: String, bytes: u64) {
         let Self { id, url, .. } = self;
-        notes.add(format!(
-            "{id} is whole: {}, {bytes} bytes.",
+        notices.add(format!(
+            "{id} is complete: {}, {bytes} bytes.",
             quote_text(&path)
         ));
-        notes.change(StateChange::DownloadCompleted {
+        notices.change(StateChange::DownloadCompleted {
             download_id: id,
             url,
             path: Some(path),
@@ -186,18 +194,18 @@ impl Whole {
         });
     }
 
-    /// Says that the file is not there.
-    pub(super) fn say_failed(&self, notes: &mut Notes, why: &str) {
+    /// Reports the download as failed.
+    pub(super) fn report_failed(&self, notices: &mut PageNotices, reason: &str) {
         let name = quote_text(&self.name);
-        notes.add(format!("{} ({name}) did not come: {why}.", self.id));
-        notes.change(self.failed(why));
+        notices.add(format!("{} ({name}) failed: {reason}.", self.id));
+        notices.change(self.failed(reason));
     }
 
-    fn failed(&self, why: &str) -> StateChange {
+    fn failed(&self, reason: &str) -> StateChange {
         StateChange::DownloadFailed {
             download_id: self.id.clone(),
             url: self.url.clone(),
-            error: Some(why.to_owned()),
+            error: Some(reason.to_owned()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which frames the tabs have: where each one's commands go, and which document it shows.
+//! The frames of the tabs: the session of each one and the document it shows.
 
 use std::collections::HashMap;
 
@@ -6,106 +6,107 @@ use serde_json::Value;
 
 use super::text;
 
-/// A frame of a tab.
+/// A frame of a tab and its current document.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Frame {
-    /// Where its commands go: its tab's session, or its own when it has a process of its own.
+pub(crate) struct TabFrame {
+    /// The session that receives its commands: the tab's, or its own if it is out of process.
     pub(crate) session: String,
-    /// The load its document came from.
+    /// The loader id of its document.
     pub(crate) loader: String,
 }
 
-/// All frames by their names, which Chromium gives.
+/// All frames by CDP frame id.
 #[derive(Debug, Default)]
-pub(super) struct Frames {
-    frames: HashMap<String, Frame>,
-    /// Sessions of frames with processes of their own.
-    own_sessions: HashMap<String, Own>,
+pub(super) struct FrameTable {
+    frames: HashMap<String, TabFrame>,
+    /// Out-of-process frames by their session.
+    frame_sessions: HashMap<String, FrameSession>,
 }
 
-/// A session that is a frame's own.
+/// The session of an out-of-process frame.
 #[derive(Debug)]
-struct Own {
-    /// The session it came from.
+struct FrameSession {
+    /// The session of its parent frame.
     parent: String,
     frame: String,
 }
 
-impl Frames {
-    /// The frame with this name.
-    pub(super) fn get(&self, name: &str) -> Option<Frame> {
+impl FrameTable {
+    /// The frame with this id.
+    pub(super) fn get(&self, name: &str) -> Option<TabFrame> {
         self.frames.get(name).cloned()
     }
 
-    /// The frames of a session and of those that came from it, by their names.
-    pub(super) fn below(&self, session: &str) -> Vec<(String, Frame)> {
+    /// The frames of a session and of its descendants, with their ids.
+    pub(super) fn below(&self, session: &str) -> Vec<(String, TabFrame)> {
         let sessions = self.sessions_of(session);
-        let known = self.frames.iter();
-        let known = known.map(|(name, frame)| (name.clone(), frame.clone()));
-        // One that got a process of its own may have said nothing yet of what it shows.
-        let silent = self.own_sessions.iter();
-        let silent = silent.filter(|(_, own)| !self.frames.contains_key(&own.frame));
-        let silent = silent.map(|(session, own)| {
-            let frame = Frame {
+        let listed = self.frames.iter();
+        let listed = listed.map(|(name, frame)| (name.clone(), frame.clone()));
+        // A frame that just moved out of process may not have reported its document yet.
+        let silent = self.frame_sessions.iter();
+        let silent =
+            silent.filter(|(_, frame_session)| !self.frames.contains_key(&frame_session.frame));
+        let silent = silent.map(|(session, frame_session)| {
+            let frame = TabFrame {
                 session: session.clone(),
                 loader: String::new(),
             };
-            (own.frame.clone(), frame)
+            (frame_session.frame.clone(), frame)
         });
-        let mut found: Vec<_> = known.chain(silent).collect();
+        let mut found: Vec<_> = listed.chain(silent).collect();
         found.retain(|(_, frame)| sessions.contains(&frame.session));
         found
     }
 
-    /// The session of its own that a frame has, when it has one.
+    /// The session of an out-of-process frame.
     pub(super) fn own_session(&self, name: &str) -> Option<String> {
-        let mut own = self.own_sessions.iter();
-        let (session, _) = own.find(|(_, own)| own.frame == name)?;
+        let mut frame_session = self.frame_sessions.iter();
+        let (session, _) = frame_session.find(|(_, frame_session)| frame_session.frame == name)?;
         Some(session.clone())
     }
 
-    /// A session and all that came from it.
+    /// A session and all its descendants.
     pub(super) fn sessions_of(&self, session: &str) -> Vec<String> {
         let mut found = vec![session.to_owned()];
-        let mut looked_at = 0;
-        while let Some(parent) = found.get(looked_at).cloned() {
+        let mut visited = 0;
+        while let Some(parent) = found.get(visited).cloned() {
             let of_parent = self
-                .own_sessions
+                .frame_sessions
                 .iter()
-                .filter(|(_, own)| own.parent == parent);
+                .filter(|(_, frame_session)| frame_session.parent == parent);
             let children: Vec<String> = of_parent.map(|(child, _)| child.clone()).collect();
             found.extend(children);
-            looked_at += 1;
+            visited += 1;
         }
         found
     }
 
-    /// Takes in that a frame has a process, and so a session, of its own. What was known of it
-    /// was so elsewhere.
+    /// Registers the session of an out-of-process frame and forgets its earlier state.
     pub(super) fn attach(&mut self, parent: &str, session: &str, frame: &str) {
         self.frames.remove(frame);
-        let own = Own {
+        let frame_session = FrameSession {
             parent: parent.to_owned(),
             frame: frame.to_owned(),
         };
-        self.own_sessions.insert(session.to_owned(), own);
+        self.frame_sessions
+            .insert(session.to_owned(), frame_session);
     }
 
-    /// Takes in a list of frames, as a session tells it when it is asked.
+    /// Updates frames from the reply to `Page.getFrameTree`.
     pub(super) fn sync(&mut self, session: &str, tree: &Value) {
-        self.put(session, &tree["frame"]);
+        self.insert_frame(session, &tree["frame"]);
         for child in tree["childFrames"].as_array().into_iter().flatten() {
             self.sync(session, child);
         }
     }
 
-    /// Takes in what a session says of its frames.
-    pub(super) fn take(&mut self, session: &str, method: &str, params: &Value) {
+    /// Processes an event of a session.
+    pub(super) fn handle_event(&mut self, session: &str, method: &str, params: &Value) {
         match method {
-            "Page.frameNavigated" => self.put(session, &params["frame"]),
+            "Page.frameNavigated" => self.insert_frame(session, &params["frame"]),
             "Page.frameDetached" => {
                 let name = text(&params["frameId"]);
-                // One that moves to another process may be known there already.
+                // A frame that moves to another process may be registered there already.
                 if self
                     .frames
                     .get(&name)
@@ -118,14 +119,14 @@ impl Frames {
         }
     }
 
-    /// Forgets a session with all that came from it, and the frames whose commands went there.
+    /// Forgets a session with its descendants and their frames.
     pub(super) fn forget(&mut self, session: &str) {
-        self.own_sessions.remove(session);
+        self.frame_sessions.remove(session);
         self.frames.retain(|_, frame| frame.session != session);
         let children: Vec<String> = self
-            .own_sessions
+            .frame_sessions
             .iter()
-            .filter(|(_, own)| own.parent == session)
+            .filter(|(_, frame_session)| frame_session.parent == session)
             .map(|(child, _)| child.clone())
             .collect();
         for child in children {
@@ -133,12 +134,12 @@ impl Frames {
         }
     }
 
-    fn put(&mut self, session: &str, frame: &Value) {
-        let known = Frame {
+    fn insert_frame(&mut self, session: &str, frame: &Value) {
+        let listed = TabFrame {
             session: session.to_owned(),
             loader: text(&frame["loaderId"]),
         };
-        self.frames.insert(text(&frame["id"]), known);
+        self.frames.insert(text(&frame["id"]), listed);
     }
 }
 
@@ -153,15 +154,15 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_moves_to_another_process_goes_on_there() {
-        let mut frames = Frames::default();
-        frames.take("s1", "Page.frameNavigated", &navigated("f", "l1"));
+    fn a_frame_that_moves_to_another_process_keeps_its_new_session() {
+        let mut frames = FrameTable::default();
+        frames.handle_event("s1", "Page.frameNavigated", &navigated("f", "l1"));
         frames.attach("s1", "s2", "f");
         assert_eq!(frames.own_session("f").as_deref(), Some("s2"));
-        frames.take("s2", "Page.frameNavigated", &navigated("f", "l2"));
+        frames.handle_event("s2", "Page.frameNavigated", &navigated("f", "l2"));
         let swap = json!({ "frameId": "f", "reason": "swap" });
-        frames.take("s1", "Page.frameDetached", &swap);
-        let expected = Frame {
+        frames.handle_event("s1", "Page.frameDetached", &swap);
+        let expected = TabFrame {
             session: "s2".to_owned(),
             loader: "l2".to_owned(),
         };
@@ -169,11 +170,11 @@ mod tests {
     }
 
     #[test]
-    fn what_came_from_a_session_goes_with_it() {
-        let mut frames = Frames::default();
+    fn forgetting_a_session_forgets_its_descendants() {
+        let mut frames = FrameTable::default();
         frames.attach("s1", "s2", "outer");
         frames.attach("s2", "s3", "inner");
-        frames.take("s3", "Page.frameNavigated", &navigated("inner", "l"));
+        frames.handle_event("s3", "Page.frameNavigated", &navigated("inner", "l"));
         frames.forget("s1");
         assert_eq!(frames.get("inner"), None);
     }

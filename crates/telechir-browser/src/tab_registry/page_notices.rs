@@ -1,61 +1,64 @@
-//! What happened beside the actions and the model should hear of: dialogs, downloads, file pickers,
-//! refused permissions, new tabs, crashes.
+//! Events that the next result reports: dialogs, downloads, file choosers, denied permissions, new
+//! tabs, crashes.
 
 use serde_json::{Value, json};
 use telechir_protocol::StateChange;
 
-use super::MOST_TABS;
-use crate::client::Client;
+use super::MAX_TABS;
+use crate::client::CdpClient;
 use crate::setup::Setup;
 
-/// More than so many are only counted.
-const MOST: usize = 12;
-/// More changes than so many are left out; they are counted with the sentences.
-const MOST_CHANGES: usize = 100;
-/// A page's own words are cut here.
-const LONGEST: usize = 300;
+/// Further sentences are only counted.
+const MAX_SENTENCES: usize = 12;
+/// Further state changes are dropped; their sentences are counted.
+const MAX_CHANGES: usize = 100;
+/// Text of a page is truncated to this length.
+const MAX_QUOTE_CHARS: usize = 300;
 
-/// Sentences and changes for the next answer.
+/// Sentences and state changes for the next result.
 #[derive(Debug, Default)]
-pub(super) struct Notes {
+pub(super) struct PageNotices {
     sentences: Vec<String>,
-    untold: usize,
-    /// Tabs that were closed because there were too many.
+    omitted: usize,
+    /// Tabs that were closed because of the tab limit.
     closed: usize,
     changes: Vec<StateChange>,
 }
 
-impl Notes {
-    /// Answers a dialog so that the page goes on, and says what it was.
+impl PageNotices {
+    /// Answers a dialog and reports it.
     ///
-    /// Leaving a page is what the action asked for, so that question alone is answered with yes.
-    pub(super) fn dialog(&mut self, client: &Client, session: &str, params: &Value) {
+    /// `beforeunload` is accepted, because the action asked to leave the page; all others are
+    /// dismissed.
+    pub(super) fn dialog(&mut self, client: &CdpClient, session: &str, params: &Value) {
         let kind = params["type"].as_str().unwrap_or_default();
         let leaves = kind == "beforeunload";
         let answer = json!({ "accept": leaves });
         client.notify(Some(session), "Page.handleJavaScriptDialog", answer);
         let message = quote(&params["message"]);
         self.add(match kind {
-            "beforeunload" => "The page asked whether to leave it; it was left.".to_owned(),
-            "alert" => format!("The page showed an alert: {message}. It was closed."),
-            _ => format!("The page asked ({kind}): {message}. It was answered with Cancel."),
+            "beforeunload" => "The page showed a beforeunload prompt; it was accepted.".to_owned(),
+            "alert" => format!("The page showed an alert: {message}. It was dismissed."),
+            _ => format!(
+                "The page showed a dialog ({kind}): {message}. It was answered with Cancel."
+            ),
         });
     }
 
-    /// Says what a page wanted that only a person may give; the walker hears of it.
-    pub(super) fn wish(&mut self, what: &str) {
+    /// Reports a denied permission, which the walker observed.
+    pub(super) fn denied_permission(&mut self, what: &str) {
         self.add(match what {
-            "print" => "The page wanted to print; nothing is printed here.".to_owned(),
+            "print" => "The page requested printing; nothing was printed.".to_owned(),
             name => {
                 let name = quote_text(name);
-                format!("The page asked for the permission {name}; it was denied.")
+                format!("The page requested the permission {name}; it was denied.")
             }
         });
     }
 
-    /// Says that a page wanted another program for an address that no browser opens.
-    pub(super) fn elsewhere(&mut self, params: &Value) {
-        const OURS: [&str; 14] = [
+    /// Reports a navigation to a scheme that needs an external program.
+    pub(super) fn external_protocol(&mut self, params: &Value) {
+        const BROWSER_SCHEMES: [&str; 14] = [
             "chrome-extension",
             "chrome-untrusted",
             "devtools",
@@ -75,15 +78,18 @@ impl Notes {
         let Some((scheme, _)) = url.split_once(':') else {
             return;
         };
-        if !OURS.iter().any(|ours| scheme.eq_ignore_ascii_case(ours)) {
+        if !BROWSER_SCHEMES
+            .iter()
+            .any(|known| scheme.eq_ignore_ascii_case(known))
+        {
             let url = quote_text(url);
             self.add(format!(
-                "The page wanted another program to open {url}; none is started here."
+                "The page requested an external program to open {url}; none was started."
             ));
         }
     }
 
-    /// Says what a reader must know of a document that came: that it is locked, or of paper.
+    /// Reports documents that need an explanation: PDFs and HTTP authentication.
     pub(super) fn document(&mut self, setup: &Setup, params: &Value) {
         if params["type"] != "Document" {
             return;
@@ -91,76 +97,79 @@ impl Notes {
         let response = &params["response"];
         let url = quote(&response["url"]);
         if response["mimeType"] == "application/pdf" {
-            self.add(if setup.is_shell {
-                format!("{url} is a PDF, which this browser does not show: it is a download here.")
+            self.add(if setup.is_headless_shell {
+                format!("{url} is a PDF, which this browser does not show; it is treated as a download.")
             } else {
                 format!(
-                    "{url} is a PDF: the picture shows it, and Page Down shows more of it; its words cannot be read as a page's."
+                    "{url} is a PDF: the screenshot shows it, and Page Down scrolls it; its text cannot be read as page text."
                 )
             });
         }
         let headers = response["headers"].as_object();
-        let asks = |name: &String| name.eq_ignore_ascii_case("www-authenticate");
-        let asked = headers.into_iter().flatten().find(|(name, _)| asks(name));
-        if let Some((_, how)) = asked.filter(|_| response["status"] == 401) {
-            let how = quote(how);
+        let is_challenge = |name: &String| name.eq_ignore_ascii_case("www-authenticate");
+        let challenge = headers
+            .into_iter()
+            .flatten()
+            .find(|(name, _)| is_challenge(name));
+        if let Some((_, scheme)) = challenge.filter(|_| response["status"] == 401) {
+            let scheme = quote(scheme);
             self.add(format!(
-                "{url} asks for a name and a password (HTTP authentication, {how}); none are given here, and the page is what the site shows without them."
+                "{url} requires HTTP authentication ({scheme}); no credentials are sent, and the page is what the site returns without them."
             ));
         }
     }
 
-    /// Counts a tab that was closed at once.
-    pub(super) const fn one_tab_too_many(&mut self) {
+    /// Counts a tab that was closed because of the tab limit.
+    pub(super) const fn count_closed_tab(&mut self) {
         self.closed += 1;
     }
 
-    /// Adds a sentence.
+    /// Adds a sentence; beyond the limit it is counted.
     pub(super) fn add(&mut self, sentence: String) {
-        if self.sentences.len() < MOST {
+        if self.sentences.len() < MAX_SENTENCES {
             self.sentences.push(sentence);
         } else {
-            self.untold += 1;
+            self.omitted += 1;
         }
     }
 
-    /// Adds a change.
+    /// Adds a state change, up to the limit.
     pub(super) fn change(&mut self, change: StateChange) {
-        if self.changes.len() < MOST_CHANGES {
+        if self.changes.len() < MAX_CHANGES {
             self.changes.push(change);
         }
     }
 
-    /// All sentences since the last time.
-    pub(super) fn take(&mut self) -> Option<String> {
-        let untold = std::mem::take(&mut self.untold);
+    /// Takes all sentences since the last call.
+    pub(super) fn take_text(&mut self) -> Option<String> {
+        let omitted = std::mem::take(&mut self.omitted);
         let mut sentences = std::mem::take(&mut self.sentences);
-        if untold > 0 {
-            sentences.push(format!("{untold} more such events followed."));
+        if omitted > 0 {
+            sentences.push(format!("{omitted} more such events followed."));
         }
         let closed = std::mem::take(&mut self.closed);
         if closed > 0 {
             sentences.push(format!(
-                "{closed} more tabs were opened and closed at once: {MOST_TABS} may be open."
+                "{closed} more tabs were opened and closed at once: at most {MAX_TABS} may be open."
             ));
         }
         (!sentences.is_empty()).then(|| sentences.join(" "))
     }
 
-    /// All changes since the last time.
+    /// Takes all state changes since the last call.
     pub(super) fn take_changes(&mut self) -> Vec<StateChange> {
         std::mem::take(&mut self.changes)
     }
 }
 
-/// A page's words in quotes, on one line and of bounded length.
+/// Text of a page, quoted, on one line and truncated.
 pub(super) fn quote(value: &Value) -> String {
     quote_text(value.as_str().unwrap_or_default())
 }
 
-/// The same of words that are at hand.
+/// As `quote`, for a string.
 pub(super) fn quote_text(text: &str) -> String {
-    let cut: String = text.chars().take(LONGEST).collect();
+    let cut: String = text.chars().take(MAX_QUOTE_CHARS).collect();
     let ellipsis = if cut.len() < text.len() { "…" } else { "" };
     format!("{cut:?}{ellipsis}")
 }

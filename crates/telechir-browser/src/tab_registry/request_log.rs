@@ -1,4 +1,4 @@
-//! What the pages of a tab fetched, as far as it is kept for who asks.
+//! The network requests of a tab's document.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,49 +8,49 @@ use tokio::time::Instant;
 
 use super::text;
 
-/// Requests of a page that are kept, the last ones.
-const MOST: usize = 200;
-/// An address is cut here.
-const LONGEST: usize = 500;
+/// The last requests that are returned per page.
+const MAX_REQUESTS: usize = 200;
+/// URLs are truncated to this length.
+const MAX_URL_CHARS: usize = 500;
 
-/// The requests of the document in a tab.
+/// The requests of the current document.
 #[derive(Debug, Default)]
-pub(super) struct Network {
-    requests: VecDeque<Request>,
-    forgotten: u64,
+pub(super) struct RequestLog {
+    requests: VecDeque<LoggedRequest>,
+    dropped: u64,
 }
 
 #[derive(Debug)]
-struct Request {
+struct LoggedRequest {
     id: String,
     loader: String,
     method: String,
     url: String,
     kind: String,
-    began: Instant,
+    started: Instant,
     status: Option<u64>,
     mime: String,
-    end: End,
+    end: RequestOutcome,
 }
 
 #[derive(Debug)]
-enum End {
-    /// It goes on.
-    Open,
-    /// It came, so many bytes on the wire, after so long.
+enum RequestOutcome {
+    /// The request is running.
+    Pending,
+    /// The response was received: bytes on the wire and duration.
     Done(u64, Duration),
-    /// It did not.
+    /// The request failed, with Chromium's error text.
     Failed(String),
 }
 
-impl Network {
-    /// Takes in what is said of requests.
-    pub(super) fn take(&mut self, method: &str, params: &Value) {
+impl RequestLog {
+    /// Processes a network or navigation event.
+    pub(super) fn handle_event(&mut self, method: &str, params: &Value) {
         match method {
             "Network.requestWillBeSent" => self.begin(params),
             "Network.responseReceived" => {
                 if let Some(request) = self.find(params) {
-                    request.answered(&params["response"]);
+                    request.on_response(&params["response"]);
                 }
             }
             "Network.loadingFinished" => {
@@ -59,66 +59,66 @@ impl Network {
                     #[expect(
                         clippy::cast_possible_truncation,
                         clippy::cast_sign_loss,
-                        reason = "a count of bytes, which Chromium tells as a float"
+                        reason = "Chromium reports byte counts as floats"
                     )]
                     let bytes = bytes.max(0.0) as u64;
-                    request.end = End::Done(bytes, request.began.elapsed());
+                    request.end = RequestOutcome::Done(bytes, request.started.elapsed());
                 }
             }
             "Network.loadingFailed" => {
                 if let Some(request) = self.find(params) {
-                    request.end = End::Failed(text(&params["errorText"]));
+                    request.end = RequestOutcome::Failed(text(&params["errorText"]));
                 }
             }
-            // Another document: what the one before it fetched is its own.
+            // A new document: drops the requests of the previous one.
             "Page.frameNavigated" if params["frame"]["parentId"].is_null() => {
                 let loader = &params["frame"]["loaderId"];
                 self.requests.retain(|request| *loader == *request.loader);
-                self.forgotten = 0;
+                self.dropped = 0;
             }
             _ => {}
         }
     }
 
-    /// A line for each request, the first one first.
-    pub(super) fn told(&self) -> String {
+    /// One line per request, in order.
+    pub(super) fn render(&self) -> String {
         let mut lines = Vec::with_capacity(self.requests.len() + 1);
-        if self.forgotten > 0 {
-            lines.push(format!("{} earlier requests are not kept.", self.forgotten));
+        if self.dropped > 0 {
+            lines.push(format!("{} earlier requests are omitted.", self.dropped));
         }
-        lines.extend(self.requests.iter().map(Request::line));
+        lines.extend(self.requests.iter().map(LoggedRequest::line));
         if lines.is_empty() {
-            return "The page fetched nothing that is known.".to_owned();
+            return "No requests recorded for this page.".to_owned();
         }
         lines.join("\n")
     }
 
     fn begin(&mut self, params: &Value) {
-        // A redirect comes under the same name as what it answers.
+        // A redirected request has the same id as the original one.
         if let Some(before) = self.find(params) {
-            before.answered(&params["redirectResponse"]);
-            before.end = End::Done(0, before.began.elapsed());
+            before.on_response(&params["redirectResponse"]);
+            before.end = RequestOutcome::Done(0, before.started.elapsed());
             before.id.clear();
         }
-        if self.requests.len() == MOST {
+        if self.requests.len() == MAX_REQUESTS {
             self.requests.pop_front();
-            self.forgotten += 1;
+            self.dropped += 1;
         }
         let request = &params["request"];
-        self.requests.push_back(Request {
+        self.requests.push_back(LoggedRequest {
             id: text(&params["requestId"]),
             loader: text(&params["loaderId"]),
             method: text(&request["method"]),
             url: cut(&text(&request["url"])),
             kind: text(&params["type"]).to_lowercase(),
-            began: Instant::now(),
+            started: Instant::now(),
             status: None,
             mime: String::new(),
-            end: End::Open,
+            end: RequestOutcome::Pending,
         });
     }
 
-    fn find(&mut self, params: &Value) -> Option<&mut Request> {
+    fn find(&mut self, params: &Value) -> Option<&mut LoggedRequest> {
         let id = params["requestId"].as_str()?;
         self.requests
             .iter_mut()
@@ -127,8 +127,8 @@ impl Network {
     }
 }
 
-impl Request {
-    fn answered(&mut self, response: &Value) {
+impl LoggedRequest {
+    fn on_response(&mut self, response: &Value) {
         self.status = response["status"].as_u64();
         self.mime = text(&response["mimeType"]);
     }
@@ -150,20 +150,20 @@ impl Request {
             format!(" {mime}")
         };
         let end = match &self.end {
-            End::Open => " goes on".to_owned(),
-            End::Done(bytes, took) => format!(" {bytes} bytes {} ms", took.as_millis()),
-            End::Failed(why) => format!(" failed: {why}"),
+            RequestOutcome::Pending => " running".to_owned(),
+            RequestOutcome::Done(bytes, took) => format!(" {bytes} bytes {} ms", took.as_millis()),
+            RequestOutcome::Failed(reason) => format!(" failed: {reason}"),
         };
         format!("{method} {status} {kind}{mime}{end} {url}")
     }
 }
 
-/// An address on one line, cut.
+/// A URL on one line, truncated.
 fn cut(url: &str) -> String {
     let mut cut: String = url
         .chars()
         .filter(|c| !c.is_control())
-        .take(LONGEST)
+        .take(MAX_URL_CHARS)
         .collect();
     if cut.len() < url.len() {
         cut.push('…');
@@ -183,47 +183,47 @@ mod tests {
     }
 
     #[test]
-    fn a_redirect_is_a_line_of_its_own() {
-        let mut network = Network::default();
-        network.take("Network.requestWillBeSent", &sent("1", "l", "http://a/"));
-        let mut again = sent("1", "l", "http://b/");
-        again["redirectResponse"] = json!({ "status": 302, "mimeType": "" });
-        network.take("Network.requestWillBeSent", &again);
-        network.take(
+    fn a_redirect_is_a_separate_line() {
+        let mut network = RequestLog::default();
+        network.handle_event("Network.requestWillBeSent", &sent("1", "l", "http://a/"));
+        let mut redirect = sent("1", "l", "http://b/");
+        redirect["redirectResponse"] = json!({ "status": 302, "mimeType": "" });
+        network.handle_event("Network.requestWillBeSent", &redirect);
+        network.handle_event(
             "Network.loadingFailed",
             &json!({ "requestId": "1", "errorText": "net::ERR_X" }),
         );
-        let told = network.told();
-        let lines: Vec<&str> = told.lines().collect();
-        assert!(lines[0].starts_with("GET 302 fetch 0 bytes"), "{told}");
-        assert!(lines[0].ends_with("http://a/"), "{told}");
+        let text = network.render();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with("GET 302 fetch 0 bytes"), "{text}");
+        assert!(lines[0].ends_with("http://a/"), "{text}");
         assert_eq!(lines[1], "GET - fetch failed: net::ERR_X http://b/");
     }
 
     #[test]
-    fn another_document_begins_with_its_own_requests() {
-        let mut network = Network::default();
-        network.take("Network.requestWillBeSent", &sent("1", "old", "http://a/"));
-        network.take("Network.requestWillBeSent", &sent("2", "new", "http://b/"));
+    fn a_new_document_clears_the_log() {
+        let mut network = RequestLog::default();
+        network.handle_event("Network.requestWillBeSent", &sent("1", "old", "http://a/"));
+        network.handle_event("Network.requestWillBeSent", &sent("2", "new", "http://b/"));
         let frame = json!({ "frame": { "id": "f", "loaderId": "new" } });
-        network.take("Page.frameNavigated", &frame);
-        assert_eq!(network.told(), "GET - fetch goes on http://b/");
+        network.handle_event("Page.frameNavigated", &frame);
+        assert_eq!(network.render(), "GET - fetch running http://b/");
     }
 
     #[test]
-    fn only_the_last_ones_are_kept_and_the_rest_is_counted() {
-        let mut network = Network::default();
-        for n in 0..MOST + 3 {
-            network.take(
+    fn keeps_the_last_requests_and_counts_the_rest() {
+        let mut network = RequestLog::default();
+        for n in 0..MAX_REQUESTS + 3 {
+            network.handle_event(
                 "Network.requestWillBeSent",
                 &sent(&n.to_string(), "l", "http://a/"),
             );
         }
         assert!(
             network
-                .told()
-                .starts_with("3 earlier requests are not kept.\n")
+                .render()
+                .starts_with("3 earlier requests are omitted.\n")
         );
-        assert_eq!(network.told().lines().count(), MOST + 1);
+        assert_eq!(network.render().lines().count(), MAX_REQUESTS + 1);
     }
 }

@@ -1,4 +1,4 @@
-// Acting on an element: where it can be hit, and whether the hit was heard.
+// Acting on an element: where it can be hit, and whether it received the events.
 const deepestAt = (x, y) => {
   let hit = document.elementFromPoint(x, y)
   while (hit) {
@@ -9,20 +9,20 @@ const deepestAt = (x, y) => {
   }
   return hit
 }
-// A form's own member of this name may be a control of it.
+// Read for controls only: in a form, `labels` may be a control of that name.
 const ownLabelsOf = element => CONTROLS.has(tagOf(element)) ? Array.from(element.labels ?? []) : []
 const isLabelOf = (hit, element) => ownLabelsOf(element).some(label => isWithin(hit, label))
 const isHit = (hit, element) => hit !== null && (isWithin(hit, element) || isLabelOf(hit, element))
 
-// Whole pixels within a box and the view, the middle first.
-const placesIn = (box) => {
+// Pixels inside a box and the viewport, the middle first.
+const pixelsIn = (box) => {
   const left = Math.max(Math.ceil(box.left), 0), right = Math.min(Math.ceil(box.right) - 1, innerWidth - 1)
   const top = Math.max(Math.ceil(box.top), 0), bottom = Math.min(Math.ceil(box.bottom) - 1, innerHeight - 1)
   if (right < left || bottom < top) return []
   const at = (across, down) => [Math.round(left + (right - left) * across), Math.round(top + (bottom - top) * down)]
   return [at(0.5, 0.5), at(0.25, 0.5), at(0.75, 0.5), at(0.5, 0.2), at(0.5, 0.8), at(0.1, 0.1), at(0.9, 0.9)]
 }
-const cover = hit => {
+const describe = hit => {
   if (!hit) return "nothing"
   const role = roleOf(hit)
   const name = nameOf(hit, true) || attributeOf(hit, "id") || ""
@@ -35,169 +35,170 @@ const boxesWithLabels = element => {
   return boxes
 }
 
-// A pixel where the element is hit, brought into view; from then on what is heard is kept.
+// Scrolls the element into view and returns a pixel where it is hit; events are recorded from then on.
 const aim = (id, isToPress) => {
   const element = find(id)
   if (!element) return { gone: true }
-  if (!drawn(element)) return { hidden: true }
+  if (!isDrawn(element)) return { hidden: true }
   if (isToPress && isDisabled(element, tagOf(element))) return { disabled: true }
   let covered = null
-  // What a bar at the edge covers is uncovered by scrolling.
+  // Scrolling uncovers what a fixed bar at the edge covers.
   for (const isScrolled of [false, true]) {
     if (isScrolled) scrollTo(element, { block: "center", inline: "center", behavior: "instant" })
     for (const box of boxesWithLabels(element)) {
-      for (const [x, y] of placesIn(box)) {
+      for (const [x, y] of pixelsIn(box)) {
         const hit = deepestAt(x, y)
         if (isHit(hit, element)) {
-          press.expected = element
-          press.heard.length = 0
+          clickTrace.expected = element
+          clickTrace.events.length = 0
           return { x, y }
         }
         covered ??= hit
       }
     }
   }
-  return covered ? { coveredBy: cover(covered) } : { hidden: true }
+  return covered ? { coveredBy: describe(covered) } : { hidden: true }
 }
 
-// Whether the pointer was heard over what is aimed at; from then on it is heard anew.
+// Whether the target received a pointer move since the last call.
 const isReached = () => {
-  const { expected, heard } = press
-  const reached = heard.some(([kind, target]) => kind === "mousemove" && isOurs(target, expected))
-  heard.length = 0
+  const { expected, events } = clickTrace
+  const reached = events.some(([kind, target]) => kind === "mousemove" && isExpectedTarget(target, expected))
+  events.length = 0
   return reached
 }
-// Who is within a closed root is not named: its host is.
-const isOurs = (target, element) =>
+// Inside a closed root the event names the host.
+const isExpectedTarget = (target, element) =>
   target instanceof Node && (isHit(target, element) || (closedRoots.has(target) && isWithin(element, target)))
 
-// What came of a press: which events the element heard, and who heard them instead.
-const pressed = () => {
+// The kinds of events that the target received, and what received others instead.
+const receivedEvents = () => {
   const kinds = [], others = []
-  for (const [kind, target] of press.heard) {
+  for (const [kind, target] of clickTrace.events) {
     if (kind === "mousemove") continue
-    if (isOurs(target, press.expected)) kinds.push(kind)
-    else others.push(target instanceof Element ? cover(target) : "the page")
+    if (isExpectedTarget(target, clickTrace.expected)) kinds.push(kind)
+    else others.push(target instanceof Element ? describe(target) : "the page")
   }
   return { kinds, other: others[0] }
 }
-// Now that it is over.
+// The result after the click; ends the trace.
 const outcome = () => {
-  const told = pressed()
-  press.expected = press.tell = null
-  press.heard.length = 0
-  return told
+  const result = receivedEvents()
+  clickTrace.expected = clickTrace.notify = null
+  clickTrace.events.length = 0
+  return result
 }
-// As soon as the element that is aimed at next heard this kind of event. Asked before it is aimed
-// at: Chromium gives a page its input, and draws what came of it, before it asks it anything.
-const hears = kind => new Promise(done => {
-  press.expected = null
-  press.tell = () => {
-    if (!press.heard.some(([one, target]) => one === kind && isOurs(target, press.expected))) return
-    press.tell = null
-    done(pressed())
+// Resolves when the next target receives this kind of event. Called before `aim`: Chromium delivers
+// input and paints its effect before it evaluates a later expression.
+const whenReceived = kind => new Promise(done => {
+  clickTrace.expected = null
+  clickTrace.notify = () => {
+    if (!clickTrace.events.some(([one, target]) => one === kind && isExpectedTarget(target, clickTrace.expected))) return
+    clickTrace.notify = null
+    done(receivedEvents())
   }
 })
 
-// The pixel of this document that a pixel of the document in a frame is at.
-const through = (id, x, y) => {
+// Maps a pixel of a frame's document to this document.
+const toParentPixel = (id, x, y) => {
   const element = find(id)
   if (!element) return { gone: true }
-  const place = () => {
+  const position = () => {
     const box = boxOf(element), inset = insetOf(element)
     const across = element.offsetWidth ? box.width / element.offsetWidth : 1
     const down = element.offsetHeight ? box.height / element.offsetHeight : 1
     return [Math.round(box.left + (inset.left + x) * across), Math.round(box.top + (inset.top + y) * down)]
   }
   const isIn = ([x, y]) => x >= 0 && y >= 0 && x < innerWidth && y < innerHeight
-  let at = place()
+  let at = position()
   if (!isIn(at)) {
     scrollTo(element, { block: "nearest", inline: "nearest", behavior: "instant" })
-    at = place()
+    at = position()
   }
   if (!isIn(at)) {
     scrollBy({ left: at[0] - innerWidth / 2, top: at[1] - innerHeight / 2, behavior: "instant" })
-    at = place()
+    at = position()
     if (!isIn(at)) return { hidden: true }
   }
   const hit = deepestAt(at[0], at[1])
-  return hit === element ? { x: at[0], y: at[1] } : { coveredBy: cover(hit) }
+  return hit === element ? { x: at[0], y: at[1] } : { coveredBy: describe(hit) }
 }
 
-// Done when what was scrolled is drawn where it is now; before that a frame's input goes astray.
-const drawnAgain = () => new Promise(done => {
-  setTimeout(done, MOST_TO_DRAW)
+// Resolves when the last scroll is painted: until then Chromium routes input to the old position.
+const afterRepaint = () => new Promise(done => {
+  setTimeout(done, MAX_REPAINT_MS)
   requestAnimationFrame(() => requestAnimationFrame(() => done()))
 })
-const MOST_TO_DRAW = 500
+const MAX_REPAINT_MS = 500
 
-// What moves by itself, and for how many ms from now on.
-const LONGEST_MOVE = 1_000
-const moves = () => {
+// Running animations: those that end within MAX_ANIMATION_MS, and whether others or videos play.
+const MAX_ANIMATION_MS = 1_000
+const animations = () => {
   const running = animationsIn(document).filter(one => one.playState === "running" && one.timeline instanceof DocumentTimeline)
   const left = one => (one.effect?.getComputedTiming().endTime - one.currentTime) / one.playbackRate
-  const ending = running.filter(one => left(one) <= LONGEST_MOVE)
+  const ending = running.filter(one => left(one) <= MAX_ANIMATION_MS)
   const plays = Array.from(inDocument(document, "video")).some(video => !video.paused)
   return { ending, isEndless: plays || ending.length < running.length }
 }
 
-// Whether the page is still is asked in two steps, so that its picture can be taken between them.
-// When it has nothing to do it is told for how long: until the next picture, the next timer, or the
-// end of a period of 50 ms. Of frames it knows nothing.
-const PICTURE = 1_000 / 60
-const PERIOD = 50, BLUR = 2
-// How it was when it had drawn all it had to draw.
-let calm = null
+// The idle probe has two steps, so that a screenshot can be taken between them. An idle callback
+// reports the time until the next frame, the next timer or the end of a 50 ms idle period. It knows
+// nothing about frames.
+const FRAME_MS = 1_000 / 60
+const IDLE_PERIOD_MS = 50, IDLE_TOLERANCE_MS = 2
+// The state when the page had painted everything.
+let idleState = null
 
-// Once what moves has moved: until when nothing is due then; null when it was not so by `latest`.
-const restsUntil = ({ latest, most }) => new Promise(done => {
-  const draw = () => requestAnimationFrame(() => requestIdleCallback(look, { timeout: most }))
-  const look = idle => {
-    const now = performance.now(), left = idle.timeRemaining(), { ending, isEndless } = moves()
+// Waits for ending animations, then returns the time until which nothing is due; null if the page is
+// not idle by `latest`.
+const idleUntil = ({ latest, quiet }) => new Promise(done => {
+  const draw = () => requestAnimationFrame(() => requestIdleCallback(check, { timeout: quiet }))
+  const check = idle => {
+    const now = performance.now(), left = idle.timeRemaining(), { ending, isEndless } = animations()
     if (idle.didTimeout || isEndless) done(null)
     else if (ending.length) Promise.allSettled(ending.map(one => one.finished)).then(draw)
-    else if (left > PICTURE) done(now + left)
+    else if (left > FRAME_MS) done(now + left)
     else if (now >= latest) done(null)
     else draw()
   }
   draw()
 })
-// The first step: whether it has drawn all it has to draw, and whether it is known already that
-// nothing else is due before `most` ms have passed since what it handled so many ms ago.
-const rests = async (most, ago) => {
+// First step: whether the page has painted everything, and whether nothing is due until `quiet` ms
+// after the last input it handled, which was `elapsed` ms ago.
+const whenIdle = async (quiet, elapsed) => {
   watchPage()
-  const latest = performance.now() + most
-  const now = calm = { most, latest, until: latest - ago, due: null, epoch: 0 }
-  if (visibilityOf(document) === "visible" && !inDocument(document, "iframe, frame").length) now.due = await restsUntil(now)
+  const latest = performance.now() + quiet
+  const now = idleState = { quiet, latest, until: latest - elapsed, due: null, epoch: 0 }
+  if (visibilityOf(document) === "visible" && !inDocument(document, "iframe, frame").length) now.due = await idleUntil(now)
   now.epoch = epoch()
   return [now.due !== null, now.due >= now.until]
 }
-// Looked at after so many ms: until when nothing is due; null when something is.
-const restAfter = async (wait, { due, most }) => {
-  const idle = await new Promise(done => setTimeout(() => requestIdleCallback(done, { timeout: most }), wait))
-  const left = idle.timeRemaining(), end = performance.now() + left, { ending, isEndless } = moves()
+// After `wait` ms: the time until which nothing is due; null if something is.
+const idleAfter = async (wait, { due, quiet }) => {
+  const idle = await new Promise(done => setTimeout(() => requestIdleCallback(done, { timeout: quiet }), wait))
+  const left = idle.timeRemaining(), end = performance.now() + left, { ending, isEndless } = animations()
   if (idle.didTimeout || ending.length || isEndless) return null
-  // Little is left before a picture, and at the end of a period, of which one follows the other.
-  const off = Math.abs(end - due) % PERIOD
-  return left > PICTURE || Math.min(off, PERIOD - off) < BLUR ? end : null
+  // Little time is left before a frame, or at the end of an idle period, which another one follows.
+  const off = Math.abs(end - due) % IDLE_PERIOD_MS
+  return left > FRAME_MS || Math.min(off, IDLE_PERIOD_MS - off) < IDLE_TOLERANCE_MS ? end : null
 }
-// The second: whether nothing was due before the end of that time, and whether it is as it was then.
-const restsOn = async () => {
-  const now = calm
+// Second step: whether nothing was due until the end of that time, and whether the page is unchanged.
+const stayedIdle = async () => {
+  const now = idleState
   let isSame = true, wait = 0
   do {
-    now.due = await restAfter(wait, now)
+    now.due = await idleAfter(wait, now)
     if (now.due === null) {
       isSame = false
-      now.due = await restsUntil(now)
+      now.due = await idleUntil(now)
     }
-    // The next period begins when this one ends.
+    // The next idle period starts when this one ends.
     wait = now.due - performance.now()
   } while (now.due !== null && now.due < now.until)
   return [now.due !== null, isSame && epoch() === now.epoch]
 }
 
-const reveal = id => {
+const scrollToElement = id => {
   const element = find(id)
   if (!element) return { gone: true }
   scrollTo(element, { block: "center", inline: "nearest", behavior: "instant" })

@@ -1,11 +1,10 @@
-// What is heard of a press on the element that is expected to get it: before the page's own
-// scripts, which could stop it.
-const press = { expected: null, heard: [], tell: null }
-const MOST_HEARD = 64
-const hear = event => {
-  const { expected, heard } = press
-  if (!expected || !event.isTrusted || heard.length >= MOST_HEARD) return
-  heard.push([event.type, event.composedPath()[0]])
-  press.tell?.()
+// Records the trusted events of a click before the page's scripts, which could stop them.
+const clickTrace = { expected: null, events: [], notify: null }
+const MAX_TRACED_EVENTS = 64
+const record = event => {
+  const { expected, events } = clickTrace
+  if (!expected || !event.isTrusted || events.length >= MAX_TRACED_EVENTS) return
+  events.push([event.type, event.composedPath()[0]])
+  clickTrace.notify?.()
 }
-for (const kind of ["mousemove", "mousedown", "click", "auxclick", "contextmenu", "dblclick"]) addEventListener(kind, hear, { capture: true, passive: true })
+for (const kind of ["mousemove", "mousedown", "click", "auxclick", "contextmenu", "dblclick"]) addEventListener(kind, record, { capture: true, passive: true })

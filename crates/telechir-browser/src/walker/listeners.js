@@ -1,1 +1,1 @@
-Object.defineProperty(globalThis, "telechirEars", { value: Object.freeze({ press, wishesSoFar, hadWishes, hearDenials }) })
+Object.defineProperty(globalThis, "telechirListeners", { value: Object.freeze({ clickTrace, currentDenials, clearDenials, listenToHeadlessShell }) })

@@ -1,3 +1,3 @@
 Object.defineProperty(globalThis, "telechirWalker", {
-  value: Object.freeze({ walk, epoch, suspected, adopt, aim, isReached, outcome, hears, through, drawnAgain, rests, restsOn, reveal, setValue, fileControl, fileElement, element: find }),
+  value: Object.freeze({ walk, epoch, shadowHostCandidates, adopt, aim, isReached, outcome, whenReceived, toParentPixel, afterRepaint, whenIdle, stayedIdle, scrollToElement, setValue, fileControl, fileElement, element: find }),
 })

@@ -1,14 +1,13 @@
-// What an element is called, by the rules for accessible names: aria-labelledby, aria-label, the
-// element's own label, its content, its tooltip.
+// Accessible names: aria-labelledby, aria-label, the native label, the content, the tooltip.
 const INLINE = new Set(("a abbr b bdi bdo cite code data del dfn em font i img input ins kbd label mark math q s samp " +
   "select small span strong sub sup svg textarea time u var wbr button output slot").split(" "))
-// What is never drawn itself, of HTML and of SVG.
-const UNSPOKEN = new Set(("script style noscript template head datalist " +
+// Elements that are never rendered, of HTML and SVG.
+const NEVER_RENDERED = new Set(("script style noscript template head datalist " +
   "defs clipPath mask marker pattern symbol metadata").split(" "))
-const MOST_LABELS = 8
-const MOST_OF_CONTENT = 1000
+const MAX_LABELS = 8
+const MAX_CONTENT_CHARS = 1000
 
-// Kept for the next time: to make one costs as much as to ask it.
+// Cached: creating a style costs as much as reading it.
 const styles = new WeakMap()
 const styleOf = element => {
   let style = styles.get(element)
@@ -16,24 +15,24 @@ const styleOf = element => {
   return style
 }
 const PAINTED = { visibilityProperty: true }
-const drawn = element => isVisible(element, PAINTED)
-// A box is not needed to be read: an element with `display: contents` has none.
+const isDrawn = element => isVisible(element, PAINTED)
+// An element with `display: contents` has no box, but its content is read.
 const isRead = element =>
-  attributeOf(element, "aria-hidden") !== "true" && (drawn(element) || styleOf(element).display === "contents")
+  attributeOf(element, "aria-hidden") !== "true" && (isDrawn(element) || styleOf(element).display === "contents")
 
-// What is drawn in an element: of a slot what it was given, of a host what its shadow root holds.
+// The rendered children: of a slot the assigned nodes, of a host its shadow root's children.
 const slottedIn = element => {
   if (tagOf(element) !== "slot" || !(element instanceof HTMLSlotElement)) return null
-  const given = element.assignedNodes()
-  return given.length ? given : null
+  const assigned = element.assignedNodes()
+  return assigned.length ? assigned : null
 }
 const eachChild = (element, visit) => {
-  const given = slottedIn(element)
-  if (given) return given.forEach(visit)
+  const assigned = slottedIn(element)
+  if (assigned) return assigned.forEach(visit)
   for (let child = firstChildOf(shadowOf(element) ?? element); child; child = nextSiblingOf(child)) visit(child)
 }
 
-// Labels by their controls, gathered once a walk: asking each control looks through the document.
+// Labels by control, collected once per snapshot: `control.labels` searches the document each time.
 let labels = new Map()
 const gather = root => {
   const found = new Map()
@@ -56,8 +55,8 @@ const forgetLabels = () => { labels = new Map() }
 
 const chosenIn = element => Array.from(element.selectedOptions, option => squeeze(option.text)).join(", ")
 
-// What a control within a label says: what it holds.
-const heldBy = element => {
+// The value of a control inside a label, which is part of the label's name.
+const controlValueOf = element => {
   if (element instanceof HTMLSelectElement) return chosenIn(element)
   if (element instanceof HTMLTextAreaElement) return element.value
   if (element instanceof HTMLInputElement) {
@@ -66,17 +65,17 @@ const heldBy = element => {
   return null
 }
 
-const contentOf = (element, whose) => {
+const contentOf = (element, skipped) => {
   let text = ""
   const visited = new Set()
   const add = (node, isNamedOne) => {
-    if (text.length > MOST_OF_CONTENT) return
+    if (text.length > MAX_CONTENT_CHARS) return
     const type = nodeTypeOf(node)
     if (type === TEXT) { text += dataOf(node); return }
-    if (type !== ELEMENT || node === whose || visited.has(node)) return
+    if (type !== ELEMENT || node === skipped || visited.has(node)) return
     visited.add(node)
     const tag = tagOf(node)
-    if (UNSPOKEN.has(tag)) return
+    if (NEVER_RENDERED.has(tag)) return
     if (tag === "br") { text += " "; return }
     if (!isNamedOne && !isRead(node)) return
     if (!isNamedOne) {
@@ -84,43 +83,43 @@ const contentOf = (element, whose) => {
       if (label?.trim()) { text += ` ${label} `; return }
       if (tag === "img") { text += ` ${attributeOf(node, "alt") ?? ""} `; return }
       if (tag === "svg") { text += ` ${svgTitle(node)} `; return }
-      const held = heldBy(node)
-      if (held !== null) { text += ` ${held} `; return }
+      const value = controlValueOf(node)
+      if (value !== null) { text += ` ${value} `; return }
     }
-    const apart = INLINE.has(tag) ? "" : " "
-    text += apart
+    const separator = INLINE.has(tag) ? "" : " "
+    text += separator
     eachChild(node, child => add(child, false))
-    text += apart
+    text += separator
   }
   add(element, true)
   return squeeze(text)
 }
 
-// The words a style puts before and after, which is all that many icons are.
-const drawnWordsOf = element => {
-  let words = ""
-  for (const place of ["::before", "::after"]) {
-    const said = /^"(.*)"$/.exec(getComputedStyle(element, place).content)
-    if (said) words += ` ${said[1].replace(/\\(.)/g, "$1")}`
+// Text of the ::before and ::after pseudo-elements, the only content of many icons.
+const generatedTextOf = element => {
+  let text = ""
+  for (const pseudo of ["::before", "::after"]) {
+    const quoted = /^"(.*)"$/.exec(getComputedStyle(element, pseudo).content)
+    if (quoted) text += ` ${quoted[1].replace(/\\(.)/g, "$1")}`
   }
-  // Icon fonts draw what is no character.
-  return squeeze(words.replace(/[\ue000-\uf8ff]/g, ""))
+  // Icon fonts draw characters of the private use area.
+  return squeeze(text.replace(/[\ue000-\uf8ff]/g, ""))
 }
 
-const referredBy = (element, attribute) => {
+const textOfReferences = (element, attribute) => {
   const ids = attributeOf(element, attribute)
   if (!ids) return ""
-  const words = ids.trim().split(/\s+/).slice(0, MOST_LABELS).map(id => {
+  const names = ids.trim().split(/\s+/).slice(0, MAX_LABELS).map(id => {
     const other = elementById(element, id)
     if (!other) return ""
     const label = attributeOf(other, "aria-label")
     if (label?.trim()) return squeeze(label)
-    return heldBy(other) ?? contentOf(other, null)
+    return controlValueOf(other) ?? contentOf(other, null)
   })
-  return squeeze(words.join(" "))
+  return squeeze(names.join(" "))
 }
 
-const INPUT_WORDS = { submit: "Submit", reset: "Reset", image: "Submit" }
+const INPUT_DEFAULT_NAMES = { submit: "Submit", reset: "Reset", image: "Submit" }
 const childOf = (element, type) => {
   for (let child = firstChildOf(element); child; child = nextSiblingOf(child)) if (child instanceof type) return child
   return null
@@ -130,20 +129,20 @@ const captionOf = (element, type) => {
   return caption ? contentOf(caption, null) : ""
 }
 
-// What HTML itself gives an element for a name.
+// The name that HTML itself gives an element.
 const ownNameOf = element => {
   switch (tagOf(element)) {
     case "input":
       if (["button", "submit", "reset"].includes(element.type) && !labelsOf(element).length) {
-        return squeeze(element.value) || (INPUT_WORDS[element.type] ?? "")
+        return squeeze(element.value) || (INPUT_DEFAULT_NAMES[element.type] ?? "")
       }
       if (element.type === "image") {
-        return squeeze(element.alt) || squeeze(element.value) || squeeze(element.title) || INPUT_WORDS.image
+        return squeeze(element.alt) || squeeze(element.value) || squeeze(element.title) || INPUT_DEFAULT_NAMES.image
       }
       // falls through
     case "select": case "textarea": case "button": case "meter": case "progress": case "output": {
       const own = labelsOf(element)
-      return own.length ? squeeze(own.slice(0, MOST_LABELS).map(label => contentOf(label, element)).join(" ")) : ""
+      return own.length ? squeeze(own.slice(0, MAX_LABELS).map(label => contentOf(label, element)).join(" ")) : ""
     }
     case "img": case "area": return squeeze(attributeOf(element, "alt") ?? "")
     case "svg": return svgTitle(element)
@@ -166,8 +165,8 @@ const ownNameOf = element => {
 const nameOf = (element, isByContent) => {
   const isBare = !hasAttributes(element)
   const label = isBare ? null : attributeOf(element, "aria-label")
-  const said = (isBare ? "" : referredBy(element, "aria-labelledby")) || (label ? squeeze(label) : "") || ownNameOf(element)
-  if (said) return said
+  const explicit = (isBare ? "" : textOfReferences(element, "aria-labelledby")) || (label ? squeeze(label) : "") || ownNameOf(element)
+  if (explicit) return explicit
   if (isByContent) {
     const only = firstChildOf(element)
     const isPlain = only && nodeTypeOf(only) === TEXT && !nextSiblingOf(only) && !shadowOf(element)
@@ -176,5 +175,5 @@ const nameOf = (element, isByContent) => {
   }
   const tooltip = isBare ? null : attributeOf(element, "title") ?? attributeOf(element, "placeholder") ?? attributeOf(element, "aria-placeholder")
   if (tooltip) return squeeze(tooltip)
-  return isByContent ? drawnWordsOf(element) : ""
+  return isByContent ? generatedTextOf(element) : ""
 }

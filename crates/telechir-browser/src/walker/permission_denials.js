@@ -1,23 +1,24 @@
-// What the page wanted that only a person may give, and was denied: each under when it last was.
-// Kept until whoever asked says that the answer came, for it may be too late.
-const wishes = new Map()
-let wished = 0
-const wish = name => wishes.set(name, ++wished)
-const wishesSoFar = () => [wished, [...wishes.keys()]]
-const hadWishes = until => wishes.forEach((when, name) => when <= until && wishes.delete(name))
-addEventListener("beforeprint", () => wish("print"))
+// Permissions and printing that the page requested and was denied, by name, with the number of the
+// last denial. Entries stay until the session confirms that it has read them: an answer that
+// arrives too late must not lose one.
+const denials = new Map()
+let denialCount = 0
+const recordDenial = name => denials.set(name, ++denialCount)
+const currentDenials = () => [denialCount, [...denials.keys()]]
+const clearDenials = until => denials.forEach((when, name) => when <= until && denials.delete(name))
+addEventListener("beforeprint", () => recordDenial("print"))
 
-// A prompt that is denied changes the state of its permission for the whole site.
+// Denying a prompt changes the permission state of the origin, which fires `change`.
 const PERMISSIONS = ["geolocation", "notifications", "camera", "microphone", "midi", "clipboard-read", "window-management", "local-fonts", "idle-detection"]
-const watched = []
-const listenFor = name => navigator.permissions.query({ name }).then(status => {
-  watched.push(status)
-  status.addEventListener("change", () => { if (status.state === "denied") wish(name) })
+const permissionStatuses = []
+const watchPermission = name => navigator.permissions.query({ name }).then(status => {
+  permissionStatuses.push(status)
+  status.addEventListener("change", () => { if (status.state === "denied") recordDenial(name) })
 }, () => {})
-if (isSecureContext && self === top && navigator.permissions) PERMISSIONS.forEach(listenFor)
-// Chromium's shell asks nobody and changes nothing: there, what stands around the page's own
-// functions says so.
-const hearDenials = () => PERMISSIONS.forEach(name => addEventListener(`telechir-denied-${name}`, event => {
+if (isSecureContext && self === top && navigator.permissions) PERMISSIONS.forEach(watchPermission)
+// The headless shell shows no prompt and changes no state: there the wrappers in
+// setup/headless_shell.js dispatch an event for each denial.
+const listenToHeadlessShell = () => PERMISSIONS.forEach(name => addEventListener(`telechir-denied-${name}`, event => {
   event.stopImmediatePropagation()
-  wish(name)
+  recordDenial(name)
 }, { capture: true }))

@@ -1,6 +1,6 @@
-// What the rest is made of. A page cannot reach this world's prototypes, but a form hides its own
-// members behind controls of the same name, and so does the document: members are read through
-// their prototypes wherever the element may be any.
+// Access to DOM members through their prototypes. A page cannot reach the prototypes of this
+// isolated world, but the named controls of a form or document hide its own members, so no member
+// is read from an arbitrary element directly.
 const uncurried = method => Function.prototype.call.bind(method)
 const reader = (prototype, member) =>
   uncurried(Object.getOwnPropertyDescriptor(prototype, member).get)
@@ -45,7 +45,7 @@ const dataOf = reader(CharacterData.prototype, "data")
 const ELEMENT = 1
 const TEXT = 3
 
-// Shadow roots that only the debugging protocol sees; they are handed in.
+// Closed shadow roots, which only CDP can reach; `adopt` adds them.
 const closedRoots = new WeakMap()
 const shadowOf = element => openRootOf(element) ?? closedRoots.get(element) ?? null
 
@@ -54,7 +54,7 @@ const elementById = (node, id) => {
   return root instanceof Document ? byId(root, id) : root instanceof ShadowRoot ? byIdInRoot(root, id) : null
 }
 
-// The parent in the tree as it is drawn: a slotted child's is its host.
+// The parent in the rendered tree: of a slotted child its host.
 const composedParentOf = node => {
   const parent = parentOf(node)
   return parent instanceof ShadowRoot ? parent.host : parent
@@ -65,17 +65,17 @@ const isWithin = (node, ancestor) => {
 }
 
 // Control and format characters that hide or reorder text, or smuggle it past a reader.
-const UNSEEN = /[\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e01ef}]/gu
+const INVISIBLE = /[\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e01ef}]/gu
 const PLAIN = /^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/
 const squeeze = text => {
   if (PLAIN.test(text)) return text
-  return text.toWellFormed().replace(UNSEEN, "").replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, " ").trim()
+  return text.toWellFormed().replace(INVISIBLE, "").replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, " ").trim()
 }
 
-const LONGEST = 300
+const MAX_TEXT_CHARS = 300
 let segmenter
-// Cut between two characters as a reader sees them, never within one.
-const cut = (text, length = LONGEST) => {
+// Cuts at a grapheme boundary.
+const cut = (text, length = MAX_TEXT_CHARS) => {
   if (text.length <= length) return text
   segmenter ??= new Intl.Segmenter()
   const end = segmenter.segment(text.slice(0, length + 64)).containing(length)?.index ?? length

@@ -1,4 +1,4 @@
-// What an element is, as HTML and ARIA have it.
+// Roles of elements by HTML and ARIA.
 const INPUT_ROLES = {
   button: "button", submit: "button", reset: "button", image: "button", checkbox: "checkbox",
   radio: "radio", range: "slider", number: "spinbutton", search: "searchbox", file: "file",
@@ -28,13 +28,13 @@ const ARIA_ROLES = new Set(("alert alertdialog application article banner blockq
   "menuitemcheckbox menuitemradio meter navigation none note option paragraph presentation progressbar " +
   "radio radiogroup region row rowgroup rowheader scrollbar search searchbox separator slider spinbutton " +
   "status switch tab table tablist tabpanel term textbox timer toolbar tooltip tree treegrid treeitem").split(" "))
-// Ways to say what is not worth a word.
-const SAME_AS = { img: "image", presentation: "", none: "" }
+// Aliases of ARIA roles; an empty string means no role.
+const ROLE_ALIASES = { img: "image", presentation: "", none: "" }
 
-const INTERACTIVE = new Set(("link button textbox combobox checkbox radio slider spinbutton searchbox file color password " +
+const INTERACTIVE_ROLES = new Set(("link button textbox combobox checkbox radio slider spinbutton searchbox file color password " +
   "menuitem menuitemcheckbox menuitemradio option switch tab treeitem listbox scrollbar").split(" "))
-// Their name is what they hold.
-const NAMED_BY_CONTENT = new Set(("link button heading checkbox radio menuitem menuitemcheckbox menuitemradio option switch " +
+// Roles whose name is their content.
+const ROLES_NAMED_BY_CONTENT = new Set(("link button heading checkbox radio menuitem menuitemcheckbox menuitemradio option switch " +
   "tab treeitem tooltip columnheader rowheader").split(" "))
 const SECTIONS = new Set(["article", "aside", "main", "nav", "section"])
 
@@ -58,12 +58,12 @@ const ownRoleOf = element => {
   return typeof own === "function" ? own(element) : own ?? ""
 }
 const roleOf = element => {
-  const said = attributeOf(element, "role")
-  if (!said) return ownRoleOf(element)
-  for (const word of said.toLowerCase().split(/\s+/)) {
-    if (!ARIA_ROLES.has(word)) continue
-    const role = SAME_AS[word] ?? word
-    // What can be used has a role, whatever the page says.
+  const explicit = attributeOf(element, "role")
+  if (!explicit) return ownRoleOf(element)
+  for (const token of explicit.toLowerCase().split(/\s+/)) {
+    if (!ARIA_ROLES.has(token)) continue
+    const role = ROLE_ALIASES[token] ?? token
+    // A focusable element keeps its native role, even if the page declares it presentational.
     return role === "" && tabIndexOf(element) >= 0 ? ownRoleOf(element) : role
   }
   return ownRoleOf(element)

@@ -1,13 +1,14 @@
-// Filling in a control, as if a person had.
-const announce = element => {
+// Input and change events, as after input by the user.
+const dispatchChange = element => {
   element.dispatchEvent(new Event("input", { bubbles: true, composed: true }))
   element.dispatchEvent(new Event("change", { bubbles: true }))
 }
-// A setter of the element's own class: frameworks replace the one on the element to notice writes.
-const write = (element, member, value) => {
+// Uses the setter of the element's class: frameworks override the one on the element to detect
+// writes.
+const setProperty = (element, member, value) => {
   const setter = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(element), member)?.set
   setter ? setter.call(element, value) : element[member] = value
-  announce(element)
+  dispatchChange(element)
 }
 const isYes = value => value === true || ["true", "on", "yes", "checked", "1"].includes(String(value).toLowerCase())
 
@@ -21,16 +22,16 @@ const setValue = (id, value) => {
   if (tag === "select") return choose(element, value)
   if (tag === "input" && (element.type === "checkbox" || element.type === "radio")) {
     if (element.checked !== isYes(value)) element.click()
-    return element.checked === isYes(value) ? { text: element.checked ? "checked" : "unchecked" } : { problem: "the control did not take it" }
+    return element.checked === isYes(value) ? { text: element.checked ? "checked" : "unchecked" } : { problem: "the control rejected the value" }
   }
   if (tag === "input" && element.type === "file") return { problem: "a file control takes files, not a value" }
   if (tag !== "input" && tag !== "textarea") {
-    if (!isEditable(element)) return { problem: "the element is no form control" }
+    if (!isEditable(element)) return { problem: "the element is not a form control" }
     element.textContent = String(value)
     element.dispatchEvent(new InputEvent("input", { bubbles: true, composed: true }))
     return { text: "set" }
   }
-  write(element, "value", String(value))
+  setProperty(element, "value", String(value))
   if (element.value === String(value)) return { text: "set" }
   return { problem: `the control holds ${JSON.stringify(cut(element.type === "password" ? "(hidden)" : element.value, 100))} instead` }
 }
@@ -42,31 +43,31 @@ const optionOf = (options, value) => {
 }
 const named = option => JSON.stringify(cut(squeeze(option.text), 100))
 
-// One option by its value or its text, or, in a list that takes several, exactly those of a JSON array.
+// Selects one option by value or text, or in a multiple select exactly those of a JSON array.
 const choose = (element, value) => {
   const options = Array.from(element.options)
   const values = Array.isArray(value) ? value : [value]
-  if (values.length !== 1 && !element.multiple) return { problem: "the list takes one option" }
+  if (values.length !== 1 && !element.multiple) return { problem: "the select accepts one option" }
   const chosen = values.map(one => optionOf(options, one))
   const missing = chosen.findIndex(option => !option)
   if (missing >= 0) {
-    const there = options.slice(0, MOST_OPTIONS).map(option => JSON.stringify(cut(squeeze(option.text), 60)))
-    return { problem: `there is no option ${JSON.stringify(cut(String(values[missing]), 60))}; there are ${there.join(", ")}` }
+    const available = options.slice(0, MAX_OPTIONS).map(option => JSON.stringify(cut(squeeze(option.text), 60)))
+    return { problem: `there is no option ${JSON.stringify(cut(String(values[missing]), 60))}; there are ${available.join(", ")}` }
   }
-  const barred = chosen.find(option => option.disabled)
-  if (barred) return { problem: `the option ${named(barred)} is disabled` }
+  const disabledOption = chosen.find(option => option.disabled)
+  if (disabledOption) return { problem: `the option ${named(disabledOption)} is disabled` }
   if (Array.isArray(value) && element.multiple) {
     options.forEach(option => option.selected = chosen.includes(option))
-    announce(element)
+    dispatchChange(element)
   } else {
-    write(element, "value", chosen[0].value)
+    setProperty(element, "value", chosen[0].value)
     if (element.selectedIndex !== chosen[0].index) element.selectedIndex = chosen[0].index
   }
-  const told = options.filter(option => chosen.includes(option)).map(named)
-  return { text: `selected ${told.join(", ") || "nothing"}` }
+  const selected = options.filter(option => chosen.includes(option)).map(named)
+  return { text: `selected ${selected.join(", ") || "nothing"}` }
 }
 
-// The control that takes files for this element: itself, or what it labels.
+// The file control that this element is or labels.
 const fileControlOf = element => {
   const control = element instanceof HTMLLabelElement ? element.control : element
   return control instanceof HTMLInputElement && control.type === "file" ? control : null

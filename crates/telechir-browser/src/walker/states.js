@@ -1,14 +1,14 @@
-// How an element is, and what it holds.
+// States and values of elements.
 const ariaState = (element, name, yes, no) => {
-  const said = attributeOf(element, name)
-  return said === "true" ? yes : said === "false" ? no : ""
+  const attribute = attributeOf(element, name)
+  return attribute === "true" ? yes : attribute === "false" ? no : ""
 }
 const checkedState = (element, role) => {
   if (element instanceof HTMLInputElement && (element.type === "checkbox" || element.type === "radio")) {
     return element.indeterminate ? "mixed" : element.checked ? "checked" : "unchecked"
   }
-  const said = attributeOf(element, "aria-checked")
-  return said === "mixed" ? "mixed" : said === "true" ? "checked" : "unchecked"
+  const attribute = attributeOf(element, "aria-checked")
+  return attribute === "mixed" ? "mixed" : attribute === "true" ? "checked" : "unchecked"
 }
 const CHECKABLE = new Set(["checkbox", "radio", "switch", "menuitemcheckbox", "menuitemradio"])
 const CONTROLS = new Set(["input", "select", "textarea", "button", "fieldset", "option", "optgroup"])
@@ -44,28 +44,28 @@ const levelOf = (element, tag) => {
   return /^h[1-6]$/.test(tag) ? tag[1] : "2"
 }
 
-const HOLDS = new Set(["textbox", "searchbox", "spinbutton", "slider", "color", "scrollbar", "progressbar", "meter"])
+const ROLES_WITH_VALUE = new Set(["textbox", "searchbox", "spinbutton", "slider", "color", "scrollbar", "progressbar", "meter"])
 const valueOf = (element, role, tag) => {
   if (role === "password") return element.value ? "(hidden)" : ""
   if (tag === "select") return chosenIn(element)
   if (role === "file") return Array.from(element.files ?? [], file => file.name).join(", ")
   if (role === "combobox" && element instanceof HTMLInputElement) return element.value
-  if (!HOLDS.has(role)) return ""
+  if (!ROLES_WITH_VALUE.has(role)) return ""
   if (tag === "input" || tag === "textarea" || tag === "progress" || tag === "meter") {
     return element.type === "password" ? (element.value ? "(hidden)" : "") : String(element.value)
   }
-  const said = attributeOf(element, "aria-valuetext") ?? attributeOf(element, "aria-valuenow")
-  if (said !== null) return said
+  const attribute = attributeOf(element, "aria-valuetext") ?? attributeOf(element, "aria-valuenow")
+  if (attribute !== null) return attribute
   return role === "textbox" || role === "searchbox" ? contentOf(element, null) : ""
 }
 
-const MOST_OPTIONS = 50
-// What is good to know beside: where a link leads, what can be chosen.
-const moreOf = (element, role, tag) => {
+const MAX_OPTIONS = 50
+// Details beside the name: the target of a link or frame, the options of a select.
+const detailOf = (element, role, tag) => {
   if (tag === "a" || tag === "area") return role === "link" ? cut(String(element.href), 400) : ""
   if (tag === "iframe" || tag === "frame") return cut(String(element.src), 400)
   if (tag === "select") {
-    const options = Array.from(element.options).slice(0, MOST_OPTIONS)
+    const options = Array.from(element.options).slice(0, MAX_OPTIONS)
     return options.map(option => cut(squeeze(option.text), 60).replaceAll("|", "\u00a6")).join("|")
   }
   return ""

@@ -1,4 +1,4 @@
-//! A Chromium that somebody else started: used, left as it was, and missed when it is gone.
+//! An attached Chromium: used in its own context, otherwise untouched, and reported when lost.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -16,7 +16,8 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::time::sleep;
 
 use crate::common::{
-    CHROMIUM, SIZE, click, click_on, go, options, page, perform, read, ref_of, script, title, told,
+    CHROMIUM, SIZE, click, click_on, go, notices_until, options, page, perform, read, ref_of,
+    script, title,
 };
 use crate::files::{CONTROLS, refusal, upload, workspace};
 use crate::floods::OPENS;
@@ -25,7 +26,7 @@ const PAGE: &str = "<script>document.title = `knows ${document.cookie || 'nothin
     document.cookie = 'login=ada'</script>\
     <button onclick=\"window.open('{here}/other', '_blank')\">open</button>";
 
-/// Somebody's Chromium, with a page of theirs.
+/// A Chromium that telechir did not start, with one page.
 struct Foreign {
     chromium: Child,
     socket: String,
@@ -62,15 +63,15 @@ impl Foreign {
             .spawn()
             .await
             .unwrap();
-        let said = Receiver::from_owned_fd(chromium.take_stderr().unwrap()).unwrap();
-        let mut lines = BufReader::new(said).lines();
+        let stderr = Receiver::from_owned_fd(chromium.take_stderr().unwrap()).unwrap();
+        let mut lines = BufReader::new(stderr).lines();
         let socket = loop {
             let line = lines.next_line().await.unwrap().unwrap();
             if let Some((_, socket)) = line.split_once("DevTools listening on ") {
                 break socket.to_owned();
             }
         };
-        // Read on, or it would stop at a full pipe.
+        // Keeps reading, because Chromium would block on a full pipe.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         Self {
             chromium,
@@ -79,13 +80,13 @@ impl Foreign {
         }
     }
 
-    /// Host and port.
+    /// The host and port of its DevTools address.
     fn address(&self) -> &str {
         let rest = self.socket.strip_prefix("ws://").unwrap();
         rest.split('/').next().unwrap()
     }
 
-    /// The addresses of its pages, as it tells them to anybody.
+    /// The URLs of its pages, from `/json/list`.
     fn pages(&self) -> Vec<String> {
         let mut stream = TcpStream::connect(self.address()).unwrap();
         write!(
@@ -116,15 +117,15 @@ impl Foreign {
 }
 
 #[tokio::test]
-async fn a_context_of_our_own_is_used_and_what_is_theirs_is_left_alone() {
+async fn an_attached_browser_uses_its_own_context_only() {
     let pages = [
         ("page", PAGE),
         ("theirs", PAGE),
         ("other", "<title>other</title>"),
     ];
     let site = Site::serve(pages).await.unwrap();
-    let theirs = site.url("theirs");
-    let foreign = Foreign::start(&theirs).await;
+    let other_page = site.url("theirs");
+    let foreign = Foreign::start(&other_page).await;
     for address in [
         format!("http://{}", foreign.address()),
         foreign.socket.clone(),
@@ -142,12 +143,12 @@ async fn a_context_of_our_own_is_used_and_what_is_theirs_is_left_alone() {
             "nor what is stored there"
         );
         assert_eq!(browser.capture().await.unwrap().size(), SIZE);
-        let told = read(&mut browser, "all").await;
-        perform(&mut browser, click_on(ref_of(&told, "open")))
+        let snapshot = read(&mut browser, "all").await;
+        perform(&mut browser, click_on(ref_of(&snapshot, "open")))
             .await
             .unwrap();
         let mut tabs = browser.page_context().await.unwrap().tabs;
-        // A popup is known once it was attached to.
+        // A popup is listed once it is attached.
         while tabs.len() < 2 {
             tabs = browser.page_context().await.unwrap().tabs;
         }
@@ -155,12 +156,16 @@ async fn a_context_of_our_own_is_used_and_what_is_theirs_is_left_alone() {
         browser.close().await.unwrap();
         assert_eq!(
             foreign.pages(),
-            std::slice::from_ref(&theirs),
+            std::slice::from_ref(&other_page),
             "as it was before"
         );
     }
-    assert_eq!(foreign.chromium.try_wait().unwrap(), None, "it goes on");
-    // Not closed but lost, as when we are killed.
+    assert_eq!(
+        foreign.chromium.try_wait().unwrap(),
+        None,
+        "it keeps running"
+    );
+    // Dropped without closing, as when telechir is killed.
     drop(
         Browser::attach(&foreign.socket, SIZE, options())
             .await
@@ -172,7 +177,7 @@ async fn a_context_of_our_own_is_used_and_what_is_theirs_is_left_alone() {
 }
 
 #[tokio::test]
-async fn files_of_the_workspace_are_sent_to_it() {
+async fn files_are_uploaded_to_an_attached_browser() {
     let (folder, workspace) = workspace();
     for name in ["a.txt", "b.png"] {
         std::fs::write(workspace.join(name), format!("text of {name}")).unwrap();
@@ -195,7 +200,7 @@ async fn files_of_the_workspace_are_sent_to_it() {
     let all = read(&mut browser, "all").await;
     let one = ref_of(&all, "\"one\"");
     let no = refusal(perform(&mut browser, upload(one.clone(), &["../secret"])).await);
-    assert!(no.contains("only files of the workspace"), "{no}");
+    assert!(no.contains("only files in the workspace"), "{no}");
     let given = perform(&mut browser, upload(one, &["a.txt"]))
         .await
         .unwrap();
@@ -205,10 +210,10 @@ async fn files_of_the_workspace_are_sent_to_it() {
     let kind = script(&mut browser, "many.files[1].type").await;
     assert_eq!(kind, "image/png");
     let attach = ref_of(&all, "\"Attach\"");
-    let asked = perform(&mut browser, click_on(attach.clone())).await;
-    let said = asked.unwrap().text.unwrap_or_default();
-    if !said.contains("file_upload") {
-        told(&mut browser, "file_upload").await;
+    let clicked = perform(&mut browser, click_on(attach.clone())).await;
+    let notices = clicked.unwrap().text.unwrap_or_default();
+    if !notices.contains("file_upload") {
+        notices_until(&mut browser, "file_upload").await;
     }
     perform(&mut browser, upload(attach, &["b.png"]))
         .await
@@ -223,7 +228,7 @@ async fn files_of_the_workspace_are_sent_to_it() {
 }
 
 #[tokio::test]
-async fn a_browser_that_goes_away_is_said_to_be_gone() {
+async fn a_lost_browser_is_reported() {
     let foreign = Foreign::start("about:blank").await;
     let mut browser = Browser::attach(&foreign.socket, SIZE, options())
         .await
@@ -236,57 +241,63 @@ async fn a_browser_that_goes_away_is_said_to_be_gone() {
         matches!(later, DeviceError::Disconnected { .. }),
         "{later:?}"
     );
-    assert!(browser.is_lost().is_some());
+    assert!(browser.lost_reason().is_some());
 }
 
 #[tokio::test]
-async fn an_address_without_a_browser_is_one_message_without_its_secrets() {
+async fn an_address_without_a_browser_is_an_error_without_secrets() {
     let site = Site::serve([("page", PAGE)]).await.unwrap();
-    let place = site.url("");
-    let place = place.trim_end_matches('/');
+    let origin = site.url("");
+    let origin = origin.trim_end_matches('/');
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = closed.local_addr().unwrap().port();
     drop(closed);
-    for (address, words) in [
-        (format!("{place}?token=secret"), "is no browser's address"),
+    for (address, fragment) in [
         (
-            place.replace("http", "ws") + "/page?token=secret",
-            "its socket answered",
+            format!("{origin}?token=secret"),
+            "expected the DevTools address",
+        ),
+        (
+            origin.replace("http", "ws") + "/page?token=secret",
+            "the WebSocket handshake returned",
         ),
         (format!("http://127.0.0.1:{port}"), "refused"),
-        ("ftp://host".to_owned(), "an address begins with"),
+        ("ftp://host".to_owned(), "expected a URL with"),
     ] {
         let refused = Browser::attach(&address, SIZE, options())
             .await
             .unwrap_err();
         let text = refused.to_string();
-        assert!(text.contains(words) && !text.contains("secret"), "{text}");
+        assert!(
+            text.contains(fragment) && !text.contains("secret"),
+            "{text}"
+        );
     }
 }
 
 #[tokio::test]
-async fn a_page_that_opens_tabs_without_an_end_gets_so_many() {
-    // Drivers of browsers start them so.
+async fn endlessly_opened_tabs_are_limited() {
+    // Browser drivers start Chromium like this.
     let foreign = Foreign::start_with("about:blank", &["--disable-popup-blocking"]).await;
     let mut browser = Browser::attach(&foreign.socket, SIZE, options())
         .await
         .unwrap();
     go(&mut browser, &page(OPENS)).await.unwrap();
     perform(&mut browser, click(10, 10)).await.unwrap();
-    // Sooner or later it has all it gets; where it wants more even then, that is told.
+    // Eventually the page has as many tabs as it gets; further ones are reported.
     let deadline = Instant::now() + Duration::from_secs(60);
-    let mut said = String::new();
+    let mut notices = String::new();
     loop {
         let context = browser.page_context().await.unwrap();
-        said += &context.notes.unwrap_or_default();
+        notices += &context.notes.unwrap_or_default();
         if context.tabs.len() == 50 {
             break;
         }
-        assert!(Instant::now() < deadline, "{said}");
+        assert!(Instant::now() < deadline, "{notices}");
         sleep(Duration::from_millis(20)).await;
     }
-    let is_bounded = said.contains("closed at once: 50 may be open");
-    assert_eq!(is_bounded, said.contains("more tabs"), "{said}");
+    let is_bounded = notices.contains("closed at once: at most 50 may be open");
+    assert_eq!(is_bounded, notices.contains("more tabs"), "{notices}");
     assert!(browser.page_context().await.unwrap().tabs.len() <= 50);
     let another = Action::NewTab { url: None };
     let refused = perform(&mut browser, another).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! A browser and a witness, ready to be acted on.
+//! Helpers: a browser and a witness page.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use tokio::time::{Instant, sleep};
 
 pub(crate) const CHROMIUM: &str = "/usr/lib/chromium/chromium";
 pub(crate) const SIZE: Size = Size::new(1024, 768);
-/// Quiet for longer than a busy machine takes between two pictures.
+/// A quiet period longer than a busy machine takes between two frames.
 pub(crate) const SETTLE: Settle = Settle {
     quiet: Duration::from_millis(250),
     ceiling: Duration::from_secs(5),
 };
 
-/// Options that work for root and for an ordinary user.
+/// Options that work for root and for other users.
 pub(crate) fn options() -> Options {
     Options {
         identity: is_root().then(|| Identity::unprivileged(3_877).unwrap()),
@@ -27,12 +27,12 @@ pub(crate) fn options() -> Options {
     }
 }
 
-/// A browser without a window.
+/// A headless browser.
 pub(crate) async fn headless() -> Browser {
     headless_with(options()).await
 }
 
-/// The same with other options.
+/// A headless browser with these options.
 pub(crate) async fn headless_with(options: Options) -> Browser {
     require(Part::Chromium);
     Browser::launch(Surface::Headless(SIZE), options)
@@ -40,8 +40,8 @@ pub(crate) async fn headless_with(options: Options) -> Browser {
         .unwrap()
 }
 
-/// One without a window that is no shell, as where that is not installed.
-pub(crate) async fn headless_whole() -> Browser {
+/// Chromium's own headless mode, as if the headless shell were not installed.
+pub(crate) async fn headless_chromium() -> Browser {
     headless_with(Options {
         program: Some(CHROMIUM.into()),
         ..options()
@@ -59,7 +59,7 @@ pub(crate) async fn witnessed() -> (Browser, PageWitness) {
     (browser, witness)
 }
 
-/// The action with its places on the screen.
+/// The action with screen coordinates.
 pub(crate) fn on_screen(action: Action) -> ScreenAction {
     Viewport::unscaled(SIZE).action(&action).unwrap()
 }
@@ -111,7 +111,7 @@ pub(crate) fn write(text: &str) -> Action {
     }
 }
 
-/// A page of these words.
+/// A `data:` URL of this page.
 pub(crate) fn page(html: &str) -> String {
     format!(
         "data:text/html;charset=utf-8,{}",
@@ -119,12 +119,12 @@ pub(crate) fn page(html: &str) -> String {
     )
 }
 
-/// What an action has to say.
-pub(crate) async fn ask(browser: &mut Browser, action: Action) -> String {
+/// The text of an action's report.
+pub(crate) async fn text_of(browser: &mut Browser, action: Action) -> String {
     perform(browser, action).await.unwrap().text.unwrap()
 }
 
-/// The page in front in this view.
+/// A view of the active page.
 pub(crate) async fn read(browser: &mut Browser, view: &str) -> String {
     let action = Action::ReadPage {
         filter: (!view.is_empty()).then(|| view.to_owned()),
@@ -132,14 +132,14 @@ pub(crate) async fn read(browser: &mut Browser, view: &str) -> String {
         root: None,
         tab: None,
     };
-    ask(browser, action).await
+    text_of(browser, action).await
 }
 
-/// The ref in the outline's line that holds these words: `button "Save" [b12]`.
-pub(crate) fn ref_of(text: &str, words: &str) -> Target {
+/// The ref in the outline's line that contains this text: `button "Save" [b12]`.
+pub(crate) fn ref_of(text: &str, fragment: &str) -> Target {
     let mut lines = text.lines().filter(|line| !line.starts_with("snapshot_"));
-    let line = lines.find(|line| line.contains(words));
-    let line = line.unwrap_or_else(|| panic!("no {words:?} in\n{text}"));
+    let line = lines.find(|line| line.contains(fragment));
+    let line = line.unwrap_or_else(|| panic!("no {fragment:?} in\n{text}"));
     let id = line.split_once('[').unwrap().1.split_once(']').unwrap().0;
     Target::Ref {
         id: id.to_owned(),
@@ -156,20 +156,20 @@ pub(crate) fn click_on(target: Target) -> Action {
     }
 }
 
-/// The title of the tab in front.
+/// The title of the active tab.
 pub(crate) async fn title(browser: &mut Browser) -> String {
     let tabs = browser.page_context().await.unwrap().tabs;
     let front = tabs.into_iter().find(|tab| tab.active);
     front.unwrap().title
 }
 
-/// Runs a script in the page in front, as a model that is allowed to does.
+/// Runs a script in the active page, as a model with `scripts` may.
 pub(crate) async fn script(browser: &mut Browser, script: &str) -> String {
     let script = script.to_owned();
-    ask(browser, Action::Javascript { script, tab: None }).await
+    text_of(browser, Action::Javascript { script, tab: None }).await
 }
 
-/// A browser whose scripts may run.
+/// A browser with `scripts` enabled.
 pub(crate) async fn scripted() -> Browser {
     headless_with(Options {
         scripts: true,
@@ -178,16 +178,19 @@ pub(crate) async fn scripted() -> Browser {
     .await
 }
 
-/// Everything that is told beside actions until these words are, within some seconds.
-pub(crate) async fn told(browser: &mut Browser, words: &str) -> (String, Vec<StateChange>) {
-    let (mut said, mut changes) = (String::new(), Vec::new());
+/// Collects notes and state changes until the notes contain this text.
+pub(crate) async fn notices_until(
+    browser: &mut Browser,
+    fragment: &str,
+) -> (String, Vec<StateChange>) {
+    let (mut text, mut changes) = (String::new(), Vec::new());
     let deadline = Instant::now() + Duration::from_secs(10);
-    while !said.contains(words) {
-        assert!(Instant::now() < deadline, "no {words:?} in {said:?}");
+    while !text.contains(fragment) {
+        assert!(Instant::now() < deadline, "no {fragment:?} in {text:?}");
         let context = browser.page_context().await.unwrap();
-        said += &context.notes.unwrap_or_default();
+        text += &context.notes.unwrap_or_default();
         changes.extend(context.changes);
         sleep(Duration::from_millis(20)).await;
     }
-    (said, changes)
+    (text, changes)
 }

@@ -1,5 +1,5 @@
-//! A page with every kind of element, walked in full: each action makes the events that a person's
-//! hand would, in a browser with a window and in one without.
+//! A page with every kind of element: each action causes the same events as input by a user, with
+//! and without a window.
 
 use std::fs;
 
@@ -15,10 +15,10 @@ use crate::common::{
 use crate::files::workspace;
 use crate::window::windowed_with;
 
-/// What says nothing of what was done, or comes as often as the machine is fast.
+/// Events that say nothing about the action, or whose number depends on the speed of the machine.
 const PASSING: [&str; 5] = ["mousemove", "mouseover", "focusin", "dragover", "scroll"];
 
-/// An event in a line: `click press`, `keydown field:a`, `input field=a`.
+/// An event as a line: `click press`, `keydown field:a`, `input field=a`.
 fn line(event: &PageEvent) -> String {
     let PageEvent {
         kind,
@@ -35,7 +35,7 @@ fn line(event: &PageEvent) -> String {
     format!("{kind} {target}{more}")
 }
 
-/// A page being walked.
+/// The page under test.
 struct Walk {
     browser: Browser,
     witness: PageWitness,
@@ -61,7 +61,7 @@ impl Walk {
         ref_of(&self.page, &format!("\"{name}\""))
     }
 
-    /// Everything that happened since the last time.
+    /// All events since the last call.
     async fn events(&mut self) -> Vec<PageEvent> {
         let events = self.witness.take().await;
         events
@@ -70,15 +70,15 @@ impl Walk {
             .collect()
     }
 
-    /// Does something and compares what happened.
+    /// Performs an action and compares the events.
     async fn step(&mut self, action: Action, expected: &[&str]) {
         perform(&mut self.browser, action.clone())
             .await
             .unwrap_or_else(|error| panic!("{action:?}: {error}"));
         let events = self.events().await;
-        let told: Vec<String> = events.iter().map(line).collect();
-        assert_eq!(told, expected, "{action:?}");
-        // What sets a control from outside is a script's; all else is a hand's.
+        let actual: Vec<String> = events.iter().map(line).collect();
+        assert_eq!(actual, expected, "{action:?}");
+        // Setting a control is done by a script; all other events are trusted.
         let is_set = matches!(action, Action::FormInput { .. });
         assert!(
             is_set || events.iter().all(|event| event.is_trusted),
@@ -458,7 +458,7 @@ async fn walk(browser: Browser) {
     places(&mut walk).await;
 }
 
-/// Options with a workspace that has a file for a page.
+/// Options with a workspace that contains a file to upload.
 fn with_a_file() -> (tempfile::TempDir, Options) {
     let (folder, workspace) = workspace();
     fs::write(workspace.join("a.txt"), "a").unwrap();
@@ -475,13 +475,13 @@ fn with_a_file() -> (tempfile::TempDir, Options) {
 }
 
 #[tokio::test]
-async fn every_kind_of_element_is_used_as_a_person_would_without_a_window() {
+async fn every_kind_of_element_works_headless() {
     let (_folder, options) = with_a_file();
     walk(headless_with(options).await).await;
 }
 
 #[tokio::test]
-async fn every_kind_of_element_is_used_as_a_person_would_in_a_window() {
+async fn every_kind_of_element_works_in_a_window() {
     let (_folder, options) = with_a_file();
     walk(windowed_with(options).await).await;
 }

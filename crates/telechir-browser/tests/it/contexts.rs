@@ -1,5 +1,4 @@
-//! Contexts: several browsers in one Chromium that know nothing of each other, and what pages are
-//! told of whoever looks at them.
+//! Browser contexts: several isolated browsers in one Chromium, and emulation.
 
 use telechir_browser::{Browser, ColorScheme, Emulation, Options, Surface};
 use telechir_device::{Computer as _, DeviceError};
@@ -7,26 +6,26 @@ use telechir_protocol::{Action, Size};
 use telechir_testkit::gate::{Part, require};
 use telechir_testkit::site::Site;
 
-use crate::common::{SIZE, ask, click_on, go, headless_with, options, perform, read, ref_of};
+use crate::common::{SIZE, click_on, go, headless_with, options, perform, read, ref_of, text_of};
 use crate::common::{script, scripted, title};
 
-/// Says what an earlier visit stored, and stores it.
+/// Reports what an earlier visit stored, and stores it.
 const PAGE: &str = "<p id=p></p><script>\
     document.title = `knows ${document.cookie}, ${localStorage.seen}`;\
     document.cookie = 'login=ada'; localStorage.seen = 'before'</script>\
     <button onclick=\"window.open('{here}/other', '_blank')\">open</button>";
 
-/// What a page, a frame of another site in it and a worker of it are told.
-const TOLD: &str = "<script>\
-    const told = () => [navigator.language, navigator.languages.join('+'),\
+/// Reports the emulated values in a page, in a cross-site frame and in a worker.
+const EMULATION_PAGE: &str = "<script>\
+    const report = () => [navigator.language, navigator.languages.join('+'),\
         Intl.DateTimeFormat().resolvedOptions().locale,\
         Intl.DateTimeFormat().resolvedOptions().timeZone, navigator.userAgent,\
         matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'].join(' | ');\
-    if (parent !== self) parent.postMessage(told(), '*');\
+    if (parent !== self) parent.postMessage(report(), '*');\
     onmessage = event => document.body.dataset.frame = event.data;\
     const work = 'postMessage([navigator.language, Intl.DateTimeFormat().resolvedOptions().timeZone].join())';\
     new Worker(URL.createObjectURL(new Blob([work]))).onmessage = event => document.body.dataset.worker = event.data;\
-    </script><body><script>parent === self && document.write(`<iframe src='{elsewhere}/told'></iframe>`)</script>";
+    </script><body><script>parent === self && document.write(`<iframe src='{elsewhere}/report'></iframe>`)</script>";
 
 fn austrian() -> Emulation {
     Emulation {
@@ -37,25 +36,25 @@ fn austrian() -> Emulation {
     }
 }
 
-const TOLD_IT: &str = "de-AT | de-AT+de | de-AT | Asia/Tokyo | Wanderer/1.0 | dark";
+const EXPECTED: &str = "de-AT | de-AT+de | de-AT | Asia/Tokyo | Wanderer/1.0 | dark";
 
 async fn seen_by_all(browser: &mut Browser, site: &Site) {
-    go(browser, &site.url("told")).await.unwrap();
-    let page = script(browser, "told()").await;
-    assert!(page.contains(TOLD_IT), "the page: {page}");
-    for (who, wanted) in [("frame", TOLD_IT), ("worker", "de-AT,Asia/Tokyo")] {
+    go(browser, &site.url("report")).await.unwrap();
+    let page = script(browser, "report()").await;
+    assert!(page.contains(EXPECTED), "the page: {page}");
+    for (who, wanted) in [("frame", EXPECTED), ("worker", "de-AT,Asia/Tokyo")] {
         let look = format!("document.body.dataset.{who} ?? 'nothing yet'");
-        let mut told = script(browser, &look).await;
-        while told.contains("nothing yet") {
-            told = script(browser, &look).await;
+        let mut result = script(browser, &look).await;
+        while result.contains("nothing yet") {
+            result = script(browser, &look).await;
         }
-        assert!(told.contains(wanted), "the {who}: {told}");
+        assert!(result.contains(wanted), "the {who}: {result}");
     }
 }
 
 #[tokio::test]
-async fn a_started_browser_is_whom_its_options_say_in_pages_frames_and_workers() {
-    let site = Site::serve([("told", TOLD)]).await.unwrap();
+async fn emulation_applies_to_pages_frames_and_workers() {
+    let site = Site::serve([("report", EMULATION_PAGE)]).await.unwrap();
     let mut browser = headless_with(Options {
         scripts: true,
         persona: austrian(),
@@ -66,10 +65,10 @@ async fn a_started_browser_is_whom_its_options_say_in_pages_frames_and_workers()
 }
 
 #[tokio::test]
-async fn contexts_of_one_chromium_share_nothing_and_end_alone() {
+async fn contexts_of_one_chromium_are_isolated_and_close_independently() {
     let site = Site::serve([
         ("page", PAGE),
-        ("told", TOLD),
+        ("report", EMULATION_PAGE),
         ("other", "<title>other</title>"),
     ]);
     let site = site.await.unwrap();
@@ -84,15 +83,15 @@ async fn contexts_of_one_chromium_share_nothing_and_end_alone() {
         "640,480"
     );
     assert_eq!(second.capture().await.unwrap().size(), small);
-    let told = read(&mut second, "all").await;
-    perform(&mut second, click_on(ref_of(&told, "open")))
+    let result = read(&mut second, "all").await;
+    perform(&mut second, click_on(ref_of(&result, "open")))
         .await
         .unwrap();
-    assert_eq!(title(&mut second).await, "other", "a popup is in front");
+    assert_eq!(title(&mut second).await, "other", "a popup is active");
     assert_eq!(second.page_context().await.unwrap().tabs.len(), 2);
     assert_eq!(first.page_context().await.unwrap().tabs.len(), 1);
     seen_by_all(&mut second, &site).await;
-    // What one is told is not told to the other.
+    // Emulation of one context does not affect the other.
     assert_ne!(script(&mut first, "navigator.language").await, "de-AT");
     go(&mut first, &site.url("page")).await.unwrap();
     assert_eq!(title(&mut first).await, "knows login=ada, before");
@@ -107,7 +106,7 @@ async fn contexts_of_one_chromium_share_nothing_and_end_alone() {
 }
 
 #[tokio::test]
-async fn what_chromium_does_not_know_is_one_message() {
+async fn unknown_locales_zones_and_scales_are_errors() {
     require(Part::Chromium);
     let zone = Emulation {
         timezone: Some("Mars/Olympus".to_owned()),
@@ -117,7 +116,7 @@ async fn what_chromium_does_not_know_is_one_message() {
         locale: Some("no such language".to_owned()),
         ..Emulation::default()
     };
-    for (persona, words) in [
+    for (persona, fragment) in [
         (zone, "timezone \"Mars/Olympus\""),
         (locale, "locale \"no such"),
     ] {
@@ -127,7 +126,7 @@ async fn what_chromium_does_not_know_is_one_message() {
         };
         let refused = Browser::launch(Surface::Headless(SIZE), options).await;
         let refused = refused.unwrap_err().to_string();
-        assert!(refused.contains(words), "{refused}");
+        assert!(refused.contains(fragment), "{refused}");
     }
     let options = Options {
         scale: 9.0,
@@ -138,7 +137,7 @@ async fn what_chromium_does_not_know_is_one_message() {
 }
 
 #[tokio::test]
-async fn at_another_scale_screenshots_and_places_are_the_screen_s_and_sizes_the_page_s() {
+async fn a_scale_applies_to_screenshots_and_points_but_not_to_page_sizes() {
     let mut browser = headless_with(Options {
         scripts: true,
         scale: 2.0,
@@ -149,22 +148,22 @@ async fn at_another_scale_screenshots_and_places_are_the_screen_s_and_sizes_the_
          left:100px;top:50px;width:40px;height:20px' onclick='document.title =\
          [event.clientX, event.clientY, ++window.count]'>press</button>";
     go(&mut browser, &crate::common::page(html)).await.unwrap();
-    let told = "[innerWidth, innerHeight, devicePixelRatio].join()";
-    assert_eq!(script(&mut browser, told).await, "512,384,2");
+    let result = "[innerWidth, innerHeight, devicePixelRatio].join()";
+    assert_eq!(script(&mut browser, result).await, "512,384,2");
     let frame = browser.capture().await.unwrap();
     assert_eq!(frame.size(), SIZE);
     perform(&mut browser, crate::common::click(240, 120))
         .await
         .unwrap();
     assert_eq!(title(&mut browser).await, "120,60,1");
-    let told = read(&mut browser, "all").await;
-    perform(&mut browser, click_on(ref_of(&told, "press")))
+    let result = read(&mut browser, "all").await;
+    perform(&mut browser, click_on(ref_of(&result, "press")))
         .await
         .unwrap();
     assert_eq!(title(&mut browser).await, "120,60,2");
-    let paired = browser.paired(9).await.unwrap();
-    assert_eq!(paired.pixel_ratio, 2.0);
-    let region = paired.marks[0].region;
+    let screenshot_with_elements = browser.screenshot_with_elements(9).await.unwrap();
+    assert_eq!(screenshot_with_elements.pixel_ratio, 2.0);
+    let region = screenshot_with_elements.marks[0].region;
     assert_eq!(region.size(), Size::new(80, 40));
-    ask(&mut browser, Action::CursorPosition).await;
+    text_of(&mut browser, Action::CursorPosition).await;
 }

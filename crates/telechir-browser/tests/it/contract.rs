@@ -1,4 +1,4 @@
-//! The suite that every computer passes, without a window.
+//! The contract test suite for computers, headless.
 
 use telechir_browser::Browser;
 use telechir_testkit::page::PageWitness;

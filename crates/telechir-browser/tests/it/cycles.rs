@@ -1,9 +1,9 @@
-//! Browsers and contexts that come and go, again and again, and what is left of them.
+//! Opening and closing browsers and contexts repeatedly leaves nothing behind.
 #![expect(
     clippy::disallowed_methods,
-    reason = "how often is asked for on the command line"
+    reason = "the number of cycles comes from the command line"
 )]
-#![expect(clippy::print_stdout, reason = "a long run says what it found")]
+#![expect(clippy::print_stdout, reason = "a long run prints its results")]
 
 use std::fs;
 
@@ -16,21 +16,21 @@ use crate::common::{SIZE, go, headless, headless_with, options, page, script};
 use crate::isolation::{eventually, folder, group};
 use crate::window::windowed_with;
 
-/// How often each is opened and closed; more where it is asked for.
+/// The number of cycles, unless the environment sets more.
 fn cycles(usual: u32) -> u32 {
-    let asked = std::env::var("TELECHIR_CYCLES").ok();
-    asked
+    let requested = std::env::var("TELECHIR_CYCLES").ok();
+    requested
         .and_then(|cycles| cycles.parse().ok())
         .unwrap_or(usual)
 }
 
-/// Whether nothing else runs in this process, so that what it holds is ours.
+/// Whether no other test runs in this process, so that its resources are ours.
 fn is_alone() -> bool {
     std::env::var_os("TELECHIR_CYCLES").is_some()
 }
 
-/// Descriptors and threads of this process, and kibibytes of its memory.
-fn held() -> (usize, usize, u64) {
+/// Descriptors, threads and memory in KiB of this process.
+fn usage() -> (usize, usize, u64) {
     let count = |folder: &str| fs::read_dir(folder).unwrap().count();
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -42,16 +42,16 @@ fn held() -> (usize, usize, u64) {
     )
 }
 
-/// Descriptors and threads that the last browser may still hold for a moment.
+/// Descriptors and threads that the last browser may still use for a moment.
 const CLOSING: usize = 8;
 
-/// Fails when more is held than after the first time round.
+/// Fails if more is used than after the first cycle.
 #[track_caller]
 fn assert_no_growth(before: (usize, usize, u64)) {
     if is_alone() {
-        let after = held();
+        let after = usage();
         println!("descriptors, threads, KiB: {before:?}, then {after:?}");
-        // What just ended may still be closing; what leaks does so each time.
+        // The last browser may still be closing; a leak grows with each cycle.
         assert!(
             after.0 <= before.0 + CLOSING && after.1 <= before.1 + CLOSING,
             "{before:?} {after:?}"
@@ -61,16 +61,16 @@ fn assert_no_growth(before: (usize, usize, u64)) {
 }
 
 #[tokio::test]
-async fn browsers_that_were_closed_or_dropped_leave_nothing() {
+async fn closed_or_dropped_browsers_leave_nothing() {
     leave_nothing(cycles(4), headless_with).await;
 }
 
 #[tokio::test]
-async fn browsers_in_windows_that_were_closed_or_dropped_leave_nothing() {
+async fn closed_or_dropped_browsers_with_windows_leave_nothing() {
     leave_nothing(cycles(4), windowed_with).await;
 }
 
-/// Opens browsers one after the other and ends them in either way.
+/// Opens browsers and ends them alternately by `close` and by drop.
 async fn leave_nothing(cycles: u32, open: impl AsyncFn(Options) -> Browser) {
     let folder = folder();
     let mut before = None;
@@ -94,14 +94,14 @@ async fn leave_nothing(cycles: u32, open: impl AsyncFn(Options) -> Browser) {
             group(pid)
         );
         if cycle == 1 {
-            before = Some(held());
+            before = Some(usage());
         }
     }
     assert_no_growth(before.unwrap());
 }
 
 #[tokio::test]
-async fn contexts_that_were_closed_or_dropped_leave_nothing() {
+async fn closed_or_dropped_contexts_leave_nothing() {
     let browser = headless().await;
     let pid = browser.pid().unwrap();
     let (mut before, mut processes) = (None, usize::MAX);
@@ -114,9 +114,9 @@ async fn contexts_that_were_closed_or_dropped_leave_nothing() {
             drop(context);
         }
         if cycle == 1 {
-            // Some that Chromium keeps ready are there from now on.
+            // Chromium keeps some processes ready from now on.
             processes = group(pid).len() + 1;
-            before = Some(held());
+            before = Some(usage());
         }
     }
     assert!(
@@ -129,7 +129,7 @@ async fn contexts_that_were_closed_or_dropped_leave_nothing() {
 }
 
 #[tokio::test]
-async fn a_page_that_takes_all_memory_is_ended_and_why_is_said() {
+async fn a_page_that_exceeds_the_memory_limit_is_killed_with_a_reason() {
     if !Cgroup::new(&Limits::default()).bounds().hold() {
         return;
     }
@@ -149,13 +149,13 @@ async fn a_page_that_takes_all_memory_is_ended_and_why_is_said() {
     let ended = crate::common::perform(&mut browser, action)
         .await
         .unwrap_err();
-    // The browser's own process may be the one, and then says so itself.
-    let said = match (ended, browser.is_lost()) {
+    // The kernel may kill the browser's main process, which then is the error.
+    let message = match (ended, browser.lost_reason()) {
         (_, Some(lost)) => lost,
         (ended, None) => ended.to_string(),
     };
-    assert!(said.contains("more than 512 MiB of memory"), "{said}");
-    if browser.is_lost().is_none() {
+    assert!(message.contains("more than 512 MiB of memory"), "{message}");
+    if browser.lost_reason().is_none() {
         go(&mut browser, &page("<title>y</title>")).await.unwrap();
         assert_eq!(script(&mut browser, "1 + 1").await, "2");
     }

@@ -1,4 +1,4 @@
-//! A page's dialogs never block, and are told.
+//! Dialogs of a page never block and are reported.
 
 use std::time::{Duration, Instant};
 
@@ -7,8 +7,8 @@ use telechir_device::Computer as _;
 use crate::common::{SETTLE, click, go, headless, page, perform};
 
 #[tokio::test]
-async fn alerts_confirms_and_prompts_are_answered_and_told() {
-    for (script, told) in [
+async fn alerts_confirms_and_prompts_are_dismissed_and_reported() {
+    for (script, expected) in [
         ("alert('one')", "alert: \"one\""),
         ("document.title = confirm('two')", "(confirm): \"two\""),
         ("document.title = prompt('three')", "(prompt): \"three\""),
@@ -21,14 +21,14 @@ async fn alerts_confirms_and_prompts_are_answered_and_told() {
         let performed = perform(&mut browser, click(10, 10)).await.unwrap();
         assert!(start.elapsed() < Duration::from_secs(2));
         let text = performed.text.unwrap_or_default();
-        assert!(text.contains(told), "{text:?}");
+        assert!(text.contains(expected), "{text:?}");
         browser.settle(SETTLE).await.unwrap();
         browser.capture().await.unwrap();
     }
 }
 
 #[tokio::test]
-async fn a_page_that_wants_to_be_asked_is_left() {
+async fn a_beforeunload_prompt_is_accepted() {
     let mut browser = headless().await;
     go(
         &mut browser,
@@ -36,11 +36,11 @@ async fn a_page_that_wants_to_be_asked_is_left() {
     )
     .await
     .unwrap();
-    // Pages may only ask after they were touched.
+    // Pages may show this prompt only after user input.
     perform(&mut browser, click(10, 10)).await.unwrap();
     let left = go(&mut browser, &page("<title>next</title>"))
         .await
         .unwrap();
-    assert!(left.text.unwrap_or_default().contains("whether to leave"));
+    assert!(left.text.unwrap_or_default().contains("beforeunload"));
     assert_eq!(browser.page_context().await.unwrap().tabs[0].title, "next");
 }

@@ -1,5 +1,5 @@
-//! A hostile page in a real Chromium whose traffic takes the session's way out: nothing of what
-//! it tries arrives where the policy does not let it.
+//! A hostile page in a real Chromium behind the egress proxy: no request arrives that the policy
+//! does not permit.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::common::{click, go, headless_with, options, perform};
 
-/// What the page tries, each under a path of its own.
+/// The attempts of the page, each with its own path.
 const TRIED: [&str; 17] = [
     "fetch",
     "image",
@@ -39,21 +39,21 @@ const TRIED: [&str; 17] = [
 ];
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Two servers of this machine: one that the policy lets the browser reach, and one beside it.
-struct Scene {
+/// Two servers on this machine: one that the policy permits and one that it does not.
+struct EgressFixture {
     good: SocketAddr,
     bad: SocketAddr,
-    /// First lines of what arrived at the bad one; `connection` where none came.
+    /// Request lines that reached the forbidden server, or `connection` without a request.
     seen: Arc<Mutex<Vec<String>>>,
-    /// Paths asked of the good one.
-    asked: Arc<Mutex<BTreeSet<String>>>,
+    /// Paths requested from the permitted server.
+    requested: Arc<Mutex<BTreeSet<String>>>,
     _tasks: JoinSet<()>,
 }
 
-impl Scene {
+impl EgressFixture {
     async fn new() -> Self {
         let mut tasks = JoinSet::new();
-        let (seen, asked) = (
+        let (seen, requested) = (
             Arc::<Mutex<Vec<String>>>::default(),
             Arc::<Mutex<_>>::default(),
         );
@@ -82,15 +82,15 @@ impl Scene {
         });
         let good = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = good.local_addr().unwrap();
-        let asking: Arc<Mutex<BTreeSet<String>>> = Arc::clone(&asked);
+        let requesting: Arc<Mutex<BTreeSet<String>>> = Arc::clone(&requested);
         tasks.spawn(async move {
             while let Ok((mut stream, _)) = good.accept().await {
-                let asking = Arc::clone(&asking);
+                let requesting = Arc::clone(&requesting);
                 tokio::spawn(async move {
                     let line = first_line(&mut stream).await;
                     let path = line.split(' ').nth(1).unwrap_or("/").to_owned();
                     let answer = answer(&path, bad_address);
-                    asking.lock().unwrap().insert(path);
+                    requesting.lock().unwrap().insert(path);
                     let _gone = stream.write_all(answer.as_bytes()).await;
                 });
             }
@@ -99,7 +99,7 @@ impl Scene {
             good: address,
             bad: bad_address,
             seen,
-            asked,
+            requested,
             _tasks: tasks,
         }
     }
@@ -108,7 +108,7 @@ impl Scene {
         self.seen.lock().unwrap().clone()
     }
 
-    /// Which of the tries arrived.
+    /// The attempts that arrived.
     fn arrived(&self) -> BTreeSet<String> {
         let seen = self.seen();
         let arrived = |name: &&&str| seen.iter().any(|line| line.contains(&format!("/{name} ")));
@@ -122,19 +122,19 @@ impl Scene {
         arrived
     }
 
-    /// Lets the page try everything, and waits until it says that it has.
+    /// Runs all attempts and waits until the page reports that they are done.
     async fn attack(&self, browser: &mut Browser) {
         go(browser, &format!("http://{}/page", self.good))
             .await
             .unwrap();
         perform(browser, click(10, 10)).await.unwrap();
-        let told = async {
-            while !self.asked.lock().unwrap().contains("/done") {
+        let done = async {
+            while !self.requested.lock().unwrap().contains("/done") {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        timeout(PATIENCE, told).await.unwrap();
-        // It leaves by itself at last, which takes the page away.
+        timeout(PATIENCE, done).await.unwrap();
+        // The last attempt navigates, which removes the page.
         let _refused_or_not = go(browser, &format!("http://{}/away", self.good)).await;
     }
 }
@@ -249,15 +249,15 @@ const rtc = async () => {
 })();
 </script>"#;
 
-/// A page that goes on by itself as soon as it is there never settles as the one asked for.
+/// A page that navigates by itself on load never settles as the requested one.
 fn hurried() -> Options {
     Options {
-        navigation_limit: Duration::from_secs(4),
+        navigation_timeout: Duration::from_secs(4),
         ..options()
     }
 }
 
-/// A way out that lets the browser reach the good server.
+/// An egress proxy that permits the good server.
 fn way_out(good: SocketAddr, more: &str) -> (Egress, Arc<Mutex<Vec<Decision>>>) {
     let port = good.port();
     let text = format!(
@@ -272,19 +272,19 @@ fn way_out(good: SocketAddr, more: &str) -> (Egress, Arc<Mutex<Vec<Decision>>>) 
 }
 
 #[tokio::test]
-async fn nothing_that_a_hostile_page_tries_arrives() {
-    let scene = Scene::new().await;
-    let (egress, decisions) = way_out(scene.good, "");
+async fn no_attempt_of_a_hostile_page_arrives() {
+    let fixture = EgressFixture::new().await;
+    let (egress, decisions) = way_out(fixture.good, "");
     let mut browser = headless_with(Options {
         egress: Some(egress),
         ..hurried()
     })
     .await;
-    scene.attack(&mut browser).await;
+    fixture.attack(&mut browser).await;
     browser.close().await.unwrap();
-    assert_eq!(scene.seen(), [""; 0], "not even a connection");
+    assert_eq!(fixture.seen(), [""; 0], "not even a connection");
     let decisions = decisions.lock().unwrap().clone();
-    let bad = |decision: &&Decision| decision.port == Some(scene.bad.port());
+    let bad = |decision: &&Decision| decision.port == Some(fixture.bad.port());
     assert!(
         decisions
             .iter()
@@ -292,11 +292,11 @@ async fn nothing_that_a_hostile_page_tries_arrives() {
             .all(|decision| !decision.passed)
     );
     assert!(decisions.iter().filter(bad).count() >= 10, "{decisions:?}");
-    // It speaks with nobody of its own accord.
-    let port = scene.good.port();
+    // Chromium makes no connections by itself.
+    let port = fixture.good.port();
     let strange: Vec<&Decision> = decisions
         .iter()
-        .filter(|decision| ![Some(port), Some(scene.bad.port())].contains(&decision.port))
+        .filter(|decision| ![Some(port), Some(fixture.bad.port())].contains(&decision.port))
         .collect();
     assert!(
         strange.iter().all(|decision| !decision.passed),
@@ -304,37 +304,37 @@ async fn nothing_that_a_hostile_page_tries_arrives() {
     );
 }
 
-/// The test above would not fail if the page tried nothing; this shows that it does.
+/// Shows that the attempts of the test above reach the server without the proxy.
 #[tokio::test]
-async fn without_a_way_out_most_of_it_would_arrive() {
-    let scene = Scene::new().await;
+async fn without_the_proxy_most_attempts_arrive() {
+    let fixture = EgressFixture::new().await;
     let mut browser = headless_with(hurried()).await;
-    scene.attack(&mut browser).await;
+    fixture.attack(&mut browser).await;
     let deadline = Instant::now() + PATIENCE;
-    let wanted = |scene: &Scene| {
-        let arrived = scene.arrived();
+    let wanted = |fixture: &EgressFixture| {
+        let arrived = fixture.arrived();
         TRIED
             .iter()
             .filter(|name| !arrived.contains(**name))
             .copied()
             .collect::<Vec<_>>()
     };
-    while !wanted(&scene).is_empty() && Instant::now() < deadline {
+    while !wanted(&fixture).is_empty() && Instant::now() < deadline {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    assert_eq!(wanted(&scene), [""; 0], "of {:?}", scene.arrived());
+    assert_eq!(wanted(&fixture), [""; 0], "of {:?}", fixture.arrived());
     assert!(
-        scene.arrived().contains("datagram"),
+        fixture.arrived().contains("datagram"),
         "WebRTC sends datagrams"
     );
 }
 
 #[tokio::test]
-async fn a_load_that_is_refused_says_by_which_rule() {
-    let scene = Scene::new().await;
+async fn a_refused_load_names_the_rule() {
+    let fixture = EgressFixture::new().await;
     let rule =
         "[[url]]\nname = 'not there'\nhost = ['localhost']\nverdict = 'deny'\nreason = 'Never.'";
-    let (egress, _) = way_out(scene.good, rule);
+    let (egress, _) = way_out(fixture.good, rule);
     let mut browser = headless_with(Options {
         egress: Some(egress),
         ..options()
@@ -354,8 +354,8 @@ async fn a_load_that_is_refused_says_by_which_rule() {
 }
 
 #[tokio::test]
-async fn a_place_that_a_person_agreed_to_is_reached_with_all_of_its_page() {
-    let scene = Scene::new().await;
+async fn an_approved_host_is_reached_with_its_subresources() {
+    let fixture = EgressFixture::new().await;
     let text = "[[url]]\nhost = ['127.0.0.1']\nverdict = 'ask'\nreason = 'Asked.'";
     let policy = Policy::from_toml(text, "test").unwrap();
     let egress = Egress::new(policy.gate(Client::Browser));
@@ -364,23 +364,23 @@ async fn a_place_that_a_person_agreed_to_is_reached_with_all_of_its_page() {
         ..options()
     })
     .await;
-    // A device is only ever told to go where that is permitted.
-    go(&mut browser, &format!("http://{}/page", scene.good))
+    // The policy judges a navigation before a device sees it.
+    go(&mut browser, &format!("http://{}/page", fixture.good))
         .await
         .unwrap();
     let done = async {
-        while !scene.asked.lock().unwrap().contains("/done") {
+        while !fixture.requested.lock().unwrap().contains("/done") {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
     timeout(PATIENCE, done).await.unwrap();
-    assert_eq!(scene.seen(), [""; 0]);
+    assert_eq!(fixture.seen(), [""; 0]);
 }
 
 #[tokio::test]
-async fn nobody_else_can_use_its_proxy() {
-    let scene = Scene::new().await;
-    let (egress, _) = way_out(scene.good, "");
+async fn only_the_browser_s_user_can_use_its_proxy() {
+    let fixture = EgressFixture::new().await;
+    let (egress, _) = way_out(fixture.good, "");
     let Some(identity) = options().identity else {
         return; // An ordinary user's browser is that user's.
     };
@@ -389,13 +389,14 @@ async fn nobody_else_can_use_its_proxy() {
         ..options()
     })
     .await;
-    // The tests' own user is not the browser's.
+    // The user of the tests is not the browser's user.
     assert_ne!(identity.uid, 0);
-    let url = format!("http://{}/x", scene.good);
+    let url = format!("http://{}/x", fixture.good);
     let line = std::fs::read(format!("/proc/{}/cmdline", browser.pid().unwrap())).unwrap();
     let line = String::from_utf8_lossy(&line).into_owned();
-    let flag = |word: &str| {
-        word.strip_prefix("--proxy-server=http://")
+    let flag = |fragment: &str| {
+        fragment
+            .strip_prefix("--proxy-server=http://")
             .map(str::to_owned)
     };
     let proxy = line.split(['\0', ' ']).find_map(flag).unwrap();
@@ -408,6 +409,6 @@ async fn nobody_else_can_use_its_proxy() {
         answer.starts_with("HTTP/1.1 403") && answer.contains("not of it"),
         "{answer}"
     );
-    assert!(!scene.asked.lock().unwrap().contains("/x"));
+    assert!(!fixture.requested.lock().unwrap().contains("/x"));
     drop(browser);
 }

@@ -1,4 +1,4 @@
-//! Pages read as text with refs, and acted on by ref.
+//! Reading pages as text with refs, and acting by ref.
 
 use serde_json::json;
 use telechir_browser::Options;
@@ -6,8 +6,8 @@ use telechir_device::{Computer as _, DeviceError};
 use telechir_protocol::{Action, ActionKind};
 
 use crate::common::{
-    ask, click_on, go, headless, headless_with, options, page, perform, read, ref_of, script,
-    scripted, title,
+    click_on, go, headless, headless_with, options, page, perform, read, ref_of, script, scripted,
+    text_of, title,
 };
 
 const FORM: &str = "<title>form</title><h1>Order</h1><p>Tea or <b>coffee</b>?</p>\
@@ -20,19 +20,19 @@ const FORM: &str = "<title>form</title><h1>Order</h1><p>Tea or <b>coffee</b>?</p
 <script>const name_ = document.getElementById('name')</script>";
 
 #[tokio::test]
-async fn a_form_is_read_filled_and_sent_by_refs() {
+async fn a_form_is_read_filled_and_submitted_by_refs() {
     let mut browser = headless().await;
     go(&mut browser, &page(FORM)).await.unwrap();
     let text = read(&mut browser, "all").await;
     assert!(text.contains("heading \"Order\""), "{text}");
     assert!(!text.contains("secret"), "{text}");
-    for (words, value) in [
+    for (fragment, value) in [
         ("textbox \"Name\"", json!("Zoë")),
         ("checkbox", json!(true)),
         ("combobox", json!("large")),
     ] {
-        let at = ref_of(&text, words);
-        ask(
+        let at = ref_of(&text, fragment);
+        text_of(
             &mut browser,
             Action::FormInput {
                 at,
@@ -56,10 +56,10 @@ async fn a_form_is_read_filled_and_sent_by_refs() {
 }
 
 #[tokio::test]
-async fn an_element_out_of_view_is_brought_there_and_clicked() {
+async fn an_element_out_of_view_is_scrolled_to_and_clicked() {
     let mut browser = headless().await;
     go(&mut browser, &page(FORM)).await.unwrap();
-    let found = ask(
+    let found = text_of(
         &mut browser,
         Action::Find {
             query: "far away".to_owned(),
@@ -98,36 +98,38 @@ async fn a_ref_of_a_replaced_document_or_a_removed_element_is_stale() {
 }
 
 #[tokio::test]
-async fn several_options_of_a_list_are_selected_by_their_names() {
+async fn several_options_of_a_list_are_selected_by_text() {
     let mut browser = scripted().await;
     let html = "<select multiple onchange='window.changes = (window.changes ?? 0) + 1'>\
         <option selected>One<option>Two<option value=3>Three<option disabled>Four</select>\
         <select aria-label=single><option>One<option>Two</select>";
     go(&mut browser, &page(html)).await.unwrap();
-    let told = read(&mut browser, "all").await;
-    let set = |words: &str, value| Action::FormInput {
-        at: ref_of(&told, words),
+    let snapshot = read(&mut browser, "all").await;
+    let set = |fragment: &str, value| Action::FormInput {
+        at: ref_of(&snapshot, fragment),
         value,
         tab: None,
     };
     let chosen = "[...document.querySelector('select').selectedOptions].map(o => o.text) + ` ${window.changes}`";
-    let said = ask(&mut browser, set("listbox", json!(["three", "Two"]))).await;
-    assert_eq!(said, "selected \"Two\", \"Three\"");
+    let text = text_of(&mut browser, set("listbox", json!(["three", "Two"]))).await;
+    assert_eq!(text, "selected \"Two\", \"Three\"");
     assert_eq!(script(&mut browser, chosen).await, "Two,Three 1");
-    let said = ask(&mut browser, set("listbox", json!("One"))).await;
-    assert_eq!(said, "selected \"One\"");
+    let text = text_of(&mut browser, set("listbox", json!("One"))).await;
+    assert_eq!(text, "selected \"One\"");
     assert_eq!(script(&mut browser, chosen).await, "One 2");
-    for (words, value, problem) in [
+    for (fragment, value, problem) in [
         ("listbox", json!(["Two", "Five"]), "no option \"Five\""),
         ("listbox", json!(["Two", "Four"]), "disabled"),
         ("single", json!(["One", "Two"]), "takes one"),
     ] {
-        let refused = perform(&mut browser, set(words, value)).await.unwrap_err();
+        let refused = perform(&mut browser, set(fragment, value))
+            .await
+            .unwrap_err();
         assert!(refused.to_string().contains(problem), "{refused}");
     }
     assert_eq!(script(&mut browser, chosen).await, "One 2");
-    let said = ask(&mut browser, set("listbox", json!([]))).await;
-    assert_eq!(said, "selected nothing");
+    let text = text_of(&mut browser, set("listbox", json!([]))).await;
+    assert_eq!(text, "selected nothing");
     assert_eq!(script(&mut browser, chosen).await, " 3");
 }
 
@@ -142,7 +144,7 @@ async fn a_covered_element_is_not_clicked() {
 }
 
 #[tokio::test]
-async fn the_page_s_text_is_what_a_person_reads() {
+async fn the_page_s_text_is_the_visible_text() {
     let mut browser = headless().await;
     go(
         &mut browser,
@@ -151,18 +153,18 @@ async fn the_page_s_text_is_what_a_person_reads() {
     .await
     .unwrap();
     assert_eq!(
-        ask(&mut browser, Action::PageText { tab: None }).await,
+        text_of(&mut browser, Action::PageText { tab: None }).await,
         "One two\nthree"
     );
 }
 
 #[tokio::test]
-async fn words_have_the_lines_that_the_page_s_style_gives_them() {
+async fn text_has_the_lines_of_the_page_s_style() {
     let mut browser = headless().await;
     let html = "<p>The word is <strong style='display: block'>tulip</strong></p>";
     go(&mut browser, &page(html)).await.unwrap();
     assert_eq!(
-        ask(&mut browser, Action::PageText { tab: None }).await,
+        text_of(&mut browser, Action::PageText { tab: None }).await,
         "The word is\ntulip"
     );
 }
@@ -178,13 +180,13 @@ async fn the_page_does_not_see_the_walker() {
     read(&mut browser, "all").await;
     let script = "typeof telechirWalker".to_owned();
     assert_eq!(
-        ask(&mut browser, Action::Javascript { script, tab: None }).await,
+        text_of(&mut browser, Action::Javascript { script, tab: None }).await,
         "undefined"
     );
 }
 
 #[tokio::test]
-async fn scripts_run_only_where_they_are_allowed() {
+async fn scripts_run_only_if_allowed() {
     let script = || Action::Javascript {
         script: "await Promise.resolve(6 * 7)".to_owned(),
         tab: None,
@@ -201,7 +203,7 @@ async fn scripts_run_only_where_they_are_allowed() {
         ..options()
     })
     .await;
-    assert_eq!(ask(&mut browser, script()).await, "42");
+    assert_eq!(text_of(&mut browser, script()).await, "42");
     let throws = Action::Javascript {
         script: "throw new Error('no')".to_owned(),
         tab: None,

@@ -1,4 +1,4 @@
-//! What happens beside the actions: each has an outcome that is told, and the next action works.
+//! Events beside actions: each is resolved and reported, and the next action works.
 
 use std::time::{Duration, Instant};
 
@@ -8,29 +8,29 @@ use telechir_protocol::{Action, StateChange};
 use telechir_testkit::site::Site;
 
 use crate::common::{
-    SETTLE, ask, click, click_on, go, headless, headless_whole, headless_with, options, page,
-    perform, read, ref_of, script, scripted, title, told,
+    SETTLE, click, click_on, go, headless, headless_chromium, headless_with, notices_until,
+    options, page, perform, read, ref_of, script, scripted, text_of, title,
 };
 use crate::files::workspace;
 use crate::server::{Answer, Server};
 
-/// Clicks the page and waits until these words are told of it.
-async fn clicked(browser: &mut Browser, words: &str) {
+/// Clicks the page and waits until this text is reported.
+async fn click_until(browser: &mut Browser, fragment: &str) {
     let done = perform(browser, click(300, 300)).await.unwrap();
-    heard(browser, done, words).await;
+    expect_notice(browser, done, fragment).await;
 }
 
-async fn heard(browser: &mut Browser, done: ActionReport, words: &str) {
-    if !done.text.unwrap_or_default().contains(words) {
-        told(browser, words).await;
+async fn expect_notice(browser: &mut Browser, done: ActionReport, fragment: &str) {
+    if !done.text.unwrap_or_default().contains(fragment) {
+        notices_until(browser, fragment).await;
     }
 }
 
-/// Waits until the page in front has this title.
+/// Waits until the active page has this title.
 async fn is_titled(browser: &mut Browser, wanted: &str) {
     let deadline = Instant::now() + Duration::from_secs(10);
     while title(browser).await != wanted {
-        assert!(Instant::now() < deadline, "it is not titled {wanted}");
+        assert!(Instant::now() < deadline, "the title is not {wanted}");
     }
 }
 
@@ -41,10 +41,10 @@ fn answer(path: &str) -> Option<Answer> {
             head: "content-type: text/html\r\nwww-authenticate: Basic realm=\"vault\"\r\n"
                 .to_owned(),
             body: b"<title>members only</title>".to_vec(),
-            said_length: None,
+            content_length: None,
         },
         "/where" => Answer::page(
-            "<title>asks</title><body onclick=\"navigator.geolocation.getCurrentPosition(() => document.title = 'told', () => document.title = 'denied')\">",
+            "<title>asks</title><body onclick=\"navigator.geolocation.getCurrentPosition(() => document.title = 'granted', () => document.title = 'denied')\">",
         ),
         "/next" => Answer::page("<title>next</title><body onclick=\"document.title = 'clicked'\">"),
         "/paper.pdf" => Answer::file("application/pdf", PDF),
@@ -52,7 +52,7 @@ fn answer(path: &str) -> Option<Answer> {
     })
 }
 
-/// A page with one line of text.
+/// A PDF with one line of text.
 const PDF: &[u8] = b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n\
 2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n\
 3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 200]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>endobj\n\
@@ -60,58 +60,58 @@ const PDF: &[u8] = b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n\
 5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj\n\
 trailer<</Root 1 0 R>>\n%%EOF";
 
-/// A page that wants something of a person goes on without it, and the next one works.
-pub(crate) async fn wishes_are_told(browser: &mut Browser) {
+/// A page whose request is denied continues, and the next page works.
+pub(crate) async fn requests_are_denied_and_reported(browser: &mut Browser) {
     let server = Server::start(answer).await;
     go(browser, &server.url("/where")).await.unwrap();
-    clicked(browser, "\"geolocation\"; it was denied").await;
+    click_until(browser, "\"geolocation\"; it was denied").await;
     is_titled(browser, "denied").await;
 
     let done = go(browser, &server.url("/locked")).await.unwrap();
-    heard(browser, done, "realm=\\\"vault\\\"").await;
+    expect_notice(browser, done, "realm=\\\"vault\\\"").await;
     is_titled(browser, "members only").await;
 
-    let asks = page(
+    let page_html = page(
         "<title>asks</title><body onclick='setTimeout(() => { confirm(\"sure?\"); document.title = \"answered\" }, 100)'>",
     );
-    go(browser, &asks).await.unwrap();
-    clicked(browser, "(confirm): \"sure?\"").await;
+    go(browser, &page_html).await.unwrap();
+    click_until(browser, "(confirm): \"sure?\"").await;
     is_titled(browser, "answered").await;
 
     let mail = page("<title>mail</title><body onclick=\"location = 'mailto:a@b.org'\">");
     go(browser, &mail).await.unwrap();
-    clicked(browser, "another program to open \"mailto:a@b.org\"").await;
-    // A process that found no program to become is gone at once.
+    click_until(browser, "an external program to open \"mailto:a@b.org\"").await;
+    // A process without a program to execute exits at once.
     let programs = || crate::isolation::programs(browser.pid().unwrap());
-    let are_ours = || programs().iter().all(|name| name.starts_with("chrom"));
+    let are_chromium = || programs().iter().all(|name| name.starts_with("chrom"));
     assert!(
-        crate::isolation::eventually(are_ours).await,
+        crate::isolation::eventually(are_chromium).await,
         "{:?}",
         programs()
     );
 
     go(browser, &server.url("/next")).await.unwrap();
-    clicked(browser, "").await;
+    click_until(browser, "").await;
     is_titled(browser, "clicked").await;
 }
 
 #[tokio::test]
-async fn what_a_page_wants_of_a_person_is_denied_and_told() {
-    for mut browser in [headless().await, headless_whole().await] {
-        wishes_are_told(&mut browser).await;
+async fn permissions_and_prompts_are_denied_and_reported() {
+    for mut browser in [headless().await, headless_chromium().await] {
+        requests_are_denied_and_reported(&mut browser).await;
         let prints = page("<title>prints</title><body onclick='print()'>");
         go(&mut browser, &prints).await.unwrap();
-        clicked(&mut browser, "wanted to print").await;
+        click_until(&mut browser, "requested printing").await;
     }
 }
 
-/// Where nobody is asked, what was denied is known by what the page is answered.
+/// The headless shell shows no prompt; denials are known from the replies to the page.
 #[tokio::test]
-async fn each_denied_permission_is_told() {
+async fn each_denied_permission_is_reported() {
     let mut browser = scripted().await;
     let site = Site::serve([("asks", "<title>asks</title><body>")]);
     let site = site.await.unwrap();
-    for (asks, name) in [
+    for (page_html, name) in [
         (
             "navigator.geolocation.watchPosition(() => {})",
             "geolocation",
@@ -122,16 +122,16 @@ async fn each_denied_permission_is_told() {
         ("IdleDetector.requestPermission()", "idle-detection"),
     ] {
         go(&mut browser, &site.url("asks")).await.unwrap();
-        let when_clicked = format!("document.body.onclick = () => {{ {asks} }}; 1");
+        let when_clicked = format!("document.body.onclick = () => {{ {page_html} }}; 1");
         script(&mut browser, &when_clicked).await;
-        clicked(&mut browser, &format!("\"{name}\"; it was denied")).await;
+        click_until(&mut browser, &format!("\"{name}\"; it was denied")).await;
     }
 }
 
 #[tokio::test]
-async fn what_a_frame_of_another_site_may_ask_for_is_denied_and_told() {
-    let asks = "<body onclick=\"navigator.geolocation.getCurrentPosition(\
-        () => parent.postMessage('told', '*'), () => parent.postMessage('denied', '*'))\">";
+async fn permissions_of_cross_site_frames_are_denied_and_reported() {
+    let page_html = "<body onclick=\"navigator.geolocation.getCurrentPosition(\
+        () => parent.postMessage('granted', '*'), () => parent.postMessage('denied', '*'))\">";
     let holds = |allowed: &str| {
         format!(
             "<title>holds</title><style>* {{ margin: 0 }}</style>\
@@ -140,28 +140,29 @@ async fn what_a_frame_of_another_site_may_ask_for_is_denied_and_told() {
         )
     };
     let (may, may_not) = (holds("allow=geolocation"), holds(""));
-    let pages = [("asks", asks), ("may", &may), ("may-not", &may_not)];
+    let pages = [("asks", page_html), ("may", &may), ("may-not", &may_not)];
     let site = Site::serve(pages).await.unwrap();
     let mut browser = headless().await;
     go(&mut browser, &site.url("may")).await.unwrap();
     browser.settle(SETTLE).await.unwrap();
-    clicked(&mut browser, "\"geolocation\"; it was denied").await;
+    click_until(&mut browser, "\"geolocation\"; it was denied").await;
     is_titled(&mut browser, "denied").await;
-    // Nobody is asked where the page itself lets the frame ask for nothing: the console says so.
+    // No prompt is shown if the page does not delegate the permission to the frame; the console
+    // reports that.
     go(&mut browser, &site.url("may-not")).await.unwrap();
     browser.settle(SETTLE).await.unwrap();
-    clicked(&mut browser, "").await;
+    click_until(&mut browser, "").await;
     is_titled(&mut browser, "denied").await;
-    let said = ask(&mut browser, Action::ReadConsole { tab: None }).await;
-    assert!(said.contains("ermissions policy"), "{said}");
+    let notices = text_of(&mut browser, Action::ReadConsole { tab: None }).await;
+    assert!(notices.contains("ermissions policy"), "{notices}");
 }
 
 #[tokio::test]
-async fn a_document_of_paper_is_shown() {
-    let mut browser = headless_whole().await;
+async fn a_pdf_is_displayed() {
+    let mut browser = headless_chromium().await;
     let server = Server::start(answer).await;
     let done = go(&mut browser, &server.url("/paper.pdf")).await.unwrap();
-    heard(&mut browser, done, "is a PDF: the picture shows it").await;
+    expect_notice(&mut browser, done, "is a PDF: the screenshot shows it").await;
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
         let frame = browser.capture().await.unwrap();
@@ -178,17 +179,18 @@ async fn a_document_of_paper_is_shown() {
         );
         browser.settle(SETTLE).await.unwrap();
     }
-    // The viewer's own controls are told and can be used.
+    // The controls of the PDF viewer are readable and usable.
     let viewer = read(&mut browser, "").await;
     assert!(viewer.contains("\"Zoom in\""), "{viewer}");
     go(&mut browser, &server.url("/next")).await.unwrap();
-    clicked(&mut browser, "").await;
+    click_until(&mut browser, "").await;
     is_titled(&mut browser, "clicked").await;
 }
 
-/// The shell shows no paper: it says so, and keeps it where files are kept.
+/// The headless shell does not display PDFs: it reports that, and saves them if downloads are
+/// saved.
 #[tokio::test]
-async fn a_document_of_paper_that_is_not_shown_is_kept() {
+async fn a_pdf_is_downloaded_by_the_headless_shell() {
     let server = Server::start(answer).await;
     let (_folder, workspace) = workspace();
     for (keeps_downloads, files) in [(false, 0), (true, 1)] {
@@ -202,7 +204,7 @@ async fn a_document_of_paper_that_is_not_shown_is_kept() {
         .await;
         let went = go(&mut browser, &server.url("/paper.pdf")).await;
         assert_eq!(went.is_ok(), keeps_downloads, "{went:?}");
-        let said = match went {
+        let notices = match went {
             Ok(done) => done.text.unwrap_or_default(),
             Err(error) => error.to_string(),
         };
@@ -212,24 +214,24 @@ async fn a_document_of_paper_that_is_not_shown_is_kept() {
             .unwrap()
             .notes
             .unwrap_or_default();
-        let said = said + &beside;
+        let notices = notices + &beside;
         assert!(
-            said.contains("is a PDF, which this browser does not show"),
-            "{said}"
+            notices.contains("is a PDF, which this browser does not show"),
+            "{notices}"
         );
-        if keeps_downloads && !said.contains("downloads/paper.pdf") {
-            told(&mut browser, "downloads/paper.pdf").await;
+        if keeps_downloads && !notices.contains("downloads/paper.pdf") {
+            notices_until(&mut browser, "downloads/paper.pdf").await;
         }
-        let kept = std::fs::read(workspace.join("downloads/paper.pdf"));
-        assert_eq!(kept.is_ok_and(|kept| kept == PDF), files == 1);
+        let saved = std::fs::read(workspace.join("downloads/paper.pdf"));
+        assert_eq!(saved.is_ok_and(|saved| saved == PDF), files == 1);
         go(&mut browser, &server.url("/next")).await.unwrap();
-        clicked(&mut browser, "").await;
+        click_until(&mut browser, "").await;
         is_titled(&mut browser, "clicked").await;
     }
 }
 
 #[tokio::test]
-async fn dialogs_without_an_end_are_ended() {
+async fn endless_dialogs_are_stopped() {
     let mut browser = hasty().await;
     let storm = page("<title>storm</title><body onmousedown='for (;;) alert(1)'>");
     go(&mut browser, &storm).await.unwrap();
@@ -239,25 +241,25 @@ async fn dialogs_without_an_end_are_ended() {
         "{late:?}"
     );
     let context = browser.page_context().await.unwrap();
-    let said = context.notes.unwrap_or_default();
-    assert!(said.contains("more such events"), "{said:?}");
+    let notices = context.notes.unwrap_or_default();
+    assert!(notices.contains("more such events"), "{notices:?}");
     go(&mut browser, &page("<title>after</title>"))
         .await
         .unwrap();
     assert_eq!(title(&mut browser).await, "after");
 }
 
-/// A browser that gives a page three seconds.
+/// A browser with a limit of three seconds for pages.
 async fn hasty() -> Browser {
     headless_with(Options {
-        answer_limit: Duration::from_secs(3),
+        reply_timeout: Duration::from_secs(3),
         ..options()
     })
     .await
 }
 
 #[tokio::test]
-async fn a_page_that_hangs_is_made_to_answer_and_the_next_click_works() {
+async fn a_hanging_page_is_recovered_and_the_next_click_works() {
     let mut browser = hasty().await;
     let hangs = "<title>hangs</title><button onclick='for(;;);'>hang</button><button onclick=\"document.title = 'clicked'\">go on</button>";
     go(&mut browser, &page(hangs)).await.unwrap();
@@ -280,7 +282,7 @@ async fn a_page_that_hangs_is_made_to_answer_and_the_next_click_works() {
 }
 
 #[tokio::test]
-async fn a_screenshot_of_a_page_that_hangs_is_an_error_and_the_next_one_is_a_screenshot() {
+async fn a_screenshot_of_a_hanging_page_is_an_error_and_the_next_one_works() {
     let mut browser = hasty().await;
     let hangs = page("<title>hangs</title><body onclick='setTimeout(() => { for(;;); }, 20)'>");
     go(&mut browser, &hangs).await.unwrap();
@@ -296,14 +298,14 @@ async fn a_screenshot_of_a_page_that_hangs_is_an_error_and_the_next_one_is_a_scr
 }
 
 #[tokio::test]
-async fn a_page_that_crashes_says_so_and_its_tab_goes_on() {
+async fn a_crash_is_reported_and_the_tab_can_be_used_again() {
     let mut browser = headless_with(Options {
         addresses: Addresses::Judged,
         ..options()
     })
     .await;
     go(&mut browser, "chrome://crash").await.unwrap_err();
-    told(&mut browser, "The page in tab_1 crashed").await;
+    notices_until(&mut browser, "The page in tab_1 crashed").await;
     let click_it = perform(&mut browser, click(10, 10)).await.unwrap_err();
     assert!(click_it.to_string().contains("crashed"), "{click_it}");
     go(&mut browser, &page("<title>after</title>"))
@@ -313,7 +315,7 @@ async fn a_page_that_crashes_says_so_and_its_tab_goes_on() {
 }
 
 #[tokio::test]
-async fn tabs_that_pages_open_are_told_once() {
+async fn tabs_that_pages_open_are_reported_once() {
     let mut browser = headless().await;
     let opens = page("<title>opener</title><body onclick=\"window.open('about:blank')\">");
     go(&mut browser, &opens).await.unwrap();
@@ -328,7 +330,7 @@ async fn tabs_that_pages_open_are_told_once() {
         context
             .notes
             .unwrap_or_default()
-            .contains("A page opened tab_2, which is in front")
+            .contains("A page opened tab_2, which is active")
     );
     let context = browser.page_context().await.unwrap();
     assert_eq!((context.changes, context.notes), (vec![], None));
@@ -343,7 +345,7 @@ async fn tabs_that_pages_open_are_told_once() {
 }
 
 #[tokio::test]
-async fn what_a_page_logged_and_fetched_is_told() {
+async fn console_messages_and_requests_are_listed() {
     let mut browser = headless().await;
     let server = Server::start(answer).await;
     go(&mut browser, &server.url("/next")).await.unwrap();
@@ -353,23 +355,26 @@ async fn what_a_page_logged_and_fetched_is_told() {
     go(&mut browser, &logs).await.unwrap();
     browser.settle(SETTLE).await.unwrap();
     for _ in 0..2 {
-        let said = perform(&mut browser, Action::ReadConsole { tab: None })
+        let notices = perform(&mut browser, Action::ReadConsole { tab: None })
             .await
             .unwrap();
-        let said = said.text.unwrap();
-        assert!(said.contains("[warning] careful Object Array(1)"), "{said}");
-        assert!(said.contains("[uncaught] Error: no"), "{said}");
+        let notices = notices.text.unwrap();
+        assert!(
+            notices.contains("[warning] careful Object Array(1)"),
+            "{notices}"
+        );
+        assert!(notices.contains("[uncaught] Error: no"), "{notices}");
     }
     go(&mut browser, &server.url("/locked")).await.unwrap();
     browser.settle(SETTLE).await.unwrap();
-    let said = perform(&mut browser, Action::ReadNetwork { tab: None })
+    let notices = perform(&mut browser, Action::ReadNetwork { tab: None })
         .await
         .unwrap();
-    let said = said.text.unwrap();
-    let line = said
+    let notices = notices.text.unwrap();
+    let line = notices
         .lines()
         .find(|line| line.ends_with("/locked"))
         .unwrap_or_default();
-    assert!(line.starts_with("GET 401 document text/html"), "{said}");
-    assert!(!said.contains("/next"), "{said}");
+    assert!(line.starts_with("GET 401 document text/html"), "{notices}");
+    assert!(!notices.contains("/next"), "{notices}");
 }

@@ -1,4 +1,4 @@
-//! Files from pages and for pages.
+//! Downloads and uploads.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -11,12 +11,12 @@ use telechir_protocol::{Action, StateChange, Target};
 use tempfile::TempDir;
 
 use crate::common::{
-    SETTLE, click, click_on, go, headless, headless_with, options, page, perform, read, ref_of,
-    script, told,
+    SETTLE, click, click_on, go, headless, headless_with, notices_until, options, page, perform,
+    read, ref_of, script,
 };
 use crate::server::{Answer, Server};
 
-/// A workspace that the browser's user has.
+/// A workspace that belongs to the browser's user.
 pub(crate) fn workspace() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -50,11 +50,11 @@ fn answer(path: &str) -> Option<Answer> {
         }
         "/report" => text("a report").saved_as("..\\..\\report.txt"),
         "/slow" => Answer {
-            said_length: Some(1 << 20),
+            content_length: Some(1 << 20),
             ..text("a beginning").saved_as("slow.bin")
         },
         "/huge" => Answer {
-            said_length: Some(600 << 20),
+            content_length: Some(600 << 20),
             ..text("a beginning").saved_as("huge.bin")
         },
         _ => return None,
@@ -62,14 +62,17 @@ fn answer(path: &str) -> Option<Answer> {
 }
 
 #[tokio::test]
-async fn a_file_that_a_page_gives_comes_to_the_workspace() {
+async fn a_download_is_saved_in_the_workspace() {
     let (folder, workspace) = workspace();
     let mut browser = with_files(folder.path(), &workspace).await;
     let server = Server::start(answer).await;
     go(&mut browser, &server.url("/#/report")).await.unwrap();
     perform(&mut browser, click(10, 10)).await.unwrap();
-    let (said, changes) = told(&mut browser, "is whole").await;
-    assert!(said.contains("\"downloads/report.txt\", 8 bytes"), "{said}");
+    let (notices, changes) = notices_until(&mut browser, "is complete").await;
+    assert!(
+        notices.contains("\"downloads/report.txt\", 8 bytes"),
+        "{notices}"
+    );
     let url = server.url("/report");
     let download_id = "download_1".to_owned();
     let expected = [
@@ -85,30 +88,30 @@ async fn a_file_that_a_page_gives_comes_to_the_workspace() {
         },
     ];
     assert_eq!(changes, expected);
-    let kept = workspace.join("downloads/report.txt");
-    assert_eq!(fs::read_to_string(&kept).unwrap(), "a report");
+    let saved = workspace.join("downloads/report.txt");
+    assert_eq!(fs::read_to_string(&saved).unwrap(), "a report");
     if let Some(identity) = options().identity {
         use std::os::unix::fs::MetadataExt as _;
-        assert_eq!(fs::metadata(&kept).unwrap().uid(), identity.uid);
+        assert_eq!(fs::metadata(&saved).unwrap().uid(), identity.uid);
     }
-    // By its address it is a file, too, and not a page.
+    // Navigating to its URL downloads it, too.
     go(&mut browser, &server.url("/report")).await.unwrap();
-    let (said, _) = told(&mut browser, "is whole").await;
-    assert!(said.contains("downloads/report (2).txt"), "{said}");
+    let (notices, _) = notices_until(&mut browser, "is complete").await;
+    assert!(notices.contains("downloads/report (2).txt"), "{notices}");
 }
 
 #[tokio::test]
-async fn a_file_under_way_is_told_and_one_that_is_too_large_is_broken_off() {
+async fn progress_is_reported_and_a_too_large_download_is_cancelled() {
     let (folder, workspace) = workspace();
     let mut browser = with_files(folder.path(), &workspace).await;
     let server = Server::start(answer).await;
     go(&mut browser, &server.url("/#/slow")).await.unwrap();
     perform(&mut browser, click(10, 10)).await.unwrap();
-    told(&mut browser, "goes on:").await;
+    notices_until(&mut browser, "in progress:").await;
     go(&mut browser, &server.url("/?#/huge")).await.unwrap();
     perform(&mut browser, click(10, 10)).await.unwrap();
-    let (said, changes) = told(&mut browser, "did not come").await;
-    assert!(said.contains("a file may have"), "{said}");
+    let (notices, changes) = notices_until(&mut browser, ") failed:").await;
+    assert!(notices.contains("files are limited to"), "{notices}");
     let failed = |change: &StateChange| matches!(change, StateChange::DownloadFailed { download_id, .. } if download_id == "download_2");
     assert!(changes.iter().any(failed), "{changes:?}");
     assert!(!workspace.join("downloads").exists());
@@ -116,7 +119,7 @@ async fn a_file_under_way_is_told_and_one_that_is_too_large_is_broken_off() {
 }
 
 #[tokio::test]
-async fn a_file_is_refused_where_none_are_kept() {
+async fn downloads_are_refused_without_a_workspace() {
     let mut browser = headless().await;
     let server = Server::start(answer).await;
     go(&mut browser, &server.url("/#/report")).await.unwrap();
@@ -124,10 +127,10 @@ async fn a_file_is_refused_where_none_are_kept() {
     browser.settle(SETTLE).await.unwrap();
     let context = browser.page_context().await.unwrap();
     let notes = context.notes.clone();
-    let said = done.text.unwrap_or_default() + &notes.unwrap_or_default();
+    let notices = done.text.unwrap_or_default() + &notes.unwrap_or_default();
     assert!(
-        said.contains("refused; this browser keeps no files"),
-        "{said}"
+        notices.contains("refused: this browser does not save files"),
+        "{notices}"
     );
     assert!(
         matches!(context.changes[..], [StateChange::DownloadFailed { .. }]),
@@ -160,7 +163,7 @@ for (const file of input.files) texts.push(`${file.name}=${await file.text()}`);
 log.textContent += `${input.id}: ${texts.join()} ${event.isTrusted};` }</script>";
 
 #[tokio::test]
-async fn files_of_the_workspace_are_given_to_controls_and_to_pickers() {
+async fn files_are_uploaded_to_controls_and_file_choosers() {
     let (folder, workspace) = workspace();
     for name in ["a.txt", "b.txt"] {
         fs::write(workspace.join(name), format!("text of {name}")).unwrap();
@@ -180,14 +183,14 @@ async fn files_of_the_workspace_are_given_to_controls_and_to_pickers() {
     .unwrap();
     let no = refusal(perform(&mut browser, upload(ref_of(&all, "\"Attach\""), &["a.txt"])).await);
     assert!(no.contains("takes no files"), "{no}");
-    let asked = perform(&mut browser, click_on(ref_of(&all, "\"Attach\"")))
+    let opened = perform(&mut browser, click_on(ref_of(&all, "\"Attach\"")))
         .await
         .unwrap();
-    let mut said = asked.text.unwrap_or_default();
-    if !said.contains("file_upload") {
-        said += &told(&mut browser, "file_upload").await.0;
+    let mut notices = opened.text.unwrap_or_default();
+    if !notices.contains("file_upload") {
+        notices += &notices_until(&mut browser, "file_upload").await.0;
     }
-    assert!(said.contains("asked for a file"), "{said}");
+    assert!(notices.contains("requested a file"), "{notices}");
     perform(&mut browser, upload(ref_of(&all, "\"Attach\""), &["b.txt"]))
         .await
         .unwrap();
@@ -201,7 +204,7 @@ async fn files_of_the_workspace_are_given_to_controls_and_to_pickers() {
 }
 
 #[tokio::test]
-async fn nothing_but_files_of_the_workspace_is_given_to_a_page() {
+async fn only_files_of_the_workspace_can_be_uploaded() {
     let (folder, workspace) = workspace();
     fs::write(folder.path().join("secret"), "secret").unwrap();
     fs::write(workspace.join("a.txt"), "a").unwrap();

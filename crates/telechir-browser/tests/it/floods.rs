@@ -1,5 +1,5 @@
-//! Pages that want more than there is: each ends in bounded time, says what became of it, and
-//! leaves a browser that works.
+//! Pages with unbounded content: each operation ends in bounded time, reports the outcome and
+//! leaves a working browser.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -10,15 +10,15 @@ use telechir_protocol::Action;
 use tokio::time::{Instant, timeout};
 
 use crate::common::{
-    SETTLE, SIZE, ask, click, go, headless, headless_with, options, page, perform, read, script,
-    scripted, title, told,
+    SETTLE, SIZE, click, go, headless, headless_with, notices_until, options, page, perform, read,
+    script, scripted, text_of, title,
 };
 use crate::server::{Answer, Server};
 
-/// Longer than any of this may take on a busy machine.
+/// Longer than any operation may take on a busy machine.
 const BOUND: Duration = Duration::from_secs(60);
 
-/// What must come to an end.
+/// Awaits an operation that must end.
 async fn ends<T>(what: &str, work: impl Future<Output = T>) -> T {
     match timeout(BOUND, work).await {
         Ok(done) => done,
@@ -26,7 +26,7 @@ async fn ends<T>(what: &str, work: impl Future<Output = T>) -> T {
     }
 }
 
-/// The browser goes on: another page is shown, drawn and read.
+/// Verifies that the browser still works: shows, captures and reads another page.
 async fn works_on(browser: &mut Browser) {
     ends("the next page", async {
         shows_another(browser).await.unwrap();
@@ -48,7 +48,7 @@ async fn shows_another(browser: &mut Browser) -> Result<(), DeviceError> {
     Ok(())
 }
 
-/// A black picture of this side, which is small as a file and huge as pixels.
+/// A black PNG with this side length: a small file with many pixels.
 fn bomb(side: u32, frames: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, side, side);
@@ -82,8 +82,8 @@ fn bombs(path: &str) -> Option<Answer> {
     })
 }
 
-/// It is done, or an error says why not; the browser is no other one.
-fn is_told<T>(what: &str, done: Result<T, DeviceError>) {
+/// Either success or a clear error, and the browser was not restarted.
+fn is_reported<T>(what: &str, done: Result<T, DeviceError>) {
     match done {
         Ok(_) | Err(DeviceError::Refused { .. } | DeviceError::Unresponsive { .. }) => {}
         Err(error) => panic!("{what}: {error}"),
@@ -91,7 +91,7 @@ fn is_told<T>(what: &str, done: Result<T, DeviceError>) {
 }
 
 #[tokio::test]
-async fn a_screenshot_that_is_huge_unpacked_costs_its_page_at_most() {
+async fn a_decompression_bomb_costs_its_page_at_most() {
     let server = Server::start(bombs).await;
     let mut browser = headless_with(Options {
         memory_bytes: 2 << 30,
@@ -100,21 +100,21 @@ async fn a_screenshot_that_is_huge_unpacked_costs_its_page_at_most() {
     .await;
     for name in ["still", "moving"] {
         let url = server.url(&format!("/{name}"));
-        is_told("going there", ends(name, go(&mut browser, &url)).await);
-        is_told("settling", ends(name, browser.settle(SETTLE)).await);
-        is_told("a picture", ends(name, browser.capture()).await);
+        is_reported("going there", ends(name, go(&mut browser, &url)).await);
+        is_reported("settling", ends(name, browser.settle(SETTLE)).await);
+        is_reported("a screenshot", ends(name, browser.capture()).await);
         let context = ends(name, browser.page_context()).await;
-        is_told("its context", context);
+        is_reported("its context", context);
         works_on(&mut browser).await;
     }
 }
 
 #[tokio::test]
 async fn a_page_of_a_million_elements_is_read_in_part() {
-    // It is laid out before it is read, which takes its time on a busy machine.
+    // Layout precedes reading and takes long on a busy machine.
     let mut browser = headless_with(Options {
         scripts: true,
-        answer_limit: BOUND / 2,
+        reply_timeout: BOUND / 2,
         ..options()
     })
     .await;
@@ -132,20 +132,28 @@ async fn a_page_of_a_million_elements_is_read_in_part() {
         assert!(text.len() < 1 << 20, "{view}: {} bytes", text.len());
         assert!(text.contains("first"), "{view}");
         let mut numbers = text.split(|c: char| !c.is_ascii_digit());
-        let says = numbers.any(|number| number.parse().is_ok_and(|left: u64| left > 850_000));
-        assert!(says, "{view}: {}", &text[text.len().saturating_sub(300)..]);
+        let is_counted = numbers.any(|number| number.parse().is_ok_and(|left: u64| left > 850_000));
+        assert!(
+            is_counted,
+            "{view}: {}",
+            &text[text.len().saturating_sub(300)..]
+        );
     }
     let query = "first".to_owned();
-    let found = ask(&mut browser, Action::Find { query, tab: None });
+    let found = text_of(&mut browser, Action::Find { query, tab: None });
     assert!(ends("finding", found).await.contains("button"));
-    let text = ends("text", ask(&mut browser, Action::PageText { tab: None })).await;
+    let text = ends(
+        "text",
+        text_of(&mut browser, Action::PageText { tab: None }),
+    )
+    .await;
     assert!(text.len() < 1 << 20, "{} bytes", text.len());
-    ends("a picture", browser.capture()).await.unwrap();
+    ends("a screenshot", browser.capture()).await.unwrap();
     works_on(&mut browser).await;
 }
 
 #[tokio::test]
-async fn a_page_that_logs_and_fetches_without_end_is_told_in_part() {
+async fn endless_logs_and_requests_are_truncated() {
     let server = Server::start(|path| {
         Some(Answer::page(match path {
             "/flood" => {
@@ -164,18 +172,18 @@ async fn a_page_that_logs_and_fetches_without_end_is_told_in_part() {
     ends("settling", browser.settle(SETTLE)).await.unwrap();
     let console = Action::ReadConsole { tab: None };
     let network = Action::ReadNetwork { tab: None };
-    for (action, words) in [(console, "earlier lines"), (network, "earlier requests")] {
+    for (action, fragment) in [(console, "earlier lines"), (network, "earlier requests")] {
         let deadline = Instant::now() + BOUND;
         loop {
-            let text = ends(words, ask(&mut browser, action.clone())).await;
+            let text = ends(fragment, text_of(&mut browser, action.clone())).await;
             assert!(text.len() < 300_000, "{} bytes", text.len());
-            if text.contains(words) {
+            if text.contains(fragment) {
                 break;
             }
             assert!(Instant::now() < deadline, "{}", text.len());
         }
     }
-    // Chromium may still have so much of it to carry that the first page is late, which is told.
+    // Chromium may still process so much output that the first page is late, which is reported.
     if let Err(late) = ends("a page", shows_another(&mut browser)).await {
         assert!(matches!(late, DeviceError::Timeout { .. }), "{late}");
     }
@@ -183,7 +191,7 @@ async fn a_page_that_logs_and_fetches_without_end_is_told_in_part() {
 }
 
 #[tokio::test]
-async fn a_way_without_an_end_is_left() {
+async fn an_endless_redirect_is_aborted() {
     let server = Server::start(|path| {
         let (kind, count) = path.split_once('?').unwrap_or((path, "0"));
         let next = count.parse::<u64>().unwrap_or(0) + 1;
@@ -207,7 +215,7 @@ async fn a_way_without_an_end_is_left() {
     })
     .await;
     let mut browser = headless_with(Options {
-        navigation_limit: Duration::from_secs(10),
+        navigation_timeout: Duration::from_secs(10),
         ..options()
     })
     .await;
@@ -218,18 +226,21 @@ async fn a_way_without_an_end_is_left() {
     assert!(message.contains("ERR_TOO_MANY_REDIRECTS"), "{message}");
     for path in ["/refresh", "/script", "/states"] {
         let gone = ends(path, go(&mut browser, &server.url(path))).await;
-        is_told("settling", ends(path, browser.settle(SETTLE)).await);
+        is_reported("settling", ends(path, browser.settle(SETTLE)).await);
         match ends(path, browser.capture()).await {
-            // A page that is never there for long may have no picture, which is told.
+            // A page that never stays may have no screenshot, which is reported.
             Err(DeviceError::Timeout { .. }) => {}
-            drawn => is_told("a picture", drawn),
+            drawn => is_reported("a screenshot", drawn),
         }
         let context = ends(path, browser.page_context()).await.unwrap();
         match gone {
             Ok(_) => assert!(context.url.unwrap().contains(path)),
             Err(DeviceError::Timeout { .. }) => {
-                let said = context.notes.unwrap_or_default();
-                assert!(said.contains("which is empty, is in front"), "{said:?}");
+                let notices = context.notes.unwrap_or_default();
+                assert!(
+                    notices.contains("which is empty, is active now"),
+                    "{notices:?}"
+                );
             }
             Err(error) => panic!("{path}: {error}"),
         }
@@ -238,49 +249,61 @@ async fn a_way_without_an_end_is_left() {
 }
 
 #[tokio::test]
-async fn words_without_an_end_are_cut() {
+async fn endless_text_is_truncated() {
     let mut browser = scripted().await;
     let server = Server::start(|_| Some(Answer::page("<title>words</title><p>short"))).await;
     go(&mut browser, &server.url("/")).await.unwrap();
     let long = "document.title = 't'.repeat(30_000_000);\
         history.replaceState(null, '', '/' + 'u'.repeat(1_500_000));\
         document.querySelector('p').textContent = 'p'.repeat(3_000_000); 1";
-    ends("long words", script(&mut browser, long)).await;
+    ends("long text", script(&mut browser, long)).await;
     let context = ends("its context", browser.page_context()).await.unwrap();
-    let longest = |text: &str| assert!(text.len() < 5_000, "{} bytes", text.len());
-    longest(context.url.as_deref().unwrap_or_default());
+    let assert_short = |text: &str| assert!(text.len() < 5_000, "{} bytes", text.len());
+    assert_short(context.url.as_deref().unwrap_or_default());
     for tab in &context.tabs {
-        longest(&tab.title);
-        longest(&tab.url);
+        assert_short(&tab.title);
+        assert_short(&tab.url);
     }
-    let listed = ends("tabs", ask(&mut browser, Action::ListTabs)).await;
+    let listed = ends("tabs", text_of(&mut browser, Action::ListTabs)).await;
     assert!(listed.len() < 10_000, "{} bytes", listed.len());
     for view in ["", "all", "interactive", "changes", "json"] {
         let text = ends(view, read(&mut browser, view)).await;
         assert!(text.len() < 100_000, "{view}: {} bytes", text.len());
     }
-    let text = ends("text", ask(&mut browser, Action::PageText { tab: None })).await;
+    let text = ends(
+        "text",
+        text_of(&mut browser, Action::PageText { tab: None }),
+    )
+    .await;
     assert!(text.len() < 1 << 20, "{} bytes", text.len());
     let alert = "setTimeout(() => { alert('a'.repeat(30_000_000)); document.title = 'on' }, 0); 1";
     ends("an alert", script(&mut browser, alert)).await;
-    let (said, _) = ends("its words", told(&mut browser, "showed an alert")).await;
-    assert!(said.len() < 5_000, "{} bytes", said.len());
+    let (notices, _) = ends(
+        "its dialogs",
+        notices_until(&mut browser, "showed an alert"),
+    )
+    .await;
+    assert!(notices.len() < 5_000, "{} bytes", notices.len());
     works_on(&mut browser).await;
 }
 
 #[tokio::test]
-async fn a_click_opens_one_tab_however_many_a_page_wants() {
+async fn a_click_opens_one_tab_at_most() {
     let mut browser = headless().await;
     go(&mut browser, &page(OPENS)).await.unwrap();
     ends("a click", perform(&mut browser, click(10, 10)))
         .await
         .unwrap();
-    let (_, changes) = ends("its tab", told(&mut browser, "A page opened tab_2")).await;
+    let (_, changes) = ends(
+        "its tab",
+        notices_until(&mut browser, "A page opened tab_2"),
+    )
+    .await;
     assert_eq!(changes.len(), 1);
     assert_eq!(browser.page_context().await.unwrap().tabs.len(), 2);
     works_on(&mut browser).await;
 }
 
-/// Wants a hundred windows.
+/// Opens a hundred windows.
 pub(crate) const OPENS: &str = "<title>opener</title>\
     <body onclick=\"for (let i = 0; i < 100; i++) window.open('about:blank', 'w' + i)\">";

@@ -1,4 +1,4 @@
-//! Pages in pages: of the same site, of another one, and one in the other.
+//! Frames: same-site, cross-site and nested.
 
 use std::net::TcpListener;
 
@@ -7,8 +7,8 @@ use telechir_protocol::Action;
 use telechir_testkit::site::Site;
 
 use crate::common::{
-    SETTLE, ask, click, click_on, go, headless, headless_whole, perform, read, ref_of, script,
-    scripted, told,
+    SETTLE, click, click_on, go, headless, headless_chromium, notices_until, perform, read, ref_of,
+    script, scripted, text_of,
 };
 
 const OUTER: &str = "<title>outer</title><h1>Outer</h1><div style='height:1500px'></div>\
@@ -41,14 +41,14 @@ async fn site() -> Site {
 }
 
 #[tokio::test]
-async fn a_frame_of_the_same_site_is_told_in_its_place() {
+async fn a_same_site_frame_is_read_in_place() {
     let site = site().await;
     let mut browser = headless().await;
     go(&mut browser, &site.url("same")).await.unwrap();
     let all = read(&mut browser, "all").await;
-    let at = |words| {
-        all.find(words)
-            .unwrap_or_else(|| panic!("no {words} in {all}"))
+    let at = |fragment| {
+        all.find(fragment)
+            .unwrap_or_else(|| panic!("no {fragment} in {all}"))
     };
     assert!(at("iframe") < at("inner button") && at("inner button") < at("after"));
     let done = perform(&mut browser, click_on(ref_of(&all, "inner button")))
@@ -59,15 +59,15 @@ async fn a_frame_of_the_same_site_is_told_in_its_place() {
 }
 
 #[tokio::test]
-async fn frames_of_other_sites_are_told_and_clicked_wherever_they_lie() {
+async fn cross_site_frames_are_read_and_clicked_at_any_depth() {
     let site = site().await;
     let mut browser = headless().await;
     go(&mut browser, &site.url("outer")).await.unwrap();
     let all = read(&mut browser, "all").await;
-    for words in ["middle words", "inner button", "outer button"] {
-        assert!(all.contains(words), "no {words} in {all}");
+    for fragment in ["middle words", "inner button", "outer button"] {
+        assert!(all.contains(fragment), "no {fragment} in {all}");
     }
-    // Off the outer page's view, and off the middle one's.
+    // Outside the view of the outer page and of the middle one.
     let done = perform(&mut browser, click_on(ref_of(&all, "inner button")))
         .await
         .unwrap();
@@ -104,7 +104,7 @@ async fn a_ref_is_stale_when_its_frame_shows_another_document() {
 }
 
 #[tokio::test]
-async fn a_frame_that_hangs_holds_up_nobody() {
+async fn a_hanging_frame_delays_nothing() {
     let site = site().await;
     let mut browser = headless().await;
     go(&mut browser, &site.url("hanging")).await.unwrap();
@@ -118,8 +118,8 @@ async fn a_frame_that_hangs_holds_up_nobody() {
 }
 
 #[tokio::test]
-async fn a_frame_that_is_still_loading_is_no_empty_one() {
-    // Heard by nobody.
+async fn a_loading_frame_differs_from_an_empty_one() {
+    // Nothing answers at this address.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = listener.local_addr().unwrap();
     let holds = format!(
@@ -130,13 +130,13 @@ async fn a_frame_that_is_still_loading_is_no_empty_one() {
     go(&mut browser, &site.url("holds")).await.unwrap();
     let all = read(&mut browser, "all").await;
     let after = |title: &str| all.split(title).nth(1).unwrap_or_default();
-    let is_told = |text: &str| text.contains("This frame is still loading");
-    assert!(is_told(after("\"slow\"")), "{all}");
-    assert!(!is_told(after("\"empty\"")), "{all}");
+    let is_reported = |text: &str| text.contains("This frame is still loading");
+    assert!(is_reported(after("\"slow\"")), "{all}");
+    assert!(!is_reported(after("\"empty\"")), "{all}");
 }
 
 #[tokio::test]
-async fn a_frame_that_wants_to_print_is_told() {
+async fn printing_by_a_frame_is_reported() {
     let prints = "<style>html { height: 100% }</style><body onclick='print()'>";
     let holds = |from: &str| {
         format!(
@@ -150,13 +150,13 @@ async fn a_frame_that_wants_to_print_is_told() {
         ("prints", prints),
     ]);
     let site = site.await.unwrap();
-    for mut browser in [headless().await, headless_whole().await] {
+    for mut browser in [headless().await, headless_chromium().await] {
         for path in ["here", "elsewhere"] {
             go(&mut browser, &site.url(path)).await.unwrap();
             browser.settle(SETTLE).await.unwrap();
             let done = perform(&mut browser, click(300, 300)).await.unwrap();
-            if !done.text.unwrap_or_default().contains("wanted to print") {
-                told(&mut browser, "wanted to print").await;
+            if !done.text.unwrap_or_default().contains("requested printing") {
+                notices_until(&mut browser, "requested printing").await;
             }
         }
     }
@@ -187,12 +187,12 @@ async fn text_and_search_go_through_frames() {
     let site = site().await;
     let mut browser = headless().await;
     go(&mut browser, &site.url("outer")).await.unwrap();
-    let text = ask(&mut browser, Action::PageText { tab: None }).await;
+    let text = text_of(&mut browser, Action::PageText { tab: None }).await;
     assert!(
         text.contains("# Outer") && text.contains("middle words"),
         "{text}"
     );
     let query = "inner button".to_owned();
-    let found = ask(&mut browser, Action::Find { query, tab: None }).await;
+    let found = text_of(&mut browser, Action::Find { query, tab: None }).await;
     assert!(found.starts_with("button \"inner button\""), "{found}");
 }

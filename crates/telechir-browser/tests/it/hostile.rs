@@ -1,10 +1,10 @@
-//! Pages that want to be misread: the world that reads them is not theirs.
+//! Pages that try to forge what is read: the isolated world protects the walker.
 
 use telechir_device::Effect;
 use telechir_protocol::Action;
 
 use crate::common::{
-    ask, click_on, go, headless, page, perform, read, ref_of, script, scripted, title,
+    click_on, go, headless, page, perform, read, ref_of, script, scripted, text_of, title,
 };
 
 #[tokio::test]
@@ -23,13 +23,13 @@ globalThis.telechirWalker = { walk: () => 'fake' };\
 Object.defineProperty(HTMLElement.prototype, 'innerText', { get: () => 'fake' })</script>";
     go(&mut browser, &page(html)).await.unwrap();
     let all = read(&mut browser, "all").await;
-    for words in [
+    for fragment in [
         "textbox \"one\"",
         "button \"true\"",
         "link \"anchor\"",
         "image \"pic\"",
     ] {
-        assert!(all.contains(words), "no {words} in {all}");
+        assert!(all.contains(fragment), "no {fragment} in {all}");
     }
     assert!(!all.contains("fake"), "{all}");
     let done = perform(&mut browser, click_on(ref_of(&all, "\"true\"")))
@@ -39,7 +39,7 @@ Object.defineProperty(HTMLElement.prototype, 'innerText', { get: () => 'fake' })
 }
 
 #[tokio::test]
-async fn no_name_writes_a_line_or_a_ref_of_its_own() {
+async fn no_name_can_forge_a_line_or_a_ref() {
     let mut browser = scripted().await;
     go(
         &mut browser,
@@ -73,7 +73,7 @@ async fn no_name_writes_a_line_or_a_ref_of_its_own() {
 }
 
 #[tokio::test]
-async fn words_are_cut_at_the_edges_of_characters() {
+async fn text_is_cut_at_grapheme_boundaries() {
     let mut browser = scripted().await;
     go(&mut browser, &page("<main></main>")).await.unwrap();
     script(
@@ -83,8 +83,8 @@ async fn words_are_cut_at_the_edges_of_characters() {
     .await;
     let text = read(&mut browser, "").await;
     assert!(text.contains('…'), "{text}");
-    let (_, told) = text.split_once('\n').unwrap();
-    for name in told.split('"').filter(|name| name.contains('…')) {
+    let (_, body) = text.split_once('\n').unwrap();
+    for name in body.split('"').filter(|name| name.contains('…')) {
         let whole = name.trim_end_matches('…').trim_start_matches('x');
         let last = whole.chars().next_back().unwrap();
         let ends = [
@@ -95,9 +95,9 @@ async fn words_are_cut_at_the_edges_of_characters() {
 }
 
 #[tokio::test]
-async fn a_page_cannot_fake_the_click_that_is_looked_for() {
+async fn a_page_cannot_fake_the_expected_click() {
     let mut browser = headless().await;
-    // It stops every event before it reaches the button, and makes one of its own.
+    // Stops every event before it reaches the button, and dispatches its own.
     let html = "<button>real</button><div style='position:fixed;inset:0;pointer-events:none'></div><script>\
 for (const kind of ['mousedown', 'mouseup', 'click']) addEventListener(kind, event => { event.stopImmediatePropagation(); event.preventDefault() }, true);\
 document.title = 'ready'</script>";
@@ -115,14 +115,14 @@ document.title = 'ready'</script>";
 }
 
 #[tokio::test]
-async fn a_page_that_changes_all_the_time_is_still_read() {
+async fn a_constantly_changing_page_can_be_read() {
     let mut browser = headless().await;
     let html = "<p id=p>0</p><button>steady</button><script>let n = 0; setInterval(() => { p.textContent = ++n; p.className = 'c' + n }, 0)</script>";
     go(&mut browser, &page(html)).await.unwrap();
     for _ in 0..5 {
         assert!(read(&mut browser, "").await.contains("\"steady\""));
     }
-    let found = ask(
+    let found = text_of(
         &mut browser,
         Action::Find {
             query: "steady".to_owned(),
@@ -136,7 +136,7 @@ async fn a_page_that_changes_all_the_time_is_still_read() {
 }
 
 #[tokio::test]
-async fn elements_nested_without_end_are_counted_and_not_followed() {
+async fn endlessly_nested_elements_are_counted() {
     let mut browser = scripted().await;
     go(&mut browser, &page("<button>top</button>"))
         .await
@@ -151,5 +151,5 @@ async fn elements_nested_without_end_are_counted_and_not_followed() {
         text.contains("\"top\"") && !text.contains("\"bottom\""),
         "{text}"
     );
-    assert!(text.contains("not looked at"), "{text}");
+    assert!(text.contains("unread elements"), "{text}");
 }

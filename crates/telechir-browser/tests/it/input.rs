@@ -1,4 +1,4 @@
-//! Pointer, wheel and keys arrive as the page's own trusted events.
+//! Pointer, wheel and keyboard input arrives as trusted events.
 
 use std::time::Duration;
 
@@ -97,7 +97,7 @@ async fn every_button_is_the_page_s_button() {
 }
 
 #[tokio::test]
-async fn a_held_button_is_seen_by_moves_until_it_is_released() {
+async fn moves_report_a_pressed_button_until_its_release() {
     let (mut browser, witness) = witnessed().await;
     let down = Action::MouseDown {
         at: Some(at(700, 500)),
@@ -230,7 +230,7 @@ async fn any_text_arrives_exactly() {
 }
 
 #[tokio::test]
-async fn typing_into_a_place_can_replace_what_is_there() {
+async fn typing_can_replace_the_content_of_a_field() {
     let (mut browser, witness) = witnessed().await;
     let (x, y) = TEXT_AREA;
     let fill = |text: &str, clear_first| Action::Type {
@@ -305,7 +305,7 @@ async fn keys_carry_their_names_and_codes() {
 }
 
 #[tokio::test]
-async fn a_held_key_repeats_and_is_released() {
+async fn a_pressed_key_repeats_and_is_released() {
     let (mut browser, witness) = witnessed().await;
     let hold = Action::HoldKey {
         chord: Chord::parse("x").unwrap(),

@@ -1,4 +1,4 @@
-//! What the browser is allowed, and what it leaves: the system itself is asked.
+//! The confinement and cleanup of the browser, verified at the operating system.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::common::{
     SIZE, click, click_on, go, headless, headless_with, options, page, perform, read, ref_of, title,
 };
 
-/// All processes of the group that this one leads.
+/// All processes of the group with this leader.
 pub(crate) fn group(leader: i32) -> Vec<i32> {
     let pids = fs::read_dir("/proc").unwrap().flatten();
     let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -27,7 +27,7 @@ fn stat(pid: i32) -> Option<(char, i32)> {
     Some((state, fields.nth(1)?.parse().ok()?))
 }
 
-/// The processes of the group that run pages.
+/// The renderer processes of the group.
 pub(crate) fn renderers(leader: i32) -> Vec<i32> {
     let is_renderer = |pid: &i32| {
         fs::read_to_string(format!("/proc/{pid}/cmdline"))
@@ -36,7 +36,7 @@ pub(crate) fn renderers(leader: i32) -> Vec<i32> {
     group(leader).into_iter().filter(is_renderer).collect()
 }
 
-/// The names of the programs that run in the group.
+/// The program names of the group.
 pub(crate) fn programs(leader: i32) -> Vec<String> {
     let name = |pid: i32| fs::read_to_string(format!("/proc/{pid}/comm")).ok();
     let names = group(leader).into_iter().filter_map(name);
@@ -87,7 +87,7 @@ async fn renderers_are_confined_and_nothing_runs_as_root() {
     assert!(!renderers.is_empty());
     for pid in renderers {
         let pid_text = pid.to_string();
-        assert_eq!(status(pid, "Seccomp"), "2", "a filter is in force");
+        assert_eq!(status(pid, "Seccomp"), "2", "a seccomp filter is active");
         assert_ne!(namespace(&pid_text, "user"), namespace("self", "user"));
         assert_ne!(namespace(&pid_text, "pid"), namespace("self", "pid"));
         assert_ne!(namespace(&pid_text, "net"), namespace("self", "net"));
@@ -114,7 +114,7 @@ async fn no_port_is_open() {
             Some(link.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned())
         }));
     }
-    assert!(!sockets.is_empty(), "it has sockets of other kinds");
+    assert!(!sockets.is_empty(), "it has other sockets");
     const LISTEN: &str = "0A";
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
         let Ok(table) = fs::read_to_string(table) else {
@@ -169,7 +169,7 @@ async fn dropping_leaves_no_process_and_no_profile() {
 }
 
 #[tokio::test]
-async fn the_profile_is_its_user_s_alone() {
+async fn only_its_user_can_read_a_profile() {
     use std::os::unix::fs::MetadataExt as _;
     let folder = folder();
     let _browser = headless_with(Options {
@@ -190,7 +190,7 @@ async fn the_profile_is_its_user_s_alone() {
 }
 
 #[tokio::test]
-async fn a_killed_browser_is_told_and_a_fresh_one_is_there() {
+async fn a_killed_browser_is_reported_and_restarted() {
     let folder = folder();
     let mut browser = headless_with(Options {
         profiles: folder.path().to_owned(),
@@ -265,7 +265,7 @@ async fn root_must_name_another_user() {
 }
 
 #[tokio::test]
-async fn a_program_that_ends_at_once_is_an_error_with_its_words() {
+async fn a_program_that_exits_at_once_is_an_error_with_its_stderr() {
     let options = Options {
         program: Some("/bin/ls".into()),
         ..options()

@@ -1,5 +1,8 @@
-//! The browser against a real Chromium and a page that reports what truly happened to it.
-#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+//! The browser against a real Chromium and a page that reports all events.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a panic is the failure report of a test"
+)]
 
 mod attached;
 mod common;

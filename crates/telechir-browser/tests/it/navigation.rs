@@ -1,4 +1,4 @@
-//! Loads arrive, fail or time out, and say so.
+//! Navigation: loads complete, fail or time out, and report it.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -10,15 +10,15 @@ use telechir_protocol::{Action, UnsettledReason};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use crate::common::{SETTLE, ask, click, go, headless, headless_with, options, page, perform};
+use crate::common::{SETTLE, click, go, headless, headless_with, options, page, perform, text_of};
 use crate::server::{Answer, Server};
 
 #[tokio::test]
-async fn a_place_in_a_document_cuts_nothing_off() {
+async fn a_fragment_navigation_aborts_no_request() {
     let server = Server::start(|path| {
         Some(match path {
             "/slow" => Answer {
-                said_length: Some(1 << 20),
+                content_length: Some(1 << 20),
                 ..Answer::file("image/png", b"")
             },
             _ => Answer::page("<img src=/slow><p id=there>there"),
@@ -28,7 +28,7 @@ async fn a_place_in_a_document_cuts_nothing_off() {
     let mut browser = headless().await;
     go(&mut browser, &server.url("/")).await.unwrap();
     go(&mut browser, &server.url("/#there")).await.unwrap();
-    let fetched = ask(&mut browser, Action::ReadNetwork { tab: None }).await;
+    let fetched = text_of(&mut browser, Action::ReadNetwork { tab: None }).await;
     let slow = fetched.lines().find(|line| line.contains("/slow"));
     assert!(
         slow.is_some_and(|line| !line.contains("failed")),
@@ -37,7 +37,7 @@ async fn a_place_in_a_document_cuts_nothing_off() {
 }
 
 #[tokio::test]
-async fn a_page_that_goes_on_before_it_is_there_is_followed() {
+async fn redirects_by_script_before_the_load_are_followed() {
     let server = Server::start(|path| match path {
         "/" => Some(Answer::page(
             "<script>location = '/next'</script><script src=/never></script>",
@@ -53,7 +53,7 @@ async fn a_page_that_goes_on_before_it_is_there_is_followed() {
 }
 
 #[tokio::test]
-async fn goes_back_and_forward_and_again() {
+async fn goes_back_and_forward_and_reloads() {
     let mut browser = headless().await;
     go(&mut browser, &page("<title>one</title>")).await.unwrap();
     let arrived = go(&mut browser, &page("<title>two</title>")).await.unwrap();
@@ -83,7 +83,7 @@ async fn goes_back_and_forward_and_again() {
 }
 
 #[tokio::test]
-async fn refuses_addresses_that_are_not_the_web_s() {
+async fn refuses_schemes_other_than_http_and_https() {
     let options = Options {
         addresses: Addresses::Web,
         ..options()
@@ -109,7 +109,7 @@ async fn refuses_addresses_that_are_not_the_web_s() {
 }
 
 #[tokio::test]
-async fn a_host_that_refuses_is_an_error_in_words() {
+async fn a_refused_connection_is_a_readable_error() {
     let mut browser = headless().await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -124,9 +124,9 @@ async fn a_host_that_refuses_is_an_error_in_words() {
 }
 
 #[tokio::test]
-async fn a_host_that_never_answers_ends_at_the_limit_and_the_next_load_works() {
+async fn a_silent_host_times_out_and_the_next_load_works() {
     let options = Options {
-        navigation_limit: Duration::from_secs(2),
+        navigation_timeout: Duration::from_secs(2),
         ..options()
     };
     let mut browser = headless_with(options).await;
@@ -148,7 +148,7 @@ async fn a_host_that_never_answers_ends_at_the_limit_and_the_next_load_works() {
 }
 
 #[tokio::test]
-async fn a_crashed_page_is_an_error_and_another_one_can_be_had() {
+async fn a_crashed_page_is_an_error_and_can_be_left() {
     let mut browser = headless().await;
     go(&mut browser, &page("<title>before</title>"))
         .await
@@ -174,7 +174,7 @@ async fn a_crashed_page_is_an_error_and_another_one_can_be_had() {
 const FETCHES: &str =
     "<body onclick=\"fetch('/slow').then(it => it.text()).then(it => document.title = it)\">";
 
-/// Serves a page that fetches, when clicked, what comes only after a while.
+/// Serves a page that requests a slow resource when clicked.
 async fn slow_server(delay: Duration) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -198,7 +198,7 @@ async fn slow_server(delay: Duration) -> SocketAddr {
 }
 
 #[tokio::test]
-async fn settling_waits_for_what_a_click_fetches() {
+async fn settling_waits_for_requests_of_a_click() {
     let mut browser = headless().await;
     let server = slow_server(Duration::from_millis(700)).await;
     go(&mut browser, &format!("http://{server}/"))
@@ -211,7 +211,7 @@ async fn settling_waits_for_what_a_click_fetches() {
     assert_eq!(browser.page_context().await.unwrap().tabs[0].title, "late");
 }
 
-/// What a click sets going, until the title says that it is done.
+/// Effects of a click; the title changes when they are done.
 const DOINGS: [(&str, &str); 6] = [
     (
         "a transition",
@@ -227,7 +227,7 @@ const DOINGS: [(&str, &str); 6] = [
         "<body onclick=\"document.body.append('x'); setTimeout(() => document.title = 'done', 40)\">",
     ),
     (
-        "pictures, one after the other",
+        "images, one after the other",
         "<body onclick=\"let left = 4; const next = () => --left ? requestAnimationFrame(next) : \
          document.title = 'done'; next()\">",
     ),
@@ -244,14 +244,14 @@ const DOINGS: [(&str, &str); 6] = [
     ),
 ];
 
-/// Answers every message of a socket after a moment.
+/// Echoes every WebSocket message after a delay.
 async fn slow_socket() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             tokio::spawn(async move {
-                // Some connections are only opened ahead.
+                // Some connections are only opened in advance.
                 let Ok(mut socket) = tokio_tungstenite::accept_async(stream).await else {
                     return;
                 };
@@ -267,10 +267,10 @@ async fn slow_socket() -> SocketAddr {
     address
 }
 
-/// A browser, and a server whose pages do them when they are clicked, and then turn their colour.
+/// A browser, and a server whose pages start these effects on a click and then change colour.
 async fn doing() -> (Browser, Server) {
     let socket = slow_socket().await;
-    // From where the socket is: others may not ask loopback.
+    // From the socket's origin: other origins may not access loopback.
     let server = Server::start(move |path| {
         let number = path.trim_start_matches('/').parse().unwrap_or(usize::MAX);
         let html = DOINGS.get(number).map_or("", |(_, html)| html);
@@ -292,18 +292,18 @@ async fn set_going(browser: &mut Browser, server: &Server, number: usize) {
     perform(browser, click(10, 10)).await.unwrap();
 }
 
-/// As a whole call waits.
-const WHOLE_CALL: Settle = Settle {
+/// The settle parameters of a complete call.
+const CALL_SETTLE: Settle = Settle {
     quiet: Duration::from_millis(45),
     ceiling: Duration::from_secs(5),
 };
 
 #[tokio::test]
-async fn settling_waits_for_what_a_click_sets_going() {
+async fn settling_waits_for_effects_of_a_click() {
     let (mut browser, server) = doing().await;
     for (number, (what, _)) in DOINGS.iter().enumerate() {
         set_going(&mut browser, &server, number).await;
-        let settled = browser.settle(WHOLE_CALL).await.unwrap();
+        let settled = browser.settle(CALL_SETTLE).await.unwrap();
         assert!(settled.is_settled(), "{what}: {settled:?}");
         let title = browser.page_context().await.unwrap().tabs[0].title.clone();
         assert_eq!(title, "done", "{what}: {settled:?}");
@@ -311,11 +311,11 @@ async fn settling_waits_for_what_a_click_sets_going() {
 }
 
 #[tokio::test]
-async fn a_screenshot_taken_meanwhile_is_of_the_page_that_is_still() {
+async fn a_screenshot_during_settling_shows_the_idle_page() {
     let (mut browser, server) = doing().await;
     for (number, (what, _)) in DOINGS.iter().enumerate() {
         set_going(&mut browser, &server, number).await;
-        let (frame, settled) = browser.settle_and_capture(WHOLE_CALL).await.unwrap();
+        let (frame, settled) = browser.settle_and_capture(CALL_SETTLE).await.unwrap();
         assert!(settled.is_settled(), "{what}: {settled:?}");
         assert_eq!(
             frame.pixel(500, 500),
@@ -326,7 +326,7 @@ async fn a_screenshot_taken_meanwhile_is_of_the_page_that_is_still() {
 }
 
 #[tokio::test]
-async fn settling_waits_for_nothing_for_ever_and_says_what_held_it() {
+async fn settling_never_waits_forever_and_reports_the_reason() {
     let mut browser = headless().await;
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let script = format!("fetch('http://{}/')", silent.local_addr().unwrap());
@@ -343,7 +343,7 @@ async fn settling_waits_for_nothing_for_ever_and_says_what_held_it() {
                  width: 1px; background: red; animation: spin 1s infinite }</style><i></i>";
     go(&mut browser, &page(spins)).await.unwrap();
     let settle = Settle {
-        // Longer than a busy machine takes for the next picture of the animation.
+        // Longer than a busy machine takes for the next frame of the animation.
         quiet: Duration::from_millis(500),
         ceiling: Duration::from_millis(1200),
     };
@@ -367,7 +367,7 @@ async fn settling_waits_for_nothing_for_ever_and_says_what_held_it() {
 }
 
 #[tokio::test]
-async fn all_traffic_takes_the_proxy_loopback_too() {
+async fn all_traffic_uses_the_proxy_including_loopback() {
     let proxy = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = proxy.local_addr().unwrap();
     let options = Options {
@@ -378,7 +378,7 @@ async fn all_traffic_takes_the_proxy_loopback_too() {
     let loading = go(&mut browser, "http://127.0.0.1:8099/asked-for");
     let (asked, mut requests) = tokio::sync::mpsc::unbounded_channel();
     tokio::spawn(async move {
-        // Each on its own: some connections are only opened ahead.
+        // One task per connection: some are only opened in advance.
         while let Ok((mut stream, _)) = proxy.accept().await {
             let asked = asked.clone();
             tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! What is captured is what the page paints.
+//! Screenshots show exactly what the page paints.
 
 use std::time::Duration;
 
@@ -28,20 +28,20 @@ pub(crate) fn check_squares(frame: &Frame) {
 }
 
 #[tokio::test]
-async fn a_page_without_a_window_has_the_screen_s_size_and_its_colours() {
+async fn a_headless_page_has_the_screen_s_size_and_colours() {
     let (mut browser, _witness) = witnessed().await;
     browser.settle(SETTLE).await.unwrap();
     let frame = browser.capture().await.unwrap();
     assert_eq!(frame.size(), SIZE);
-    // A model gets it as Chromium wrote it.
+    // Passed through as Chromium encoded it.
     assert!(frame.png().is_some());
     check_squares(&frame);
 }
 
 #[tokio::test]
-async fn every_screenshot_shows_what_the_click_before_it_did() {
+async fn every_screenshot_shows_the_effect_of_the_previous_click() {
     let mut browser = headless().await;
-    // The first is painted by a script and announced by nothing; the second takes long to be drawn.
+    // The first is painted by a script without any event; the second takes long to paint.
     let html = "<body style='margin:0'><canvas id=c width=100 height=100></canvas>\
         <div id=d style='width:900px;height:600px'></div>\
         <script>n = 0; onclick = () => { n = (n + 1) % 200; const s = 'rgb(' + [n, 0, 200 - n] + ')';\

@@ -1,4 +1,4 @@
-//! What pages stored, in browsers to come: kept where a profile says so, nowhere else.
+//! Persistent profiles: stored data is available with the same profile only.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -8,10 +8,10 @@ use telechir_device::Computer as _;
 use telechir_protocol::Action;
 use telechir_testkit::site::Site;
 
-use crate::common::{ask, go, headless_with, options};
+use crate::common::{go, headless_with, options, text_of};
 use crate::window::windowed_with;
 
-/// Says what an earlier visit stored, and stores it.
+/// Reports what an earlier visit stored, and stores it.
 const PAGE: &str = "<title>x</title><p id=p></p><script>\
     const stored = () => [document.cookie, localStorage.seen].join(' and ');\
     p.textContent = `knows ${stored()}.`;\
@@ -20,7 +20,7 @@ const PAGE: &str = "<title>x</title><p id=p></p><script>\
 const NOTHING: &str = "knows and .";
 const ALL: &str = "knows login=ada and before.";
 
-/// A folder of profiles with one in it.
+/// A folder with one profile.
 struct Place {
     _folder: tempfile::TempDir,
     profiles: Profiles,
@@ -50,7 +50,7 @@ impl Place {
         (headless_with(options).await, claim)
     }
 
-    /// What a browser with the profile is started with.
+    /// The options of a browser with the profile.
     fn options(&self, usage: ProfileUse) -> (Options, ProfileLock) {
         let claim = self.profiles.claim(&shop(), usage, "a test").unwrap();
         claim.give_to(options().identity).unwrap();
@@ -65,17 +65,17 @@ impl Place {
         (options, claim)
     }
 
-    /// What the page in this browser knows, which is then closed.
+    /// What the page reports in this browser, which is then closed.
     async fn knows(&self, mut browser: Browser) -> String {
         go(&mut browser, &self.site.url("page")).await.unwrap();
-        let text = ask(&mut browser, Action::PageText { tab: None }).await;
+        let text = text_of(&mut browser, Action::PageText { tab: None }).await;
         browser.close().await.unwrap();
         text
     }
 }
 
 #[tokio::test]
-async fn what_pages_stored_is_there_in_the_next_browser_with_the_profile_and_in_no_other() {
+async fn stored_data_is_available_with_the_same_profile_only() {
     let place = Place::new().await;
     let (first, claim) = place.browser(ProfileUse::Persist).await;
     if let Some(identity) = options().identity {
@@ -99,7 +99,7 @@ async fn what_pages_stored_is_there_in_the_next_browser_with_the_profile_and_in_
 }
 
 #[tokio::test]
-async fn a_profile_that_had_no_window_may_have_one() {
+async fn a_headless_profile_can_be_used_in_a_window() {
     let place = Place::new().await;
     let (first, claim) = place.browser(ProfileUse::Persist).await;
     let text = place.knows(first).await;
@@ -115,7 +115,7 @@ async fn a_profile_that_had_no_window_may_have_one() {
 }
 
 #[tokio::test]
-async fn a_copy_is_thrown_away_with_what_was_stored_in_it() {
+async fn a_copy_is_discarded_with_its_data() {
     let place = Place::new().await;
     let (copy, claim) = place.browser(ProfileUse::ReadOnly).await;
     let text = place.knows(copy).await;

@@ -1,5 +1,5 @@
-//! A screen for a window: Xvfb and a window manager, looked at with plain requests. It shares
-//! nothing with the code that sessions use, so it can prove that a page's pixels are a screen's.
+//! A screen for a window: Xvfb and a window manager, captured with plain X11 requests. Shares no
+//! code with sessions, so it can prove that a page's pixels match the screen's.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use x11rb::rust_connection::RustConnection;
 
 use crate::common::{SIZE, options};
 
-/// A display of its own.
+/// A private X11 display.
 pub(crate) struct TestScreen {
     connection: RustConnection,
     display: String,
@@ -88,7 +88,7 @@ impl TestScreen {
             }
             sleep(Duration::from_millis(10)).await;
         }
-        panic!("no window manager came up");
+        panic!("the window manager did not start");
     }
 
     fn grab(&self) -> Frame {

@@ -1,4 +1,4 @@
-//! Answers of a test's own choosing, heads included, on loopback.
+//! A loopback HTTP server with arbitrary responses.
 
 use std::net::SocketAddr;
 
@@ -6,16 +6,16 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// What is said to a request.
+/// The response to a request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answer {
-    /// The status line without the version.
+    /// The status line without the HTTP version.
     pub(crate) status: &'static str,
-    /// Lines of the head beside the length.
+    /// Header lines except the content length.
     pub(crate) head: String,
     pub(crate) body: Vec<u8>,
-    /// The length that is said, when it is not the body's; what is missing never comes.
-    pub(crate) said_length: Option<u64>,
+    /// The declared length, if it differs from the body's; the missing bytes never arrive.
+    pub(crate) content_length: Option<u64>,
 }
 
 impl Answer {
@@ -28,18 +28,18 @@ impl Answer {
             status: "200 OK",
             head: format!("content-type: {kind}\r\n"),
             body: body.to_vec(),
-            said_length: None,
+            content_length: None,
         }
     }
 
-    /// As a file to be saved under this name.
+    /// A download with this file name.
     pub(crate) fn saved_as(mut self, name: &str) -> Self {
         self.head += &format!("content-disposition: attachment; filename=\"{name}\"\r\n");
         self
     }
 }
 
-/// A server that ends when it is dropped.
+/// A server that stops on drop.
 #[derive(Debug)]
 pub(crate) struct Server {
     address: SocketAddr,
@@ -47,7 +47,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Answers requests by their paths; no answer is a connection that stays open in silence.
+    /// Responds by path; `None` leaves the connection open without a response.
     pub(crate) async fn start(
         answer: impl Fn(&str) -> Option<Answer> + Send + Sync + Copy + 'static,
     ) -> Self {
@@ -63,14 +63,14 @@ impl Server {
                     let Some(answer) = answer(&path) else {
                         return std::future::pending().await;
                     };
-                    let length = answer.said_length.unwrap_or(answer.body.len() as u64);
+                    let length = answer.content_length.unwrap_or(answer.body.len() as u64);
                     let head = format!(
                         "HTTP/1.1 {}\r\n{}content-length: {length}\r\nconnection: close\r\n\r\n",
                         answer.status, answer.head
                     );
                     let _told = stream.write_all(head.as_bytes()).await;
                     let _told = stream.write_all(&answer.body).await;
-                    if answer.said_length.is_some() {
+                    if answer.content_length.is_some() {
                         std::future::pending::<()>().await;
                     }
                 });

@@ -1,11 +1,11 @@
-//! Shadow roots, open and closed: what is drawn is told, whoever hides it from scripts.
+//! Open and closed shadow roots: everything rendered is read.
 
 use telechir_device::Effect;
 
 use crate::common::{click_on, go, headless, page, perform, read, ref_of, script, scripted};
 
 #[tokio::test]
-async fn roots_of_both_modes_are_told_and_clicked() {
+async fn open_and_closed_roots_are_read_and_clicked() {
     let mut browser = headless().await;
     let html = "<x-open></x-open><x-closed></x-closed><div id=plain></div>\
 <section><template shadowrootmode=closed><button>declared</button></template></section><script>\
@@ -28,7 +28,7 @@ plain.attachShadow({ mode: 'closed' }).innerHTML = '<button>plain one</button>'<
 }
 
 #[tokio::test]
-async fn slotted_children_are_told_once_where_they_are_drawn() {
+async fn slotted_children_are_read_once_where_they_are_rendered() {
     let mut browser = headless().await;
     let html = "<x-card><button>given</button><button slot=none>nowhere</button></x-card><script>\
 customElements.define('x-card', class extends HTMLElement { constructor() { super();\
@@ -37,7 +37,7 @@ this.attachShadow({ mode: 'open' }).innerHTML = '<h2>Card</h2><slot></slot><butt
     let all = read(&mut browser, "all").await;
     assert_eq!(all.matches("\"given\"").count(), 1, "{all}");
     assert!(!all.contains("nowhere"), "{all}");
-    let at = |words| all.find(words).unwrap();
+    let at = |fragment| all.find(fragment).unwrap();
     assert!(
         at("Card") < at("given") && at("given") < at("last"),
         "{all}"
@@ -45,7 +45,7 @@ this.attachShadow({ mode: 'open' }).innerHTML = '<h2>Card</h2><slot></slot><butt
 }
 
 #[tokio::test]
-async fn a_closed_root_in_a_closed_root_that_came_later_is_told() {
+async fn a_nested_closed_root_that_was_added_later_is_read() {
     let mut browser = scripted().await;
     go(&mut browser, &page("<x-late></x-late><p>before</p>"))
         .await
@@ -61,7 +61,7 @@ async fn a_closed_root_in_a_closed_root_that_came_later_is_told() {
 }
 
 #[tokio::test]
-async fn a_closed_root_with_slots_is_found_when_all_is_asked_for() {
+async fn the_full_view_finds_a_closed_root_with_slots() {
     let mut browser = scripted().await;
     go(&mut browser, &page("<div id=d><b>light</b></div>"))
         .await

@@ -1,4 +1,4 @@
-//! What a model sees of a page: short by default, whole when it asks, and what changed since.
+//! Snapshots of a page: compact by default, complete on request, and changes.
 
 use serde_json::Value;
 use telechir_browser::Browser;
@@ -10,7 +10,7 @@ use telechir_testkit::page::ORDERS;
 use telechir_testkit::site::Site;
 
 use crate::common::{
-    SIZE, ask, click_on, go, headless, page, perform, read, ref_of, script, scripted, title,
+    SIZE, click_on, go, headless, page, perform, read, ref_of, script, scripted, text_of, title,
 };
 
 async fn orders(browser: &mut Browser) -> Site {
@@ -19,7 +19,7 @@ async fn orders(browser: &mut Browser) -> Site {
     site
 }
 
-/// How many refs a text gives.
+/// The number of refs in a text.
 fn refs(text: &str) -> usize {
     let is_ref = |word: &&str| {
         let word = word.trim_start_matches('[').trim_end_matches(']');
@@ -30,7 +30,7 @@ fn refs(text: &str) -> usize {
 }
 
 #[tokio::test]
-async fn all_that_can_be_acted_on_fits_into_twelve_thousand_characters() {
+async fn all_interactive_elements_fit_into_twelve_thousand_characters() {
     let mut browser = scripted().await;
     let _site = orders(&mut browser).await;
     let count = script(
@@ -48,7 +48,7 @@ async fn all_that_can_be_acted_on_fits_into_twelve_thousand_characters() {
 }
 
 #[tokio::test]
-async fn an_outline_can_be_of_a_part_and_of_few_levels() {
+async fn an_outline_can_be_limited_to_a_part_and_levels() {
     let mut browser = headless().await;
     let html = "<nav aria-label=Main><ul><li><a href=/a>A</a></ul></nav><main><h1>Title</h1><p>Words</p></main>";
     go(&mut browser, &page(html)).await.unwrap();
@@ -60,16 +60,16 @@ async fn an_outline_can_be_of_a_part_and_of_few_levels() {
         tab: None,
     };
     let nav = part(None, Some(ref_of(&all, "navigation")));
-    let told = ask(&mut browser, nav).await;
+    let text = text_of(&mut browser, nav).await;
     assert!(
-        told.contains("link \"A\"") && !told.contains("Title"),
-        "{told}"
+        text.contains("link \"A\"") && !text.contains("Title"),
+        "{text}"
     );
     let shallow = part(Some(1), None);
-    let told = ask(&mut browser, shallow).await;
-    let told = told.split_once('\n').unwrap().1;
-    assert!(told.contains("main") && !told.contains("Title"), "{told}");
-    assert!(told.contains("left out"), "{told}");
+    let text = text_of(&mut browser, shallow).await;
+    let text = text.split_once('\n').unwrap().1;
+    assert!(text.contains("main") && !text.contains("Title"), "{text}");
+    assert!(text.contains("omitted"), "{text}");
 }
 
 #[tokio::test]
@@ -133,7 +133,7 @@ async fn roles_names_and_states_are_those_of_the_accessibility_rules() {
 }
 
 #[tokio::test]
-async fn what_nobody_can_see_or_use_is_not_offered() {
+async fn invisible_and_inert_elements_are_not_offered() {
     let mut browser = headless().await;
     let html = "<button>seen</button><button hidden>h1</button><button style='display:none'>h2</button>\
 <button style='visibility:hidden'>h3</button><div aria-hidden=true><button>h4</button></div>\
@@ -175,13 +175,13 @@ async fn a_modal_dialog_makes_the_rest_unusable() {
 }
 
 #[tokio::test]
-async fn changes_are_those_since_the_page_was_last_told() {
+async fn changes_are_relative_to_the_last_snapshot() {
     let mut browser = scripted().await;
     let html = "<h1>List</h1><input aria-label=Name><ul id=u><li>one</li></ul><button>Go</button><p id=p>ready</p>";
     go(&mut browser, &page(html)).await.unwrap();
     let first = read(&mut browser, "").await;
     let none = read(&mut browser, "changes").await;
-    assert!(none.contains("nothing that is told"), "{none}");
+    assert!(none.contains("no changes"), "{none}");
     script(
         &mut browser,
         "document.querySelector('input').value = 'Ada'; u.append(Object.assign(document.createElement('button'), { textContent: 'two' })); document.querySelector('button').remove(); p.textContent = 'done'; document.querySelector('body > button')?.remove()",
@@ -206,7 +206,7 @@ async fn changes_are_those_since_the_page_was_last_told() {
 }
 
 #[tokio::test]
-async fn another_page_is_told_whole_when_changes_are_asked_for() {
+async fn the_changes_view_of_a_new_page_is_complete() {
     let mut browser = headless().await;
     go(&mut browser, &page("<button>one</button>"))
         .await
@@ -221,7 +221,7 @@ async fn another_page_is_told_whole_when_changes_are_asked_for() {
 }
 
 #[tokio::test]
-async fn the_whole_tree_is_json_with_places() {
+async fn the_json_view_has_all_nodes_with_positions() {
     let mut browser = headless().await;
     let html = "<body style='margin:0'><main><button style='position:absolute;left:10px;top:20px;width:80px;height:30px'>Go</button>words</main>";
     go(&mut browser, &page(html)).await.unwrap();
@@ -243,7 +243,7 @@ async fn the_whole_tree_is_json_with_places() {
 }
 
 #[tokio::test]
-async fn a_view_that_is_not_there_is_an_error_that_names_those_that_are() {
+async fn an_unknown_view_is_an_error_that_lists_the_views() {
     let mut browser = headless().await;
     go(&mut browser, &page("x")).await.unwrap();
     let action = Action::ReadPage {
@@ -311,7 +311,7 @@ async fn a_ref_stays_with_its_element_while_the_page_changes_around_it() {
 }
 
 #[tokio::test]
-async fn a_click_by_ref_says_what_it_reached() {
+async fn a_click_by_ref_reports_the_receiver() {
     let mut browser = headless().await;
     let html = "<button id=b onmousedown=\"this.style.transform='translate(0, 300px)'\">runs away</button>\
 <button disabled>off</button><a href='data:text/html,gone'>leave</a>";
@@ -321,7 +321,7 @@ async fn a_click_by_ref_says_what_it_reached() {
         .await
         .unwrap();
     assert_eq!(away.effect, Effect::Delivered, "{away:?}");
-    assert!(away.text.unwrap().contains("no click came of it"));
+    assert!(away.text.unwrap().contains("received no click event"));
     let off = perform(&mut browser, click_on(ref_of(&all, "off")))
         .await
         .unwrap_err();
@@ -387,7 +387,7 @@ async fn a_page_s_text_is_its_main_part() {
     let html = "<nav><a href=/>Home</a></nav><main><h1>News</h1><p>It <b>rains</b> in <a href=/u>Ulm</a>.</p>\
 <ul><li>one<li>two</ul><table><tr><th>City<th>Rain<tr><td>Ulm<td>3 mm</table></main><footer>Imprint</footer>";
     go(&mut browser, &page(html)).await.unwrap();
-    let text = ask(&mut browser, Action::PageText { tab: None }).await;
+    let text = text_of(&mut browser, Action::PageText { tab: None }).await;
     assert_eq!(
         text,
         "# News\nIt rains in Ulm.\n- one\n- two\nCity | Rain\nUlm | 3 mm"
@@ -395,7 +395,7 @@ async fn a_page_s_text_is_its_main_part() {
 }
 
 #[tokio::test]
-async fn a_page_of_twenty_thousand_elements_is_told_within_bounds() {
+async fn snapshots_of_twenty_thousand_elements_are_bounded() {
     let mut browser = scripted().await;
     go(&mut browser, &page("<main></main>")).await.unwrap();
     script(
@@ -405,7 +405,7 @@ async fn a_page_of_twenty_thousand_elements_is_told_within_bounds() {
     .await;
     let brief = read(&mut browser, "").await;
     assert!(brief.chars().count() <= 12_000, "{}", brief.chars().count());
-    assert!(brief.contains("more that can be acted on"), "{brief}");
+    assert!(brief.contains("more interactive elements"), "{brief}");
     assert!(brief.contains("\"Button numb"), "{brief}");
     assert!(read(&mut browser, "all").await.chars().count() <= 50_200);
     assert!(read(&mut browser, "interactive").await.chars().count() <= 50_200);
@@ -413,7 +413,7 @@ async fn a_page_of_twenty_thousand_elements_is_told_within_bounds() {
         query: "button number 9999".to_owned(),
         tab: None,
     };
-    let found = ask(&mut browser, found).await;
+    let found = text_of(&mut browser, found).await;
     let far = perform(&mut browser, click_on(ref_of(&found, "Button number 9999")))
         .await
         .unwrap();
@@ -421,17 +421,20 @@ async fn a_page_of_twenty_thousand_elements_is_told_within_bounds() {
 }
 
 #[tokio::test]
-async fn a_screenshot_its_marks_and_the_page_s_epoch_are_of_one_moment() {
+async fn screenshot_marks_and_epoch_are_of_the_same_moment() {
     let mut browser = scripted().await;
     let html = "<body style='margin:0;background:#fff'><button style='position:absolute;left:100px;top:60px;width:80px;height:30px'>Go</button>\
 <input aria-label=Name style='position:absolute;left:300px;top:60px;width:120px;height:30px;box-sizing:border-box'>\
 <button style='position:absolute;top:4000px'>Far</button>";
     go(&mut browser, &page(html)).await.unwrap();
-    let paired = browser.paired(99).await.unwrap();
-    assert!(paired.is_whole);
-    assert_eq!(paired.pixel_ratio.to_bits(), 1f64.to_bits());
-    let [go_, name] = paired.marks.as_slice() else {
-        panic!("{:?}", paired.marks)
+    let screenshot_with_elements = browser.screenshot_with_elements(99).await.unwrap();
+    assert!(screenshot_with_elements.is_consistent);
+    assert_eq!(
+        screenshot_with_elements.pixel_ratio.to_bits(),
+        1f64.to_bits()
+    );
+    let [go_, name] = screenshot_with_elements.marks.as_slice() else {
+        panic!("{:?}", screenshot_with_elements.marks)
     };
     assert_eq!((go_.kind, name.kind), (MarkKind::Press, MarkKind::Field));
     assert_eq!(
@@ -441,10 +444,17 @@ async fn a_screenshot_its_marks_and_the_page_s_epoch_are_of_one_moment() {
             .origin()
     );
     assert!(go_.line.starts_with("button \"Go\" ["), "{}", go_.line);
-    // The engine asks for the same elements.
-    assert_eq!(browser.marks(99).await.unwrap(), paired.marks);
-    let mut frame = paired.frame.clone();
-    telechir_device::draw(&mut frame, &paired.marks, &Viewport::unscaled(SIZE));
+    // The runtime requests the same elements for marks.
+    assert_eq!(
+        browser.marks(99).await.unwrap(),
+        screenshot_with_elements.marks
+    );
+    let mut frame = screenshot_with_elements.frame.clone();
+    telechir_device::draw(
+        &mut frame,
+        &screenshot_with_elements.marks,
+        &Viewport::unscaled(SIZE),
+    );
     assert_eq!(frame.pixel(100, 75), Some(MarkKind::Press.colour()));
     let ScreenTarget::Element { id, .. } = go_.target.clone() else {
         panic!("{:?}", go_.target)
@@ -458,7 +468,7 @@ async fn a_screenshot_its_marks_and_the_page_s_epoch_are_of_one_moment() {
     )
     .await;
     assert_eq!(browser.marks(1).await.unwrap().len(), 1);
-    let later = browser.paired(1).await.unwrap();
-    assert!(later.epoch > paired.epoch);
+    let later = browser.screenshot_with_elements(1).await.unwrap();
+    assert!(later.epoch > screenshot_with_elements.epoch);
     assert_eq!(later.marks.len(), 1);
 }

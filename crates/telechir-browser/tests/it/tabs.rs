@@ -1,4 +1,4 @@
-//! Tabs: opened by us or by a page, switched, closed.
+//! Tabs: opened by actions or by a page, switched and closed.
 
 use telechir_device::{Computer as _, DeviceError};
 use telechir_protocol::Action;
@@ -85,7 +85,7 @@ async fn closing_the_last_tab_leaves_an_empty_one() {
 }
 
 #[tokio::test]
-async fn what_a_page_opens_comes_to_the_front() {
+async fn a_tab_opened_by_a_page_is_activated() {
     let mut browser = headless().await;
     let opener = page(
         "<title>opener</title><body onclick=\"window.open('about:blank').document.write('<title>opened</title><body onclick=window.close()>')\">",
@@ -96,7 +96,7 @@ async fn what_a_page_opens_comes_to_the_front() {
     let context = browser.page_context().await.unwrap();
     assert_eq!(context.tabs.len(), 2);
     assert!(context.tabs[1].active, "{context:?}");
-    // It closes itself by a click, and the opener is in front again.
+    // The tab closes itself on a click, and the opener is active again.
     perform(&mut browser, click(10, 10)).await.unwrap();
     browser.settle(SETTLE).await.unwrap();
     let context = browser.page_context().await.unwrap();

@@ -1,4 +1,4 @@
-//! A browser in a window that fills a real screen: the same pixels, the same contract.
+//! A browser in a window that fills a real screen: same pixels, same contract.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use telechir_protocol::{Action, Button, ClickCount};
 use telechir_testkit::gate::{Part, require};
 use telechir_testkit::page::PageWitness;
 
-use crate::common::{SETTLE, at, click, go, options, page, perform, told};
+use crate::common::{SETTLE, at, click, go, notices_until, options, page, perform};
 use crate::pixels::check_squares;
 use crate::screen::TestScreen;
 use crate::server::{Answer, Server};
@@ -68,7 +68,7 @@ async fn a_popup_fills_the_screen_and_the_opener_returns() {
 }
 
 #[tokio::test]
-async fn no_menu_of_chromium_s_own_stays_over_the_page() {
+async fn no_native_menu_covers_the_page() {
     let mut browser = windowed().await;
     go(&mut browser, &page("<body style='background:rgb(1,2,3)'>"))
         .await
@@ -82,7 +82,7 @@ async fn no_menu_of_chromium_s_own_stays_over_the_page() {
         modifiers: vec![],
     };
     perform(&mut browser, right).await.unwrap();
-    // A menu of its own would need a moment to be made.
+    // A native menu would take a moment to open.
     let slow = Settle {
         quiet: Duration::from_millis(700),
         ..SETTLE
@@ -92,13 +92,13 @@ async fn no_menu_of_chromium_s_own_stays_over_the_page() {
 }
 
 #[tokio::test]
-async fn what_a_page_wants_of_a_person_puts_nothing_over_it() {
+async fn no_prompt_covers_the_page() {
     let mut browser = windowed().await;
-    crate::events::wishes_are_told(&mut browser).await;
+    crate::events::requests_are_denied_and_reported(&mut browser).await;
 }
 
 #[tokio::test]
-async fn no_choice_of_chromium_s_own_is_put_over_the_page() {
+async fn no_native_chooser_covers_the_page() {
     let mut browser = windowed().await;
     let site = Server::start(|_| {
         Some(Answer::page(
@@ -106,7 +106,7 @@ async fn no_choice_of_chromium_s_own_is_put_over_the_page() {
         ))
     })
     .await;
-    for wish in [
+    for request in [
         "navigator.usb.requestDevice({filters:[]})",
         "navigator.serial.requestPort()",
         "navigator.mediaDevices.getDisplayMedia()",
@@ -114,12 +114,12 @@ async fn no_choice_of_chromium_s_own_is_put_over_the_page() {
         "showOpenFilePicker()",
     ] {
         let url = site
-            .url(&format!("/?{}#{wish}", wish.len()))
+            .url(&format!("/?{}#{request}", request.len()))
             .replace("127.0.0.1", "localhost");
         go(&mut browser, &url).await.unwrap();
         browser.settle(SETTLE).await.unwrap();
         perform(&mut browser, click(300, 300)).await.unwrap();
-        // A window of its own would need a moment to be made.
+        // A native window would take a moment to open.
         let slow = Settle {
             quiet: Duration::from_millis(500),
             ..SETTLE
@@ -127,13 +127,13 @@ async fn no_choice_of_chromium_s_own_is_put_over_the_page() {
         browser.settle(slow).await.unwrap();
         let frame = browser.capture().await.unwrap();
         for (x, y) in [(512, 20), (512, 200), (100, 100)] {
-            assert_eq!(frame.pixel(x, y), Some([1, 2, 3]), "{wish} at {x}, {y}");
+            assert_eq!(frame.pixel(x, y), Some([1, 2, 3]), "{request} at {x}, {y}");
         }
     }
 }
 
 #[tokio::test]
-async fn printing_puts_nothing_over_the_page() {
+async fn no_print_dialog_covers_the_page() {
     let mut browser = windowed().await;
     go(
         &mut browser,
@@ -146,6 +146,6 @@ async fn printing_puts_nothing_over_the_page() {
     perform(&mut browser, click(300, 300)).await.unwrap();
     browser.settle(SETTLE).await.unwrap();
     assert!(browser.capture().await.unwrap() == before);
-    told(&mut browser, "wanted to print").await;
+    notices_until(&mut browser, "requested printing").await;
     perform(&mut browser, click(300, 300)).await.unwrap();
 }

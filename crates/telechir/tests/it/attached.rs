@@ -115,7 +115,7 @@ fn a_call_uses_a_context_of_its_own_and_the_policy_takes_the_browser_for_a_perso
     assert!(asked.stderr.contains("a person's own"), "{}", asked.stderr);
     let ran = scene.click(MAY_ACT, &[]);
     assert!(
-        ran.stderr.contains("passes no filtering proxy"),
+        ran.stderr.contains("bypasses the egress"),
         "{}",
         ran.stderr
     );

@@ -83,7 +83,7 @@ fn profiles_are_made_listed_and_deleted() {
     assert_eq!(scene.run(&["profiles", "list"]).stdout, "no profiles\n");
     assert_eq!(scene.run(&["profiles", "create", "shop"]).code, Some(0));
     let again = scene.run(&["profiles", "create", "shop"]);
-    again.fails(1, &["make profile shop", "there already"]);
+    again.fails(1, &["create profile shop", "already exists"]);
     let listed = scene.list();
     assert_eq!(listed[0]["id"], "shop");
     assert_eq!(listed[0].get("used_seconds_ago"), None);
@@ -111,7 +111,7 @@ fn a_profile_that_is_missing_or_held_is_one_message() {
     let first = scene.read(&["--headless", "--session", "work"]);
     assert_eq!(first.code, Some(0), "{}", first.stderr);
     let process = scene.holder().as_raw_nonzero();
-    let who = format!("session work (process {process}) has it");
+    let who = format!("in use by session work (process {process})");
     scene
         .read(&["--headless"])
         .fails(1, &["use profile shop", &who, "one browser at a time"]);

@@ -1,4 +1,4 @@
-//! How a solution sees and acts: everything it does to a page is an action of the session's.
+//! The driver of a solution: everything it does to a page is an action of the browser.
 
 use std::time::Duration;
 
@@ -11,36 +11,36 @@ use tokio::time::{Instant, sleep};
 use super::snapshot_elements::{Element, elements};
 use crate::common::{SETTLE, key, on_screen};
 
-/// No page of these needs longer to show what it does next.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Between two looks of one who waits for a page.
-const GLANCE: Duration = Duration::from_millis(15);
+/// Longer than any page needs to show the effect of an action.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// The interval between two evaluations while waiting.
+const POLL_INTERVAL: Duration = Duration::from_millis(15);
 
-/// Why a solution gave up.
+/// Why a solution failed.
 #[derive(Debug)]
-pub(super) struct Trouble(pub(super) String);
+pub(super) struct TaskError(pub(super) String);
 
-impl From<DeviceError> for Trouble {
+impl From<DeviceError> for TaskError {
     fn from(error: DeviceError) -> Self {
         Self(error.to_string())
     }
 }
 
-/// A place on the page.
-pub(super) type Place = (f64, f64);
+/// A point of the page in CSS pixels.
+pub(super) type PagePoint = (f64, f64);
 
-/// What a solution comes to.
-pub(super) type Done = Result<(), Trouble>;
+/// The result of a solution.
+pub(super) type TaskResult = Result<(), TaskError>;
 
-/// One who solves a task.
+/// Reads and operates the page of a task.
 #[derive(Debug)]
-pub(super) struct Hand {
+pub(super) struct Driver {
     browser: Browser,
-    /// What the page asks for.
+    /// The text of the task.
     pub(super) task: String,
 }
 
-impl Hand {
+impl Driver {
     pub(super) const fn new(browser: Browser) -> Self {
         Self {
             browser,
@@ -48,89 +48,90 @@ impl Hand {
         }
     }
 
-    /// The words of the task between these.
-    pub(super) fn between(&self, before: &str, after: &str) -> Result<String, Trouble> {
+    /// The text of the task between two fragments.
+    pub(super) fn between(&self, before: &str, after: &str) -> Result<String, TaskError> {
         let rest = self.task.split_once(before).map(|(_, rest)| rest);
-        let words = rest.and_then(|rest| rest.split_once(after));
-        let words = words.map(|(words, _)| words.trim().to_owned());
-        words.ok_or_else(|| self.unread())
+        let text = rest.and_then(|rest| rest.split_once(after));
+        let text = text.map(|(text, _)| text.trim().to_owned());
+        text.ok_or_else(|| self.unknown_task())
     }
 
-    /// The words of the task in double quotes.
+    /// The quoted parts of the task.
     pub(super) fn quoted(&self) -> Vec<String> {
         let parts = self.task.split('"');
         parts.skip(1).step_by(2).map(str::to_owned).collect()
     }
 
-    /// The words of the task in double quotes, the nth.
-    pub(super) fn quote(&self, nth: usize) -> Result<String, Trouble> {
-        self.quoted().get(nth).cloned().ok_or_else(|| self.unread())
+    /// The nth quoted part of the task.
+    pub(super) fn quote(&self, nth: usize) -> Result<String, TaskError> {
+        self.quoted()
+            .get(nth)
+            .cloned()
+            .ok_or_else(|| self.unknown_task())
     }
 
-    /// A task in words that the solution does not know.
-    pub(super) fn unread(&self) -> Trouble {
-        Trouble(format!("the task is not understood: {}", self.task))
+    /// The error for a task that the solution cannot parse.
+    pub(super) fn unknown_task(&self) -> TaskError {
+        TaskError(format!("cannot parse the task: {}", self.task))
     }
 
-    pub(super) async fn act(&mut self, action: Action) -> Result<String, Trouble> {
-        // On the heap: a hundred solutions hold one each.
+    pub(super) async fn act(&mut self, action: Action) -> Result<String, TaskError> {
+        // Boxed: each of a hundred solutions contains such a future.
         let done = Box::pin(self.browser.perform(&on_screen(action))).await?;
         Ok(done.text.unwrap_or_default())
     }
 
-    pub(super) async fn open(&mut self, url: &str) -> Done {
+    pub(super) async fn open(&mut self, url: &str) -> TaskResult {
         let url = url.to_owned();
         self.act(Action::Navigate { url, tab: None }).await?;
         Ok(())
     }
 
-    // Seeing.
-
     /// All elements of the page.
-    pub(super) async fn elements(&mut self) -> Result<Vec<Element>, Trouble> {
+    pub(super) async fn elements(&mut self) -> Result<Vec<Element>, TaskError> {
         let action = Action::ReadPage {
             filter: Some("json".to_owned()),
             depth: None,
             root: None,
             tab: None,
         };
-        let told = self.act(action).await?;
-        let page = serde_json::from_str(&told).map_err(|error| Trouble(error.to_string()))?;
+        let value = self.act(action).await?;
+        let page = serde_json::from_str(&value).map_err(|error| TaskError(error.to_string()))?;
         Ok(elements(&page))
     }
 
-    /// All elements of this role.
-    pub(super) async fn all(&mut self, role: &str) -> Result<Vec<Element>, Trouble> {
+    /// All elements with this role.
+    pub(super) async fn all(&mut self, role: &str) -> Result<Vec<Element>, TaskError> {
         let mut all = self.elements().await?;
         all.retain(|element| element.role == role);
         Ok(all)
     }
 
-    /// The element of this name, one that can be acted on first.
-    pub(super) async fn named(&mut self, name: &str) -> Result<Element, Trouble> {
+    /// The element with this name, preferably an interactive one.
+    pub(super) async fn by_name(&mut self, name: &str) -> Result<Element, TaskError> {
         let all = self.elements().await?;
         let found = all.iter().filter(|element| element.name == name);
         let found = found.max_by_key(|element| (element.acts, element.role == "button"));
         found
             .cloned()
-            .ok_or_else(|| Trouble(format!("nothing is called {name:?}")))
+            .ok_or_else(|| TaskError(format!("no element named {name:?}")))
     }
 
-    /// Whether something of this name is drawn.
-    pub(super) async fn maybe(&mut self, name: &str) -> Result<Option<Element>, Trouble> {
+    /// The interactive element with this name, if it is rendered.
+    pub(super) async fn maybe(&mut self, name: &str) -> Result<Option<Element>, TaskError> {
         let all = self.elements().await?;
         Ok(all.into_iter().find(|one| one.name == name && one.acts))
     }
 
-    /// The nth element of this role.
-    pub(super) async fn nth(&mut self, role: &str, nth: usize) -> Result<Element, Trouble> {
+    /// The nth element with this role.
+    pub(super) async fn nth(&mut self, role: &str, nth: usize) -> Result<Element, TaskError> {
         let all = self.all(role).await?;
         let found = all.get(nth).cloned();
-        found.ok_or_else(|| Trouble(format!("there is no {role} number {}", nth + 1)))
+        found.ok_or_else(|| TaskError(format!("no {role} number {}", nth + 1)))
     }
 
-    /// What an expression says of the page. It only looks: whatever changes a page is an action.
-    pub(super) async fn look(&mut self, expression: &str) -> Result<Value, Trouble> {
+    /// Evaluates a read-only expression in the page; only actions change it.
+    pub(super) async fn evaluate(&mut self, expression: &str) -> Result<Value, TaskError> {
         let script = format!(
             "(() => {{ \
                const all = css => [...document.querySelectorAll(css)].filter(e => e.getClientRects().length); \
@@ -138,57 +139,57 @@ impl Hand {
                return JSON.stringify({expression}) ?? 'null' \
              }})()"
         );
-        let told = self.act(Action::Javascript { script, tab: None }).await?;
-        serde_json::from_str(&told).map_err(|_| Trouble(format!("{expression}: {told}")))
+        let value = self.act(Action::Javascript { script, tab: None }).await?;
+        serde_json::from_str(&value).map_err(|_| TaskError(format!("{expression}: {value}")))
     }
 
-    /// The texts of what a selector finds in sight.
-    pub(super) async fn texts(&mut self, css: &str) -> Result<Vec<String>, Trouble> {
-        let told = self
-            .look(&format!("all(`{css}`).map(e => e.textContent.trim())"))
+    /// The texts of the rendered elements that a selector matches.
+    pub(super) async fn texts(&mut self, css: &str) -> Result<Vec<String>, TaskError> {
+        let value = self
+            .evaluate(&format!("all(`{css}`).map(e => e.textContent.trim())"))
             .await?;
-        serde_json::from_value(told).map_err(|error| Trouble(error.to_string()))
+        serde_json::from_value(value).map_err(|error| TaskError(error.to_string()))
     }
 
-    /// The middles of what a selector finds in sight.
-    pub(super) async fn places(&mut self, css: &str) -> Result<Vec<Place>, Trouble> {
-        let told = self.look(&format!("all(`{css}`).map(mid)")).await?;
-        serde_json::from_value(told).map_err(|error| Trouble(error.to_string()))
+    /// The centres of the rendered elements that a selector matches.
+    pub(super) async fn points(&mut self, css: &str) -> Result<Vec<PagePoint>, TaskError> {
+        let value = self.evaluate(&format!("all(`{css}`).map(mid)")).await?;
+        serde_json::from_value(value).map_err(|error| TaskError(error.to_string()))
     }
 
-    /// The middle of the first that a selector finds in sight.
-    pub(super) async fn place(&mut self, css: &str) -> Result<Place, Trouble> {
-        let places = self.places(css).await?;
-        let first = places.first().copied();
-        first.ok_or_else(|| Trouble(format!("nothing is {css}")))
+    /// The centre of the first rendered element that a selector matches.
+    pub(super) async fn point(&mut self, css: &str) -> Result<PagePoint, TaskError> {
+        let points = self.points(css).await?;
+        let first = points.first().copied();
+        first.ok_or_else(|| TaskError(format!("no element matches {css}")))
     }
 
-    /// The page's pixels.
-    pub(super) async fn screenshot(&mut self) -> Result<Frame, Trouble> {
+    /// A screenshot of the page.
+    pub(super) async fn screenshot(&mut self) -> Result<Frame, TaskError> {
         Ok(self.browser.capture().await?)
     }
 
-    /// Waits until an expression holds on the page.
-    pub(super) async fn until(&mut self, expression: &str) -> Done {
-        let deadline = Instant::now() + PATIENCE;
+    /// Waits until an expression is true on the page.
+    pub(super) async fn until(&mut self, expression: &str) -> TaskResult {
+        let deadline = Instant::now() + TIMEOUT;
         loop {
-            if self.look(&format!("!!({expression})")).await? == true {
+            if self.evaluate(&format!("!!({expression})")).await? == true {
                 return Ok(());
             }
             if Instant::now() > deadline {
-                return Err(Trouble(format!("it never came to {expression}")));
+                return Err(TaskError(format!("timed out waiting for {expression}")));
             }
-            sleep(GLANCE).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 
-    /// Waits until what moves has come to rest: two looks see the same.
-    pub(super) async fn at_rest(&mut self, css: &str) -> Done {
-        let deadline = Instant::now() + PATIENCE;
+    /// Waits until two consecutive positions of the elements are equal.
+    pub(super) async fn until_still(&mut self, css: &str) -> TaskResult {
+        let deadline = Instant::now() + TIMEOUT;
         let mut before = None;
         loop {
             let now = self
-                .look(&format!(
+                .evaluate(&format!(
                     "all(`{css}`).map(e => {{ const r = e.getBoundingClientRect(); return [r.x, r.y, r.width, r.height] }})"
                 ))
                 .await?;
@@ -196,38 +197,36 @@ impl Hand {
                 return Ok(());
             }
             before = Some(now);
-            sleep(GLANCE * 4).await;
+            sleep(POLL_INTERVAL * 4).await;
         }
     }
 
-    /// Waits as a session does after an action.
-    pub(super) async fn settle(&mut self) -> Done {
+    /// Settles as after an action.
+    pub(super) async fn settle(&mut self) -> TaskResult {
         self.browser.settle(SETTLE).await?;
         Ok(())
     }
 
-    // Acting.
-
     /// Clicks an element by its ref.
-    pub(super) async fn press(&mut self, element: &Element) -> Done {
+    pub(super) async fn press(&mut self, element: &Element) -> TaskResult {
         self.act(click(by_ref(element))).await.map(|_| ())
     }
 
-    /// Clicks the element of this name.
-    pub(super) async fn press_named(&mut self, name: &str) -> Done {
-        let element = self.named(name).await?;
+    /// Clicks the element with this name.
+    pub(super) async fn press_named(&mut self, name: &str) -> TaskResult {
+        let element = self.by_name(name).await?;
         self.press(&element).await
     }
 
-    /// Clicks a place.
-    pub(super) async fn click(&mut self, place: Place) -> Done {
-        self.act(click(at(place))).await.map(|_| ())
+    /// Clicks a point.
+    pub(super) async fn click(&mut self, point: PagePoint) -> TaskResult {
+        self.act(click(at(point))).await.map(|_| ())
     }
 
-    /// Clicks a place with a modifier held.
-    pub(super) async fn click_with(&mut self, place: Place, modifier: Modifier) -> Done {
+    /// Clicks a point with a modifier pressed.
+    pub(super) async fn click_with(&mut self, point: PagePoint, modifier: Modifier) -> TaskResult {
         let action = Action::Click {
-            at: Some(at(place)),
+            at: Some(at(point)),
             button: Button::Left,
             count: ClickCount::Single,
             modifiers: vec![modifier],
@@ -235,28 +234,28 @@ impl Hand {
         self.act(action).await.map(|_| ())
     }
 
-    /// The middle of the element that an expression finds.
-    pub(super) async fn find(&mut self, element: &str) -> Result<Place, Trouble> {
-        let told = self
-            .look(&format!(
+    /// The centre of the element that an expression returns.
+    pub(super) async fn find(&mut self, element: &str) -> Result<PagePoint, TaskError> {
+        let value = self
+            .evaluate(&format!(
                 "(e => e && e.getClientRects().length ? mid(e) : null)({element})"
             ))
             .await?;
-        serde_json::from_value(told).map_err(|_| Trouble(format!("no element for {element}")))
+        serde_json::from_value(value).map_err(|_| TaskError(format!("no element for {element}")))
     }
 
-    /// Clicks in the middle of the element that an expression finds.
-    pub(super) async fn click_found(&mut self, element: &str) -> Done {
-        let place = self.find(element).await?;
-        self.click(place).await
+    /// Clicks the centre of the element that an expression returns.
+    pub(super) async fn click_found(&mut self, element: &str) -> TaskResult {
+        let point = self.find(element).await?;
+        self.click(point).await
     }
 
-    /// Turns the wheel until the element that an expression finds is hit in its middle.
-    pub(super) async fn wheel_to(&mut self, element: &str) -> Result<Place, Trouble> {
+    /// Scrolls until the element that an expression returns is hit at its centre.
+    pub(super) async fn wheel_to(&mut self, element: &str) -> Result<PagePoint, TaskError> {
         for _ in 0..60 {
             let (x, y) = self.find(element).await?;
             let is_hit = format!("({element}).contains(document.elementFromPoint({x}, {y}))");
-            if self.look(&is_hit).await? == true {
+            if self.evaluate(&is_hit).await? == true {
                 return Ok((x, y));
             }
             let clicks = if y < 110.0 { -0.4 } else { 0.4 };
@@ -264,39 +263,39 @@ impl Hand {
             let was = format!("(e => Math.abs(mid(e)[1] - {y}) > 1)({element})");
             self.until(&was).await?;
         }
-        Err(Trouble(format!("the wheel does not come to {element}")))
+        Err(TaskError(format!("cannot scroll to {element}")))
     }
 
-    /// Clicks the element that an expression finds, scrolled to by the wheel.
-    pub(super) async fn wheel_and_click(&mut self, element: &str) -> Done {
-        let place = self.wheel_to(element).await?;
-        self.move_to(place).await?;
-        // What looks otherwise under the pointer may have to load how.
+    /// Scrolls to the element that an expression returns, and clicks it.
+    pub(super) async fn wheel_and_click(&mut self, element: &str) -> TaskResult {
+        let point = self.wheel_to(element).await?;
+        self.move_to(point).await?;
+        // The hover style may still have to load.
         let is_there = format!("(e => e.matches(':hover') && mid(e)[0] > 0)({element})");
         for _ in 0..20 {
-            if self.look(&is_there).await? == true {
+            if self.evaluate(&is_there).await? == true {
                 break;
             }
-            sleep(GLANCE).await;
+            sleep(POLL_INTERVAL).await;
         }
-        let place = self.find(element).await?;
-        self.click(place).await
+        let point = self.find(element).await?;
+        self.click(point).await
     }
 
-    /// Clicks in the middle of the first that a selector finds.
-    pub(super) async fn click_on(&mut self, css: &str) -> Done {
-        let place = self.place(css).await?;
-        self.click(place).await
+    /// Clicks the centre of the first element that a selector matches.
+    pub(super) async fn click_on(&mut self, css: &str) -> TaskResult {
+        let point = self.point(css).await?;
+        self.click(point).await
     }
 
-    pub(super) async fn move_to(&mut self, place: Place) -> Done {
-        self.act(Action::Move { at: at(place) }).await.map(|_| ())
+    pub(super) async fn move_to(&mut self, point: PagePoint) -> TaskResult {
+        self.act(Action::Move { at: at(point) }).await.map(|_| ())
     }
 
-    /// Presses at the first place, goes through the others, releases at the last.
-    pub(super) async fn drag(&mut self, path: &[Place]) -> Done {
+    /// Presses at the first point, moves through the others and releases at the last.
+    pub(super) async fn drag(&mut self, path: &[PagePoint]) -> TaskResult {
         let action = Action::Drag {
-            path: path.iter().map(|place| at(*place)).collect(),
+            path: path.iter().map(|point| at(*point)).collect(),
             button: Button::Left,
             modifiers: vec![],
             duration: None,
@@ -304,8 +303,8 @@ impl Hand {
         self.act(action).await.map(|_| ())
     }
 
-    /// Drags in so much time, for who looks at the pointer only now and then.
-    pub(super) async fn drag_slowly(&mut self, from: Place, to: Place) -> Done {
+    /// Drags slowly, for pages that sample the pointer.
+    pub(super) async fn drag_slowly(&mut self, from: PagePoint, to: PagePoint) -> TaskResult {
         let action = Action::Drag {
             path: vec![at(from), at(to)],
             button: Button::Left,
@@ -315,22 +314,22 @@ impl Hand {
         self.act(action).await.map(|_| ())
     }
 
-    /// Presses the button at a place and keeps it down.
-    pub(super) async fn press_down(&mut self, place: Place) -> Done {
-        let (at, button) = (Some(at(place)), Button::Left);
+    /// Presses the button at a point and keeps it pressed.
+    pub(super) async fn press_down(&mut self, point: PagePoint) -> TaskResult {
+        let (at, button) = (Some(at(point)), Button::Left);
         self.act(Action::MouseDown { at, button }).await.map(|_| ())
     }
 
-    /// Moves to a place and releases the button there.
-    pub(super) async fn let_go(&mut self, place: Place) -> Done {
-        let (at, button) = (Some(at(place)), Button::Left);
+    /// Moves to a point and releases the button there.
+    pub(super) async fn release_at(&mut self, point: PagePoint) -> TaskResult {
+        let (at, button) = (Some(at(point)), Button::Left);
         self.act(Action::MouseUp { at, button }).await.map(|_| ())
     }
 
-    /// Turns the wheel over a place, down by so many clicks of it.
-    pub(super) async fn wheel(&mut self, place: Place, clicks: f64) -> Done {
+    /// Scrolls down at a point by this number of wheel clicks.
+    pub(super) async fn wheel(&mut self, point: PagePoint, clicks: f64) -> TaskResult {
         let action = Action::Scroll {
-            at: Some(at(place)),
+            at: Some(at(point)),
             dx: 0.0,
             dy: clicks,
             unit: ScrollUnit::Clicks,
@@ -339,8 +338,8 @@ impl Hand {
         self.act(action).await.map(|_| ())
     }
 
-    /// Types where the keyboard is.
-    pub(super) async fn write(&mut self, text: &str) -> Done {
+    /// Types into the focused element.
+    pub(super) async fn write(&mut self, text: &str) -> TaskResult {
         let action = Action::Type {
             text: text.to_owned(),
             at: None,
@@ -350,8 +349,8 @@ impl Hand {
         self.act(action).await.map(|_| ())
     }
 
-    /// Types into a field in the place of what it holds.
-    pub(super) async fn fill(&mut self, field: &Element, text: &str) -> Done {
+    /// Replaces the content of a field.
+    pub(super) async fn fill(&mut self, field: &Element, text: &str) -> TaskResult {
         let action = Action::Type {
             text: text.to_owned(),
             at: Some(by_ref(field)),
@@ -362,24 +361,23 @@ impl Hand {
     }
 
     /// Fills in the nth field of the page.
-    pub(super) async fn fill_nth(&mut self, nth: usize, text: &str) -> Done {
+    pub(super) async fn fill_nth(&mut self, nth: usize, text: &str) -> TaskResult {
         let mut fields = self.elements().await?;
         fields.retain(|one| matches!(one.role.as_str(), "textbox" | "password"));
         let field = fields.get(nth);
-        let field =
-            field.ok_or_else(|| Trouble(format!("there is no field number {}", nth + 1)))?;
+        let field = field.ok_or_else(|| TaskError(format!("no field number {}", nth + 1)))?;
         self.fill(field, text).await
     }
 
-    /// Fills in the field that a selector finds, and what it held before is gone.
-    pub(super) async fn fill_at(&mut self, css: &str, text: &str) -> Done {
+    /// Replaces the content of the field that a selector matches.
+    pub(super) async fn fill_at(&mut self, css: &str, text: &str) -> TaskResult {
         self.click_on(css).await?;
         self.key("ctrl+a", 1).await?;
         self.write(text).await
     }
 
     /// Presses keys, such as `ctrl+a`.
-    pub(super) async fn key(&mut self, chord: &str, times: u32) -> Done {
+    pub(super) async fn key(&mut self, chord: &str, times: u32) -> TaskResult {
         let Action::Key { chord, .. } = key(chord) else {
             return Ok(());
         };
@@ -387,8 +385,8 @@ impl Hand {
         self.act(Action::Key { chord, repeat }).await.map(|_| ())
     }
 
-    /// Sets a control to a value, as `form_input` does.
-    pub(super) async fn set(&mut self, control: &Element, value: impl Into<Value>) -> Done {
+    /// Sets a control, as `form_input` does.
+    pub(super) async fn set(&mut self, control: &Element, value: impl Into<Value>) -> TaskResult {
         let action = Action::FormInput {
             at: by_ref(control),
             value: value.into(),
@@ -397,8 +395,8 @@ impl Hand {
         self.act(action).await.map(|_| ())
     }
 
-    /// Brings an element into view.
-    pub(super) async fn reveal(&mut self, element: &Element) -> Done {
+    /// Scrolls an element into view.
+    pub(super) async fn reveal(&mut self, element: &Element) -> TaskResult {
         let action = Action::ScrollTo {
             at: by_ref(element),
             tab: None,
@@ -406,7 +404,7 @@ impl Hand {
         self.act(action).await.map(|_| ())
     }
 
-    pub(super) async fn close(self) -> Done {
+    pub(super) async fn close(self) -> TaskResult {
         Ok(self.browser.close().await?)
     }
 }
@@ -421,9 +419,9 @@ fn by_ref(element: &Element) -> Target {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a place of a page in view, rounded to its pixel"
+    reason = "a point in view, rounded to its pixel"
 )]
-fn at((x, y): Place) -> Target {
+fn at((x, y): PagePoint) -> Target {
     Target::Point(Point::new(x.round() as u32, y.round() as u32))
 }
 

@@ -1,18 +1,18 @@
-//! What came of it, task by task.
+//! The results per task.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// One task with one seed.
+/// The result of one task with one seed.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
     pub(super) task: &'static str,
     pub(super) seed: u32,
-    /// What the page gave, before its discount for time.
+    /// The reward before the discount for time.
     pub(super) reward: Option<f64>,
     /// Why there is no reward.
-    pub(super) trouble: Option<String>,
-    /// From the start of the episode to the page's verdict.
+    pub(super) error: Option<String>,
+    /// The time from the start of the episode to the verdict.
     pub(super) took: Duration,
 }
 
@@ -22,27 +22,27 @@ impl Outcome {
             task,
             seed,
             reward: None,
-            trouble: None,
+            error: None,
             took: Duration::ZERO,
         }
     }
 
-    /// Whether the page gave a reward above zero.
+    /// Whether the reward is positive.
     pub(super) fn is_solved(&self) -> bool {
         self.reward.is_some_and(|reward| reward > 0.0)
     }
 }
 
-/// A line for each task, and what was not solved.
+/// A table with one line per task, and the unsolved episodes.
 pub(super) fn table(outcomes: &[Outcome]) -> String {
     let solved = outcomes.iter().filter(|one| one.is_solved()).count();
     let tasks = || outcomes.chunk_by(|one, next| one.task == next.task);
-    let whole = tasks().filter(|of_task| of_task.iter().all(Outcome::is_solved));
-    let mut told = format!(
+    let full = tasks().filter(|of_task| of_task.iter().all(Outcome::is_solved));
+    let mut text = format!(
         "{solved} of {} episodes are solved, and {} of {} tasks with every seed.\n\n\
          | task | solved | lowest reward | median time |\n|---|---|---|---|\n",
         outcomes.len(),
-        whole.count(),
+        full.count(),
         tasks().count(),
     );
     let mut unsolved = String::new();
@@ -55,17 +55,17 @@ pub(super) fn table(outcomes: &[Outcome]) -> String {
         let median = times.get(times.len() / 2);
         let median = median.map_or_else(String::new, |time| format!("{} ms", time.as_millis()));
         let (task, count, all) = (of_task[0].task, solved.len(), of_task.len());
-        let _ = writeln!(told, "| {task} | {count}/{all} | {lowest} | {median} |");
+        let _ = writeln!(text, "| {task} | {count}/{all} | {lowest} | {median} |");
         for one in of_task.iter().filter(|one| !one.is_solved()) {
-            let why = one
-                .trouble
+            let reason = one
+                .error
                 .as_deref()
                 .unwrap_or("the page rejects the result");
-            let _ = writeln!(unsolved, "- {task}, seed {}: {why}", one.seed);
+            let _ = writeln!(unsolved, "- {task}, seed {}: {reason}", one.seed);
         }
     }
     if !unsolved.is_empty() {
-        let _ = write!(told, "\nNot solved:\n\n{unsolved}");
+        let _ = write!(text, "\nNot solved:\n\n{unsolved}");
     }
-    told
+    text
 }

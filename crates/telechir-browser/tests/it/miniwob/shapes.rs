@@ -1,24 +1,24 @@
-//! Shapes, letters and colours in a picture.
+//! Shapes, letters and colours in a drawing.
 
 use serde::Deserialize;
 
-use super::Trouble;
-use super::driver::{Done, Hand, Place};
+use super::TaskError;
+use super::driver::{Driver, PagePoint, TaskResult};
 
-/// A thing in a grid of shapes.
+/// An item in a grid of shapes.
 #[derive(Debug, Deserialize)]
 struct Shape {
     tag: String,
     fill: String,
     text: String,
     size: f64,
-    place: Place,
+    point: PagePoint,
 }
 
 impl Shape {
-    /// `large red triangle`, `small item`, `digit`, `Q`.
-    fn fits(&self, words: &str) -> bool {
-        words.split(' ').all(|word| match word {
+    /// Whether it matches `large red triangle`, `small item`, `digit` or `Q`.
+    fn fits(&self, text: &str) -> bool {
+        text.split(' ').all(|word| match word {
             "large" => self.size > 15.0,
             "small" => self.size <= 15.0,
             "item" => true,
@@ -33,35 +33,35 @@ impl Shape {
     }
 }
 
-/// What is in the picture. A letter's box is larger than the letter, so its type size is taken.
-async fn shapes(hand: &mut Hand) -> Result<Vec<Shape>, Trouble> {
-    let told = hand
-        .look(
+/// The items of the drawing. The size of a letter is its font size, because its box is larger.
+async fn shapes(driver: &mut Driver) -> Result<Vec<Shape>, TaskError> {
+    let value = driver
+        .evaluate(
             "all('#area_svg > *').map(e => ({ tag: e.tagName, fill: e.getAttribute('fill'), \
                text: e.textContent, size: parseFloat(e.getAttribute('font-size')) || e.getBoundingClientRect().width, \
                place: mid(e) }))",
         )
         .await?;
-    serde_json::from_value(told).map_err(|error| Trouble(error.to_string()))
+    serde_json::from_value(value).map_err(|error| TaskError(error.to_string()))
 }
 
-pub(super) async fn click_shape(hand: &mut Hand) -> Done {
-    let words = hand.task.trim_start_matches("Click on a ").to_owned();
-    let shapes = shapes(hand).await?;
-    let shape = shapes.iter().find(|shape| shape.fits(&words));
-    let shape = shape.ok_or_else(|| hand.unread())?;
-    hand.click(shape.place).await
+pub(super) async fn click_shape(driver: &mut Driver) -> TaskResult {
+    let text = driver.task.trim_start_matches("Click on a ").to_owned();
+    let shapes = shapes(driver).await?;
+    let shape = shapes.iter().find(|shape| shape.fits(&text));
+    let shape = shape.ok_or_else(|| driver.unknown_task())?;
+    driver.click(shape.point).await
 }
 
-pub(super) async fn count_shape(hand: &mut Hand) -> Done {
-    let words = hand.between("How many ", "s are there")?;
-    let shapes = shapes(hand).await?;
-    let count = shapes.iter().filter(|shape| shape.fits(&words)).count();
-    hand.press_named(&count.to_string()).await
+pub(super) async fn count_shape(driver: &mut Driver) -> TaskResult {
+    let text = driver.between("How many ", "s are there")?;
+    let shapes = shapes(driver).await?;
+    let count = shapes.iter().filter(|shape| shape.fits(&text)).count();
+    driver.press_named(&count.to_string()).await
 }
 
-pub(super) async fn identify_shape(hand: &mut Hand) -> Done {
-    let shapes = shapes(hand).await?;
+pub(super) async fn identify_shape(driver: &mut Driver) -> TaskResult {
+    let shapes = shapes(driver).await?;
     let kinds = [
         ("rectangle", "Rectangle"),
         ("circle", "Circle"),
@@ -71,14 +71,14 @@ pub(super) async fn identify_shape(hand: &mut Hand) -> Done {
     ];
     let of_it = |kind: &str| shapes.iter().any(|shape| shape.fits(kind));
     let name = kinds.into_iter().find(|(kind, _)| of_it(kind));
-    let (_, name) = name.ok_or_else(|| Trouble(format!("what is {shapes:?}?")))?;
-    hand.press_named(name).await
+    let (_, name) = name.ok_or_else(|| TaskError(format!("unknown shape in {shapes:?}")))?;
+    driver.press_named(name).await
 }
 
-/// How many waves the outline has around its middle: the strongest of three to seven.
-pub(super) async fn count_sides(hand: &mut Hand) -> Done {
-    let sides = hand
-        .look(
+/// The number of waves of the outline around its centre: the strongest of three to seven.
+pub(super) async fn count_sides(driver: &mut Driver) -> TaskResult {
+    let sides = driver
+        .evaluate(
             "(c => { const dots = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; \
                const dark = (x, y) => dots[(Math.round(y) * c.width + Math.round(x)) * 4 + 3] > 128; \
                const reach = turn => { for (let r = 45; r > 5; r -= 0.25) \
@@ -90,52 +90,55 @@ pub(super) async fn count_sides(hand: &mut Hand) -> Done {
              })(document.getElementById('c'))",
         )
         .await?;
-    hand.press_named(&sides.to_string()).await
+    driver.press_named(&sides.to_string()).await
 }
 
-pub(super) async fn grid_coordinate(hand: &mut Hand) -> Done {
-    let wanted = hand.between("(", ")")?;
+pub(super) async fn grid_coordinate(driver: &mut Driver) -> TaskResult {
+    let wanted = driver.between("(", ")")?;
     let wanted: Vec<f64> = wanted
         .split(',')
         .filter_map(|one| one.parse().ok())
         .collect();
     let &[right, up] = &wanted[..] else {
-        return Err(hand.unread());
+        return Err(driver.unknown_task());
     };
-    let points = hand.places("#area svg circle").await?;
+    let points = driver.points("#area svg circle").await?;
     // The middle one of five by five.
-    let (x, y) = points.get(12).copied().ok_or_else(|| hand.unread())?;
-    hand.click((x + right * 30.0, y - up * 30.0)).await
+    let (x, y) = points
+        .get(12)
+        .copied()
+        .ok_or_else(|| driver.unknown_task())?;
+    driver.click((x + right * 30.0, y - up * 30.0)).await
 }
 
-pub(super) async fn click_color(hand: &mut Hand) -> Done {
+pub(super) async fn click_color(driver: &mut Driver) -> TaskResult {
     let wanted = "getComputedStyle(document.querySelector('#query .color, #query .bold'))";
-    let named = hand.task.contains("colored box") && !hand.task.contains("the colored box");
-    let wanted = if named {
-        format!("'{}'", hand.between("Click on the ", " colored")?)
+    let by_name = driver.task.contains("colored box") && !driver.task.contains("the colored box");
+    let wanted = if by_name {
+        format!("'{}'", driver.between("Click on the ", " colored")?)
     } else {
         format!("{wanted}.backgroundColor")
     };
-    hand.click_found(&format!(
+    driver.click_found(&format!(
         "(wanted => all('#area .color').find(e => getComputedStyle(e).backgroundColor === wanted \
            || e.style.backgroundColor === wanted))({wanted})"
     ))
     .await
 }
 
-/// A shade is of the colour that it has most of.
-pub(super) async fn click_shades(hand: &mut Hand) -> Done {
-    let wanted = hand.between("shades of ", " and")?;
-    let places = hand
-        .look(&format!(
+/// A shade has the colour of its strongest component.
+pub(super) async fn click_shades(driver: &mut Driver) -> TaskResult {
+    let wanted = driver.between("shades of ", " and")?;
+    let points = driver
+        .evaluate(&format!(
             "all('#area span').filter(e => {{ const c = getComputedStyle(e).backgroundColor.match(/\\d+/g).map(Number); \
                return ['red', 'green', 'blue'][c.indexOf(Math.max(...c.slice(0, 3)))] === '{wanted}' }}).map(mid)"
         ))
         .await?;
-    let places: Vec<Place> =
-        serde_json::from_value(places).map_err(|error| Trouble(error.to_string()))?;
-    for place in places {
-        hand.click(place).await?;
+    let points: Vec<PagePoint> =
+        serde_json::from_value(points).map_err(|error| TaskError(error.to_string()))?;
+    for point in points {
+        driver.click(point).await?;
     }
-    hand.press_named("Submit").await
+    driver.press_named("Submit").await
 }

@@ -1,20 +1,20 @@
-//! What a solution sees of a page: the elements that the session's own snapshot tells.
+//! The elements of a JSON snapshot, as a solution uses them.
 
 use serde_json::Value;
 
-/// One element of a snapshot.
+/// An element of a snapshot.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Element {
-    /// Its ref.
+    /// The ref of the element.
     pub(super) id: String,
     pub(super) role: String,
-    /// Its name, or else the words inside it.
+    /// The accessible name, or else the text inside.
     pub(super) name: String,
-    /// Whether it can be acted on.
+    /// Whether it is interactive.
     pub(super) acts: bool,
 }
 
-/// All elements of a snapshot, in the page's order.
+/// All elements of a snapshot, in page order.
 pub(super) fn elements(snapshot: &Value) -> Vec<Element> {
     let mut all = Vec::new();
     for node in list(snapshot, "nodes") {
@@ -23,24 +23,24 @@ pub(super) fn elements(snapshot: &Value) -> Vec<Element> {
     all
 }
 
-/// Adds a node and those below it; gives the words in it.
+/// Adds a node and its descendants; returns their text.
 fn gather(node: &Value, all: &mut Vec<Element>) -> String {
     if let Some(text) = node["text"].as_str() {
         return text.trim().to_owned();
     }
-    let place = all.len();
+    let index = all.len();
     all.push(Element::default());
-    let words: Vec<String> = list(node, "children")
+    let texts: Vec<String> = list(node, "children")
         .map(|child| gather(child, all))
-        .filter(|words| !words.is_empty())
+        .filter(|text| !text.is_empty())
         .collect();
-    let said = text(node, "name").trim().to_owned();
-    let name = if said.is_empty() {
-        words.join(" ")
+    let own_name = text(node, "name").trim().to_owned();
+    let name = if own_name.is_empty() {
+        texts.join(" ")
     } else {
-        said
+        own_name
     };
-    all[place] = Element {
+    all[index] = Element {
         id: text(node, "ref"),
         role: text(node, "role"),
         name: name.clone(),

@@ -1,6 +1,6 @@
-//! Every task that is solved, and its solution.
+//! All solved tasks with their solutions.
 
-use super::driver::{Done, Hand};
+use super::driver::{Driver, TaskResult};
 use super::{
     choosing, clicking, dates, dragging, drawing, forms, lists, mail, moving, shapes, social, tabs,
     typing,
@@ -8,14 +8,14 @@ use super::{
 
 macro_rules! tasks {
     ($($name:literal => $solution:expr,)*) => {
-        /// The names of all tasks that have a solution.
+        /// The names of all tasks with a solution.
         pub(super) const NAMES: &[&str] = &[$($name),*];
 
         /// Solves the task on the page.
-        pub(super) async fn solve(name: &str, hand: &mut Hand) -> Done {
+        pub(super) async fn solve(name: &str, driver: &mut Driver) -> TaskResult {
             match name {
-                $($name => $solution(hand).await,)*
-                other => panic!("there is no solution of {other}"),
+                $($name => $solution(driver).await,)*
+                other => panic!("no solution for {other}"),
             }
         }
     };
@@ -84,10 +84,10 @@ tasks! {
     "email-inbox" => mail::inbox,
     "email-inbox-delete" => mail::inbox,
     "email-inbox-forward" => mail::inbox,
-    "email-inbox-forward-nl" => mail::inbox_in_words,
-    "email-inbox-forward-nl-turk" => mail::inbox_in_words,
+    "email-inbox-forward-nl" => mail::inbox_in_prose,
+    "email-inbox-forward-nl-turk" => mail::inbox_in_prose,
     "email-inbox-important" => mail::inbox,
-    "email-inbox-nl-turk" => mail::inbox_in_words,
+    "email-inbox-nl-turk" => mail::inbox_in_prose,
     "email-inbox-noscroll" => mail::inbox,
     "email-inbox-reply" => mail::inbox,
     "email-inbox-star-reply" => mail::inbox,

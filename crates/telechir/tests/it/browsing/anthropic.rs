@@ -349,10 +349,10 @@ fn what_cannot_be_done_is_an_error_of_the_toolset() {
         (
             "file_upload",
             json!({"target": part, "document_ids": ["file_1"]}),
-            "with the provider",
+            "at the provider",
         ),
         ("navigate", json!({"url": "file:///etc/passwd"}), "file"),
-        ("navigate", json!({"url": "forward"}), "no page after"),
+        ("navigate", json!({"url": "forward"}), "no next page"),
         ("levitate", json!({}), "levitate"),
         (
             "form_input",

@@ -294,7 +294,7 @@ fn what_cannot_be_done_is_an_error_in_the_response() {
         ),
         ("list_apps", json!({}), "list_apps"),
         ("click", json!({"x": 1, "y": 5000}), "5000"),
-        ("go_forward", json!({}), "no page after"),
+        ("go_forward", json!({}), "no next page"),
     ]
     .into_iter()
     .enumerate()

@@ -1,9 +1,9 @@
 function (files) {
-  const given = new DataTransfer()
+  const transfer = new DataTransfer()
   for (const [name, type, base64] of files) {
-    given.items.add(new File([Uint8Array.from(atob(base64), one => one.charCodeAt(0))], name, { type }))
+    transfer.items.add(new File([Uint8Array.from(atob(base64), one => one.charCodeAt(0))], name, { type }))
   }
-  this.files = given.files
+  this.files = transfer.files
   this.dispatchEvent(new Event("input", { bubbles: true, composed: true }))
   this.dispatchEvent(new Event("change", { bubbles: true }))
 }
