@@ -373,7 +373,7 @@ fn omissions(
         return Some(format!("[{}]", cut.trim_start()));
     }
     Some(format!(
-        "[{} omitted: read a part by its ref, use the view `all` or `interactive`, or use find.{cut}]",
+        "[{} omitted: read a part by its ref, use the view `full` or `interactive`, or use find.{cut}]",
         parts.join(" and ")
     ))
 }

@@ -28,7 +28,7 @@ impl SnapshotView {
     /// All views with their names in calls.
     pub(crate) const NAMED: [(&str, Self); 5] = [
         ("brief", Self::Brief),
-        ("all", Self::Full),
+        ("full", Self::Full),
         ("interactive", Self::Interactive),
         ("changes", Self::Changes),
         ("json", Self::Json),
@@ -38,6 +38,8 @@ impl SnapshotView {
     pub(crate) fn named(name: &str) -> Option<Self> {
         match name {
             "" => return Some(Self::default()),
+            // The value that Anthropic's `read_page` defines for it.
+            "all" => return Some(Self::Full),
             _ => {}
         }
         let known = Self::NAMED.iter().find(|(known, _)| *known == name);

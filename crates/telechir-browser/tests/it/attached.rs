@@ -143,7 +143,7 @@ async fn an_attached_browser_uses_its_own_context_only() {
             "nor what is stored there"
         );
         assert_eq!(browser.capture().await.unwrap().size(), SIZE);
-        let snapshot = read(&mut browser, "all").await;
+        let snapshot = read(&mut browser, "full").await;
         perform(&mut browser, click_on(ref_of(&snapshot, "open")))
             .await
             .unwrap();
@@ -197,7 +197,7 @@ async fn files_are_uploaded_to_an_attached_browser() {
         .await
         .unwrap();
     go(&mut browser, &page(CONTROLS)).await.unwrap();
-    let all = read(&mut browser, "all").await;
+    let all = read(&mut browser, "full").await;
     let one = ref_of(&all, "\"one\"");
     let no = refusal(perform(&mut browser, upload(one.clone(), &["../secret"])).await);
     assert!(no.contains("only files in the workspace"), "{no}");

@@ -48,7 +48,7 @@ impl Walk {
         go(&mut browser, &witness.conformance()).await.unwrap();
         witness.until(|event| event.kind == "ready").await.unwrap();
         browser.settle(SETTLE).await.unwrap();
-        let page = read(&mut browser, "all").await;
+        let page = read(&mut browser, "full").await;
         witness.take().await;
         Self {
             browser,
@@ -305,12 +305,12 @@ async fn what_opens(walk: &mut Walk) {
         at: walk.find("Menu"),
     };
     walk.step(menu, &[]).await;
-    walk.page = read(&mut walk.browser, "all").await;
+    walk.page = read(&mut walk.browser, "full").await;
     walk.press("Item", &["mousedown item", "mouseup item", "click item"])
         .await;
     walk.press("Ask", &["mousedown asks", "mouseup asks", "click asks"])
         .await;
-    walk.page = read(&mut walk.browser, "all").await;
+    walk.page = read(&mut walk.browser, "full").await;
     walk.press(
         "Sure",
         &[

@@ -83,7 +83,7 @@ async fn contexts_of_one_chromium_are_isolated_and_close_independently() {
         "640,480"
     );
     assert_eq!(second.capture().await.unwrap().size(), small);
-    let result = read(&mut second, "all").await;
+    let result = read(&mut second, "full").await;
     perform(&mut second, click_on(ref_of(&result, "open")))
         .await
         .unwrap();
@@ -156,7 +156,7 @@ async fn a_scale_applies_to_screenshots_and_points_but_not_to_page_sizes() {
         .await
         .unwrap();
     assert_eq!(title(&mut browser).await, "120,60,1");
-    let result = read(&mut browser, "all").await;
+    let result = read(&mut browser, "full").await;
     perform(&mut browser, click_on(ref_of(&result, "press")))
         .await
         .unwrap();

@@ -23,7 +23,7 @@ const FORM: &str = "<title>form</title><h1>Order</h1><p>Tea or <b>coffee</b>?</p
 async fn a_form_is_read_filled_and_submitted_by_refs() {
     let mut browser = headless().await;
     go(&mut browser, &page(FORM)).await.unwrap();
-    let text = read(&mut browser, "all").await;
+    let text = read(&mut browser, "full").await;
     assert!(text.contains("heading \"Order\""), "{text}");
     assert!(!text.contains("secret"), "{text}");
     for (fragment, value) in [
@@ -46,7 +46,7 @@ async fn a_form_is_read_filled_and_submitted_by_refs() {
         .await
         .unwrap();
     assert_eq!(title(&mut browser).await, "sent Zoë,true,large");
-    let filled = read(&mut browser, "all").await;
+    let filled = read(&mut browser, "full").await;
     assert!(
         filled.contains("value=\"Zoë\"")
             && filled.contains("checkbox \"Milk\"")
@@ -81,7 +81,7 @@ async fn a_ref_of_a_replaced_document_or_a_removed_element_is_stale() {
     })
     .await;
     go(&mut browser, &page(FORM)).await.unwrap();
-    let button = ref_of(&read(&mut browser, "all").await, "button \"Send it\"");
+    let button = ref_of(&read(&mut browser, "full").await, "button \"Send it\"");
     let script = "document.querySelector('button').remove()".to_owned();
     perform(&mut browser, Action::Javascript { script, tab: None })
         .await
@@ -89,10 +89,10 @@ async fn a_ref_of_a_replaced_document_or_a_removed_element_is_stale() {
     let gone = perform(&mut browser, click_on(button)).await;
     assert!(matches!(gone, Err(DeviceError::Stale { .. })), "{gone:?}");
 
-    let button = ref_of(&read(&mut browser, "all").await, "button \"Far away\"");
+    let button = ref_of(&read(&mut browser, "full").await, "button \"Far away\"");
     let same = FORM.replace("Far away", "Another one");
     go(&mut browser, &page(&same)).await.unwrap();
-    read(&mut browser, "all").await;
+    read(&mut browser, "full").await;
     let gone = perform(&mut browser, click_on(button)).await;
     assert!(matches!(gone, Err(DeviceError::Stale { .. })), "{gone:?}");
 }
@@ -104,7 +104,7 @@ async fn several_options_of_a_list_are_selected_by_text() {
         <option selected>One<option>Two<option value=3>Three<option disabled>Four</select>\
         <select aria-label=single><option>One<option>Two</select>";
     go(&mut browser, &page(html)).await.unwrap();
-    let snapshot = read(&mut browser, "all").await;
+    let snapshot = read(&mut browser, "full").await;
     let set = |fragment: &str, value| Action::FormInput {
         at: ref_of(&snapshot, fragment),
         value,
@@ -138,7 +138,7 @@ async fn a_covered_element_is_not_clicked() {
     let mut browser = headless().await;
     let html = "<button>under</button><div style='position:fixed;inset:0' role=dialog aria-label=Cookies></div>";
     go(&mut browser, &page(html)).await.unwrap();
-    let button = ref_of(&read(&mut browser, "all").await, "button \"under\"");
+    let button = ref_of(&read(&mut browser, "full").await, "button \"under\"");
     let error = perform(&mut browser, click_on(button)).await.unwrap_err();
     assert!(error.to_string().contains("Cookies"), "{error}");
 }
@@ -177,7 +177,7 @@ async fn the_page_does_not_see_the_walker() {
     })
     .await;
     go(&mut browser, &page(FORM)).await.unwrap();
-    read(&mut browser, "all").await;
+    read(&mut browser, "full").await;
     let script = "typeof telechirWalker".to_owned();
     assert_eq!(
         text_of(&mut browser, Action::Javascript { script, tab: None }).await,

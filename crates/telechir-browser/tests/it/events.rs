@@ -263,7 +263,7 @@ async fn a_hanging_page_is_recovered_and_the_next_click_works() {
     let mut browser = hasty().await;
     let hangs = "<title>hangs</title><button onclick='for(;;);'>hang</button><button onclick=\"document.title = 'clicked'\">go on</button>";
     go(&mut browser, &page(hangs)).await.unwrap();
-    let all = read(&mut browser, "all").await;
+    let all = read(&mut browser, "full").await;
     let start = Instant::now();
     let late = perform(&mut browser, click_on(ref_of(&all, "\"hang\""))).await;
     let Err(error @ DeviceError::Unresponsive { .. }) = late else {

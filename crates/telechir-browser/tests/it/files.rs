@@ -170,7 +170,7 @@ async fn files_are_uploaded_to_controls_and_file_choosers() {
     }
     let mut browser = with_files(folder.path(), &workspace).await;
     go(&mut browser, &page(CONTROLS)).await.unwrap();
-    let all = read(&mut browser, "all").await;
+    let all = read(&mut browser, "full").await;
     let given = perform(&mut browser, upload(ref_of(&all, "\"one\""), &["a.txt"]))
         .await
         .unwrap();
@@ -210,7 +210,7 @@ async fn only_files_of_the_workspace_can_be_uploaded() {
     fs::write(workspace.join("a.txt"), "a").unwrap();
     let mut browser = with_files(folder.path(), &workspace).await;
     go(&mut browser, &page(CONTROLS)).await.unwrap();
-    let all = read(&mut browser, "all").await;
+    let all = read(&mut browser, "full").await;
     let one = ref_of(&all, "\"one\"");
     for path in ["/etc/passwd", "../secret", "nothing.txt"] {
         let no = refusal(perform(&mut browser, upload(one.clone(), &[path])).await);
@@ -220,7 +220,7 @@ async fn only_files_of_the_workspace_can_be_uploaded() {
     assert!(no.contains("one file"), "{no}");
     let mut plain = headless().await;
     go(&mut plain, &page(CONTROLS)).await.unwrap();
-    let all = read(&mut plain, "all").await;
+    let all = read(&mut plain, "full").await;
     let none = perform(&mut plain, upload(ref_of(&all, "\"one\""), &["a.txt"])).await;
     assert!(
         matches!(

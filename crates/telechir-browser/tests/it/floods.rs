@@ -30,7 +30,7 @@ async fn ends<T>(what: &str, work: impl Future<Output = T>) -> T {
 async fn works_on(browser: &mut Browser) {
     ends("the next page", async {
         shows_another(browser).await.unwrap();
-        assert!(read(browser, "all").await.contains("here"));
+        assert!(read(browser, "full").await.contains("here"));
         perform(browser, click(10, 10)).await.unwrap();
         let deadline = Instant::now() + Duration::from_secs(10);
         while title(browser).await != "clicked" {
@@ -127,7 +127,7 @@ async fn a_page_of_a_million_elements_is_read_in_part() {
         ends("making them", script(&mut browser, many)).await,
         "true"
     );
-    for view in ["", "all", "interactive", "json"] {
+    for view in ["", "full", "interactive", "json"] {
         let text = ends(view, read(&mut browser, view)).await;
         assert!(text.len() < 1 << 20, "{view}: {} bytes", text.len());
         assert!(text.contains("first"), "{view}");
@@ -266,7 +266,7 @@ async fn endless_text_is_truncated() {
     }
     let listed = ends("tabs", text_of(&mut browser, Action::ListTabs)).await;
     assert!(listed.len() < 10_000, "{} bytes", listed.len());
-    for view in ["", "all", "interactive", "changes", "json"] {
+    for view in ["", "full", "interactive", "changes", "json"] {
         let text = ends(view, read(&mut browser, view)).await;
         assert!(text.len() < 100_000, "{view}: {} bytes", text.len());
     }

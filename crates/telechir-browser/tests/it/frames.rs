@@ -45,7 +45,7 @@ async fn a_same_site_frame_is_read_in_place() {
     let site = site().await;
     let mut browser = headless().await;
     go(&mut browser, &site.url("same")).await.unwrap();
-    let all = read(&mut browser, "all").await;
+    let all = read(&mut browser, "full").await;
     let at = |fragment| {
         all.find(fragment)
             .unwrap_or_else(|| panic!("no {fragment} in {all}"))
@@ -63,7 +63,7 @@ async fn cross_site_frames_are_read_and_clicked_at_any_depth() {
     let site = site().await;
     let mut browser = headless().await;
     go(&mut browser, &site.url("outer")).await.unwrap();
-    let all = read(&mut browser, "all").await;
+    let all = read(&mut browser, "full").await;
     for fragment in ["middle words", "inner button", "outer button"] {
         assert!(all.contains(fragment), "no {fragment} in {all}");
     }
@@ -80,7 +80,7 @@ async fn cross_site_frames_are_read_and_clicked_at_any_depth() {
         submit: false,
     };
     perform(&mut browser, typed).await.unwrap();
-    let after = read(&mut browser, "all").await;
+    let after = read(&mut browser, "full").await;
     assert!(after.contains("button \"pressed\""), "{after}");
     assert!(after.contains("value=\"Zoë 日本\""), "{after}");
 }
@@ -90,7 +90,7 @@ async fn a_ref_is_stale_when_its_frame_shows_another_document() {
     let site = site().await;
     let mut browser = scripted().await;
     go(&mut browser, &site.url("same")).await.unwrap();
-    let all = read(&mut browser, "all").await;
+    let all = read(&mut browser, "full").await;
     let (inner, after) = (ref_of(&all, "inner button"), ref_of(&all, "after"));
     script(
         &mut browser,
@@ -108,7 +108,7 @@ async fn a_hanging_frame_delays_nothing() {
     let site = site().await;
     let mut browser = headless().await;
     go(&mut browser, &site.url("hanging")).await.unwrap();
-    let all = read(&mut browser, "all").await;
+    let all = read(&mut browser, "full").await;
     assert!(all.contains("\"alive\""), "{all}");
     assert!(all.contains("This frame does not answer"), "{all}");
     let done = perform(&mut browser, click_on(ref_of(&all, "alive")))
@@ -128,7 +128,7 @@ async fn a_loading_frame_differs_from_an_empty_one() {
     let site = Site::serve([("holds", &*holds)]).await.unwrap();
     let mut browser = headless().await;
     go(&mut browser, &site.url("holds")).await.unwrap();
-    let all = read(&mut browser, "all").await;
+    let all = read(&mut browser, "full").await;
     let after = |title: &str| all.split(title).nth(1).unwrap_or_default();
     let is_reported = |text: &str| text.contains("This frame is still loading");
     assert!(is_reported(after("\"slow\"")), "{all}");
@@ -175,7 +175,7 @@ async fn a_covered_frame_is_not_clicked_through() {
     .unwrap();
     let mut browser = headless().await;
     go(&mut browser, &site.url("page")).await.unwrap();
-    let all = read(&mut browser, "all").await;
+    let all = read(&mut browser, "full").await;
     let error = perform(&mut browser, click_on(ref_of(&all, "\"inner\"")))
         .await
         .unwrap_err();

@@ -203,7 +203,7 @@ async fn a_killed_browser_is_reported_and_restarted() {
     )
     .await
     .unwrap();
-    let before = ref_of(&read(&mut browser, "all").await, "\"old\"");
+    let before = ref_of(&read(&mut browser, "full").await, "\"old\"");
     let (pid, lost) = (browser.pid().unwrap(), browser.lost());
     let pending = perform(&mut browser, click(10, 10));
     let killed = async {

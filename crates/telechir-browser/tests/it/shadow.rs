@@ -18,7 +18,7 @@ plain.attachShadow({ mode: 'closed' }).innerHTML = '<button>plain one</button>'<
     for name in ["open one", "closed one", "plain one", "declared"] {
         assert!(brief.contains(name), "no {name} in {brief}");
     }
-    let all = read(&mut browser, "all").await;
+    let all = read(&mut browser, "full").await;
     for name in ["open one", "closed one", "plain one", "declared"] {
         let done = perform(&mut browser, click_on(ref_of(&all, name)))
             .await
@@ -34,7 +34,7 @@ async fn slotted_children_are_read_once_where_they_are_rendered() {
 customElements.define('x-card', class extends HTMLElement { constructor() { super();\
 this.attachShadow({ mode: 'open' }).innerHTML = '<h2>Card</h2><slot></slot><button>last</button>' } })</script>";
     go(&mut browser, &page(html)).await.unwrap();
-    let all = read(&mut browser, "all").await;
+    let all = read(&mut browser, "full").await;
     assert_eq!(all.matches("\"given\"").count(), 1, "{all}");
     assert!(!all.contains("nowhere"), "{all}");
     let at = |fragment| all.find(fragment).unwrap();
@@ -71,6 +71,6 @@ async fn the_full_view_finds_a_closed_root_with_slots() {
         "d.attachShadow({ mode: 'closed' }).innerHTML = '<slot></slot><button>beside</button>'",
     )
     .await;
-    let all = read(&mut browser, "all").await;
+    let all = read(&mut browser, "full").await;
     assert!(all.contains("\"beside\"") && all.contains("light"), "{all}");
 }

@@ -52,9 +52,9 @@ async fn an_outline_can_be_limited_to_a_part_and_levels() {
     let mut browser = headless().await;
     let html = "<nav aria-label=Main><ul><li><a href=/a>A</a></ul></nav><main><h1>Title</h1><p>Words</p></main>";
     go(&mut browser, &page(html)).await.unwrap();
-    let all = read(&mut browser, "all").await;
+    let all = read(&mut browser, "full").await;
     let part = |depth, root| Action::ReadPage {
-        filter: Some("all".to_owned()),
+        filter: Some("full".to_owned()),
         depth,
         root,
         tab: None,
@@ -90,7 +90,7 @@ async fn roles_names_and_states_are_those_of_the_accessibility_rules() {
 <style>.icon::before { content: 'Gear' }</style>\
 <script>some.indeterminate = true</script>";
     go(&mut browser, &page(html)).await.unwrap();
-    let all = read(&mut browser, "all").await;
+    let all = read(&mut browser, "full").await;
     let lines: Vec<String> = all
         .lines()
         .map(|line| {
@@ -150,7 +150,7 @@ async fn invisible_and_inert_elements_are_not_offered() {
     for seen in ["seen", "back", "held", "flows", "cell", "below"] {
         assert!(brief.contains(&format!("\"{seen}\"")), "{seen}: {brief}");
     }
-    let all = read(&mut browser, "all").await;
+    let all = read(&mut browser, "full").await;
     for hidden in [
         "h1", "h2", "h3", "h4", "h5", "h6", "h8", "h9", "h10", "h11", "h12",
     ] {
@@ -254,7 +254,7 @@ async fn an_unknown_view_is_an_error_that_lists_the_views() {
     };
     let error = perform(&mut browser, action).await.unwrap_err().to_string();
     assert!(
-        error.contains("brief, all, interactive, changes, json"),
+        error.contains("brief, full, interactive, changes, json"),
         "{error}"
     );
 }
@@ -265,7 +265,7 @@ async fn a_stale_ref_is_refused_with_the_name_of_the_newest_snapshot() {
     go(&mut browser, &page("<button>old</button>"))
         .await
         .unwrap();
-    let old = ref_of(&read(&mut browser, "all").await, "old");
+    let old = ref_of(&read(&mut browser, "full").await, "old");
     go(&mut browser, &page("<button>new</button>"))
         .await
         .unwrap();
@@ -273,7 +273,7 @@ async fn a_stale_ref_is_refused_with_the_name_of_the_newest_snapshot() {
         .await
         .unwrap_err();
     assert!(matches!(before, DeviceError::Stale { .. }), "{before}");
-    read(&mut browser, "all").await;
+    read(&mut browser, "full").await;
     let after = perform(&mut browser, click_on(old)).await.unwrap_err();
     assert!(
         after
@@ -297,13 +297,13 @@ async fn a_ref_stays_with_its_element_while_the_page_changes_around_it() {
     let mut browser = scripted().await;
     let html = "<button onclick=\"document.title='first'\">first</button><button onclick=\"document.title='second'\">second</button>";
     go(&mut browser, &page(html)).await.unwrap();
-    let second = ref_of(&read(&mut browser, "all").await, "second");
+    let second = ref_of(&read(&mut browser, "full").await, "second");
     script(
         &mut browser,
         "for (const name of ['x', 'y']) document.body.prepend(Object.assign(document.createElement('button'), { textContent: name })); document.body.append(document.querySelector('button:nth-of-type(4)'))",
     )
     .await;
-    let again = read(&mut browser, "all").await;
+    let again = read(&mut browser, "full").await;
     assert_eq!(ref_of(&again, "second"), second);
     let clicked = perform(&mut browser, click_on(second)).await.unwrap();
     assert_eq!(clicked.effect, Effect::Confirmed);
@@ -316,7 +316,7 @@ async fn a_click_by_ref_reports_the_receiver() {
     let html = "<button id=b onmousedown=\"this.style.transform='translate(0, 300px)'\">runs away</button>\
 <button disabled>off</button><a href='data:text/html,gone'>leave</a>";
     go(&mut browser, &page(html)).await.unwrap();
-    let all = read(&mut browser, "all").await;
+    let all = read(&mut browser, "full").await;
     let away = perform(&mut browser, click_on(ref_of(&all, "runs away")))
         .await
         .unwrap();
@@ -337,7 +337,7 @@ async fn every_button_and_count_is_confirmed_by_its_own_event() {
     )
     .await
     .unwrap();
-    let all = ref_of(&read(&mut browser, "all").await, "all");
+    let all = ref_of(&read(&mut browser, "full").await, "all");
     for (button, count) in [
         (Button::Left, ClickCount::Single),
         (Button::Left, ClickCount::Double),
@@ -366,7 +366,7 @@ async fn an_element_of_another_tab_is_not_acted_on() {
     go(&mut browser, &page("<button>here</button>"))
         .await
         .unwrap();
-    let here = ref_of(&read(&mut browser, "all").await, "here");
+    let here = ref_of(&read(&mut browser, "full").await, "here");
     perform(&mut browser, Action::NewTab { url: None })
         .await
         .unwrap();
@@ -407,7 +407,7 @@ async fn snapshots_of_twenty_thousand_elements_are_bounded() {
     assert!(brief.chars().count() <= 12_000, "{}", brief.chars().count());
     assert!(brief.contains("more interactive elements"), "{brief}");
     assert!(brief.contains("\"Button numb"), "{brief}");
-    assert!(read(&mut browser, "all").await.chars().count() <= 50_200);
+    assert!(read(&mut browser, "full").await.chars().count() <= 50_200);
     assert!(read(&mut browser, "interactive").await.chars().count() <= 50_200);
     let found = Action::Find {
         query: "button number 9999".to_owned(),
