@@ -405,7 +405,7 @@ mod tests {
             );
         }
         let error = file_transfer.read("note.txt", 3).unwrap_err();
-        assert!(error.contains("together"), "{error}");
+        assert!(error.contains("in total"), "{error}");
         for bad in [
             "/etc/passwd",
             "../secret",

@@ -117,8 +117,8 @@ pub(crate) async fn launch(
     router.register(None, &registry);
     let events = Arc::clone(&router);
     let transport = Transport::Pipes {
-        input: input,
-        output: output,
+        input,
+        output,
     };
     let (client, tasks) = CdpClient::start(transport, move |client, event| {
         events.dispatch(client, &event)

@@ -216,7 +216,7 @@ impl SettleWait<'_> {
             }
         };
         let settled = Settled {
-            unsettled: unsettled,
+            unsettled,
             waited: self.start.elapsed(),
             animated_region: animated,
         };

@@ -47,7 +47,7 @@ const named = option => JSON.stringify(cut(squeeze(option.text), 100))
 const choose = (element, value) => {
   const options = Array.from(element.options)
   const values = Array.isArray(value) ? value : [value]
-  if (values.length !== 1 && !element.multiple) return { problem: "the select accepts one option" }
+  if (values.length !== 1 && !element.multiple) return { problem: "the select takes one option" }
   const chosen = values.map(one => optionOf(options, one))
   const missing = chosen.findIndex(option => !option)
   if (missing >= 0) {

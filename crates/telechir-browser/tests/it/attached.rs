@@ -120,11 +120,11 @@ impl Foreign {
 async fn an_attached_browser_uses_its_own_context_only() {
     let pages = [
         ("page", PAGE),
-        ("theirs", PAGE),
+        ("foreign", PAGE),
         ("other", "<title>other</title>"),
     ];
     let site = Site::serve(pages).await.unwrap();
-    let other_page = site.url("theirs");
+    let other_page = site.url("foreign");
     let foreign = Foreign::start(&other_page).await;
     for address in [
         format!("http://{}", foreign.address()),
@@ -134,13 +134,13 @@ async fn an_attached_browser_uses_its_own_context_only() {
         assert_eq!(
             browser.page_context().await.unwrap().tabs.len(),
             1,
-            "theirs is not seen"
+            "other tabs are not visible"
         );
         go(&mut browser, &site.url("page")).await.unwrap();
         assert_eq!(
             title(&mut browser).await,
             "knows nothing",
-            "nor what is stored there"
+            "nor is their data"
         );
         assert_eq!(browser.capture().await.unwrap().size(), SIZE);
         let snapshot = read(&mut browser, "full").await;

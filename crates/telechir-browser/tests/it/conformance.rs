@@ -36,14 +36,14 @@ fn line(event: &PageEvent) -> String {
 }
 
 /// The page under test.
-struct Walk {
+struct PageRun {
     browser: Browser,
     witness: PageWitness,
     page: String,
 }
 
-impl Walk {
-    async fn begin(mut browser: Browser) -> Self {
+impl PageRun {
+    async fn start(mut browser: Browser) -> Self {
         let witness = PageWitness::serve().await.unwrap();
         go(&mut browser, &witness.conformance()).await.unwrap();
         witness.until(|event| event.kind == "ready").await.unwrap();
@@ -114,13 +114,13 @@ fn pressed(button: Button, count: ClickCount, at: Target) -> Action {
     }
 }
 
-async fn buttons_and_links(walk: &mut Walk) {
-    walk.press(
+async fn buttons_and_links(run: &mut PageRun) {
+    run.press(
         "Press",
         &["mousedown press", "mouseup press", "click press"],
     )
     .await;
-    let double = pressed(Button::Left, ClickCount::Double, walk.find("Press"));
+    let double = pressed(Button::Left, ClickCount::Double, run.find("Press"));
     let twice = [
         "mousedown press",
         "mouseup press",
@@ -130,9 +130,9 @@ async fn buttons_and_links(walk: &mut Walk) {
         "click press",
         "dblclick press",
     ];
-    walk.step(double, &twice).await;
-    let right = pressed(Button::Right, ClickCount::Single, walk.find("Rolled"));
-    walk.step(
+    run.step(double, &twice).await;
+    let right = pressed(Button::Right, ClickCount::Single, run.find("Rolled"));
+    run.step(
         right,
         &[
             "mousedown rolled",
@@ -142,15 +142,15 @@ async fn buttons_and_links(walk: &mut Walk) {
         ],
     )
     .await;
-    let middle = pressed(Button::Middle, ClickCount::Single, walk.find("Rolled"));
-    walk.step(
+    let middle = pressed(Button::Middle, ClickCount::Single, run.find("Rolled"));
+    run.step(
         middle,
         &["mousedown rolled", "mouseup rolled", "auxclick rolled"],
     )
     .await;
-    walk.press("Part", &["mousedown link", "mouseup link", "click link"])
+    run.press("Part", &["mousedown link", "mouseup link", "click link"])
         .await;
-    walk.step(
+    run.step(
         key("ctrl+Home"),
         &[
             "keydown :Control",
@@ -160,18 +160,18 @@ async fn buttons_and_links(walk: &mut Walk) {
         ],
     )
     .await;
-    walk.press(
+    run.press(
         "Rolled",
         &["mousedown rolled", "mouseup rolled", "click rolled"],
     )
     .await;
     let shift = Action::Click {
-        at: Some(walk.find("Rolled")),
+        at: Some(run.find("Rolled")),
         button: Button::Left,
         count: ClickCount::Single,
         modifiers: vec![Modifier::Shift],
     };
-    walk.step(
+    run.step(
         shift,
         &[
             "keydown rolled:Shift",
@@ -182,16 +182,15 @@ async fn buttons_and_links(walk: &mut Walk) {
         ],
     )
     .await;
-    let drawn = click_on(walk.find("Drawn"));
-    walk.step(drawn, &["mousedown ", "mouseup ", "click "])
-        .await;
-    let dead = click_on(walk.find("Dead"));
-    let dead = perform(&mut walk.browser, dead).await;
+    let drawn = click_on(run.find("Drawn"));
+    run.step(drawn, &["mousedown ", "mouseup ", "click "]).await;
+    let dead = click_on(run.find("Dead"));
+    let dead = perform(&mut run.browser, dead).await;
     assert!(matches!(dead, Err(DeviceError::Refused { .. })), "{dead:?}");
-    assert!(walk.events().await.is_empty());
+    assert!(run.events().await.is_empty());
 }
 
-async fn fields(walk: &mut Walk) {
+async fn fields(run: &mut PageRun) {
     for (name, id, value) in [
         ("Text", "text", "Ada"),
         ("Password", "password", "secret"),
@@ -213,24 +212,24 @@ async fn fields(walk: &mut Walk) {
             format!("input {id}={value}"),
             format!("change {id}={value}"),
         ];
-        walk.set(name, json!(value), &set.each_ref().map(String::as_str))
+        run.set(name, json!(value), &set.each_ref().map(String::as_str))
             .await;
     }
-    walk.set(
+    run.set(
         "Select",
         json!("Beta"),
         &["input select=b", "change select=b"],
     )
     .await;
-    walk.set(
+    run.set(
         "Check",
         json!(true),
         &["click check", "input check=true", "change check=true"],
     )
     .await;
-    walk.set("Editable", json!("written"), &["input editable=written"])
+    run.set("Editable", json!("written"), &["input editable=written"])
         .await;
-    walk.press(
+    run.press(
         "Check",
         &[
             "mousedown check",
@@ -241,7 +240,7 @@ async fn fields(walk: &mut Walk) {
         ],
     )
     .await;
-    walk.press(
+    run.press(
         "Radio",
         &[
             "mousedown radio",
@@ -254,11 +253,11 @@ async fn fields(walk: &mut Walk) {
     .await;
     let into = Action::Type {
         text: "ab".to_owned(),
-        at: Some(walk.find("Text")),
+        at: Some(run.find("Text")),
         clear_first: true,
         submit: true,
     };
-    walk.step(
+    run.step(
         into,
         &[
             "mousedown text",
@@ -286,32 +285,32 @@ async fn fields(walk: &mut Walk) {
     )
     .await;
     let upload = Action::FileUpload {
-        at: walk.find("File"),
+        at: run.find("File"),
         paths: vec!["a.txt".to_owned()],
         documents: vec![],
         tab: None,
     };
-    walk.step(upload, &["input file=a.txt", "change file=a.txt"])
+    run.step(upload, &["input file=a.txt", "change file=a.txt"])
         .await;
 }
 
-async fn what_opens(walk: &mut Walk) {
-    walk.press(
+async fn what_opens(run: &mut PageRun) {
+    run.press(
         "More",
         &["mousedown summary", "mouseup summary", "click summary"],
     )
     .await;
     let menu = Action::Hover {
-        at: walk.find("Menu"),
+        at: run.find("Menu"),
     };
-    walk.step(menu, &[]).await;
-    walk.page = read(&mut walk.browser, "full").await;
-    walk.press("Item", &["mousedown item", "mouseup item", "click item"])
+    run.step(menu, &[]).await;
+    run.page = read(&mut run.browser, "full").await;
+    run.press("Item", &["mousedown item", "mouseup item", "click item"])
         .await;
-    walk.press("Ask", &["mousedown asks", "mouseup asks", "click asks"])
+    run.press("Ask", &["mousedown asks", "mouseup asks", "click asks"])
         .await;
-    walk.page = read(&mut walk.browser, "full").await;
-    walk.press(
+    run.page = read(&mut run.browser, "full").await;
+    run.press(
         "Sure",
         &[
             "mousedown sure",
@@ -321,7 +320,7 @@ async fn what_opens(walk: &mut Walk) {
         ],
     )
     .await;
-    walk.press(
+    run.press(
         "Opened",
         &[
             "mousedown open-inner",
@@ -330,7 +329,7 @@ async fn what_opens(walk: &mut Walk) {
         ],
     )
     .await;
-    walk.press(
+    run.press(
         "Closed",
         &[
             "mousedown closed-host",
@@ -340,12 +339,12 @@ async fn what_opens(walk: &mut Walk) {
         ],
     )
     .await;
-    walk.press(
+    run.press(
         "Inner",
         &["mousedown inner", "mouseup inner", "click inner"],
     )
     .await;
-    walk.press(
+    run.press(
         "Far inner",
         &[
             "mousedown far-inner",
@@ -354,13 +353,13 @@ async fn what_opens(walk: &mut Walk) {
         ],
     )
     .await;
-    walk.set(
+    run.set(
         "Inner text",
         json!("near"),
         &["input inner-text=near", "change inner-text=near"],
     )
     .await;
-    walk.set(
+    run.set(
         "Far inner text",
         json!("far"),
         &["input far-inner-text=far", "change far-inner-text=far"],
@@ -368,8 +367,8 @@ async fn what_opens(walk: &mut Walk) {
     .await;
 }
 
-async fn places(walk: &mut Walk) {
-    walk.step(
+async fn scroll_positions(run: &mut PageRun) {
+    run.step(
         key("ctrl+Home"),
         &[
             "keydown far-inner-text:Control",
@@ -379,7 +378,7 @@ async fn places(walk: &mut Walk) {
         ],
     )
     .await;
-    walk.step(
+    run.step(
         click(800, 100),
         &["mousedown pad", "mouseup pad", "click pad"],
     )
@@ -391,9 +390,9 @@ async fn places(walk: &mut Walk) {
         unit: ScrollUnit::Clicks,
         modifiers: vec![],
     };
-    walk.step(wheel, &["wheel much"]).await;
-    let deep = walk.find("Deep");
-    walk.step(
+    run.step(wheel, &["wheel much"]).await;
+    let deep = run.find("Deep");
+    run.step(
         Action::ScrollTo {
             at: deep,
             tab: None,
@@ -401,7 +400,7 @@ async fn places(walk: &mut Walk) {
         &[],
     )
     .await;
-    walk.press("Deep", &["mousedown deep", "mouseup deep", "click deep"])
+    run.press("Deep", &["mousedown deep", "mouseup deep", "click deep"])
         .await;
     let drag = |path: [(u32, u32); 2]| Action::Drag {
         path: path.map(|(x, y)| at(x, y)).to_vec(),
@@ -409,7 +408,7 @@ async fn places(walk: &mut Walk) {
         modifiers: vec![],
         duration: None,
     };
-    walk.step(
+    run.step(
         drag([(680, 360), (880, 370)]),
         &[
             "mousedown carried",
@@ -419,27 +418,27 @@ async fn places(walk: &mut Walk) {
         ],
     )
     .await;
-    walk.step(
+    run.step(
         drag([(660, 500), (900, 580)]),
         &["mousedown canvas", "mouseup canvas", "click canvas"],
     )
     .await;
-    walk.step(
+    run.step(
         click(800, 440),
         &["mousedown field", "mouseup field", "click field"],
     )
     .await;
-    walk.step(write("é"), &["input field=é"]).await;
+    run.step(write("é"), &["input field=é"]).await;
     let hold = Action::HoldKey {
         chord: Chord::parse("x").unwrap(),
         duration: std::time::Duration::from_millis(100),
     };
-    walk.step(
+    run.step(
         hold,
         &["keydown field:x", "input field=éx", "keyup field:x"],
     )
     .await;
-    walk.step(
+    run.step(
         key("Enter"),
         &[
             "keydown field:Enter",
@@ -450,12 +449,12 @@ async fn places(walk: &mut Walk) {
     .await;
 }
 
-async fn walk(browser: Browser) {
-    let mut walk = Walk::begin(browser).await;
-    buttons_and_links(&mut walk).await;
-    fields(&mut walk).await;
-    what_opens(&mut walk).await;
-    places(&mut walk).await;
+async fn run(browser: Browser) {
+    let mut run = PageRun::start(browser).await;
+    buttons_and_links(&mut run).await;
+    fields(&mut run).await;
+    what_opens(&mut run).await;
+    scroll_positions(&mut run).await;
 }
 
 /// Options with a workspace that contains a file to upload.
@@ -477,11 +476,11 @@ fn with_a_file() -> (tempfile::TempDir, Options) {
 #[tokio::test]
 async fn every_kind_of_element_works_headless() {
     let (_folder, options) = with_a_file();
-    walk(headless_with(options).await).await;
+    run(headless_with(options).await).await;
 }
 
 #[tokio::test]
 async fn every_kind_of_element_works_in_a_window() {
     let (_folder, options) = with_a_file();
-    walk(windowed_with(options).await).await;
+    run(windowed_with(options).await).await;
 }

@@ -85,8 +85,8 @@ async fn text_is_cut_at_grapheme_boundaries() {
     assert!(text.contains('…'), "{text}");
     let (_, body) = text.split_once('\n').unwrap();
     for name in body.split('"').filter(|name| name.contains('…')) {
-        let whole = name.trim_end_matches('…').trim_start_matches('x');
-        let last = whole.chars().next_back().unwrap();
+        let uncut = name.trim_end_matches('…').trim_start_matches('x');
+        let last = uncut.chars().next_back().unwrap();
         let ends = [
             '語', '日', '本', '\u{301}', 'ि', '👧', '🇪', 'ׁ', 'ָ', 'ำ', '한', '\u{fffd}',
         ];

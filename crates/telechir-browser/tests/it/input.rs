@@ -331,8 +331,9 @@ async fn a_dropped_action_leaves_nothing_pressed() {
         chord: Chord::parse("shift+x").unwrap(),
         duration: Duration::from_secs(60),
     };
-    let held = tokio::time::timeout(Duration::from_millis(300), perform(&mut browser, hold)).await;
-    assert!(held.is_err());
+    let interrupted =
+        tokio::time::timeout(Duration::from_millis(300), perform(&mut browser, hold)).await;
+    assert!(interrupted.is_err());
     witness
         .until(|event| event.kind == "keyup" && event.code == "ShiftLeft")
         .await

@@ -190,7 +190,7 @@ async fn slow_server(delay: Duration) -> SocketAddr {
                 }
                 let head = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close";
                 let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-                let _told = stream.write_all(answer.as_bytes()).await;
+                let _the_client_may_be_gone = stream.write_all(answer.as_bytes()).await;
             });
         }
     });
@@ -375,19 +375,19 @@ async fn all_traffic_uses_the_proxy_including_loopback() {
         ..options()
     };
     let mut browser = headless_with(options).await;
-    let loading = go(&mut browser, "http://127.0.0.1:8099/asked-for");
-    let (asked, mut requests) = tokio::sync::mpsc::unbounded_channel();
+    let loading = go(&mut browser, "http://127.0.0.1:8099/requested");
+    let (sender, mut requests) = tokio::sync::mpsc::unbounded_channel();
     tokio::spawn(async move {
         // One task per connection: some are only opened in advance.
         while let Ok((mut stream, _)) = proxy.accept().await {
-            let asked = asked.clone();
+            let sender = sender.clone();
             tokio::spawn(async move {
                 let mut request = vec![0; 4096];
                 let count = stream.read(&mut request).await.unwrap_or(0);
                 let _nobody_listens =
-                    asked.send(String::from_utf8_lossy(&request[..count]).into_owned());
+                    sender.send(String::from_utf8_lossy(&request[..count]).into_owned());
                 let answer = "HTTP/1.1 403 no\r\ncontent-length: 2\r\n\r\nno";
-                let _told = stream.write_all(answer.as_bytes()).await;
+                let _the_client_may_be_gone = stream.write_all(answer.as_bytes()).await;
             });
         }
     });
@@ -396,7 +396,7 @@ async fn all_traffic_uses_the_proxy_including_loopback() {
     while let Ok(request) = requests.try_recv() {
         seen.push(request);
     }
-    let wanted = "GET http://127.0.0.1:8099/asked-for ";
+    let wanted = "GET http://127.0.0.1:8099/requested ";
     assert!(
         seen.iter().any(|request| request.starts_with(wanted)),
         "{seen:?}"

@@ -21,7 +21,7 @@ const NOTHING: &str = "knows and .";
 const ALL: &str = "knows login=ada and before.";
 
 /// A folder with one profile.
-struct Place {
+struct ProfileFixture {
     _folder: tempfile::TempDir,
     profiles: Profiles,
     site: Site,
@@ -31,7 +31,7 @@ fn shop() -> ProfileId {
     "shop".parse().unwrap()
 }
 
-impl Place {
+impl ProfileFixture {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -76,49 +76,49 @@ impl Place {
 
 #[tokio::test]
 async fn stored_data_is_available_with_the_same_profile_only() {
-    let place = Place::new().await;
-    let (first, claim) = place.browser(ProfileUse::Persist).await;
+    let fixture = ProfileFixture::new().await;
+    let (first, claim) = fixture.browser(ProfileUse::Persist).await;
     if let Some(identity) = options().identity {
         let data = claim.data().join("Default/Preferences");
         assert_eq!(fs::metadata(data).unwrap().uid(), identity.uid);
     }
-    let text = place.knows(first).await;
+    let text = fixture.knows(first).await;
     assert!(text.contains(NOTHING), "{text}");
     drop(claim);
 
-    let (copy, claim) = place.browser(ProfileUse::ReadOnly).await;
-    let text = place.knows(copy).await;
+    let (copy, claim) = fixture.browser(ProfileUse::ReadOnly).await;
+    let text = fixture.knows(copy).await;
     assert!(text.contains(ALL), "{text}");
     drop(claim);
 
-    let text = place.knows(headless_with(options()).await).await;
+    let text = fixture.knows(headless_with(options()).await).await;
     assert!(text.contains(NOTHING), "{text}");
-    let (again, _claim) = place.browser(ProfileUse::Persist).await;
-    let text = place.knows(again).await;
+    let (reopened, _claim) = fixture.browser(ProfileUse::Persist).await;
+    let text = fixture.knows(reopened).await;
     assert!(text.contains(ALL), "{text}");
 }
 
 #[tokio::test]
 async fn a_headless_profile_can_be_used_in_a_window() {
-    let place = Place::new().await;
-    let (first, claim) = place.browser(ProfileUse::Persist).await;
-    let text = place.knows(first).await;
+    let fixture = ProfileFixture::new().await;
+    let (first, claim) = fixture.browser(ProfileUse::Persist).await;
+    let text = fixture.knows(first).await;
     assert!(text.contains(NOTHING), "{text}");
     drop(claim);
-    let (options, claim) = place.options(ProfileUse::Persist);
-    let text = place.knows(windowed_with(options).await).await;
+    let (options, claim) = fixture.options(ProfileUse::Persist);
+    let text = fixture.knows(windowed_with(options).await).await;
     assert!(text.contains(ALL), "{text}");
     drop(claim);
-    let (again, _claim) = place.browser(ProfileUse::Persist).await;
-    let text = place.knows(again).await;
+    let (reopened, _claim) = fixture.browser(ProfileUse::Persist).await;
+    let text = fixture.knows(reopened).await;
     assert!(text.contains(ALL), "{text}");
 }
 
 #[tokio::test]
 async fn a_copy_is_discarded_with_its_data() {
-    let place = Place::new().await;
-    let (copy, claim) = place.browser(ProfileUse::ReadOnly).await;
-    let text = place.knows(copy).await;
+    let fixture = ProfileFixture::new().await;
+    let (copy, claim) = fixture.browser(ProfileUse::ReadOnly).await;
+    let text = fixture.knows(copy).await;
     assert!(text.contains(NOTHING), "{text}");
     assert_eq!(fs::read_dir(claim.data()).unwrap().count(), 0);
 }

@@ -29,7 +29,7 @@ pub(crate) struct TestScreen {
 impl TestScreen {
     pub(crate) async fn open() -> Self {
         require(Part::XServer);
-        let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+        let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
         let Size { width, height } = SIZE;
         let screen = format!("{width}x{height}x24");
         let server = Spawn::new("Xvfb")
@@ -43,11 +43,11 @@ impl TestScreen {
                 "tcp",
                 "-ac",
             ])
-            .fd(3, theirs)
+            .fd(3, writer)
             .spawn()
             .await
             .unwrap();
-        let display = format!(":{}", first_line(ours).await);
+        let display = format!(":{}", first_line(reader).await);
         let manager = Spawn::new("openbox")
             .env("DISPLAY", &display)
             .env("HOME", "/tmp")

@@ -68,8 +68,8 @@ impl Server {
                         "HTTP/1.1 {}\r\n{}content-length: {length}\r\nconnection: close\r\n\r\n",
                         answer.status, answer.head
                     );
-                    let _told = stream.write_all(head.as_bytes()).await;
-                    let _told = stream.write_all(&answer.body).await;
+                    let _the_client_may_be_gone = stream.write_all(head.as_bytes()).await;
+                    let _the_client_may_be_gone = stream.write_all(&answer.body).await;
                     if answer.content_length.is_some() {
                         std::future::pending::<()>().await;
                     }

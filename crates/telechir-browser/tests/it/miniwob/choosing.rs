@@ -25,7 +25,7 @@ pub(super) async fn checkboxes(driver: &mut Driver) -> TaskResult {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a place of a page in view"
+    reason = "a point in view"
 )]
 pub(super) async fn number_checkboxes(driver: &mut Driver) -> TaskResult {
     const EDGE: f64 = 16.0;

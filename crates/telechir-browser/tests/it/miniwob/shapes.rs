@@ -39,7 +39,7 @@ async fn shapes(driver: &mut Driver) -> Result<Vec<Shape>, TaskError> {
         .evaluate(
             "all('#area_svg > *').map(e => ({ tag: e.tagName, fill: e.getAttribute('fill'), \
                text: e.textContent, size: parseFloat(e.getAttribute('font-size')) || e.getBoundingClientRect().width, \
-               place: mid(e) }))",
+               point: mid(e) }))",
         )
         .await?;
     serde_json::from_value(value).map_err(|error| TaskError(error.to_string()))
