@@ -11,8 +11,6 @@ mod change;
 mod check;
 #[path = "../../crates/telechir-policy/tests/it/demands.rs"]
 mod command;
-#[path = "../../crates/telechir-shell/src/editor/demands.rs"]
-mod demands;
 #[path = "../../crates/telechir-providers/tests/it/mutations/framing.rs"]
 mod framing;
 mod limits;
@@ -23,6 +21,8 @@ mod neutral;
 #[path = "../../crates/telechir-shell/src/editor/patch.rs"]
 mod patch;
 mod patches;
+#[path = "../../crates/telechir-shell/src/editor/properties.rs"]
+mod properties;
 pub mod seeds;
 mod targets;
 #[path = "../../crates/telechir-providers/tests/it/mutations/seeds.rs"]

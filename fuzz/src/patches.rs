@@ -1,7 +1,7 @@
 //! Diffs without line numbers, each with the file it is for.
 
 use crate::change::{self, Dice};
-use crate::demands;
+use crate::properties;
 
 /// What stands between a file and the diff for it.
 pub(crate) const BETWEEN: &[u8] = b"\n\x00\n";
@@ -10,7 +10,7 @@ pub(crate) const BETWEEN: &[u8] = b"\n\x00\n";
 pub(crate) fn check(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (file, diff) = text.split_once("\n\0\n").unwrap_or(("", &text));
-    demands::check(file, diff);
+    properties::check(file, diff);
 }
 
 /// Changes lines: one goes, comes twice, or begins with something else.

@@ -11,7 +11,7 @@
 //! use tokio::net::TcpListener;
 //!
 //! let egress = Egress::new(Policy::default_policy().gate(Client::Browser))
-//!     .reporting(|decision| println!("{decision}"));
+//!     .on_decision(|decision| println!("{decision}"));
 //! let listener = TcpListener::bind("127.0.0.1:0").await?;
 //! let proxy = format!("http://{}", listener.local_addr()?);
 //! let serving = egress.serve(listener, Admission::User(1000));
@@ -21,13 +21,13 @@
 //! ```
 
 mod admission;
+mod client_hello;
 mod connect;
 mod decision;
 mod egress;
-mod hello;
-mod inside;
 mod limits;
 mod metered;
+mod netns_listener;
 mod refusal;
 mod resolve;
 mod serve;

@@ -8,7 +8,7 @@
 mod bounds;
 mod end;
 mod hierarchy;
-mod place;
+mod layout;
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -86,7 +86,7 @@ impl Cgroup {
             self.bounds.lack("no control groups are mounted here");
         }
         for hierarchy in hierarchies {
-            match place::make(hierarchy, &self.name) {
+            match layout::make(hierarchy, &self.name) {
                 Ok(made) => {
                     self.folders.push(made.folder.clone());
                     for controller in made.controllers {

@@ -1,12 +1,12 @@
 //! bubblewrap around a program: the system read-only, no home, no network, no privilege.
 
 mod account;
+mod landlock;
 mod limits;
 mod network;
-mod proof;
 mod protected;
-mod scope;
 mod seccomp;
+mod verify;
 mod workspace;
 
 use std::ffi::{OsStr, OsString};
@@ -20,8 +20,8 @@ use rustix::pipe::{PipeFlags, pipe_with};
 pub use account::Account;
 pub use limits::Limits;
 pub use network::listen_inside;
-pub use proof::{Told, explain, gone, verify, verify_container, verify_inside};
 pub use protected::{Missing, Protected};
+pub use verify::{Told, explain, gone, verify, verify_container, verify_inside};
 pub use workspace::checked as workspace;
 
 use crate::{Identity, Spawn, Stdio, find_program, is_root};
@@ -190,7 +190,7 @@ impl Confinement {
             .fd(FILTERS[0], refused)
             .fd(FILTERS[1], unknown)
             .fd(INFO, info_writer)
-            .landlock(scope::ruleset())
+            .landlock(landlock::ruleset())
             .stderr(Stdio::Fd(complaints_writer));
         Ok((spawn, Told::new(info, complaints)))
     }

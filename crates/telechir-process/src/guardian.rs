@@ -9,13 +9,13 @@
 //! is there for what they cannot do: children of children, files, and keys on a display that is
 //! not ours.
 
+mod files;
 mod guard;
+mod kill;
 mod link;
 pub(crate) mod processes;
-mod sweep;
-mod traces;
-mod ward;
-mod watch;
+mod run;
+mod state;
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -28,7 +28,7 @@ pub(crate) use guard::{
     Watched, current, ended, ends_gently, is_there, owns_group, started, unowns_group,
 };
 pub(crate) use link::Link;
-pub use watch::{Notes, stand_watch};
+pub use run::{Notes, stand_watch};
 
 /// The variable by which a process is known as the session's, wherever it went.
 pub const MARKER: &str = "TELECHIR_SESSION";

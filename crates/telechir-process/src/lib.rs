@@ -43,4 +43,4 @@ pub use identity::{Identity, is_root};
 pub use program::{find_program, package_of};
 pub use spawn::{Spawn, Stdio};
 pub use sys::landlock::landlock_abi;
-pub use sys::watch::Readiness;
+pub use sys::readiness::Readiness;

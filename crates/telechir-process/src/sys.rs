@@ -10,8 +10,8 @@
     reason = "fork, execve, dup2, prctl, setns and registering a descriptor"
 )]
 
-pub(crate) mod everyone;
 pub(crate) mod exec;
-pub(crate) mod inside;
+pub(crate) mod kill_uid;
 pub(crate) mod landlock;
-pub(crate) mod watch;
+pub(crate) mod netns_socket;
+pub(crate) mod readiness;

@@ -12,10 +12,10 @@ use telechir_process::Signal;
 use telechir_protocol::{CommandOutput, InputRequest, InputRequestKind, ShellOutcome};
 use tokio::time::Instant;
 
+use crate::background_output::Late;
 use crate::config::Isolation;
-use crate::exchange::{COMMAND, Report};
+use crate::control_channel::{COMMAND, Report};
 use crate::jobs::Jobs;
-use crate::late::Late;
 use crate::running::{Event, LookFor, Running};
 use crate::session::{Ended, Session};
 use crate::spool::Spools;

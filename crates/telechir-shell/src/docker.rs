@@ -11,7 +11,7 @@ use telechir_process::{Child, Spawn, Stdio, find_program, is_root};
 use tokio::time::timeout;
 
 use crate::config::Docker;
-use crate::exchange::read_now;
+use crate::control_channel::read_now;
 use crate::sandbox::{INSIDE, OUTPUTS};
 use crate::script::quote;
 

@@ -4,10 +4,10 @@
 //! stand, `text` does what editors do.
 //! Started as root, every step runs in a thread that has become the session's user.
 
-#[cfg(test)]
-mod demands;
 mod lines;
 mod patch;
+#[cfg(test)]
+mod properties;
 mod root;
 mod text;
 

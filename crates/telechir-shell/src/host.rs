@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use telechir_process::{Spawn, Stdio};
 
 use crate::config::Host;
-use crate::exchange::Exchange;
+use crate::control_channel::Exchange;
 
 /// A variable that every process of one shell has.
 const MARK: &str = "TELECHIR_SHELL";

@@ -1,6 +1,6 @@
 //! Background jobs: each with a terminal of its own, read on all the time.
 
-mod heard;
+mod output;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,12 +16,12 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::bash::input;
+use crate::input_wait;
 use crate::processes;
 use crate::session::Ended as Spent;
 use crate::spool::Spools;
 use crate::terminal::Terminal;
-use crate::waiting;
-use heard::{Ended, Shared, Voice};
+use output::{Ended, Shared, Voice};
 
 /// Jobs that may run at once.
 const MOST: usize = 32;
@@ -68,7 +68,7 @@ struct Job {
     terminal: Terminal,
     outputs: [Arc<Readiness>; 2],
     heard: Shared,
-    watcher: waiting::Watcher,
+    watcher: input_wait::Watcher,
     has_open_line: bool,
     /// What was told in its reports of processes that were ended for what they used up.
     told: Spent,
@@ -104,7 +104,7 @@ impl Jobs {
         (spools, told): (&Spools, Spent),
     ) -> io::Result<()> {
         let end = Readiness::reading(wires.end)?;
-        let begun = timeout(BEGIN, heard::words(&end, 1)).await;
+        let begun = timeout(BEGIN, output::words(&end, 1)).await;
         begun.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
         let leader = wires.terminal.leader()?;
         let leader_fd = pidfd_open(leader, PidfdFlags::empty())?;
@@ -132,8 +132,8 @@ impl Jobs {
         readers.spawn(async move {
             let ended = tokio::select! {
                 biased;
-                code = heard::words(&end, 1) => code.ok().and_then(|code| code.parse().ok()),
-                _gone = gone(leader_fd.as_fd()) => heard::last_word(&end),
+                code = output::words(&end, 1) => code.ok().and_then(|code| code.parse().ok()),
+                _gone = gone(leader_fd.as_fd()) => output::last_word(&end),
             };
             watched.end_with(ended.map_or(Ended::Killed, Ended::Code));
         });
@@ -152,7 +152,7 @@ impl Jobs {
             terminal,
             outputs,
             heard,
-            watcher: waiting::Watcher::default(),
+            watcher: input_wait::Watcher::default(),
             has_open_line: false,
             told,
             lost: String::new(),
@@ -359,7 +359,7 @@ impl Job {
         match bytes {
             None => {
                 let foreground = self.terminal.foreground().map_err(failed)?;
-                waiting::interrupt(foreground);
+                input_wait::interrupt(foreground);
             }
             Some(bytes) => {
                 if let Ok(sent) = timeout(limit, self.terminal.send(&bytes)).await {

@@ -1,17 +1,18 @@
 //! One bash that remembers, in a sandbox: its terminal is its input, its outputs are pipes, and
 //! the end of a command is an event.
 
+mod background_output;
 mod bash;
 mod capture;
 mod config;
-mod disk;
+mod control_channel;
+mod disk_guard;
 mod docker;
 mod editor;
-mod exchange;
 mod host;
+mod input_wait;
 mod jobs;
 mod keys;
-mod late;
 mod output;
 mod processes;
 mod prompt;
@@ -21,7 +22,6 @@ mod script;
 mod session;
 mod spool;
 mod terminal;
-mod waiting;
 pub mod windows;
 
 pub use bash::Bash;

@@ -11,16 +11,16 @@ use rustix::io::Errno;
 use telechir_protocol::InputRequestKind;
 use tokio::time::{Instant, sleep_until};
 
+use crate::background_output::Late;
 use crate::capture::{Capture, Captured};
-use crate::exchange::{PIPE_BYTES, Report};
-use crate::late::Late;
+use crate::control_channel::{PIPE_BYTES, Report};
+use crate::input_wait::Watcher;
 use crate::output::Output;
 use crate::processes;
 use crate::prompt;
 use crate::session::Session;
 use crate::spool::Spools;
 use crate::terminal::Terminal;
-use crate::waiting::Watcher;
 
 /// Without any output for so long, it may be waiting for input.
 const QUIET: Duration = Duration::from_millis(150);

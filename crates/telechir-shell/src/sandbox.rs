@@ -12,7 +12,7 @@ use telechir_process::confinement::{
 use telechir_process::{Cgroup, Identity, Pid, Spawn, Stdio, is_root};
 
 use crate::config::Sandbox;
-use crate::exchange::Exchange;
+use crate::control_channel::Exchange;
 use crate::script;
 use crate::spool::Spools;
 

@@ -3,7 +3,7 @@
 use telechir_device::{DeviceError, ShellCommand};
 use telechir_protocol::Command;
 
-use crate::exchange::{COMMAND, Exchange};
+use crate::control_channel::{COMMAND, Exchange};
 use crate::processes::JOB;
 
 /// What bash reads when it starts.

@@ -14,8 +14,8 @@ use telechir_process::{Cgroup, Child, Pid, Signal, SpawnError, Stdio};
 use tokio::time::{sleep, timeout};
 
 use crate::config::Isolation;
-use crate::disk::Keeper;
-use crate::exchange::{Exchange, Report};
+use crate::control_channel::{Exchange, Report};
+use crate::disk_guard::Keeper;
 use crate::processes::{self, Marks, Process};
 use crate::spool::Spools;
 use crate::terminal::Terminal;

@@ -10,9 +10,9 @@ use telechir_policy::Remote;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, copy_bidirectional};
 
 use super::Door;
+use crate::client_hello::{self, Said};
 use crate::connect;
 use crate::egress::Inner;
-use crate::hello::{self, Said};
 use crate::metered::Metered;
 
 /// What is read at once before a tunnel's name is known.
@@ -60,7 +60,7 @@ async fn begin(
     loop {
         // Both can be dropped: bytes are taken only when they are told.
         tokio::select! {
-            count = program.read_buf(&mut first) => match (count?, hello::read(&first)) {
+            count = program.read_buf(&mut first) => match (count?, client_hello::read(&first)) {
                 (1.., Said::More) => {}
                 (_, Said::Name(name)) => return Ok((Some(name), first)),
                 (_, Said::More | Said::Nothing) => return Ok((None, first)),

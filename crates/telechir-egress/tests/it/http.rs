@@ -3,7 +3,7 @@
 use telechir_policy::Client;
 use tokio::io::AsyncWriteExt as _;
 
-use crate::world::{Proxy, Witness, next};
+use crate::fixture::{Proxy, Witness, next};
 
 fn open(port: u16) -> String {
     format!(

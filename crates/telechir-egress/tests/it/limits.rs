@@ -6,7 +6,7 @@ use telechir_egress::{Admission, Limits};
 use telechir_policy::Client;
 use tokio::io::AsyncWriteExt as _;
 
-use crate::world::{Proxy, Witness, next};
+use crate::fixture::{Proxy, Witness, next};
 
 const LOCAL: &str = "[[network]]\nhost = ['127.0.0.1']\nverdict = 'allow'\nreason = 'The witness.'";
 
@@ -58,7 +58,7 @@ async fn one_connection_too_many_is_refused_until_another_ends() {
             }
         }
     };
-    tokio::time::timeout(crate::world::PATIENCE, again)
+    tokio::time::timeout(crate::fixture::PATIENCE, again)
         .await
         .unwrap();
 }

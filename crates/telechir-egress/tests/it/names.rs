@@ -2,7 +2,7 @@
 
 use telechir_policy::Client;
 
-use crate::world::{Proxy, Witness};
+use crate::fixture::{Proxy, Witness};
 
 /// The witness stands for a public host: loopback is named for this name alone.
 const GOOD: &str = "

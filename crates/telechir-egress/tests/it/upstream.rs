@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-use crate::world::{Proxy, Witness};
+use crate::fixture::{Proxy, Witness};
 
 const GOOD: &str = "
     [[network]]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::hierarchy::{self, Hierarchy, Version};
-use super::{Cgroup, place};
+use super::{Cgroup, layout};
 use crate::confinement::Limits;
 use crate::{Pid, Signal, Spawn, spawner};
 
@@ -183,7 +183,7 @@ async fn of_the_newer_kind_the_nearest_group_that_can_give_is_divided() {
         ours: above.0.clone(),
         ..tree.clone()
     };
-    let made = place::make(&empty, "one").unwrap();
+    let made = layout::make(&empty, "one").unwrap();
     assert_eq!(made.folder, above.0.join("one"));
     assert_eq!(made.controllers, [controller]);
     assert!(made.folder.join("cgroup.controllers").exists());
@@ -198,7 +198,7 @@ async fn of_the_newer_kind_the_nearest_group_that_can_give_is_divided() {
         ..tree.clone()
     };
     let elsewhere =
-        place::make(&occupied, &format!("telechir-two-{}", std::process::id())).unwrap();
+        layout::make(&occupied, &format!("telechir-two-{}", std::process::id())).unwrap();
     let _removed = Below(elsewhere.folder.clone());
     assert_eq!(elsewhere.folder.parent(), Some(tree.mount.as_path()));
     assert_eq!(elsewhere.controllers, [controller]);
@@ -221,7 +221,7 @@ fn where_nothing_may_be_written_it_is_said_why() {
         ours: folder.path().join("no/such/group"),
     };
     for version in [Version::One, Version::Two] {
-        let why = place::make(&tree(version), "x").unwrap_err();
+        let why = layout::make(&tree(version), "x").unwrap_err();
         assert!(why.contains("No such file"), "{why}");
     }
 }

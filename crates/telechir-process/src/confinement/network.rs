@@ -5,8 +5,8 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
 use std::os::fd::AsFd;
 
-use super::proof::children_of;
-use crate::sys::inside;
+use super::verify::children_of;
+use crate::sys::netns_socket;
 use crate::{Identity, Pid};
 
 /// Listens at a port of the loopback of the confinement with this first process, which runs as
@@ -18,9 +18,9 @@ use crate::{Identity, Pid};
 /// When the confinement has ended, or the system lets nobody in.
 pub fn listen_inside(first: Pid, identity: Option<Identity>, port: u16) -> io::Result<TcpListener> {
     let network = network_of(first)?;
-    let users = inside::owner(network.as_fd())?;
+    let users = netns_socket::owner(network.as_fd())?;
     let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
-    let socket = inside::listen(users.as_fd(), network.as_fd(), identity, address)?;
+    let socket = netns_socket::listen(users.as_fd(), network.as_fd(), identity, address)?;
     Ok(TcpListener::from(socket))
 }
 

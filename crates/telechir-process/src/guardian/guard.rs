@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 
 use super::link::Link;
-use super::ward::{Change, File, Ward};
+use super::state::{Change, File, Ward};
 use super::{CleanupScope, GENTLE, GuardError, MARKER, processes};
 use crate::spawner::{start, start_and_wait};
 use crate::{Child, Spawn, Stdio};

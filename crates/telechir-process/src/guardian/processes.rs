@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::MARKER;
-use super::ward::Ward;
+use super::state::Ward;
 
 /// One process that is not over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test stops where its ground is gone")]
 
 mod descriptors;
-mod ends;
 mod guardian;
 mod identity;
+mod termination;
 
 use std::fs::File;
 use std::os::fd::OwnedFd;

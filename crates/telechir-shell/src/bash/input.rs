@@ -5,7 +5,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{Bash, End, gone};
 use crate::terminal::{LINE_MAX, Modes};
-use crate::{keys, processes, waiting};
+use crate::{input_wait, keys, processes};
 
 impl Bash {
     /// Whether the terminal does not show what is typed into the command that runs.
@@ -38,7 +38,7 @@ impl Bash {
                 if foreground == session.shell {
                     session.interrupt();
                 } else {
-                    let group = waiting::of_group(foreground);
+                    let group = input_wait::of_group(foreground);
                     // What certainly dies of it takes the rest of the command with it.
                     if !group
                         .iter()
@@ -46,7 +46,7 @@ impl Bash {
                     {
                         session.interrupt();
                     }
-                    waiting::interrupt(foreground);
+                    input_wait::interrupt(foreground);
                 }
             }
             Some(bytes) => {

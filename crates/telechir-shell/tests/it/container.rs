@@ -9,7 +9,7 @@ use telechir_protocol::ShellOutcome;
 use telechir_shell::{Bash, Docker, Isolation};
 use tempfile::TempDir;
 
-use crate::ends::runs;
+use crate::termination::runs;
 use crate::{command, run, workspace};
 
 const ENGINE: &str = "TELECHIR_TEST_ENGINE";

@@ -4,7 +4,7 @@ use telechir_device::Shell;
 use telechir_shell::{Bash, Host, Isolation};
 use tempfile::TempDir;
 
-use crate::ends::{begin_daemons, runs};
+use crate::termination::{begin_daemons, runs};
 use crate::workspace;
 
 async fn unsandboxed() -> (Bash, TempDir) {

@@ -5,13 +5,13 @@ mod comparison;
 mod container;
 mod corpus;
 mod editor;
-mod ends;
 mod escapes;
 mod host;
 mod limits;
 mod network;
 mod protected;
 mod sandbox;
+mod termination;
 
 use std::time::Duration;
 

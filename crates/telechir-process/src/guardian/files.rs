@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use rustix::process::geteuid;
 
-use super::ward::{File, Ward};
+use super::state::{File, Ward};
 
 /// Removes what the session left; says whether nothing is left.
 ///

@@ -8,7 +8,7 @@ use telechir_process::Readiness;
 use tokio::task::JoinSet;
 
 use crate::capture::Capture;
-use crate::exchange::PIPE_BYTES;
+use crate::control_channel::PIPE_BYTES;
 
 /// Bytes that are kept until the next result.
 const KEPT: usize = 8192;

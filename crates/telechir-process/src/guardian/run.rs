@@ -11,8 +11,8 @@ use rustix::net::RecvFlags;
 use rustix::process::{Pid, PidfdFlags, getpid, getppid, pidfd_open};
 
 use super::link::hear;
-use super::ward::{Change, Ward};
-use super::{GENTLE, processes, sweep, traces};
+use super::state::{Change, Ward};
+use super::{GENTLE, files, kill, processes};
 use crate::sys::exec::block_signals;
 
 /// Everything is over so long after our end.
@@ -117,9 +117,9 @@ impl Watch {
             if !notes.is_empty() {
                 scope.spawn(|| release(notes));
             }
-            let ended = sweep::end_all(ward, &spared, start + FOR_PROCESSES);
-            let removed = traces::remove_all(ward, start + CEILING);
-            let ungrouped = sweep::remove_groups(ward, start + CEILING);
+            let ended = kill::end_all(ward, &spared, start + FOR_PROCESSES);
+            let removed = files::remove_all(ward, start + CEILING);
+            let ungrouped = kill::remove_groups(ward, start + CEILING);
             ended && removed && ungrouped
         })
     }
@@ -128,7 +128,7 @@ impl Watch {
 /// Waits for programs that end by themselves when their parent did. Says whether there are any.
 fn await_gentle(notes: &Notes) -> bool {
     let gentle: Vec<OwnedFd> = notes.iter().flat_map(gentle).collect();
-    sweep::wait(&gentle, GRACE);
+    kill::wait(&gentle, GRACE);
     !gentle.is_empty()
 }
 

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::capture::{Capture, Captured};
-use crate::exchange::{PIPE_BYTES, read_now};
+use crate::control_channel::{PIPE_BYTES, read_now};
 use crate::prompt;
 use crate::running::both;
 use crate::spool::Spools;

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::processes::{is_shared, kill, of_session};
-use super::ward::Ward;
+use super::state::Ward;
 use crate::Identity;
 use crate::cgroup::{end, is_gone};
-use crate::sys::everyone::kill_everyone_of;
+use crate::sys::kill_uid::kill_everyone_of;
 
 /// A killed process is over within this, or is looked for again.
 const ROUND: Duration = Duration::from_millis(50);

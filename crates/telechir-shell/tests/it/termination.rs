@@ -82,7 +82,7 @@ async fn nothing_is_left_after_we_are_killed() {
     }
     let us = std::env::current_exe().unwrap();
     let helper = Spawn::new(us)
-        .args(["--exact", "ends::helper_that_holds_a_shell"])
+        .args(["--exact", "termination::helper_that_holds_a_shell"])
         .env("HOLD_A_SHELL", folder.path());
     let helper = helper.spawn().await.unwrap();
     until("the helper began", || {

@@ -146,7 +146,7 @@ async fn a_child_dies_with_us_even_by_kill_9() {
     let (reader, writer) = lifeline();
     let us = std::env::current_exe().unwrap();
     let helper = Spawn::new(us)
-        .args(["--exact", "ends::helper_that_holds_a_child"])
+        .args(["--exact", "termination::helper_that_holds_a_child"])
         .env("HOLD_A_CHILD", "1")
         .fd(3, writer);
     let helper = helper.spawn().await.unwrap();
@@ -176,7 +176,7 @@ async fn helper_that_leaves_a_child() {
 async fn a_program_that_was_left_outlives_us() {
     let (reader, writer) = lifeline();
     let helper = Spawn::new(std::env::current_exe().unwrap())
-        .args(["--exact", "ends::helper_that_leaves_a_child"])
+        .args(["--exact", "termination::helper_that_leaves_a_child"])
         .env("LEAVE_A_CHILD", "1")
         .fd(3, writer);
     let helper = helper.spawn().await.unwrap();
