@@ -22,7 +22,6 @@ mod script;
 mod session;
 mod spool;
 mod terminal;
-pub mod windows;
 
 pub use bash::Bash;
 pub use config::{Docker, Host, Isolation, Limits, Missing, Sandbox};
