@@ -1,11 +1,11 @@
-//! Groups of processes that the kernel counts, bounds and ends together.
+//! Control groups, in which the kernel counts, limits and kills processes together.
 //!
-//! Limits of a process are no limits of what it starts: a hundred processes may each use all that
-//! one may. A group has its own, where we may make one: root where the control groups can be
-//! written, others in the part that was delegated to them. Where there is none, [`Bounds`] says
-//! so and why; it is never left unsaid.
+//! Resource limits of a process are not shared with its children: a hundred processes may each use
+//! as much as one. A cgroup has limits of its own, but creating one needs write access: root where
+//! cgroups are mounted writable, other users in a delegated subtree. Where this is impossible,
+//! [`Bounds`] reports it with the reason.
 
-mod bounds;
+mod effective_limits;
 mod end;
 mod hierarchy;
 mod layout;
@@ -19,149 +19,155 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-pub use bounds::Bounds;
-pub(crate) use end::{end, is_gone};
-use hierarchy::{Hierarchy, Version};
+pub use effective_limits::Bounds;
+pub(crate) use end::{kill_members, try_remove};
+use hierarchy::{CgroupVersion, Hierarchy};
 
 use crate::Pid;
 use crate::confinement::Limits;
 use crate::guardian;
 
-/// What is killed is over within this.
-const LAST: Duration = Duration::from_secs(5);
-/// Who enters a group writes to this file.
-const MEMBERS: &str = "cgroup.procs";
-/// Of version 1 alone: the door of one thread, which is all that a new process has. Who moves
-/// himself through it does not stop all processes of the machine from starting and ending.
-const THREADS: &str = "tasks";
+/// Time for killed processes to exit before their cgroup is left to the guardian.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+/// Members of a cgroup; a process joins by writing its pid.
+const PROCS_FILE: &str = "cgroup.procs";
+/// Members by thread, only in version 1. A new process has one thread; moving just that does not
+/// block fork and exit on the complete machine.
+const TASKS_FILE: &str = "tasks";
 
-/// How a process comes into a group of one tree.
+/// Open files by which a new process joins a cgroup.
 #[derive(Debug)]
-pub(crate) struct Door {
-    /// Who writes `0` to this enters.
-    pub(crate) members: OwnedFd,
-    /// The folder of a group of version 2, in which a process can be born. There who enters later
-    /// stops all processes of the machine from starting and ending, until every processor was
-    /// heard: five to twenty milliseconds.
-    pub(crate) birth: Option<OwnedFd>,
+pub(crate) struct CgroupHandle {
+    /// The writing process joins by writing `0`.
+    pub(crate) procs_fd: OwnedFd,
+    /// The folder of a version 2 cgroup, for `CLONE_INTO_CGROUP`. Joining later blocks fork and
+    /// exit on the complete machine until all processors have passed an RCU grace period: 5 to 20
+    /// ms.
+    pub(crate) clone_into_fd: Option<OwnedFd>,
 }
 
-/// A group for the programs of one confinement or display; what is in it ends with it.
+/// A cgroup for the programs of one sandbox or display; its processes are killed on drop.
 #[derive(Debug)]
 pub struct Cgroup {
     name: String,
-    folders: Vec<PathBuf>,
-    /// Where the kernel counts those that it killed for want of memory.
+    dirs: Vec<PathBuf>,
+    /// The file in which the kernel counts processes killed for memory.
     killed: Option<File>,
     bounds: Bounds,
 }
 
 impl Cgroup {
-    /// A group with these limits, or as many of them as can be had: [`bounds`](Self::bounds) says
-    /// which.
+    /// Creates a cgroup with these limits, as far as possible: [`bounds`](Self::bounds) lists which
+    /// are in effect.
     pub fn new(limits: &Limits) -> Self {
-        let mut group = Self::nowhere();
+        let mut group = Self::without_dirs();
         match hierarchy::all() {
-            Ok(hierarchies) => group.settle(&hierarchies, limits),
-            Err(error) => group.bounds.lack(&format!("/proc/self: {error}")),
+            Ok(hierarchies) => group.claim(&hierarchies, limits),
+            Err(error) => group
+                .bounds
+                .add_unavailable(&format!("/proc/self: {error}")),
         }
         group
     }
 
-    fn nowhere() -> Self {
+    fn without_dirs() -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(1);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let us = rustix::process::getpid().as_raw_nonzero();
         Self {
             name: format!("{}{us}-{number}", guardian::folder_prefix()),
-            folders: Vec::new(),
+            dirs: Vec::new(),
             killed: None,
             bounds: Bounds::default(),
         }
     }
 
-    /// Makes a folder in each hierarchy that has something to give.
-    fn settle(&mut self, hierarchies: &[Hierarchy], limits: &Limits) {
+    /// Creates a folder in each hierarchy that offers a needed controller.
+    fn claim(&mut self, hierarchies: &[Hierarchy], limits: &Limits) {
         if hierarchies.is_empty() {
-            self.bounds.lack("no control groups are mounted here");
+            self.bounds.add_unavailable("no cgroups are mounted");
         }
         for hierarchy in hierarchies {
-            match layout::make(hierarchy, &self.name) {
-                Ok(made) => {
-                    self.folders.push(made.folder.clone());
-                    for controller in made.controllers {
-                        self.bound(hierarchy.version, &made.folder, controller, limits);
+            match layout::create(hierarchy, &self.name) {
+                Ok(created) => {
+                    self.dirs.push(created.path.clone());
+                    for controller in created.controllers {
+                        self.apply_limits(hierarchy.version, &created.path, controller, limits);
                     }
                 }
-                Err(why) => self.bounds.lack(&why),
+                Err(why) => self.bounds.add_unavailable(&why),
             }
         }
     }
 
-    fn bound(
+    fn apply_limits(
         &mut self,
-        version: Version,
-        folder: &std::path::Path,
+        version: CgroupVersion,
+        path: &std::path::Path,
         controller: &str,
         limits: &Limits,
     ) {
-        let set = self.bounds.set(version, folder, controller, limits);
-        match set {
+        let applied = self.bounds.apply(version, path, controller, limits);
+        match applied {
             Ok(()) if controller == "memory" => {
-                self.killed = File::open(folder.join(version.memory_events())).ok();
+                self.killed = File::open(path.join(version.memory_events())).ok();
             }
             Ok(()) => {}
-            Err(error) => self.bounds.lack(&format!("{controller}: {error}")),
+            Err(error) => self
+                .bounds
+                .add_unavailable(&format!("{controller}: {error}")),
         }
     }
 
-    /// What holds for all of it together, and what does not.
+    /// The limits in effect for all processes together, and which are unavailable.
     pub const fn bounds(&self) -> &Bounds {
         &self.bounds
     }
 
-    /// Where a process enters it.
-    pub(crate) fn doors(&self) -> Vec<Door> {
-        let open = |folder: &PathBuf| {
-            let file = |name| OpenOptions::new().write(true).open(folder.join(name));
-            if let Ok(threads) = file(THREADS) {
-                return Some(Door {
-                    members: threads.into(),
-                    birth: None,
+    /// Opens the files by which a process joins.
+    pub(crate) fn handles(&self) -> Vec<CgroupHandle> {
+        let open = |path: &PathBuf| {
+            let file = |name| OpenOptions::new().write(true).open(path.join(name));
+            if let Ok(threads) = file(TASKS_FILE) {
+                return Some(CgroupHandle {
+                    procs_fd: threads.into(),
+                    clone_into_fd: None,
                 });
             }
-            Some(Door {
-                members: file(MEMBERS).ok()?.into(),
-                birth: File::open(folder).ok().map(OwnedFd::from),
+            Some(CgroupHandle {
+                procs_fd: file(PROCS_FILE).ok()?.into(),
+                clone_into_fd: File::open(path).ok().map(OwnedFd::from),
             })
         };
-        self.folders.iter().filter_map(open).collect()
+        self.dirs.iter().filter_map(open).collect()
     }
 
-    /// Looks whether a process of it is in it: its limits hold only for who is.
+    /// Checks that a process is a member; if it is not, reports all limits as not in effect.
     pub fn prove(&mut self, process: Pid) {
         if !self.has(process) {
             self.bounds = Bounds::default();
-            self.bounds.lack("processes could not be put into it");
+            self.bounds
+                .add_unavailable("processes could not join the cgroup");
         }
     }
 
-    /// Whether a process is in it.
+    /// Whether a process is a member.
     pub fn has(&self, process: Pid) -> bool {
         let text = fs::read_to_string(format!("/proc/{}/cgroup", process.as_raw_nonzero()));
         let ending = format!("/{}", self.name);
         let seen = text.unwrap_or_default();
         let seen = seen.lines().filter(|line| line.contains(&ending)).count();
-        seen >= self.folders.len()
+        seen >= self.dirs.len()
     }
 
-    /// How many of its processes the kernel killed because all of them together used too much
-    /// memory.
+    /// Number of its processes that the kernel killed because all together exceeded the memory
+    /// limit.
     pub fn killed_for_memory(&self) -> u64 {
         let Some(killed) = &self.killed else {
             return 0;
         };
-        // It is asked after every command: opened once, and written anew by the kernel each time.
+        // Called after every command: the file stays open, and each read returns the current
+        // values.
         let mut text = [0; 512];
         let length = killed.read_at(&mut text, 0).unwrap_or(0);
         let text = std::str::from_utf8(&text[..length]).unwrap_or_default();
@@ -171,50 +177,50 @@ impl Cgroup {
         count.unwrap_or(0)
     }
 
-    /// Kills all that is in it.
+    /// Kills all member processes.
     pub fn kill(&self) {
-        for folder in &self.folders {
-            end(folder);
+        for path in &self.dirs {
+            kill_members(path);
         }
     }
 
-    /// Removes what nobody is in any more; says whether nothing is left.
-    fn remove(folders: &mut Vec<PathBuf>) -> bool {
-        folders.retain(|folder| {
-            let is_left = !is_gone(folder);
+    /// Removes folders without members; returns whether none is left.
+    fn remove_empty(dirs: &mut Vec<PathBuf>) -> bool {
+        dirs.retain(|path| {
+            let is_left = !try_remove(path);
             if !is_left {
-                guardian::unowns_group(folder);
+                guardian::unregister_cgroup(path);
             }
             is_left
         });
-        folders.is_empty()
+        dirs.is_empty()
     }
 }
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
         self.kill();
-        let mut folders = std::mem::take(&mut self.folders);
-        if Self::remove(&mut folders) {
+        let mut dirs = std::mem::take(&mut self.dirs);
+        if Self::remove_empty(&mut dirs) {
             return;
         }
         let clear = move || {
-            let deadline = Instant::now() + LAST;
-            while !Self::remove(&mut folders) && Instant::now() < deadline {
-                for folder in &folders {
-                    end::wait(&end(folder));
+            let deadline = Instant::now() + KILL_TIMEOUT;
+            while !Self::remove_empty(&mut dirs) && Instant::now() < deadline {
+                for path in &dirs {
+                    end::wait_for_exits(&kill_members(path));
                 }
             }
         };
         let thread = thread::Builder::new().name("telechir-cgroup".to_owned());
-        // What is left when there is no thread, the guardian removes.
+        // Without the thread, the guardian removes the folders.
         let _guardian_removes_it = thread.spawn(clear);
     }
 }
 
 fn write(file: PathBuf, text: &str) -> io::Result<()> {
     use std::io::Write;
-    // Without the flags by which a missing file would be made, or one be cut: here neither can be.
+    // Without create and truncate, which cgroup files do not support.
     let mut file = OpenOptions::new().write(true).open(file)?;
     file.write_all(text.as_bytes())
 }

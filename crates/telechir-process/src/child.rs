@@ -1,4 +1,4 @@
-//! A running program and its group.
+//! A running program and its process group.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,10 +19,10 @@ use tokio::time::timeout;
 use crate::guardian::processes;
 use crate::{Readiness, guardian};
 
-/// A running program. When it is dropped, its group is killed and it is reaped.
+/// A running program. On drop, its process group is killed and it is reaped.
 ///
-/// It is reaped by [`end`](Self::end) or on drop only, not by [`wait`](Self::wait): until then its
-/// number and that of its group have no other owner, so a signal cannot hit a stranger.
+/// Only [`end`](Self::end) and drop reap it, not [`wait`](Self::wait): until then its pid and that
+/// of its group cannot be reused, so a signal cannot hit another process.
 #[derive(Debug)]
 pub struct Child {
     pid: Pid,
@@ -44,96 +44,97 @@ impl Child {
         self
     }
 
-    /// Its number, which is also that of its group.
+    /// Its process id, which is also the id of its group.
     pub const fn pid(&self) -> Pid {
         self.pid
     }
 
-    /// What tells when it is over.
+    /// The pidfd, which becomes readable when the process exits.
     pub(crate) fn pidfd(&self) -> Option<BorrowedFd<'_>> {
         self.pidfd.as_ref().map(AsFd::as_fd)
     }
 
-    /// Our end of its standard input, once, when it is a pipe.
+    /// Takes our end of its standard input; `None` if it is no pipe or was taken before.
     pub fn take_stdin(&mut self) -> Option<OwnedFd> {
         self.pipes[0].take()
     }
 
-    /// Our end of its standard output, once, when it is a pipe.
+    /// Takes our end of its standard output; `None` if it is no pipe or was taken before.
     pub fn take_stdout(&mut self) -> Option<OwnedFd> {
         self.pipes[1].take()
     }
 
-    /// Our end of its standard error, once, when it is a pipe.
+    /// Takes our end of its standard error; `None` if it is no pipe or was taken before.
     pub fn take_stderr(&mut self) -> Option<OwnedFd> {
         self.pipes[2].take()
     }
 
-    /// Waits until it ended. Can be dropped and called again at any time.
+    /// Waits until it exits. Cancel safe; can be called repeatedly.
     ///
     /// # Errors
-    /// When the system cannot tell.
+    /// If the system call fails.
     pub async fn wait(&self) -> io::Result<ExitStatus> {
         let pidfd = self.pidfd.as_ref().ok_or(Errno::CHILD)?;
-        if let Some(status) = look(pidfd.as_fd())? {
+        if let Some(status) = peek_status(pidfd.as_fd())? {
             return Ok(status);
         }
-        let ended = |pidfd: BorrowedFd<'_>| look(pidfd)?.ok_or_else(|| Errno::WOULDBLOCK.into());
+        let ended =
+            |pidfd: BorrowedFd<'_>| peek_status(pidfd)?.ok_or_else(|| Errno::WOULDBLOCK.into());
         Readiness::reading(pidfd.try_clone()?)?.read(ended).await
     }
 
-    /// How it ended, when it did already.
+    /// Its exit status; `None` while it runs.
     ///
     /// # Errors
-    /// When the system cannot tell.
+    /// If the system call fails.
     pub fn try_wait(&self) -> io::Result<Option<ExitStatus>> {
-        look(self.pidfd.as_ref().ok_or(Errno::CHILD)?.as_fd())
+        peek_status(self.pidfd.as_ref().ok_or(Errno::CHILD)?.as_fd())
     }
 
-    /// Sends a signal to it alone.
+    /// Sends a signal to the process alone.
     ///
     /// # Errors
-    /// When the system refuses. That it ended already is no error.
+    /// If the signal is refused. A process that has exited is no error.
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
         let Some(pidfd) = &self.pidfd else {
             return Ok(());
         };
-        or_gone(pidfd_send_signal(pidfd, signal))
+        ignore_gone(pidfd_send_signal(pidfd, signal))
     }
 
-    /// Sends a signal to it and to all of its group.
+    /// Sends a signal to all processes of its group.
     ///
     /// # Errors
-    /// When the system refuses. That they ended already is no error.
+    /// If the signal is refused. Processes that have exited are no error.
     pub fn signal_group(&self, signal: Signal) -> io::Result<()> {
         if self.pidfd.is_none() {
             return Ok(());
         }
-        or_gone(kill_process_group(self.pid, signal))
+        ignore_gone(kill_process_group(self.pid, signal))
     }
 
-    /// Lets it go without ending it: for programs that outlive us. They are no child of anyone's
-    /// care then, and whoever wants their end must ask them for it.
+    /// Releases the process without killing it; returns its pid. It is no longer cleaned up, so the
+    /// caller must end it by its own protocol.
     pub fn leave(mut self) -> Pid {
         self.pidfd = None;
         self.pid
     }
 
-    /// Waits until nobody of its group runs any more.
+    /// Waits until all processes of its group have exited.
     ///
     /// # Errors
-    /// When the system cannot tell.
+    /// If the system call fails.
     pub async fn wait_for_group(&self) -> io::Result<()> {
         for pidfd in processes::in_group(self.pid.as_raw_nonzero().get()) {
-            Readiness::reading(pidfd)?.read(is_over).await?;
+            Readiness::reading(pidfd)?.read(poll_exit).await?;
         }
         Ok(())
     }
 
-    /// Asks the group to end, kills what is left of it after `grace`, and reaps the program.
+    /// Sends SIGTERM to the group, SIGKILL after `grace`, and reaps the process.
     ///
     /// # Errors
-    /// When a signal is refused or the system cannot tell how it ended.
+    /// If a signal is refused or the exit status cannot be read.
     pub async fn end(mut self, grace: Duration) -> io::Result<ExitStatus> {
         self.signal_group(Signal::TERM)?;
         let _grace_is_over = timeout(grace, self.wait()).await;
@@ -149,7 +150,7 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         let _best_effort = self.signal_group(Signal::KILL);
-        guardian::ended(self.pid.as_raw_nonzero().get());
+        guardian::process_ended(self.pid.as_raw_nonzero().get());
         let Some(pidfd) = self.pidfd.take() else {
             return;
         };
@@ -162,15 +163,15 @@ impl Drop for Child {
     }
 }
 
-fn or_gone(result: Result<(), Errno>) -> io::Result<()> {
+fn ignore_gone(result: Result<(), Errno>) -> io::Result<()> {
     match result {
         Ok(()) | Err(Errno::SRCH) => Ok(()),
         Err(errno) => Err(errno.into()),
     }
 }
 
-/// Whether a process is over that need not be our child.
-fn is_over(pidfd: BorrowedFd<'_>) -> io::Result<()> {
+/// Whether a process, which need not be our child, has exited.
+fn poll_exit(pidfd: BorrowedFd<'_>) -> io::Result<()> {
     let mut fds = [PollFd::from_borrowed_fd(pidfd, PollFlags::IN)];
     match poll(&mut fds, Some(&Timespec::default()))? {
         0 => Err(Errno::WOULDBLOCK.into()),
@@ -178,8 +179,8 @@ fn is_over(pidfd: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
-/// How it ended, leaving it to be reaped.
-fn look(pidfd: BorrowedFd<'_>) -> io::Result<Option<ExitStatus>> {
+/// Reads the exit status without reaping the process.
+fn peek_status(pidfd: BorrowedFd<'_>) -> io::Result<Option<ExitStatus>> {
     Ok(reap(pidfd, WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT)?
         .as_ref()
         .map(to_status))
@@ -187,7 +188,7 @@ fn look(pidfd: BorrowedFd<'_>) -> io::Result<Option<ExitStatus>> {
 
 fn reap(pidfd: BorrowedFd<'_>, options: WaitIdOptions) -> Result<Option<WaitIdStatus>, Errno> {
     match waitid(WaitId::PidFd(pidfd), WaitIdOptions::EXITED | options) {
-        // A descriptor that does not block says so in its own way.
+        // `waitid` reports `EAGAIN` for a non-blocking pidfd.
         Err(Errno::AGAIN) => Ok(None),
         other => other,
     }
@@ -202,14 +203,14 @@ fn to_status(status: &WaitIdStatus) -> ExitStatus {
     }
 }
 
-/// Reaps on a thread of its own what did not end at once.
+/// Reaps a process that has not exited yet, on a background thread.
 fn reap_later(pidfd: OwnedFd) {
     static REAPER: OnceLock<Option<Sender<OwnedFd>>> = OnceLock::new();
     let reaper = || {
         let (sender, queue) = channel::<OwnedFd>();
         let run = move || {
             for pidfd in queue {
-                // It is killed already, so this ends.
+                // The process was sent SIGKILL, so this returns.
                 let _status = reap(pidfd.as_fd(), WaitIdOptions::empty());
             }
         };
@@ -220,7 +221,7 @@ fn reap_later(pidfd: OwnedFd) {
             .map(|_| sender)
     };
     if let Some(sender) = REAPER.get_or_init(reaper) {
-        // The reaper lives as long as the process.
+        // The thread lives as long as our process.
         let _sent = sender.send(pidfd);
     }
 }

@@ -1,4 +1,4 @@
-//! bubblewrap around a program: the system read-only, no home, no network, no privilege.
+//! Sandboxes programs with bubblewrap: read-only system, no home, no network, no privileges.
 
 mod account;
 mod landlock;
@@ -21,12 +21,12 @@ pub use account::Account;
 pub use limits::Limits;
 pub use network::listen_inside;
 pub use protected::{Missing, Protected};
-pub use verify::{Told, explain, gone, verify, verify_container, verify_inside};
+pub use verify::{Told, explain_bwrap_error, gone, verify, verify_container, verify_inside};
 pub use workspace::checked as workspace;
 
 use crate::{Identity, Spawn, Stdio, find_program, is_root};
 
-/// Parts of `/etc` that programs need to start, to speak TLS and to know the time of day.
+/// Files in `/etc` that programs need to start, to use TLS and to know the time zone.
 const ETC: [&str; 12] = [
     "alternatives",
     "ca-certificates",
@@ -41,20 +41,20 @@ const ETC: [&str; 12] = [
     "protocols",
     "ssl/certs",
 ];
-const FILTERS: [RawFd; 2] = [3, 4];
-const INFO: RawFd = 5;
+const FILTER_FDS: [RawFd; 2] = [3, 4];
+const INFO_FD: RawFd = 5;
 
-/// What stands in the way of a confinement, and how to mend it where that is known. There is
-/// never a weaker one instead.
+/// Why a sandbox could not be created, with the fix if it is known. There is no fallback to a
+/// weaker sandbox.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ConfinementError(pub(crate) String);
 
-/// What a confined program sees of the machine: the system's programs and libraries, memory for
-/// its temporary files, and what is named here, at the place where it is outside.
+/// The view that a sandboxed program has of the machine: its programs and libraries, temporary
+/// files in memory, and the paths added here, at the same location as outside.
 ///
-/// It is alone: processes, network, users, host name and shared memory are its own. All it starts
-/// ends with it, and it ends with us.
+/// It has its own pid, network, user, host name and IPC namespaces. Its descendants are killed with
+/// it, and it is killed with us.
 #[derive(Debug)]
 pub struct Confinement {
     identity: Option<Identity>,
@@ -62,24 +62,24 @@ pub struct Confinement {
 }
 
 impl Confinement {
-    /// Descriptors below this one are taken until the program runs.
+    /// The first descriptor number that is free for the program; lower ones are used for the setup.
     pub const FIRST_FREE_FD: RawFd = 6;
 
-    /// The system alone, for a program that runs as `identity`: root must name one, others leave
-    /// it out.
+    /// A sandbox with the system's folders only, for a program that runs as `identity`; required
+    /// for root, `None` otherwise.
     ///
     /// # Errors
-    /// When it would run as root or there is no bubblewrap.
+    /// If the program would run as root, or bubblewrap is not installed.
     pub fn new(identity: Option<Identity>, limits: &Limits) -> Result<Self, ConfinementError> {
-        let no = |why: &str| Err(ConfinementError(why.to_owned()));
+        let refuse = |why: &str| Err(ConfinementError(why.to_owned()));
         if identity.is_some_and(|identity| identity.uid == 0) {
-            return no("it must not run as root");
+            return refuse("it must not run as root");
         }
         if identity.is_none() && is_root() {
-            return no("started as root, it needs an unprivileged user to run as");
+            return refuse("telechir runs as root; choose an unprivileged user to run it as");
         }
         if find_program(Path::new("bwrap")).is_none() {
-            return no("`bwrap` was not found; install the package `bubblewrap`");
+            return refuse("`bwrap` was not found; install the package `bubblewrap`");
         }
         let new = Self {
             identity,
@@ -96,19 +96,19 @@ impl Confinement {
         let fixed = "--unshare-all --unshare-user --disable-userns --new-session --die-with-parent \
                      --cap-drop ALL --clearenv --hostname telechir --proc /proc --dev /dev";
         let run = "--size 4194304 --tmpfs /run --symlink /run /var/run --dir /var/tmp --dir /home";
-        self.words(fixed.split_ascii_whitespace())
-            .words(["--size", &shared, "--tmpfs", "/dev/shm"])
-            .words(["--size", &tmp, "--tmpfs", "/tmp"])
-            .words(run.split_ascii_whitespace())
+        self.push_args(fixed.split_ascii_whitespace())
+            .push_args(["--size", &shared, "--tmpfs", "/dev/shm"])
+            .push_args(["--size", &tmp, "--tmpfs", "/tmp"])
+            .push_args(run.split_ascii_whitespace())
     }
 
-    /// The system's folders, with the links that this machine has among them.
+    /// Adds the system's folders, with this machine's links among them.
     fn system(mut self) -> Self {
         self = self.read_only("/usr", "/usr");
         for name in ["bin", "sbin", "lib", "lib32", "lib64", "libx32"] {
             let path = format!("/{name}");
             if let Ok(target) = fs::read_link(&path) {
-                self = self.words([OsStr::new("--symlink"), target.as_os_str(), path.as_ref()]);
+                self = self.push_args([OsStr::new("--symlink"), target.as_os_str(), path.as_ref()]);
             } else if Path::new(&path).is_dir() {
                 self = self.read_only(&path, &path);
             }
@@ -119,65 +119,65 @@ impl Confinement {
         self
     }
 
-    /// Shows what is at `from` as `to`, to be read.
+    /// Mounts `from` read-only at `to`.
     #[must_use]
     pub fn read_only(self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> Self {
         let (from, to) = (from.as_ref().as_os_str(), to.as_ref().as_os_str());
-        self.words([OsStr::new("--ro-bind"), from, to])
+        self.push_args([OsStr::new("--ro-bind"), from, to])
     }
 
-    /// Shows a path to be read, if this machine has it.
+    /// Mounts a path read-only, if it exists.
     #[must_use]
     pub fn read_only_where_present(self, path: impl AsRef<Path>) -> Self {
         let path = path.as_ref().as_os_str();
-        self.words([OsStr::new("--ro-bind-try"), path, path])
+        self.push_args([OsStr::new("--ro-bind-try"), path, path])
     }
 
-    /// Shows a path to be read and written.
+    /// Mounts a path writable.
     #[must_use]
     pub fn writable(self, path: impl AsRef<Path>) -> Self {
         let path = path.as_ref().as_os_str();
-        self.words([OsStr::new("--bind"), path, path])
+        self.push_args([OsStr::new("--bind"), path, path])
     }
 
-    /// Sets a variable; the environment holds no other than these.
+    /// Sets an environment variable; the environment contains no others.
     #[must_use]
     pub fn env(self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
-        self.words([OsStr::new("--setenv"), name.as_ref(), value.as_ref()])
+        self.push_args([OsStr::new("--setenv"), name.as_ref(), value.as_ref()])
     }
 
-    /// Begins in this folder.
+    /// Sets the working directory.
     #[must_use]
     pub fn cwd(self, folder: impl AsRef<Path>) -> Self {
-        self.words([OsStr::new("--chdir"), folder.as_ref().as_os_str()])
+        self.push_args([OsStr::new("--chdir"), folder.as_ref().as_os_str()])
     }
 
-    fn words(mut self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
-        let words = words.into_iter().map(|word| word.as_ref().to_owned());
-        self.args.extend(words);
+    fn push_args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        let args = args.into_iter().map(|arg| arg.as_ref().to_owned());
+        self.args.extend(args);
         self
     }
 
-    /// The request for `command` in it, and where bubblewrap will tell about it. Its standard
-    /// error is what bubblewrap complains on: a program that goes on must lead its own elsewhere.
+    /// Describes `command` in this sandbox, and returns where bubblewrap reports about it. Its
+    /// standard error carries bubblewrap's errors; a long-running program must redirect its own.
     ///
     /// # Errors
-    /// When the filter of system calls or a pipe cannot be made.
+    /// If the seccomp filter or a pipe cannot be created.
     pub fn command(
         self,
         command: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> io::Result<(Spawn, Told)> {
         let [refused, unknown] = seccomp::filters()?;
         let (info, info_writer) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (complaints, complaints_writer) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (errors, errors_writer) = pipe_with(PipeFlags::CLOEXEC)?;
         let identity = self.identity;
-        // What bubblewrap made of memory itself has no size, so nothing is written there.
-        let whole = self.words(["--remount-ro", "/", "--remount-ro", "/dev"]);
+        // bubblewrap's own tmpfs mounts have no size limit, so they become read-only.
+        let complete = self.push_args(["--remount-ro", "/", "--remount-ro", "/dev"]);
         let spawn = Spawn::new("bwrap")
-            .args(whole.args)
-            .args(["--info-fd", &INFO.to_string()])
+            .args(complete.args)
+            .args(["--info-fd", &INFO_FD.to_string()])
             .args(
-                FILTERS
+                FILTER_FDS
                     .iter()
                     .flat_map(|number| ["--add-seccomp-fd".to_owned(), number.to_string()]),
             )
@@ -187,12 +187,12 @@ impl Confinement {
             .new_session()
             .cwd("/")
             .umask(0o022)
-            .fd(FILTERS[0], refused)
-            .fd(FILTERS[1], unknown)
-            .fd(INFO, info_writer)
+            .fd(FILTER_FDS[0], refused)
+            .fd(FILTER_FDS[1], unknown)
+            .fd(INFO_FD, info_writer)
             .landlock(landlock::ruleset())
-            .stderr(Stdio::Fd(complaints_writer));
-        Ok((spawn, Told::new(info, complaints)))
+            .stderr(Stdio::Fd(errors_writer));
+        Ok((spawn, Told::new(info, errors)))
     }
 }
 
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_confined_as_root() {
+    fn a_sandbox_as_root_is_refused() {
         let root = Identity { uid: 0, gid: 0 };
         let error = Confinement::new(Some(root), &Limits::default()).map(|_| ());
         assert_eq!(

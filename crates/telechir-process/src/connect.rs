@@ -8,19 +8,19 @@ use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
 
 use crate::Identity;
 
-/// A connection to a socket that its other end takes for one of `identity`; none means ours. Ends
-/// at once: a socket answers or refuses.
+/// Connects to a Unix socket as `identity`; `None` means our own user. Does not wait: such a
+/// connection is accepted or refused immediately.
 ///
 /// # Errors
-/// When nobody listens there, or we may not become that user.
+/// If nothing listens there, or we may not switch to that user.
 pub fn connect_as(identity: Option<Identity>, socket: &SocketAddr) -> io::Result<UnixStream> {
     let Some(identity) = identity else {
         return UnixStream::connect_addr(socket);
     };
-    // To the kernel a thread has a user of its own. This one ends with its errand, so nothing
-    // else is ever done as that user.
+    // In the kernel, each thread has its own credentials. This one ends after connecting, so
+    // nothing else ever runs as that user.
     thread::scope(|scope| {
-        let errand = scope.spawn(|| {
+        let thread = scope.spawn(|| {
             let (uid, gid) = (
                 rustix::process::Uid::from_raw(identity.uid),
                 rustix::process::Gid::from_raw(identity.gid),
@@ -29,9 +29,9 @@ pub fn connect_as(identity: Option<Identity>, socket: &SocketAddr) -> io::Result
             set_thread_res_uid(uid, uid, uid)?;
             UnixStream::connect_addr(socket)
         });
-        errand
+        thread
             .join()
-            .unwrap_or_else(|_| Err(io::Error::other("the thread that connects ended")))
+            .unwrap_or_else(|_| Err(io::Error::other("the connecting thread panicked")))
     })
 }
 
@@ -43,12 +43,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_other_end_sees_the_user_we_connect_as() {
+    fn the_peer_sees_the_requested_user() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
         let listener = UnixListener::bind(&path).unwrap();
-        let ours = Identity::current();
-        let wanted = if crate::is_root() {
+        let own = Identity::current();
+        let target = if crate::is_root() {
             use std::os::unix::fs::PermissionsExt as _;
             let open = |path: &Path| {
                 std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).unwrap();
@@ -60,14 +60,18 @@ mod tests {
                 gid: 61_235,
             }
         } else {
-            ours
+            own
         };
         let _connection =
-            connect_as(Some(wanted), &SocketAddr::from_pathname(&path).unwrap()).unwrap();
+            connect_as(Some(target), &SocketAddr::from_pathname(&path).unwrap()).unwrap();
         let (accepted, _) = listener.accept().unwrap();
         let peer = rustix::net::sockopt::socket_peercred(&accepted).unwrap();
-        assert_eq!(peer.uid.as_raw(), wanted.uid);
-        assert_eq!(peer.gid.as_raw(), wanted.gid);
-        assert_eq!(Identity::current(), ours, "we are who we were");
+        assert_eq!(peer.uid.as_raw(), target.uid);
+        assert_eq!(peer.gid.as_raw(), target.gid);
+        assert_eq!(
+            Identity::current(),
+            own,
+            "our own credentials are unchanged"
+        );
     }
 }

@@ -1,52 +1,54 @@
-//! How starting a program fails.
+//! Errors of starting a program.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a program was not started. Texts read after "failed to".
+/// Why a program was not started. Messages complete "failed to".
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
-    /// There is no such program.
+    /// The program was not found in the system's folders.
     #[error("start `{program}`: it was not found{}", install(.package))]
     NotFound {
-        /// What was asked for.
+        /// The requested program.
         program: String,
-        /// The package that brings it, where known.
+        /// The Debian package that contains it, if known.
         package: Option<&'static str>,
     },
-    /// An argument, a variable or a path holds a zero byte.
-    #[error("start `{program}`: {what} holds a zero byte")]
+    /// An argument, variable or path contains a zero byte.
+    #[error("start `{program}`: {what} contains a zero byte")]
     ZeroByte {
-        /// What was asked for.
+        /// The requested program.
         program: String,
-        /// Which part of the request.
+        /// The affected part of the request, such as "an argument".
         what: &'static str,
     },
-    /// Another identity was asked for, but only root can give one.
-    #[error("start `{program}` as user {uid}: only root can; leave the identity out")]
+    /// Another user was requested without being root.
+    #[error(
+        "start `{program}` as user {uid}: this needs root; omit the identity to run it as yourself"
+    )]
     NotRoot {
-        /// What was asked for.
+        /// The requested program.
         program: String,
-        /// The user asked for.
+        /// The requested user id.
         uid: u32,
     },
-    /// The folder to start in is not there.
+    /// The working directory does not exist.
     #[error("start `{program}` in {}: no such folder", cwd.display())]
     NoFolder {
-        /// What was asked for.
+        /// The requested program.
         program: String,
-        /// The folder.
+        /// The requested working directory.
         cwd: PathBuf,
     },
-    /// The system refused one of the steps.
+    /// A system call failed.
     #[error("start `{program}`: could not {step}")]
     System {
-        /// What was asked for.
+        /// The requested program.
         program: String,
-        /// The step.
-        step: Step,
-        /// The system's word for it.
+        /// The step that failed.
+        step: SpawnStep,
+        /// The error of the system call.
         #[source]
         source: io::Error,
     },
@@ -54,25 +56,25 @@ pub enum SpawnError {
 
 fn install(package: &Option<&'static str>) -> String {
     package.map_or_else(
-        || "; install it, or look whether its name is right".to_owned(),
+        || "; install it or check its name".to_owned(),
         |package| format!("; install the package `{package}`"),
     )
 }
 
-/// The steps between a request and a running program.
+/// Steps between a request and a running program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Step {
-    /// Make pipes and duplicates of descriptors.
+pub enum SpawnStep {
+    /// Create pipes and duplicate descriptors.
     Descriptors,
     /// Start the thread that starts programs.
     Thread,
-    /// Make the process.
+    /// Create the process.
     Fork,
-    /// Lead a session or a group of its own.
+    /// Create a session or a process group.
     Session,
-    /// Put descriptors in their places and close the others.
-    Place,
+    /// Install the requested descriptors and close all others.
+    InstallFds,
     /// Take the controlling terminal.
     Terminal,
     /// Set a resource limit.
@@ -81,25 +83,25 @@ pub enum Step {
     Capabilities,
     /// Change user and group.
     Identity,
-    /// Enter the folder.
+    /// Change to the working directory.
     Folder,
-    /// Give up new privileges.
+    /// Set `no_new_privs`, which disables setuid programs.
     Privileges,
-    /// Hold it to Landlock rules.
+    /// Apply a Landlock ruleset.
     Landlock,
-    /// Tie its life to ours.
+    /// Set the parent death signal.
     DeathSignal,
-    /// Run the program.
+    /// Execute the program.
     Execute,
 }
 
-impl Step {
+impl SpawnStep {
     const ALL: [Self; 14] = [
         Self::Descriptors,
         Self::Thread,
         Self::Fork,
         Self::Session,
-        Self::Place,
+        Self::InstallFds,
         Self::Terminal,
         Self::Limit,
         Self::Capabilities,
@@ -116,23 +118,23 @@ impl Step {
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for SpawnStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Descriptors => "make its descriptors",
+            Self::Descriptors => "create its descriptors",
             Self::Thread => "start the thread that starts programs",
-            Self::Fork => "make the process",
-            Self::Session => "give it a session of its own",
-            Self::Place => "place its descriptors",
-            Self::Terminal => "give it its terminal",
-            Self::Limit => "limit its resources",
+            Self::Fork => "create the process",
+            Self::Session => "create its session",
+            Self::InstallFds => "install its descriptors",
+            Self::Terminal => "set its controlling terminal",
+            Self::Limit => "set its resource limits",
             Self::Capabilities => "drop its capabilities",
             Self::Identity => "change its user",
-            Self::Folder => "enter its folder",
-            Self::Privileges => "take away new privileges",
-            Self::Landlock => "hold it to Landlock rules",
-            Self::DeathSignal => "tie its life to ours",
-            Self::Execute => "run it",
+            Self::Folder => "change to its working directory",
+            Self::Privileges => "set no_new_privs",
+            Self::Landlock => "apply Landlock rules",
+            Self::DeathSignal => "set its death signal",
+            Self::Execute => "execute it",
         })
     }
 }

@@ -1,12 +1,12 @@
-//! Who cleans up when we cannot: a small process of our own that waits for our end.
+//! The guardian: a small child process that cleans up after the session if we cannot.
 //!
-//! It knows no secret and does one thing. A socket between it and us says when we are gone,
-//! however that happened; then it ends every process of the session, releases what the caller has
-//! it release, and removes the session's folders and files. An orderly end takes the same road,
-//! so it is walked every time and not only when something went wrong.
+//! It knows no secrets and has one task. A socket between it and us closes when we exit, for
+//! whatever reason; then it kills every process of the session, calls the caller's cleanup
+//! function, and removes the session's folders and files. An orderly end uses the same code, so
+//! this path runs in every session and not only after a crash.
 //!
-//! Death signals stay the first line: the kernel ends most children before the guardian looks. It
-//! is there for what they cannot do: children of children, files, and keys on a display that is
+//! Death signals come first: the kernel kills most children before the guardian acts. The guardian
+//! handles the rest: grandchildren, files, and pressed keys on an existing display.
 //! not ours.
 
 mod files;
@@ -25,44 +25,45 @@ use crate::{Identity, SpawnError};
 
 pub use guard::{Guard, folder_prefix, note, owns_file, unnote, unowns_file};
 pub(crate) use guard::{
-    Watched, current, ended, ends_gently, is_there, owns_group, started, unowns_group,
+    SessionLink, current, ends_gracefully, has_guardian, process_ended, process_started,
+    register_cgroup, unregister_cgroup,
 };
-pub(crate) use link::Link;
+pub(crate) use link::GuardianSocket;
 pub use run::{Notes, stand_watch};
 
-/// The variable by which a process is known as the session's, wherever it went.
+/// Environment variable that marks processes of the session; its value is the session's token.
 pub const MARKER: &str = "TELECHIR_SESSION";
 
-/// A note whose key begins so names a program that is given time to end, by its number.
-const GENTLE: &str = "gentle-";
+/// Key prefix of hints that name a program with a grace period, by its pid.
+const GRACEFUL: &str = "gentle-";
 
-/// What a session leaves in a guardian's care from the beginning.
+/// What the guardian cleans up from the start of a session.
 #[derive(Debug, Default)]
 pub struct CleanupScope {
-    /// A user that only this session's programs run as: all its processes end with the session.
+    /// A user of this session alone: all its processes are killed with the session.
     pub identity: Option<Identity>,
-    /// Held until the guardian is done, such as the lock by which that user is ours alone.
+    /// Kept open until the guardian has finished, such as the lock on the session's user.
     pub held: Vec<OwnedFd>,
-    /// Folders in which everything is removed whose name begins with [`folder_prefix`].
+    /// Folders whose entries with the prefix [`folder_prefix`] are removed.
     pub roots: Vec<PathBuf>,
 }
 
-/// Why there is no guardian. Texts read after "failed to".
+/// Why the guardian could not be started. Messages complete "failed to".
 #[derive(Debug, thiserror::Error)]
 pub enum GuardError {
-    /// It could not be started.
+    /// The guardian's program could not be started.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
-    /// What joins it with us could not be made.
-    #[error("make the guardian's socket")]
+    /// The socket to the guardian could not be created.
+    #[error("create the guardian's socket")]
     Socket(#[source] io::Error),
-    /// The thread that looks after it could not be made.
-    #[error("start the thread that looks after the guardian")]
+    /// The thread that supervises the guardian could not be created.
+    #[error("start the thread that supervises the guardian")]
     Thread(#[source] io::Error),
-    /// There is one already: a process holds one session.
-    #[error("start a second guardian: this process has one")]
+    /// This process already has a guardian: it can own only one session.
+    #[error("start a second guardian: this process already has one")]
     Second,
-    /// Each one that is started dies.
-    #[error("keep a guardian: it died again and again")]
+    /// Every restarted guardian exited; the limit of restarts is reached.
+    #[error("keep a guardian running: it keeps exiting")]
     Again,
 }

@@ -1,51 +1,51 @@
-//! Whom a child runs as.
+//! The users that children run as.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use rustix::process::{getegid, geteuid};
 
-/// The first user id that sessions take when we are root.
-const BASE: u32 = 61_000;
-/// How many sessions have an id of their own.
-const RANGE: u32 = 4_000;
+/// First user id that sessions get if we are root.
+const FIRST_UID: u32 = 61_000;
+/// Number of such user ids.
+const UID_COUNT: u32 = 4_000;
 
-/// A user and a group, by number. No name needs to exist for them.
+/// A user and group by number; they need no entry in `/etc/passwd`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
-    /// The user.
+    /// Numeric user id.
     pub uid: u32,
-    /// The group, the only one the child is in.
+    /// Numeric group id; the child is in no other group.
     pub gid: u32,
 }
 
 impl Identity {
-    /// The unprivileged identity with this index, from the range 61000 to 64999; none beyond it.
+    /// The unprivileged identity with this index, from the range 61000 to 64999; `None` beyond it.
     ///
-    /// No common distribution gives these ids to people or services.
+    /// Common distributions do not assign these ids to users or services.
     pub const fn unprivileged(index: u32) -> Option<Self> {
-        if index >= RANGE {
+        if index >= UID_COUNT {
             return None;
         }
         Some(Self {
-            uid: BASE + index,
-            gid: BASE + index,
+            uid: FIRST_UID + index,
+            gid: FIRST_UID + index,
         })
     }
 
-    /// The one of that range with this user id, if it is in it.
+    /// The unprivileged identity with this user id; `None` outside the range.
     pub fn unprivileged_with(uid: u32) -> Option<Self> {
-        Self::unprivileged(uid.checked_sub(BASE)?)
+        Self::unprivileged(uid.checked_sub(FIRST_UID)?)
     }
 
-    /// All of that range, each once. Containers that share users but not the knowledge of who
-    /// has which begin at different ones, by their namespaces of processes.
+    /// All unprivileged identities. The first one depends on the pid namespace, because containers
+    /// may share user ids without seeing which are in use.
     pub fn all_unprivileged() -> impl Iterator<Item = Self> {
-        let first = beginning();
-        (0..RANGE).filter_map(move |step| Self::unprivileged((first + step) % RANGE))
+        let first = range_start();
+        (0..UID_COUNT).filter_map(move |offset| Self::unprivileged((first + offset) % UID_COUNT))
     }
 
-    /// Who we are.
+    /// Effective user and group of this process.
     pub fn current() -> Self {
         Self {
             uid: geteuid().as_raw(),
@@ -54,17 +54,17 @@ impl Identity {
     }
 }
 
-/// Whether we are root: children then need an identity of their own.
+/// Whether this process is root; children then need an unprivileged identity.
 pub fn is_root() -> bool {
     geteuid().is_root()
 }
 
-/// Where a namespace of processes begins in the range: the system's own at its start.
-fn beginning() -> u32 {
-    /// The number that the kernel gives to the system's own, `PROC_PID_INIT_INO`.
-    const SYSTEMS_OWN: u64 = 0xEFFF_FFFC;
-    let number = fs::metadata("/proc/self/ns/pid").map_or(SYSTEMS_OWN, |found| found.ino());
-    let index = number.wrapping_sub(SYSTEMS_OWN) % u64::from(RANGE);
+/// The index at which this pid namespace starts in the range; 0 in the initial namespace.
+fn range_start() -> u32 {
+    /// Inode number of the initial pid namespace, `PROC_PID_INIT_INO`.
+    const INITIAL_NAMESPACE: u64 = 0xEFFF_FFFC;
+    let number = fs::metadata("/proc/self/ns/pid").map_or(INITIAL_NAMESPACE, |found| found.ino());
+    let index = number.wrapping_sub(INITIAL_NAMESPACE) % u64::from(UID_COUNT);
     u32::try_from(index).unwrap_or(0)
 }
 
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_of_the_range_are_there_once() {
+    fn every_identity_of_the_range_occurs_once() {
         let all: HashSet<u32> = Identity::all_unprivileged().map(|one| one.uid).collect();
         assert_eq!(all.len(), 4_000);
         assert!(all.iter().all(|uid| (61_000..65_000).contains(uid)));

@@ -1,12 +1,12 @@
-//! Starts programs as another user, with chosen descriptors and nothing else, and ends them with
-//! all they started.
+//! Starts programs as another user with exactly the given environment and descriptors, and kills
+//! them with all their descendants.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use std::time::Duration;
-//! use telechir_process::{Identity, Spawn, Stdio, am_root};
+//! use telechir_process::{Identity, Spawn, Stdio, is_root};
 //!
-//! let identity = am_root().then(|| Identity::unprivileged(0)).flatten();
+//! let identity = is_root().then(|| Identity::unprivileged(0)).flatten();
 //! let mut child = Spawn::new("sleep")
 //!     .arg("1000")
 //!     .env("LANG", "C.UTF-8")
@@ -38,7 +38,7 @@ pub use rustix::process::{Pid, Resource, Rlimit, Signal};
 pub use cgroup::{Bounds, Cgroup};
 pub use child::Child;
 pub use connect::connect_as;
-pub use error::{SpawnError, Step};
+pub use error::{SpawnError, SpawnStep};
 pub use identity::{Identity, is_root};
 pub use program::{find_program, package_of};
 pub use spawn::{Spawn, Stdio};

@@ -1,11 +1,11 @@
-//! Where programs are, and which package brings one that is missing.
+//! Finds programs, and the package that contains a missing one.
 
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-/// Searched in order; our own environment has no say in what a sandbox is made of.
-const FOLDERS: [&str; 7] = [
+/// Searched in order. `PATH` is ignored: the environment must not determine what a sandbox runs.
+const PROGRAM_DIRS: [&str; 7] = [
     "/usr/local/sbin",
     "/usr/local/bin",
     "/usr/sbin",
@@ -15,19 +15,19 @@ const FOLDERS: [&str; 7] = [
     "/run/current-system/sw/bin",
 ];
 
-/// The path of an executable: `name` itself when it has a slash, else from the system's folders.
+/// Path of an executable: `name` itself if it contains a slash, else in the system's folders.
 pub fn find_program(name: &Path) -> Option<PathBuf> {
     let executable = |path: &Path| path.is_file() && access(path, Access::EXEC_OK).is_ok();
     if name.components().count() > 1 {
         return executable(name).then(|| name.to_owned());
     }
-    FOLDERS
+    PROGRAM_DIRS
         .iter()
         .map(|folder| Path::new(folder).join(name))
         .find(|path| executable(path))
 }
 
-/// The package (Debian's name) that brings a program we use, by its name or its path.
+/// Name of the Debian package that contains a program used by telechir, by its name or path.
 pub fn package_of(program: &str) -> Option<&'static str> {
     let name = Path::new(program).file_name()?.to_str()?;
     Some(match name {
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_brings_its_package_by_name_and_by_path() {
+    fn finds_the_package_by_name_and_by_path() {
         assert_eq!(package_of("bwrap"), Some("bubblewrap"));
         assert_eq!(package_of("dbus-send"), Some("dbus-bin"));
         assert_eq!(package_of("mousepad"), Some("mousepad"));

@@ -1,4 +1,4 @@
-//! The request for a program: everything it gets is named here, nothing is inherited.
+//! The description of a program to start: everything is listed here, nothing is inherited.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
@@ -10,30 +10,30 @@ use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Resource, Rlimit};
 
-use crate::cgroup::Door;
-use crate::guardian::{self, Watched};
+use crate::cgroup::CgroupHandle;
+use crate::guardian::{self, SessionLink};
 use crate::program::{find_program, package_of};
 use crate::spawner::start;
 use crate::sys::exec::Plan;
-use crate::{Cgroup, Child, Identity, SpawnError, Step, is_root};
+use crate::{Cgroup, Child, Identity, SpawnError, SpawnStep, is_root};
 
-/// Where one of the first three descriptors leads.
+/// Target of a standard stream.
 #[derive(Debug, Default)]
 pub enum Stdio {
-    /// To `/dev/null`.
+    /// Connected to `/dev/null`.
     #[default]
     Null,
-    /// To this.
+    /// Connected to this descriptor.
     Fd(OwnedFd),
-    /// To a pipe whose other end [`Child`] holds.
+    /// Connected to a pipe whose other end is in [`Child`].
     Piped,
 }
 
-/// A program to start, with all it gets.
+/// A program to start.
 ///
-/// Its environment is empty, its descriptors are the three standard ones (on `/dev/null`) and it
-/// leads a process group of its own, unless said otherwise. It is killed when our process ends,
-/// however that happens.
+/// By default its environment is empty, its standard streams are `/dev/null`, it has no other
+/// descriptors, and it leads its own process group. It is killed when our process ends, however
+/// that happens.
 #[derive(Debug)]
 pub struct Spawn {
     program: PathBuf,
@@ -44,26 +44,26 @@ pub struct Spawn {
     fds: Vec<(RawFd, OwnedFd)>,
     identity: Option<Identity>,
     no_new_privs: bool,
-    leads: Leads,
+    leader: Leader,
     limits: Vec<(Resource, Rlimit)>,
     umask: Option<u32>,
     landlock: Option<OwnedFd>,
-    groups: Vec<Door>,
-    outlives: bool,
-    gentle: bool,
-    last: bool,
+    cgroups: Vec<CgroupHandle>,
+    is_detached: bool,
+    is_graceful: bool,
+    is_after_graceful: bool,
 }
 
-/// What the child leads.
+/// What the child becomes the leader of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Leads {
+pub(crate) enum Leader {
     Group,
     Session,
     Terminal,
 }
 
 impl Spawn {
-    /// Starts `program`, a path or a name that is searched in the system's folders.
+    /// Describes `program`: a path, or a name that is searched in the system's folders.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
@@ -74,25 +74,25 @@ impl Spawn {
             fds: Vec::new(),
             identity: None,
             no_new_privs: true,
-            leads: Leads::Group,
+            leader: Leader::Group,
             limits: Vec::new(),
             umask: None,
             landlock: None,
-            groups: Vec::new(),
-            outlives: false,
-            gentle: false,
-            last: false,
+            cgroups: Vec::new(),
+            is_detached: false,
+            is_graceful: false,
+            is_after_graceful: false,
         }
     }
 
-    /// Adds an argument.
+    /// Adds one command-line argument.
     #[must_use]
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.args.push(arg.as_ref().to_owned());
         self
     }
 
-    /// Adds arguments.
+    /// Adds several command-line arguments.
     #[must_use]
     pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
         self.args
@@ -100,7 +100,7 @@ impl Spawn {
         self
     }
 
-    /// Sets a variable of its environment, which starts empty. The last of a name wins.
+    /// Sets an environment variable; a later value replaces an earlier one.
     #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         let name = name.as_ref();
@@ -109,7 +109,7 @@ impl Spawn {
         self
     }
 
-    /// Sets variables.
+    /// Sets several environment variables.
     #[must_use]
     pub fn envs(
         mut self,
@@ -121,49 +121,49 @@ impl Spawn {
         self
     }
 
-    /// Starts it in this folder instead of ours. It is entered as the child's user.
+    /// Sets the working directory, which is entered as the child's user; the default is ours.
     #[must_use]
     pub fn cwd(mut self, cwd: impl Into<PathBuf>) -> Self {
         self.cwd = Some(cwd.into());
         self
     }
 
-    /// Runs it as this user, in no other group and without capabilities; none means as ourselves.
+    /// Sets the user; the child has no other groups and no capabilities. `None` keeps our own user.
     #[must_use]
     pub const fn identity(mut self, identity: Option<Identity>) -> Self {
         self.identity = identity;
         self
     }
 
-    /// Whether setuid programs are powerless in it; on unless switched off.
+    /// Sets `no_new_privs`, which disables setuid programs; on by default.
     #[must_use]
     pub const fn no_new_privs(mut self, on: bool) -> Self {
         self.no_new_privs = on;
         self
     }
 
-    /// Its standard input.
+    /// Sets its standard input.
     #[must_use]
     pub fn stdin(mut self, stdio: Stdio) -> Self {
         self.stdio[0] = stdio;
         self
     }
 
-    /// Its standard output.
+    /// Sets its standard output.
     #[must_use]
     pub fn stdout(mut self, stdio: Stdio) -> Self {
         self.stdio[1] = stdio;
         self
     }
 
-    /// Its standard error.
+    /// Sets its standard error.
     #[must_use]
     pub fn stderr(mut self, stdio: Stdio) -> Self {
         self.stdio[2] = stdio;
         self
     }
 
-    /// Gives it a descriptor under a number of its choice, above 2. The last of a number wins.
+    /// Passes a descriptor as `number`, above 2; a later one replaces an earlier one.
     #[must_use]
     pub fn fd(mut self, number: RawFd, fd: OwnedFd) -> Self {
         self.fds.retain(|(old, _)| *old != number);
@@ -171,21 +171,21 @@ impl Spawn {
         self
     }
 
-    /// Lets it lead a session of its own, not only a group: it has no controlling terminal.
+    /// Makes it the leader of its own session, without a controlling terminal.
     #[must_use]
     pub const fn new_session(mut self) -> Self {
-        self.leads = Leads::Session;
+        self.leader = Leader::Session;
         self
     }
 
-    /// Lets it lead a session whose controlling terminal is its standard input.
+    /// Makes it the leader of its own session, with its standard input as controlling terminal.
     #[must_use]
     pub const fn controlling_terminal(mut self) -> Self {
-        self.leads = Leads::Terminal;
+        self.leader = Leader::Terminal;
         self
     }
 
-    /// Limits a resource, softly and hard.
+    /// Sets the soft and hard limit of a resource.
     #[must_use]
     pub fn limit(mut self, resource: Resource, limit: u64) -> Self {
         self.limits.push((
@@ -198,14 +198,14 @@ impl Spawn {
         self
     }
 
-    /// Sets the mask of modes of files it makes, such as `0o077`.
+    /// Sets the file mode creation mask, such as `0o077`.
     #[must_use]
     pub const fn umask(mut self, mask: u32) -> Self {
         self.umask = Some(mask);
         self
     }
 
-    /// Holds it and all it starts to a Landlock ruleset. Without new privileges only, which is the
+    /// Applies a Landlock ruleset to it and its descendants. Needs `no_new_privs`, which is the
     /// default.
     #[must_use]
     pub(crate) fn landlock(mut self, ruleset: Option<OwnedFd>) -> Self {
@@ -213,50 +213,49 @@ impl Spawn {
         self
     }
 
-    /// Puts it, before it runs, and with it all it starts into a group. Whether it is in is for
-    /// [`Cgroup::prove`] to see.
+    /// Starts it in a cgroup, together with its descendants. [`Cgroup`] checks afterwards whether
+    /// it joined.
     #[must_use]
     pub fn cgroup(mut self, group: &Cgroup) -> Self {
-        self.groups = group.doors();
+        self.cgroups = group.handles();
         self
     }
 
-    /// Lets it live on when our process ends: it leads a session of its own and gets no death
-    /// signal. Until [`Child::leave`] it is still ended with its handle.
+    /// Lets it outlive our process: it leads its own session and gets no death signal. Until it is
+    /// released from its [`Child`], dropping that still kills it.
     #[must_use]
     pub const fn detached(mut self) -> Self {
-        self.leads = Leads::Session;
-        self.outlives = true;
+        self.leader = Leader::Session;
+        self.is_detached = true;
         self
     }
 
-    /// Lets it end by itself when our process does, as by the end of a pipe: for programs that have
-    /// something to write then. The guardian gives it three seconds and kills what is left;
-    /// no death signal comes before.
+    /// Gives it a grace period when our process ends, for programs that save data when they see the
+    /// end of a pipe. It gets no death signal; the guardian kills it after three seconds.
     #[must_use]
     pub const fn graceful(mut self) -> Self {
-        self.gentle = true;
+        self.is_graceful = true;
         self
     }
 
-    /// Leaves its end to the guardian when our process ends: for programs that those need who end
-    /// gently. No death signal comes before.
+    /// Keeps it running for graceful programs that depend on it when our process ends. It gets no
+    /// death signal; the guardian kills it after them.
     #[must_use]
     pub const fn after_graceful(mut self, on: bool) -> Self {
-        self.last = on;
+        self.is_after_graceful = on;
         self
     }
 
-    /// Starts it. It runs when this returns.
+    /// Starts the program; returns once it is running.
     ///
     /// # Errors
-    /// When the program is not found or a step is refused; nothing is left behind then.
+    /// If the program is not found or a step fails; no process is left then.
     pub async fn spawn(self) -> Result<Child, SpawnError> {
-        let gentle = self.gentle;
+        let is_graceful = self.is_graceful;
         let (plan, pipes) = self.prepare()?;
         let child = start(plan).await?;
-        if gentle {
-            guardian::ends_gently(child.pid());
+        if is_graceful {
+            guardian::ends_gracefully(child.pid());
         }
         Ok(child.with_pipes(pipes))
     }
@@ -282,78 +281,79 @@ impl Spawn {
                 cwd: cwd.clone(),
             });
         }
-        let zero = |what| SpawnError::ZeroByte {
+        let zero_byte = |what| SpawnError::ZeroByte {
             program: name.clone(),
             what,
         };
-        let text = |text: &OsStr, what| CString::new(text.as_bytes()).map_err(|_| zero(what));
-        let mut argv = vec![text(self.program.as_os_str(), "the program")?];
+        let c_string =
+            |c_string: &OsStr, what| CString::new(c_string.as_bytes()).map_err(|_| zero_byte(what));
+        let mut argv = vec![c_string(self.program.as_os_str(), "the program")?];
         for arg in &self.args {
-            argv.push(text(arg, "an argument")?);
+            argv.push(c_string(arg, "an argument")?);
         }
-        let watched = guardian::current().filter(|_| !self.outlives);
-        let marker = watched.as_ref().map(Watched::marker);
+        let session = guardian::current().filter(|_| !self.is_detached);
+        let marker = session.as_ref().map(SessionLink::marker);
         let marker = marker.map(|(name, value)| (OsString::from(name), OsString::from(value)));
         let mut env = Vec::new();
         for (variable, value) in self.env.iter().chain(&marker) {
             let mut pair = variable.clone();
             pair.push("=");
             pair.push(value);
-            env.push(text(&pair, "a variable")?);
+            env.push(c_string(&pair, "a variable")?);
         }
         let (stdio, pipes) = open(self.stdio).map_err(|source| SpawnError::System {
             program: name.clone(),
-            step: Step::Descriptors,
+            step: SpawnStep::Descriptors,
             source,
         })?;
         let fds = (0..).zip(stdio).chain(self.fds).collect();
         let plan = Plan {
-            path: text(path.as_os_str(), "the program")?,
+            path: c_string(path.as_os_str(), "the program")?,
             argv,
             env,
             cwd: self
                 .cwd
                 .as_ref()
-                .map(|cwd| text(cwd.as_os_str(), "the folder"))
+                .map(|cwd| c_string(cwd.as_os_str(), "the folder"))
                 .transpose()?,
             fds,
             identity: self.identity.filter(|_| is_root()),
             no_new_privs: self.no_new_privs,
-            leads: self.leads,
+            leader: self.leader,
             limits: self.limits,
             umask: self.umask,
             landlock: self.landlock,
-            groups: self.groups,
-            outlives: self.outlives,
-            is_spared: self.gentle || self.last,
-            guardian: watched.as_ref().map(Watched::link),
+            cgroups: self.cgroups,
+            is_detached: self.is_detached,
+            has_no_death_signal: self.is_graceful || self.is_after_graceful,
+            guardian: session.as_ref().map(SessionLink::link),
             name,
         };
         Ok((plan, pipes))
     }
 }
 
-/// The child's ends, and ours of those that are pipes.
+/// Opens the standard streams: the child's ends, and ours of pipes.
 fn open(stdio: [Stdio; 3]) -> io::Result<(Vec<OwnedFd>, [Option<OwnedFd>; 3])> {
-    let mut theirs = Vec::with_capacity(3);
-    let mut ours = [None, None, None];
+    let mut child_ends = Vec::with_capacity(3);
+    let mut parent_ends = [None, None, None];
     for (number, stdio) in stdio.into_iter().enumerate() {
-        theirs.push(match stdio {
+        child_ends.push(match stdio {
             Stdio::Null => {
                 rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?
             }
             Stdio::Fd(fd) => fd,
             Stdio::Piped => {
                 let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
-                let (their, our) = if number == 0 {
+                let (child_end, parent_end) = if number == 0 {
                     (reader, writer)
                 } else {
                     (writer, reader)
                 };
-                ours[number] = Some(our);
-                their
+                parent_ends[number] = Some(parent_end);
+                child_end
             }
         });
     }
-    Ok((theirs, ours))
+    Ok((child_ends, parent_ends))
 }

@@ -1,5 +1,5 @@
-//! The one thread that forks. A child's death signal is tied to the thread that made it, and this
-//! one lives as long as our process does; a runtime's worker may not.
+//! The thread that forks. A death signal is tied to the thread that created the child; this thread
+//! lives as long as our process, while a runtime's worker may not.
 
 use std::io;
 use std::sync::OnceLock;
@@ -9,54 +9,54 @@ use std::thread;
 use tokio::sync::oneshot;
 
 use crate::sys::exec::{Plan, block_signals, fork_exec};
-use crate::{Child, SpawnError, Step};
+use crate::{Child, SpawnError, SpawnStep};
 
-type Job = (Plan, oneshot::Sender<Result<Child, SpawnError>>);
+type SpawnRequest = (Plan, oneshot::Sender<Result<Child, SpawnError>>);
 
-static SPAWNER: OnceLock<Result<Sender<Job>, i32>> = OnceLock::new();
+static SPAWNER: OnceLock<Result<Sender<SpawnRequest>, i32>> = OnceLock::new();
 
-type Answer = oneshot::Receiver<Result<Child, SpawnError>>;
+type SpawnReply = oneshot::Receiver<Result<Child, SpawnError>>;
 
-/// Has the spawner thread start what `plan` says.
+/// Starts a program on the spawner thread.
 pub(crate) async fn start(plan: Plan) -> Result<Child, SpawnError> {
     let name = plan.name.clone();
-    let answer = order(plan)?.await;
+    let answer = enqueue(plan)?.await;
     answer.map_err(|_| no_thread(name, libc::ESRCH))?
 }
 
-/// The same for a thread of no runtime.
+/// Like [`start`], for threads outside a runtime.
 pub(crate) fn start_and_wait(plan: Plan) -> Result<Child, SpawnError> {
     let name = plan.name.clone();
-    let answer = order(plan)?.blocking_recv();
+    let answer = enqueue(plan)?.blocking_recv();
     answer.map_err(|_| no_thread(name, libc::ESRCH))?
 }
 
-fn order(plan: Plan) -> Result<Answer, SpawnError> {
+fn enqueue(plan: Plan) -> Result<SpawnReply, SpawnError> {
     let name = plan.name.clone();
-    let jobs = match SPAWNER.get_or_init(spawner) {
-        Ok(jobs) => jobs,
+    let requests = match SPAWNER.get_or_init(spawner) {
+        Ok(requests) => requests,
         Err(code) => return Err(no_thread(name, *code)),
     };
     let (reply, answer) = oneshot::channel();
-    let ordered = jobs.send((plan, reply));
-    ordered.map_err(|_| no_thread(name, libc::ESRCH))?;
+    let sent = requests.send((plan, reply));
+    sent.map_err(|_| no_thread(name, libc::ESRCH))?;
     Ok(answer)
 }
 
 fn no_thread(program: String, code: i32) -> SpawnError {
     SpawnError::System {
         program,
-        step: Step::Thread,
+        step: SpawnStep::Thread,
         source: io::Error::from_raw_os_error(code),
     }
 }
 
-fn spawner() -> Result<Sender<Job>, i32> {
-    let (jobs, queue) = channel::<Job>();
+fn spawner() -> Result<Sender<SpawnRequest>, i32> {
+    let (requests, queue) = channel::<SpawnRequest>();
     let run = move || {
         block_signals();
         for (plan, reply) in queue {
-            // When nobody waits any more, the child is dropped here, and with it ended.
+            // If the receiver is gone, the child is dropped here, which kills it.
             let _nobody_waits = reply.send(fork_exec(&plan));
         }
     };
@@ -64,6 +64,6 @@ fn spawner() -> Result<Sender<Job>, i32> {
         .name("telechir-spawner".to_owned())
         .spawn(run);
     thread
-        .map(|_| jobs)
+        .map(|_| requests)
         .map_err(|error| error.raw_os_error().unwrap_or(libc::EAGAIN))
 }

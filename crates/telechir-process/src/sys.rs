@@ -1,10 +1,10 @@
-//! What has no safe form: the one module here that needs `unsafe`.
+//! System calls without a safe wrapper; the only module of this crate with `unsafe` code.
 //!
-//! The argument for [`exec`]: between `fork` and `execve` the child of a process with threads may
-//! only do what is safe in a signal handler. Everything that allocates is prepared in
-//! [`exec::Plan`] before; the child makes bare system calls, writes the number of a failed one
-//! into a pipe, and exits. [`inside`] does the same without a program. The argument for [`watch`]: it owns what it registers and never gives
-//! it away.
+//! Soundness of [`exec`]: between `fork` and `execve` the child of a multi-threaded process may
+//! only make async-signal-safe calls. Everything that allocates is prepared in [`exec::Plan`]
+//! before; the child makes bare system calls, writes the error number of a failed one into a
+//! pipe, and exits. [`netns_socket`] does the same without `execve`. Soundness of [`readiness`]:
+//! it owns the descriptor that it registers and never gives it away.
 #![expect(
     unsafe_code,
     reason = "fork, execve, dup2, prctl, setns and registering a descriptor"

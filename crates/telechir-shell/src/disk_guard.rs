@@ -38,7 +38,7 @@ struct Floor {
 impl Floor {
     fn of(folder: &Path, limits: &Limits) -> io::Result<Self> {
         let there = there(folder)?;
-        let wanted = [limits.disk_left_bytes, limits.disk_left_files];
+        let wanted = [limits.min_free_bytes, limits.min_free_files];
         let left = std::array::from_fn(|at| {
             // Where there is less from the start, half of that.
             if there[at] > wanted[at] {
@@ -268,8 +268,8 @@ mod tests {
     fn of_a_disk_that_is_nearly_full_half_may_be_used() {
         let folder = std::env::temp_dir();
         let limits = Limits {
-            disk_left_bytes: u64::MAX,
-            disk_left_files: 1,
+            min_free_bytes: u64::MAX,
+            min_free_files: 1,
             ..Limits::default()
         };
         let floor = Floor::of(&folder, &limits).expect("a file system");

@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_refusal_says_how_to_mend_it_and_what_else_there_is() {
-        let text = refused(confinement::explain(
+        let text = refused(confinement::explain_bwrap_error(
             "bwrap: No permissions to create new namespace\n",
         ))
         .to_string();
@@ -226,7 +226,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{text}");
         }
-        let text = refused(confinement::explain(
+        let text = refused(confinement::explain_bwrap_error(
             "bwrap: Can't find source path /x: Permission denied",
         ))
         .to_string();

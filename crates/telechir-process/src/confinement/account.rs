@@ -1,23 +1,23 @@
-//! The names that a confined program finds in `/etc`.
+//! The account files that a sandboxed program finds in `/etc`.
 
 use std::fmt::Write as _;
 
 use crate::Identity;
 
-/// The user of a confinement: a session's user may be only a number, which many programs refuse
-/// to talk to.
+/// The user of a sandbox. A session's user may have no name, and many programs refuse to run as
+/// such a user.
 #[derive(Clone, Copy, Debug)]
 pub struct Account<'a> {
-    /// Its name, also that of its group.
+    /// Name of the user and of its group.
     pub name: &'a str,
-    /// Its numbers; none means ours.
+    /// User and group id; `None` means our own.
     pub identity: Option<Identity>,
-    /// Its home.
+    /// Absolute path of the home directory.
     pub home: &'a str,
 }
 
 impl Account<'_> {
-    /// The text of `/etc/passwd`.
+    /// Contents of `/etc/passwd`.
     pub fn passwd(&self) -> String {
         let Identity { uid, gid } = self.numbers();
         let Self { name, home, .. } = self;
@@ -26,13 +26,13 @@ impl Account<'_> {
         text + "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
     }
 
-    /// The text of `/etc/group`.
+    /// Contents of `/etc/group`.
     pub fn group(&self) -> String {
         let gid = self.numbers().gid;
         format!("root:x:0:\n{}:x:{gid}:\nnogroup:x:65534:\n", self.name)
     }
 
-    /// The text of `/etc/hosts`.
+    /// Contents of `/etc/hosts`.
     pub const fn hosts() -> &'static str {
         "127.0.0.1 localhost telechir\n::1 localhost\n"
     }

@@ -1,14 +1,13 @@
-//! Landlock's scopes around a confinement: a second wall where the kernel has it.
+//! Landlock scopes around a sandbox: a second layer on kernels that support them.
 //!
-//! Its rules for files cannot be had here: whoever is under them may not mount, and bubblewrap
-//! must. What is left is that nothing inside reaches an abstract socket or a process outside,
-//! which the namespaces see to as well.
+//! Landlock's file rules cannot be used: they forbid mounting, which bubblewrap needs. The scopes
+//! keep programs inside from abstract sockets and processes outside, as the namespaces do, too.
 
 use std::os::fd::OwnedFd;
 
 use landlock::{CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetError, Scope};
 
-/// The ruleset; none where the kernel has no scopes.
+/// Creates the ruleset; `None` if the kernel has no scopes.
 pub(super) fn ruleset() -> Option<OwnedFd> {
     let made = || -> Result<Option<OwnedFd>, RulesetError> {
         let scopes = Scope::AbstractUnixSocket | Scope::Signal;
@@ -28,14 +27,14 @@ mod tests {
     use super::*;
     use crate::Spawn;
 
-    /// Connects to an abstract socket and sends us a signal that does nothing; exit code 0 when
-    /// both work, 3 when neither does.
+    /// Connects to an abstract socket and sends us signal 0. Exit code 0 if both work, 3 if neither
+    /// does.
     const REACH: &str = "use Socket; socket(my $s, AF_UNIX, SOCK_STREAM, 0); \
         my $met = connect($s, pack_sockaddr_un(\"\\0\" . $ARGV[0])); \
         my $hit = kill(0, getppid()); exit(($met ? 0 : 1) + ($hit ? 0 : 2))";
 
     #[tokio::test]
-    async fn a_descriptor_that_the_child_wants_does_not_take_the_ruleset_s_number() {
+    async fn a_mapped_descriptor_does_not_overwrite_the_ruleset() {
         let ruleset = ruleset();
         let file = File::open("/dev/null").expect("a file");
         let number = ruleset.as_ref().map_or(3, AsRawFd::as_raw_fd);
@@ -45,7 +44,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_outside_is_reached_where_the_kernel_has_scopes() {
+    async fn scopes_block_sockets_and_processes_outside() {
         let name = format!("telechir-scope-{}", std::process::id());
         let address = SocketAddr::from_abstract_name(&name).expect("an address");
         let _listener = UnixListener::bind_addr(&address).expect("a socket");

@@ -1,33 +1,34 @@
-//! What one confinement may use up.
+//! Resource limits of a sandbox.
 
-/// What the programs of one confinement may use.
+/// Limits for the programs of one sandbox. Those in total need a cgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Processes and threads at once, all together.
+    /// Maximum number of processes and threads in total.
     pub processes: u64,
-    /// Open files of one process.
+    /// Maximum number of open files per process.
     pub open_files: u64,
-    /// Bytes of memory that one process may write to.
+    /// Maximum writable memory per process, in bytes.
     pub memory_bytes: u64,
-    /// Bytes of memory of all of them together, with what their memory disks hold and what was
-    /// swapped out, where a control group can be had; never more than three quarters of the
-    /// machine's.
+    /// Maximum memory in total with a cgroup, in bytes, including memory disks and swap; capped at
+    /// three quarters of the machine's memory.
     pub together_bytes: u64,
-    /// Weight for processor time, where 100 is anyone's, where a control group can be had.
+    /// Weight for processor time with a cgroup, from 1 to 10,000; the default of other cgroups is
+    /// 100.
     pub processor_weight: u32,
-    /// Hundredths of one processor at most, where a control group can be had.
+    /// Maximum processor time in total with a cgroup, in percent of one processor.
     pub processor_percent: Option<u32>,
-    /// Bytes of one file.
+    /// Maximum size of one file, in bytes.
     pub file_bytes: u64,
-    /// Bytes in `/tmp`, which is memory.
+    /// Size of `/tmp`, a memory disk, in bytes.
     pub tmp_bytes: u64,
-    /// Bytes in `/dev/shm`, which is memory.
+    /// Size of `/dev/shm`, a memory disk, in bytes.
     pub shared_memory_bytes: u64,
-    /// Bytes of the workspace's file system that are left to others; half of what is there, where
-    /// that is less. For shells.
-    pub disk_left_bytes: u64,
-    /// The same of names for files.
-    pub disk_left_files: u64,
+    /// Free bytes that a shell leaves on the workspace's file system, at most half of those free at
+    /// the start.
+    pub min_free_bytes: u64,
+    /// Free inodes that a shell leaves on the workspace's file system, at most half of those free
+    /// at the start.
+    pub min_free_files: u64,
 }
 
 const MIB: u64 = 1 << 20;
@@ -44,16 +45,16 @@ impl Default for Limits {
             file_bytes: 16 * 1024 * MIB,
             tmp_bytes: 512 * MIB,
             shared_memory_bytes: 64 * MIB,
-            disk_left_bytes: 1024 * MIB,
-            disk_left_files: 20_000,
+            min_free_bytes: 1024 * MIB,
+            min_free_files: 20_000,
         }
     }
 }
 
 impl Limits {
-    /// What the first command inside, a bash, says to hold itself and all it starts to them, and
-    /// to be the first to go when memory runs out. Inside only, because what counts by user would
-    /// count what is outside.
+    /// A bash script with which the first command inside limits itself and its descendants, and
+    /// becomes the first victim of the OOM killer. It runs inside, because per-user limits would
+    /// count processes outside.
     pub fn script(&self) -> String {
         let Self {
             processes,

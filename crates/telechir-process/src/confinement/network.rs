@@ -1,4 +1,4 @@
-//! A way into a confinement's own network: a listener there, held here.
+//! A listener in a sandbox's network namespace, accepted outside.
 
 use std::fs::File;
 use std::io;
@@ -9,22 +9,22 @@ use super::verify::children_of;
 use crate::sys::netns_socket;
 use crate::{Identity, Pid};
 
-/// Listens at a port of the loopback of the confinement with this first process, which runs as
-/// `identity`; root's own user where there is none.
+/// Listens on a loopback port of the sandbox with this first process, which runs as `identity`;
+/// `None` means our own user.
 ///
-/// Only what is confined can connect with it. Nothing of ours runs inside.
+/// Only sandboxed programs can connect. None of our programs runs inside.
 ///
 /// # Errors
-/// When the confinement has ended, or the system lets nobody in.
+/// If the sandbox has ended, or its namespaces cannot be entered.
 pub fn listen_inside(first: Pid, identity: Option<Identity>, port: u16) -> io::Result<TcpListener> {
     let network = network_of(first)?;
-    let users = netns_socket::owner(network.as_fd())?;
+    let users = netns_socket::owning_user_namespace(network.as_fd())?;
     let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
     let socket = netns_socket::listen(users.as_fd(), network.as_fd(), identity, address)?;
     Ok(TcpListener::from(socket))
 }
 
-/// The first process may hide its own; what it started is in the same network.
+/// The network namespace of the first process or, if that is not readable, of one of its children.
 fn network_of(first: Pid) -> io::Result<File> {
     let open = |pid: Pid| File::open(format!("/proc/{}/ns/net", pid.as_raw_nonzero()));
     open(first).or_else(|error| {

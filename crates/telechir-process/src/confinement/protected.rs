@@ -1,4 +1,4 @@
-//! Files of a workspace that let other programs run things later: read-only inside.
+//! Protected files of a workspace: files that other programs execute or obey are read-only inside.
 
 mod links;
 mod masks;
@@ -12,10 +12,10 @@ use masks::Masks;
 
 use super::{Confinement, ConfinementError};
 
-/// A repository's own folder, which must stay where it is for what is protected in it to hold.
+/// A repository's folder; it must not be moved, or the protection of its contents is lost.
 const REPOSITORY: &str = ".git";
-/// At the top of a workspace: what version control, shells, editors and agents act on unasked.
-const AT_TOP: [&str; 27] = [
+/// Names at the top of a workspace that version control, shells, editors and agents act on.
+const TOP_LEVEL: [&str; 27] = [
     ".gitmodules",
     ".gitconfig",
     ".hg",
@@ -45,49 +45,50 @@ const AT_TOP: [&str; 27] = [
     ".ssh",
 ];
 
-/// What becomes of protected files that are not there.
+/// Treatment of protected files that do not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
-    /// They can be made inside: for a workspace that nobody else uses.
+    /// They can be created inside: for a workspace that no other program uses.
     MayBeMade,
-    /// An empty one stands in their place until the end, so that they cannot be made inside.
+    /// An empty read-only file takes their place until the end, so that they cannot be created
+    /// inside.
     AreMasked,
 }
 
-/// How a path of the workspace is seen inside.
+/// How a path of the workspace is mounted in the sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Access {
-    /// As it is; but it cannot be renamed, for something is mounted there.
+enum MountAccess {
+    /// Writable, but a mount of its own, so that it cannot be renamed.
     Pinned,
     ReadOnly,
 }
 
-/// What is protected in one workspace, found once for all that is confined around it, and held as
-/// long as any of it runs: empty files in the place of missing ones are removed with this.
+/// The protected paths of a workspace, shared by all sandboxes around it. Drop it after the last of
+/// them: this removes the empty files that stand for missing ones.
 #[derive(Debug)]
 pub struct Protected {
     folder: PathBuf,
-    /// In the order of paths: what is mounted on a folder comes before what is mounted in it.
-    mounts: BTreeMap<PathBuf, Access>,
-    /// A protected folder that holds more than is looked through for links.
+    /// Sorted by path, so that a folder is mounted before its contents.
+    mounts: BTreeMap<PathBuf, MountAccess>,
+    /// The first protected folder with too many files to search for links, if any.
     pub too_large: Option<PathBuf>,
     _masks: Masks,
 }
 
 impl Protected {
-    /// Looks for what is to be protected in a folder, whose path must hold no link.
+    /// Finds the protected paths of a folder, whose path must contain no link.
     ///
     /// # Errors
-    /// When a missing one cannot be masked; and in a folder that others use, when a link stands in
-    /// a protected place, or leads from there over another link: it could be replaced.
+    /// If a missing file cannot be masked. With [`Missing::AreMasked`] also if a protected path is
+    /// a link or leads over one, because that link could be replaced.
     pub fn find(folder: &Path, missing: Missing) -> Result<Self, ConfinementError> {
-        let mut found = Finder {
+        let mut found = ProtectedFinder {
             folder,
             missing,
             mounts: BTreeMap::new(),
             masks: Masks::default(),
         };
-        for name in AT_TOP {
+        for name in TOP_LEVEL {
             found.protect(&folder.join(name))?;
         }
         repository::protect(&mut found)?;
@@ -102,95 +103,95 @@ impl Protected {
 }
 
 impl Confinement {
-    /// Shows a folder to be read and written, but for what is protected in it.
+    /// Mounts a workspace writable, except for its protected paths.
     #[must_use]
     pub fn workspace(self, protected: &Protected) -> Self {
-        let whole = self.writable(&protected.folder);
+        let base = self.writable(&protected.folder);
         let mounts = protected.mounts.iter();
-        mounts.fold(whole, |confinement, (path, access)| match access {
-            Access::Pinned => confinement.writable(path),
-            Access::ReadOnly => confinement.read_only(path, path),
+        mounts.fold(base, |confinement, (path, access)| match access {
+            MountAccess::Pinned => confinement.writable(path),
+            MountAccess::ReadOnly => confinement.read_only(path, path),
         })
     }
 }
 
-/// What was found so far.
+/// Collects protected paths and their mounts.
 #[derive(Debug)]
-struct Finder<'a> {
+struct ProtectedFinder<'a> {
     folder: &'a Path,
     missing: Missing,
-    mounts: BTreeMap<PathBuf, Access>,
+    mounts: BTreeMap<PathBuf, MountAccess>,
     masks: Masks,
 }
 
-impl Finder<'_> {
-    /// Protects what is at this path of the folder, or the place of what is missing there.
+impl ProtectedFinder<'_> {
+    /// Protects a path of the folder, or the position of a missing one.
     fn protect(&mut self, path: &Path) -> Result<(), ConfinementError> {
         let Some(there) = self.first_special(path) else {
-            self.hold(path);
+            self.mount_read_only(path);
             return self.share(path);
         };
         match fs::symlink_metadata(&there) {
             Ok(found) if found.is_symlink() => self.refuse(&there),
-            // A file where a folder would have to be: nothing can be made below it.
+            // A file where a folder would be needed: nothing can be created below it.
             Ok(_) => {
-                self.hold(&there);
+                self.mount_read_only(&there);
                 self.share(&there)
             }
             Err(_) if self.missing == Missing::AreMasked => {
                 let masked = self.masks.add(&there);
                 masked.map_err(|error| {
-                    ConfinementError(format!("could not protect {}: {error}", there.display()))
+                    ConfinementError(format!("failed to protect {}: {error}", there.display()))
                 })?;
-                self.hold(&there);
+                self.mount_read_only(&there);
                 Ok(())
             }
             Err(_) => Ok(()),
         }
     }
 
-    /// The first part of a path below the folder that is no plain folder or, as the last one, no
-    /// plain file: missing, a link, or a file on the way.
+    /// The first component of a path below the folder that is missing, a link, or a file in the
+    /// middle.
     fn first_special(&self, path: &Path) -> Option<PathBuf> {
         let below = path.strip_prefix(self.folder).ok()?;
-        let mut now = self.folder.to_owned();
+        let mut current = self.folder.to_owned();
         for part in below.components() {
-            now.push(part);
-            let is_plain = fs::symlink_metadata(&now)
-                .is_ok_and(|found| found.is_dir() || (now == path && !found.is_symlink()));
+            current.push(part);
+            let is_plain = fs::symlink_metadata(&current)
+                .is_ok_and(|found| found.is_dir() || (current == path && !found.is_symlink()));
             if !is_plain {
-                return Some(now);
+                return Some(current);
             }
         }
         None
     }
 
-    /// Another session's empty file stands here, or ours of another device: kept as long as we are.
+    /// Keeps the empty file of another device or session in place as long as this one needs it.
     fn share(&mut self, path: &Path) -> Result<(), ConfinementError> {
         self.masks.share(path);
         Ok(())
     }
 
-    /// A link can be replaced, and nothing can be mounted on it. In a folder that is ours alone
-    /// nobody follows it.
+    /// Refuses a link: it can be replaced, and nothing can be mounted on it. In a folder that only
+    /// we use, no other program follows it.
     fn refuse(&self, link: &Path) -> Result<(), ConfinementError> {
         match self.missing {
             Missing::MayBeMade => Ok(()),
             Missing::AreMasked => Err(ConfinementError(format!(
-                "{} is a link in a place that other programs act on, and a command could put \
-                 another in its stead; put what it leads to there, or name another folder with \
+                "{} is a protected path, but also a link, which a command could replace; put its \
+                 target there, or choose another folder with \
                  --workspace",
                 link.display()
             ))),
         }
     }
 
-    /// Makes a path read-only, and keeps the folders around it where they are: one that is renamed
-    /// takes what is mounted in it along, and leaves its place to another.
-    fn hold(&mut self, path: &Path) {
-        let is_read_only = |mounts: &BTreeMap<PathBuf, Access>| {
+    /// Makes a path read-only and pins the folders around it: renaming one of them would move the
+    /// mount along and free the path for a new file.
+    fn mount_read_only(&mut self, path: &Path) {
+        let is_read_only = |mounts: &BTreeMap<PathBuf, MountAccess>| {
             path.ancestors()
-                .any(|above| mounts.get(above) == Some(&Access::ReadOnly))
+                .any(|above| mounts.get(above) == Some(&MountAccess::ReadOnly))
         };
         if is_read_only(&self.mounts) {
             return;
@@ -201,16 +202,16 @@ impl Finder<'_> {
         {
             self.mounts
                 .entry(above.to_owned())
-                .or_insert(Access::Pinned);
+                .or_insert(MountAccess::Pinned);
         }
-        self.mounts.insert(path.to_owned(), Access::ReadOnly);
+        self.mounts.insert(path.to_owned(), MountAccess::ReadOnly);
     }
 }
 
-/// The path that someone says in a folder, without looking.
-fn by_letters(folder: &Path, said: &Path) -> PathBuf {
+/// Joins and normalizes a path without accessing the file system.
+fn resolve_lexically(folder: &Path, relative: &Path) -> PathBuf {
     let mut path = PathBuf::new();
-    for part in folder.join(said).components() {
+    for part in folder.join(relative).components() {
         match part {
             Component::ParentDir => {
                 path.pop();

@@ -1,8 +1,8 @@
-//! The system calls that a confinement refuses, as two filters for bubblewrap.
+//! Seccomp filters with the system calls that a sandbox refuses, as files for bubblewrap.
 //!
-//! Only calls of the native architecture pass at all. What has no use inside is refused with
-//! "not permitted"; `clone3` (whose flags a filter cannot see) and io_uring (which does other
-//! calls unseen) are refused as unknown, so that programs take the older road.
+//! Only calls of the native architecture are allowed. Calls without a use inside fail with `EPERM`;
+//! `clone3` (whose flags a filter cannot read) and io_uring (which hides calls) fail with `ENOSYS`,
+//! so that programs fall back to older calls.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,7 +15,7 @@ use seccompiler::{
     SeccompRule, TargetArch, sock_filter,
 };
 
-/// Calls that are refused whatever their arguments.
+/// Calls that fail with `EPERM` for all arguments.
 const REFUSED: &[libc::c_long] = &[
     // Other processes.
     libc::SYS_ptrace,
@@ -76,7 +76,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_setdomainname,
 ];
 
-/// Calls that are refused as if the kernel did not know them.
+/// Calls that fail with `ENOSYS`, as on a kernel without them.
 const UNKNOWN: &[libc::c_long] = &[
     libc::SYS_clone3,
     libc::SYS_io_uring_setup,
@@ -84,7 +84,7 @@ const UNKNOWN: &[libc::c_long] = &[
     libc::SYS_io_uring_register,
 ];
 
-/// Flags of `clone` that make a namespace.
+/// Flags of `clone` that create a namespace.
 const NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWUSER,
     libc::CLONE_NEWNS,
@@ -95,7 +95,7 @@ const NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWCGROUP,
 ];
 
-/// Sockets of these families stay inside the network namespace; others, as vsock, would not.
+/// Allowed socket families: they stay in the network namespace, unlike vsock and others.
 const FAMILIES: [libc::c_int; 4] = [
     libc::AF_UNIX,
     libc::AF_INET,
@@ -103,10 +103,10 @@ const FAMILIES: [libc::c_int; 4] = [
     libc::AF_NETLINK,
 ];
 
-/// Requests that put words into a terminal's input.
-const INJECTIONS: [libc::Ioctl; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
+/// `ioctl` requests that insert text into a terminal's input.
+const TERMINAL_INJECTIONS: [libc::Ioctl; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
 
-/// Both filters, each in a file that bubblewrap reads.
+/// Creates both filters, each in a file that bubblewrap reads.
 pub(super) fn filters() -> io::Result<[OwnedFd; 2]> {
     let refused = compile(refused().map_err(io::Error::other)?, libc::EPERM)?;
     let unknown = UNKNOWN.iter().map(|number| (*number, Vec::new())).collect();
@@ -130,7 +130,7 @@ fn refused() -> Result<Rules, seccompiler::BackendError> {
         )?])?);
     }
     rules.insert(libc::SYS_clone, clone);
-    let other = FAMILIES.iter().map(|family| {
+    let other_families = FAMILIES.iter().map(|family| {
         condition(
             0,
             SeccompCmpArgLen::Dword,
@@ -140,10 +140,10 @@ fn refused() -> Result<Rules, seccompiler::BackendError> {
     });
     rules.insert(
         libc::SYS_socket,
-        vec![rule(other.collect::<Result<_, _>>()?)?],
+        vec![rule(other_families.collect::<Result<_, _>>()?)?],
     );
-    // The kernel looks at the lower half of the request only, so the filter does.
-    let injects = INJECTIONS.iter().map(|request| {
+    // The kernel reads only the lower half of the request, so the filter does, too.
+    let injections = TERMINAL_INJECTIONS.iter().map(|request| {
         rule(vec![condition(
             1,
             SeccompCmpArgLen::Dword,
@@ -151,7 +151,7 @@ fn refused() -> Result<Rules, seccompiler::BackendError> {
             *request,
         )?])
     });
-    rules.insert(libc::SYS_ioctl, injects.collect::<Result<_, _>>()?);
+    rules.insert(libc::SYS_ioctl, injections.collect::<Result<_, _>>()?);
     Ok(rules)
 }
 
@@ -177,7 +177,7 @@ fn compile(rules: Rules, errno: libc::c_int) -> io::Result<BpfProgram> {
     Ok(without_x32(program))
 }
 
-/// Refuses the second numbering that x86-64 kernels may have, whose calls the rules do not name.
+/// Refuses the x32 ABI of x86-64 kernels, whose call numbers the rules do not list.
 fn without_x32(program: BpfProgram) -> BpfProgram {
     if cfg!(not(target_arch = "x86_64")) {
         return program;
@@ -187,11 +187,11 @@ fn without_x32(program: BpfProgram) -> BpfProgram {
     const JUMP_IF_AT_LEAST: u16 = 0x35; // BPF_JMP | BPF_JGE | BPF_K
     const RETURN: u16 = 0x06; // BPF_RET | BPF_K
     const ERRNO: u32 = 0x0005_0000; // SECCOMP_RET_ERRNO
-    let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    let instruction = |code, jt, jf, k| sock_filter { code, jt, jf, k };
     let mut guarded = vec![
-        step(LOAD_NUMBER, 0, 0, 0),
-        step(JUMP_IF_AT_LEAST, 0, 1, X32_BIT),
-        step(RETURN, 0, 0, ERRNO | libc::ENOSYS.cast_unsigned()),
+        instruction(LOAD_NUMBER, 0, 0, 0),
+        instruction(JUMP_IF_AT_LEAST, 0, 1, X32_BIT),
+        instruction(RETURN, 0, 0, ERRNO | libc::ENOSYS.cast_unsigned()),
     ];
     guarded.extend(program);
     guarded
@@ -199,10 +199,10 @@ fn without_x32(program: BpfProgram) -> BpfProgram {
 
 fn to_file(program: &BpfProgram) -> io::Result<OwnedFd> {
     let mut bytes = Vec::with_capacity(size_of_val(program.as_slice()));
-    for step in program {
-        bytes.extend(step.code.to_ne_bytes());
-        bytes.extend([step.jt, step.jf]);
-        bytes.extend(step.k.to_ne_bytes());
+    for instruction in program {
+        bytes.extend(instruction.code.to_ne_bytes());
+        bytes.extend([instruction.jt, instruction.jf]);
+        bytes.extend(instruction.k.to_ne_bytes());
     }
     let mut file = File::from(memfd_create("telechir-seccomp", MemfdFlags::CLOEXEC)?);
     file.write_all(&bytes)?;

@@ -1,4 +1,4 @@
-//! What bubblewrap tells, and proof from outside that a confinement holds.
+//! Reads bubblewrap's reports, and verifies a sandbox from outside.
 
 use std::fs;
 use std::io;
@@ -10,23 +10,24 @@ use rustix::io::Errno;
 use super::ConfinementError;
 use crate::{Pid, Readiness};
 
-/// The most that is read of what bubblewrap says.
-const SAID_MAX: usize = 64 * 1024;
+/// Maximum number of bytes read from bubblewrap.
+const MAX_BWRAP_OUTPUT_BYTES: usize = 64 * 1024;
 
-/// Where bubblewrap tells about a confinement. Held as long as that lives: who writes to a pipe
-/// that nobody holds dies of it.
+/// The pipes on which bubblewrap reports about a sandbox. Keep this as long as the sandbox runs:
+/// a process that writes to a pipe without a reader is killed.
 #[derive(Debug)]
 pub struct Told {
     info: OwnedFd,
-    complaints: OwnedFd,
+    errors: OwnedFd,
 }
 
 impl Told {
-    pub(super) const fn new(info: OwnedFd, complaints: OwnedFd) -> Self {
-        Self { info, complaints }
+    pub(super) const fn new(info: OwnedFd, errors: OwnedFd) -> Self {
+        Self { info, errors }
     }
 
-    /// The first process inside, with whose end all inside ends; told when it was made, and once.
+    /// Pid of the first process inside; the sandbox ends with it. Available once, after the sandbox
+    /// was created.
     pub fn first_process(&self) -> Option<Pid> {
         let info = text_now(&self.info);
         let (_, after) = info.split_once("\"child-pid\":")?;
@@ -35,18 +36,18 @@ impl Told {
         Pid::from_raw(digits.get(..end.unwrap_or(digits.len()))?.parse().ok()?)
     }
 
-    /// Why there is no confinement, after bubblewrap ended.
+    /// The reason why the sandbox failed; call this after bubblewrap exited.
     pub fn complaint(&self) -> ConfinementError {
-        explain(&text_now(&self.complaints))
+        explain_bwrap_error(&text_now(&self.errors))
     }
 }
 
-/// The text in a pipe by now.
+/// Reads the text that is currently in a pipe, without blocking.
 fn text_now(pipe: &OwnedFd) -> String {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];
     if rustix::io::ioctl_fionbio(pipe, true).is_ok() {
-        while bytes.len() < SAID_MAX {
+        while bytes.len() < MAX_BWRAP_OUTPUT_BYTES {
             match rustix::io::read(pipe, &mut buffer) {
                 Ok(read @ 1..) => bytes.extend_from_slice(&buffer[..read]),
                 Ok(_) | Err(_) => break,
@@ -56,18 +57,18 @@ fn text_now(pipe: &OwnedFd) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Looks from outside at a process inside, whether the confinement is what it should be.
+/// Verifies in `/proc` that a process is sandboxed: capabilities, seccomp and namespaces.
 ///
 /// # Errors
-/// When a layer is missing.
+/// If a layer of the sandbox is missing.
 pub fn verify(process: Pid) -> Result<(), ConfinementError> {
     verify_with(process, &["user", "pid", "net", "mnt", "ipc", "uts"])
 }
 
-/// The same for a process in a container of an engine, whose users are the machine's.
+/// Like [`verify`], for a process in a container, which shares the machine's user namespace.
 ///
 /// # Errors
-/// When a layer is missing.
+/// If a layer of the sandbox is missing.
 pub fn verify_container(process: Pid) -> Result<(), ConfinementError> {
     verify_with(process, &["pid", "net", "mnt", "ipc", "uts"])
 }
@@ -91,17 +92,17 @@ fn verify_with(process: Pid, namespaces: &[&str]) -> Result<(), ConfinementError
         let found = field(name);
         if found != value {
             return Err(ConfinementError(format!(
-                "it does not hold: {name} is `{found}`, not {value}"
+                "the sandbox is incomplete: {name} is `{found}`, expected {value}"
             )));
         }
     }
     for name in namespaces {
         let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/{name}"));
         match (namespace(&process.to_string()), namespace("self")) {
-            (Ok(theirs), Ok(ours)) if theirs != ours => {}
+            (Ok(inner), Ok(outer)) if inner != outer => {}
             _ => {
                 return Err(ConfinementError(format!(
-                    "it does not hold: the {name} namespace is shared"
+                    "the sandbox is incomplete: the {name} namespace is shared"
                 )));
             }
         }
@@ -109,10 +110,10 @@ fn verify_with(process: Pid, namespaces: &[&str]) -> Result<(), ConfinementError
     Ok(())
 }
 
-/// Looks from outside at every process that the first one inside has started.
+/// Verifies every process that the first process inside has started.
 ///
 /// # Errors
-/// When there is none, or a layer is missing.
+/// If there is none, or a layer is missing.
 pub fn verify_inside(first: Pid) -> Result<(), ConfinementError> {
     let mut seen = false;
     for process in children_of(first) {
@@ -123,7 +124,7 @@ pub fn verify_inside(first: Pid) -> Result<(), ConfinementError> {
         return Ok(());
     }
     Err(ConfinementError(
-        "it cannot be looked at: no process of it is to be seen in /proc".to_owned(),
+        "the sandbox cannot be verified: none of its processes is visible in /proc".to_owned(),
     ))
 }
 
@@ -138,10 +139,10 @@ pub(super) fn children_of(parent: Pid) -> Vec<Pid> {
     pids.filter_map(Pid::from_raw).filter(is_child).collect()
 }
 
-/// Waits for the end of a process that need not be our child, such as the first one inside.
+/// Waits until a process, which need not be our child, exits.
 ///
 /// # Errors
-/// When the system cannot tell.
+/// If polling the pidfd fails.
 pub async fn gone(process: BorrowedFd<'_>) -> io::Result<()> {
     let at_once = Timespec {
         tv_sec: 0,
@@ -159,21 +160,24 @@ pub async fn gone(process: BorrowedFd<'_>) -> io::Result<()> {
         .await
 }
 
-/// What bubblewrap's own words mean for someone who can mend it.
-pub fn explain(complaint: &str) -> ConfinementError {
+/// Explains an error message of bubblewrap and names the likely fix.
+pub fn explain_bwrap_error(complaint: &str) -> ConfinementError {
     let complaint = complaint.trim();
     let no_namespaces = ["namespace", "uid map", "uid_map", "Operation not permitted"];
-    if no_namespaces.iter().any(|words| complaint.contains(words)) {
+    if no_namespaces
+        .iter()
+        .any(|pattern| complaint.contains(pattern))
+    {
         return ConfinementError(format!(
-            "bubblewrap says \"{complaint}\"; unprivileged user namespaces may be switched off \
+            "bubblewrap reported \"{complaint}\"; unprivileged user namespaces may be disabled \
              (kernel.unprivileged_userns_clone, user.max_user_namespaces, \
              kernel.apparmor_restrict_unprivileged_userns)"
         ));
     }
-    let said = if complaint.is_empty() {
-        "nothing"
+    let text = if complaint.is_empty() {
+        "no error message"
     } else {
         complaint
     };
-    ConfinementError(format!("bubblewrap ended and said: {said}"))
+    ConfinementError(format!("bubblewrap exited: {text}"))
 }

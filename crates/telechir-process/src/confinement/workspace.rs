@@ -1,4 +1,4 @@
-//! The one folder that is writable, and whose it is.
+//! The workspace: the only writable folder, owned by the session's user.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -8,47 +8,50 @@ use std::path::{Path, PathBuf};
 use super::ConfinementError;
 use crate::Identity;
 
-/// Folders that are the system's or hold everybody's files.
-const NEVER: [&str; 20] = [
+/// System folders, which cannot be a workspace.
+const SYSTEM_DIRS: [&str; 20] = [
     "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/media", "/mnt", "/opt",
     "/proc", "/root", "/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var",
 ];
-/// Folders below which nothing can be a workspace.
-const NOTHING_BELOW: [&str; 9] = [
+/// System trees, in which no folder can be a workspace.
+const SYSTEM_TREES: [&str; 9] = [
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sys", "/usr",
 ];
 
-/// The real path of a folder that is to be written to, given to `identity` where there is one.
+/// Returns the canonical path of a workspace, after changing its owner to `identity`, if any.
 ///
 /// # Errors
-/// When it is no folder, or one of the system.
+/// If it is not a directory, or a system folder.
 pub fn checked(path: &Path, identity: Option<Identity>) -> Result<PathBuf, ConfinementError> {
     let fail = |why: String| ConfinementError(format!("the workspace {} {why}", path.display()));
     let real =
         fs::canonicalize(path).map_err(|error| fail(format!("cannot be opened: {error}")))?;
     if !real.is_dir() {
-        return Err(fail("is no folder; name one with --workspace".to_owned()));
+        return Err(fail(
+            "is not a directory; choose one with --workspace".to_owned(),
+        ));
     }
     if real.to_str().is_none() {
-        return Err(fail("has a name that is no text".to_owned()));
+        return Err(fail("has a path that is not UTF-8".to_owned()));
     }
-    let memory = real.starts_with("/dev/shm") && real != Path::new("/dev/shm");
-    let below = !memory && NOTHING_BELOW.iter().any(|folder| real.starts_with(folder));
-    if below || NEVER.iter().any(|folder| real == Path::new(folder)) {
+    let is_shared_memory = real.starts_with("/dev/shm") && real != Path::new("/dev/shm");
+    let is_in_system_tree =
+        !is_shared_memory && SYSTEM_TREES.iter().any(|folder| real.starts_with(folder));
+    if is_in_system_tree || SYSTEM_DIRS.iter().any(|folder| real == Path::new(folder)) {
         return Err(fail(
-            "is a folder of the system; name one of your own with --workspace".to_owned(),
+            "is a system directory; choose another one with --workspace".to_owned(),
         ));
     }
     if let Some(identity) = identity {
-        give(&real, identity)
-            .map_err(|error| fail(format!("cannot be given to its user: {error}")))?;
+        chown_tree(&real, identity)
+            .map_err(|error| fail(format!("cannot be given to the session's user: {error}")))?;
     }
     Ok(real)
 }
 
-/// Gives a folder with all below it to `identity`, without following links and without leaving
-/// its file system. Nothing is done when the folder is its already.
-fn give(folder: &Path, identity: Identity) -> io::Result<()> {
+/// Changes the owner of a tree to `identity`, without following links or leaving its file system.
+/// Does nothing if the folder itself already has this owner.
+fn chown_tree(folder: &Path, identity: Identity) -> io::Result<()> {
     let top = fs::symlink_metadata(folder)?;
     if top.uid() == identity.uid && top.gid() == identity.gid {
         return Ok(());
@@ -67,11 +70,11 @@ fn give(folder: &Path, identity: Identity) -> io::Result<()> {
             }
         }
     }
-    // Last, so that a run that was cut short is done again.
+    // The folder itself comes last, so that an interrupted run is repeated.
     lchown(folder, Some(identity.uid), Some(identity.gid))
 }
 
-/// A file with further names, of which some may be outside.
+/// Whether a file has several hard links, of which some may be outside.
 fn is_shared(metadata: &Metadata) -> bool {
     !metadata.is_dir() && metadata.nlink() > 1
 }
@@ -81,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refuses_the_systems_folders() {
+    fn refuses_system_folders() {
         for path in [
             "/",
             "/etc",
@@ -98,6 +101,6 @@ mod tests {
         assert!(checked(folder.path(), None).is_ok());
         let link = folder.path().join("link");
         std::os::unix::fs::symlink("/etc", &link).expect("a link");
-        assert!(checked(&link, None).is_err(), "a link is what it leads to");
+        assert!(checked(&link, None).is_err(), "a link counts as its target");
     }
 }

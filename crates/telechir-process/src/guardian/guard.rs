@@ -1,6 +1,6 @@
-//! Our side: what the guardian is told, and what happens when it dies before us.
+//! The session's side: sends changes to the guardian and restarts it if it exits before us.
 
-use std::fs::{self, File as SystemFile};
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
@@ -14,91 +14,91 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
-use super::link::Link;
-use super::state::{Change, File, Ward};
-use super::{CleanupScope, GENTLE, GuardError, MARKER, processes};
+use super::link::GuardianSocket;
+use super::state::{CleanupChange, CleanupState, OwnedFile};
+use super::{CleanupScope, GRACEFUL, GuardError, MARKER, processes};
 use crate::spawner::{start, start_and_wait};
 use crate::{Child, Spawn, Stdio};
 
-/// Longer than a guardian takes; past it, it hangs.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// So many guardians may die before we stop making more.
-const MOST_DEATHS: u32 = 20;
+/// Longer than a cleanup takes; after that the guardian is considered hung.
+const MAX_CLEANUP_WAIT: Duration = Duration::from_secs(5);
+/// Guardians that are restarted before giving up.
+const MAX_RESTARTS: u32 = 20;
 
-/// The session of this process, when it has a guardian.
-static CURRENT: Mutex<Option<Watched>> = Mutex::new(None);
+/// The session of this process, if it has a guardian.
+static CURRENT: Mutex<Option<SessionLink>> = Mutex::new(None);
 
-/// What every started program gets: the way to be known as the session's.
+/// The connection to the guardian, and the marker that every started program gets.
 #[derive(Clone, Debug)]
-pub(crate) struct Watched {
-    link: Arc<Link>,
-    ward: Arc<Mutex<Ward>>,
+pub(crate) struct SessionLink {
+    link: Arc<GuardianSocket>,
+    state: Arc<Mutex<CleanupState>>,
     token: Arc<str>,
 }
 
-impl Watched {
+impl SessionLink {
     pub(crate) fn marker(&self) -> (&'static str, &str) {
         (MARKER, &self.token)
     }
 
-    pub(crate) fn link(&self) -> Arc<Link> {
+    pub(crate) fn link(&self) -> Arc<GuardianSocket> {
         Arc::clone(&self.link)
     }
 }
 
-/// The guardian of this process's session. When it is ended or dropped, the guardian cleans up
-/// and this waits until it did.
+/// Handle of this process's guardian. When it is ended or dropped, the guardian cleans up, and
+/// this waits for it.
 #[derive(Debug)]
 pub struct Guard {
-    session: Session,
+    registration: SessionRegistration,
     done: Receiver<bool>,
 }
 
-/// That this process has a session; it ends with this, also when its start was given up.
+/// The entry in [`CURRENT`]; removed on drop, also when starting the guardian is cancelled.
 #[derive(Debug)]
-struct Session(Arc<str>);
+struct SessionRegistration(Arc<str>);
 
 impl Guard {
-    /// Starts `program` as the guardian: it must call [`stand_watch`](super::stand_watch), and
-    /// gets its socket as standard input. Before the first program that it is to look after.
+    /// Starts `program` as the guardian: it must call `run_guardian` and gets
+    /// the socket as its standard input. Call this before starting any program to be cleaned up.
     ///
-    /// `lost` is called, on a thread of our own, when a guardian died before us, with how the
-    /// start of another one went.
+    /// `lost` is called on a separate thread when a guardian exits before us, with the result of
+    /// starting a new one.
     ///
     /// # Errors
-    /// When it cannot be started, or this process has one.
+    /// If the guardian cannot be started, or this process already has one.
     pub async fn start(
         program: impl Fn() -> Spawn + Send + 'static,
-        charge: CleanupScope,
+        scope: CleanupScope,
         lost: impl Fn(Result<(), GuardError>) + Send + 'static,
     ) -> Result<Self, GuardError> {
-        let token = random().map_err(GuardError::Socket)?;
-        let ward = Ward {
+        let token = random_token().map_err(GuardError::Socket)?;
+        let state = CleanupState {
             token: token.clone(),
             owner: rustix::process::getpid().as_raw_nonzero().get(),
-            uid: charge.identity.map(|identity| identity.uid),
-            roots: charge.roots,
-            ..Ward::default()
+            uid: scope.identity.map(|identity| identity.uid),
+            roots: scope.roots,
+            ..CleanupState::default()
         };
-        let held = charge.held;
-        let (link, spawn) = prepare(&program, &ward, &held)?;
-        let mut watched = Watched {
+        let retained = scope.held;
+        let (link, spawn) = prepare(&program, &state, &retained)?;
+        let mut session_link = SessionLink {
             link: Arc::new(link),
-            ward: Arc::new(Mutex::new(ward)),
+            state: Arc::new(Mutex::new(state)),
             token: token.into(),
         };
-        let session = Session::register(&watched)?;
-        let guardian = begin(spawn).await?;
+        let registration = SessionRegistration::register(&session_link)?;
+        let guardian = start_guardian(spawn).await?;
         let (report, done) = channel();
-        let keep = move || {
+        let supervise = move || {
             let mut guardian = guardian;
-            for _ in 0..MOST_DEATHS {
+            for _ in 0..MAX_RESTARTS {
                 let cleaned = wait(&guardian);
-                if is_over(&watched) {
+                if has_ended(&session_link) {
                     let _nobody_waits = report.send(cleaned);
                     return;
                 }
-                match renew(&mut watched, &program, &held) {
+                match restart_guardian(&mut session_link, &program, &retained) {
                     Ok(another) => guardian = another,
                     Err(error) => return lost(Err(error)),
                 }
@@ -107,196 +107,196 @@ impl Guard {
             lost(Err(GuardError::Again));
         };
         let thread = thread::Builder::new().name("telechir-guard".to_owned());
-        thread.spawn(keep).map_err(GuardError::Thread)?;
-        Ok(Self { session, done })
+        thread.spawn(supervise).map_err(GuardError::Thread)?;
+        Ok(Self { registration, done })
     }
 
-    /// Has the guardian clean up, and waits for it; says whether it removed everything.
+    /// Makes the guardian clean up and waits for it. Returns whether it removed everything.
     pub fn end(self) -> bool {
         self.finish()
     }
 
     fn finish(&self) -> bool {
-        if !self.session.end() {
+        if !self.registration.end() {
             return true;
         }
-        // One that hangs, or is no more, removed nothing.
-        self.done.recv_timeout(PATIENCE).unwrap_or(false)
+        // A guardian that hangs or is gone removed nothing.
+        self.done.recv_timeout(MAX_CLEANUP_WAIT).unwrap_or(false)
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        let _nobody_to_tell = self.finish();
+        let _nobody_waits = self.finish();
     }
 }
 
-/// What the names of the session's folders must begin with, so that its guardian removes them.
-/// Without a guardian, just our own name.
+/// The prefix that names of the session's folders need for the guardian to remove them. Without a
+/// guardian, a prefix common to all sessions.
 pub fn folder_prefix() -> String {
-    let ward = current().map(|watched| locked(&watched.ward).prefix());
-    ward.unwrap_or_else(|| "telechir-".to_owned())
+    let state = current().map(|session_link| lock_state(&session_link.state).prefix());
+    state.unwrap_or_else(|| "telechir-".to_owned())
 }
 
-/// Leaves a file to the guardian: when all else is over, `name` and before it `companion` are
-/// removed, if `name` is then the same file that `made` is now. To be called before the file is
-/// linked to that name, so that there is no moment in which nobody knows it.
+/// Registers a file with the guardian: at the end it removes `companion` and then `name`, if
+/// `name` is still the file that `temporary` is now. Call this before linking the file to `name`,
+/// so that the file is registered from the first moment.
 ///
 /// # Errors
-/// When `made` is not there.
-pub fn owns_file(name: &Path, made: &Path, companion: &Path) -> io::Result<()> {
-    let found = fs::symlink_metadata(made)?;
-    let file = File {
+/// If `temporary` does not exist.
+pub fn owns_file(name: &Path, temporary: &Path, companion: &Path) -> io::Result<()> {
+    let found = fs::symlink_metadata(temporary)?;
+    let file = OwnedFile {
         device: found.dev(),
         inode: found.ino(),
         companion: companion.to_owned(),
     };
-    tell(Change::Owns(name.to_owned(), file));
+    send_change(CleanupChange::AddFile(name.to_owned(), file));
     Ok(())
 }
 
-/// Takes a file back from the guardian.
+/// Removes a file from the guardian's list.
 pub fn unowns_file(name: &Path) {
-    tell(Change::Unowns(name.to_owned()));
+    send_change(CleanupChange::RemoveFile(name.to_owned()));
 }
 
-/// Leaves a control group to the guardian, by its folder: all in it is killed, and it is removed.
-/// To be called before it is made.
-pub(crate) fn owns_group(folder: &Path) {
-    tell(Change::Group(folder.to_owned()));
+/// Registers a cgroup with the guardian by its folder: at the end its members are killed and the
+/// folder is removed. Call this before creating the folder.
+pub(crate) fn register_cgroup(folder: &Path) {
+    send_change(CleanupChange::AddCgroup(folder.to_owned()));
 }
 
-/// Takes a control group back.
-pub(crate) fn unowns_group(folder: &Path) {
-    tell(Change::Ungroup(folder.to_owned()));
+/// Removes a cgroup from the guardian's list.
+pub(crate) fn unregister_cgroup(folder: &Path) {
+    send_change(CleanupChange::RemoveCgroup(folder.to_owned()));
 }
 
-/// Has the guardian give a program a moment that ends by itself when we do.
-pub(crate) fn ends_gently(pid: Pid) {
+/// Gives a program a grace period in which it can exit by itself after us.
+pub(crate) fn ends_gracefully(pid: Pid) {
     let pid = pid.as_raw_nonzero().get();
     if current().is_some()
-        && let Some(began) = processes::began(pid)
+        && let Some(start_time) = processes::start_time(pid)
     {
-        note(&format!("{GENTLE}{pid}"), &began.to_string());
+        note(&format!("{GRACEFUL}{pid}"), &start_time.to_string());
     }
 }
 
-/// Leaves a word for whoever wrote the guardian's program, which gets it at our end. No secret:
-/// the guardian has none.
+/// Sets a hint that the guardian's cleanup function gets. Must not be secret: the guardian's
+/// memory is not protected.
 pub fn note(key: &str, value: &str) {
-    tell(Change::Note(key.to_owned(), value.to_owned()));
+    send_change(CleanupChange::SetHint(key.to_owned(), value.to_owned()));
 }
 
-/// Takes a word back.
+/// Removes a hint.
 pub fn unnote(key: &str) {
-    tell(Change::Unnote(key.to_owned()));
+    send_change(CleanupChange::ClearHint(key.to_owned()));
 }
 
-/// The session that a program started now belongs to.
-pub(crate) fn current() -> Option<Watched> {
+/// The session to which newly started programs belong.
+pub(crate) fn current() -> Option<SessionLink> {
     current_lock().clone()
 }
 
-/// Whether this process's session has a guardian.
-pub(crate) fn is_there() -> bool {
+/// Whether this process has a guardian.
+pub(crate) fn has_guardian() -> bool {
     current_lock().is_some()
 }
 
-/// A program runs; it told the guardian itself, but not us.
-pub(crate) fn started(pid: i32) {
+/// Records a running program for the next guardian; the program itself notified the current one.
+pub(crate) fn process_started(pid: i32) {
     if current().is_some()
-        && let Some(began) = processes::began(pid)
+        && let Some(start_time) = processes::start_time(pid)
     {
-        tell(Change::Started(pid, began));
+        send_change(CleanupChange::Started(pid, start_time));
     }
 }
 
-/// A program was reaped: its number is free.
-pub(crate) fn ended(pid: i32) {
-    tell(Change::Ended(pid));
-    unnote(&format!("{GENTLE}{pid}"));
+/// Removes a reaped program, whose pid can be reused from now on.
+pub(crate) fn process_ended(pid: i32) {
+    send_change(CleanupChange::Ended(pid));
+    unnote(&format!("{GRACEFUL}{pid}"));
 }
 
-fn tell(change: Change) {
+fn send_change(change: CleanupChange) {
     let current = current_lock();
-    if let Some(watched) = current.as_ref() {
-        watched.link.tell(&change.message());
-        locked(&watched.ward).apply(change);
+    if let Some(session_link) = current.as_ref() {
+        session_link.link.send_message(&change.message());
+        lock_state(&session_link.state).apply(change);
     }
 }
 
-impl Session {
-    fn register(watched: &Watched) -> Result<Self, GuardError> {
+impl SessionRegistration {
+    fn register(session_link: &SessionLink) -> Result<Self, GuardError> {
         let mut current = current_lock();
         if current.is_some() {
             return Err(GuardError::Second);
         }
-        *current = Some(watched.clone());
-        Ok(Self(Arc::clone(&watched.token)))
+        *current = Some(session_link.clone());
+        Ok(Self(Arc::clone(&session_link.token)))
     }
 
-    /// The guardian hears of it by the end of the socket. Whether it had not ended yet.
+    /// Closes the socket, which makes the guardian clean up. Returns whether it was still open.
     fn end(&self) -> bool {
-        let watched = current_lock().take_if(|watched| watched.token == self.0);
-        if let Some(watched) = &watched {
-            watched.link.end();
+        let session_link = current_lock().take_if(|session_link| session_link.token == self.0);
+        if let Some(session_link) = &session_link {
+            session_link.link.end();
         }
-        watched.is_some()
+        session_link.is_some()
     }
 }
 
-impl Drop for Session {
+impl Drop for SessionRegistration {
     fn drop(&mut self) {
         self.end();
     }
 }
 
-/// Whether the guardian of this session was told to end.
-fn is_over(watched: &Watched) -> bool {
+/// Whether this session has ended.
+fn has_ended(session_link: &SessionLink) -> bool {
     let current = current_lock();
     current
         .as_ref()
-        .is_none_or(|now| now.token != watched.token)
+        .is_none_or(|now| now.token != session_link.token)
 }
 
-/// Makes the socket and puts all that a guardian must know into it, so that one that runs knows.
+/// Creates the socket and queues the complete state in it before the guardian starts.
 fn prepare(
     program: &impl Fn() -> Spawn,
-    ward: &Ward,
-    held: &[OwnedFd],
-) -> Result<(Link, Spawn), GuardError> {
+    state: &CleanupState,
+    retained: &[OwnedFd],
+) -> Result<(GuardianSocket, Spawn), GuardError> {
     let failed = |errno: Errno| GuardError::Socket(errno.into());
-    let (link, theirs) = Link::pair().map_err(failed)?;
-    for message in ward.messages() {
-        link.tell(&message);
+    let (link, guardian_end) = GuardianSocket::pair().map_err(failed)?;
+    for message in state.messages() {
+        link.send_message(&message);
     }
-    let mut spawn = program().stdin(Stdio::Fd(theirs)).cwd("/").detached();
-    for (number, held) in (3..).zip(held) {
-        spawn = spawn.fd(number, held.try_clone().map_err(GuardError::Socket)?);
+    let mut spawn = program().stdin(Stdio::Fd(guardian_end)).cwd("/").detached();
+    for (number, retained) in (3..).zip(retained) {
+        spawn = spawn.fd(number, retained.try_clone().map_err(GuardError::Socket)?);
     }
     Ok((link, spawn))
 }
 
-async fn begin(spawn: Spawn) -> Result<Child, GuardError> {
+async fn start_guardian(spawn: Spawn) -> Result<Child, GuardError> {
     let (plan, _no_pipes) = spawn.prepare()?;
     Ok(start(plan).await?)
 }
 
-/// Starts another guardian, which is told what the one before knew.
-fn renew(
-    watched: &mut Watched,
+/// Starts another guardian with the state of the previous one.
+fn restart_guardian(
+    session_link: &mut SessionLink,
     program: &impl Fn() -> Spawn,
-    held: &[OwnedFd],
+    retained: &[OwnedFd],
 ) -> Result<Child, GuardError> {
     let spawn = {
         let mut current = current_lock();
-        let (link, spawn) = prepare(program, &locked(&watched.ward), held)?;
-        watched.link = Arc::new(link);
+        let (link, spawn) = prepare(program, &lock_state(&session_link.state), retained)?;
+        session_link.link = Arc::new(link);
         if let Some(current) = current.as_mut() {
-            *current = watched.clone();
+            *current = session_link.clone();
         } else {
-            // The session ended meanwhile: this one finds that out at once, and cleans up.
-            watched.link.end();
+            // The session ended in the meantime: the new guardian sees this and cleans up.
+            session_link.link.end();
         }
         spawn
     };
@@ -304,7 +304,7 @@ fn renew(
     Ok(start_and_wait(plan)?)
 }
 
-/// Waits until the guardian ended; says whether it had done its work.
+/// Waits until the guardian exits; returns whether it cleaned up completely.
 fn wait(guardian: &Child) -> bool {
     loop {
         match guardian.try_wait() {
@@ -320,18 +320,18 @@ fn wait(guardian: &Child) -> bool {
     }
 }
 
-/// Eight letters: sockets lie below folders with this name, and their names have 108 bytes.
-fn random() -> io::Result<String> {
+/// Returns eight letters; short, because socket paths below such folders are limited to 108 bytes.
+fn random_token() -> io::Result<String> {
     let mut bytes = [0; 8];
-    SystemFile::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     let letter = |byte: u8| char::from(b'a' + byte % 26);
     Ok(bytes.into_iter().map(letter).collect())
 }
 
-fn current_lock() -> MutexGuard<'static, Option<Watched>> {
+fn current_lock() -> MutexGuard<'static, Option<SessionLink>> {
     CURRENT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn locked(ward: &Mutex<Ward>) -> MutexGuard<'_, Ward> {
-    ward.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock_state(state: &Mutex<CleanupState>) -> MutexGuard<'_, CleanupState> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Ends all processes of a session, and those that they start meanwhile.
+//! Kills all processes of a session, including those that they start in the meantime.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
@@ -6,70 +6,77 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::processes::{is_shared, kill, of_session};
-use super::state::Ward;
+use super::processes::{is_shared, kill, session_processes};
+use super::state::CleanupState;
 use crate::Identity;
-use crate::cgroup::{end, is_gone};
-use crate::sys::kill_uid::kill_everyone_of;
+use crate::cgroup::{kill_members, try_remove};
+use crate::sys::kill_uid::kill_all_of_uid;
 
-/// A killed process is over within this, or is looked for again.
-const ROUND: Duration = Duration::from_millis(50);
-/// So long until a group that is in use is tried again.
-const AGAIN: Timespec = Timespec {
+/// Time for killed processes to exit before processes are listed again.
+const RESCAN_INTERVAL: Duration = Duration::from_millis(50);
+/// Pause before removing a cgroup is tried again.
+const RMDIR_RETRY: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 2_000_000,
 };
 
-/// Kills until nothing is left or `deadline` comes; says whether nothing is left.
-pub(super) fn end_all(ward: &Ward, spared: &[i32], deadline: Instant) -> bool {
-    let identity = ward.uid.and_then(Identity::unprivileged_with);
+/// Kills until no process is left or `deadline` passes; returns whether none is left.
+pub(super) fn kill_all(state: &CleanupState, spared: &[i32], deadline: Instant) -> bool {
+    let identity = state.uid.and_then(Identity::unprivileged_with);
     loop {
         if let Some(identity) = identity
             && !is_shared(identity.uid)
         {
-            // At one stroke: what starts others faster than it is looked for does not get away.
-            kill_everyone_of(identity.uid);
+            // One system call: a fork bomb cannot outrun it.
+            kill_all_of_uid(identity.uid);
         }
-        let in_groups: Vec<OwnedFd> = ward.groups.iter().flat_map(|group| end(group)).collect();
-        let found = of_session(ward, spared);
-        if found.is_empty() && in_groups.is_empty() {
+        let in_cgroups: Vec<OwnedFd> = state
+            .cgroups
+            .iter()
+            .flat_map(|group| kill_members(group))
+            .collect();
+        let found = session_processes(state, spared);
+        if found.is_empty() && in_cgroups.is_empty() {
             return true;
         }
         if Instant::now() >= deadline {
             return false;
         }
         let killed = found.iter().filter_map(kill);
-        let killed: Vec<OwnedFd> = killed.chain(in_groups).collect();
-        wait(&killed, ROUND);
+        let killed: Vec<OwnedFd> = killed.chain(in_cgroups).collect();
+        wait_for_exits(&killed, RESCAN_INTERVAL);
     }
 }
 
-/// Removes the session's groups; says whether none is left. One whose last process has just ended
-/// is in use for another moment, of whose end nothing tells.
-pub(super) fn remove_groups(ward: &Ward, deadline: Instant) -> bool {
-    let mut left: Vec<&PathBuf> = ward.groups.iter().collect();
+/// Removes the session's cgroups; returns whether none is left. A cgroup stays busy for a moment
+/// after its last process has exited, and the kernel sends no event for that.
+pub(super) fn remove_cgroups(state: &CleanupState, deadline: Instant) -> bool {
+    let mut left: Vec<&PathBuf> = state.cgroups.iter().collect();
     loop {
-        left.retain(|group| !is_gone(group));
+        left.retain(|group| !try_remove(group));
         if left.is_empty() || Instant::now() >= deadline {
             return left.is_empty();
         }
-        wait(
-            &left.iter().flat_map(|group| end(group)).collect::<Vec<_>>(),
-            ROUND,
+        wait_for_exits(
+            &left
+                .iter()
+                .flat_map(|group| kill_members(group))
+                .collect::<Vec<_>>(),
+            RESCAN_INTERVAL,
         );
-        let _nothing_to_hear = poll(&mut [], Some(&AGAIN));
+        let _sleep = poll(&mut [], Some(&RMDIR_RETRY));
     }
 }
 
-/// Waits until all of them are over, but not longer than this.
-pub(super) fn wait(killed: &[OwnedFd], at_most: Duration) {
-    let end = Instant::now() + at_most;
+/// Waits until all processes have exited, at most `max_wait`.
+pub(super) fn wait_for_exits(killed: &[OwnedFd], max_wait: Duration) {
+    let deadline = Instant::now() + max_wait;
     for pidfd in killed {
-        let left = end.saturating_duration_since(Instant::now());
+        let left = deadline.saturating_duration_since(Instant::now());
         let Ok(left) = Timespec::try_from(left) else {
             return;
         };
         let mut fds = [PollFd::from_borrowed_fd(pidfd.as_fd(), PollFlags::IN)];
-        let _over_or_late = poll(&mut fds, Some(&left));
+        let _exited_or_timed_out = poll(&mut fds, Some(&left));
     }
 }

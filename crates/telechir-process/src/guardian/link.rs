@@ -1,4 +1,4 @@
-//! What joins us with the guardian: a socket of whole messages whose one end only we hold.
+//! The socket between the session and its guardian, with one message per packet.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -8,50 +8,50 @@ use rustix::net::{
     socketpair,
 };
 
-/// The longest message: two paths and numbers.
-const LONGEST: usize = 16 * 1024;
-/// First byte of the message of a new process about itself.
+/// Largest message: two paths and numbers.
+const MAX_MESSAGE_BYTES: usize = 16 * 1024;
+/// Message type with which a new process reports itself.
 pub(super) const FORKED: u8 = b'p';
 
-/// Our end, or the guardian's.
+/// The session's end of the socket.
 #[derive(Debug)]
-pub(crate) struct Link(OwnedFd);
+pub(crate) struct GuardianSocket(OwnedFd);
 
-impl Link {
-    /// Our end and the one for the guardian.
+impl GuardianSocket {
+    /// Creates the socket; returns our end and the guardian's.
     pub(super) fn pair() -> Result<(Self, OwnedFd), Errno> {
-        let (ours, theirs) = socketpair(
+        let (local, remote) = socketpair(
             AddressFamily::UNIX,
             SocketType::SEQPACKET,
             SocketFlags::CLOEXEC,
             None,
         )?;
-        Ok((Self(ours), theirs))
+        Ok((Self(local), remote))
     }
 
-    /// Sends a message. One that does not get through is in vain: a guardian that is gone is
-    /// replaced and told everything anew.
-    pub(super) fn tell(&self, message: &[u8]) {
+    /// Sends a message. Errors are ignored: a guardian that exited is replaced and gets the
+    /// complete state again.
+    pub(super) fn send_message(&self, message: &[u8]) {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         let _replaced_when_gone = send(&self.0, message, flags);
     }
 
-    /// Says that the process `pid` is of the session. Safe between `fork` and `execve`: nothing
-    /// is allocated.
-    pub(crate) fn forked(&self, pid: i32) {
+    /// Reports that process `pid` belongs to the session. Async-signal-safe, so usable between
+    /// `fork` and `execve`: it does not allocate.
+    pub(crate) fn report_fork(&self, pid: i32) {
         let [a, b, c, d] = pid.to_ne_bytes();
-        self.tell(&[FORKED, a, b, c, d]);
+        self.send_message(&[FORKED, a, b, c, d]);
     }
 
-    /// Ends it for both sides, copies included.
+    /// Shuts the socket down for both sides, including duplicates.
     pub(super) fn end(&self) {
         let _gone_already = shutdown(&self.0, Shutdown::Both);
     }
 }
 
-/// A message that arrived at the guardian's end; none means that we are gone.
-pub(super) fn hear(socket: impl AsFd, flags: RecvFlags) -> Result<Option<Vec<u8>>, Errno> {
-    let mut message = vec![0; LONGEST];
+/// Receives a message on the guardian's end; `None` if the session has ended.
+pub(super) fn receive(socket: impl AsFd, flags: RecvFlags) -> Result<Option<Vec<u8>>, Errno> {
+    let mut message = vec![0; MAX_MESSAGE_BYTES];
     loop {
         match recv(socket.as_fd(), &mut message[..], flags) {
             Ok((0, _)) => return Ok(None),

@@ -1,4 +1,4 @@
-//! Processes as `/proc` shows them, and which of them are the session's.
+//! Processes as listed in `/proc`, and which of them belong to the session.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -7,40 +7,41 @@ use std::os::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::MARKER;
-use super::state::Ward;
+use super::state::CleanupState;
 
-/// One process that is not over.
+/// A process that has not exited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Process {
+pub(super) struct ProcessStat {
     pub(super) pid: i32,
     parent: i32,
     group: i32,
     session: i32,
-    /// In the kernel's ticks since it started: with the number, nobody else's.
+    /// Start time in the kernel's ticks; unique together with the pid.
     pub(super) started: u64,
 }
 
-/// The processes of the session, without `spared`.
-pub(super) fn of_session(ward: &Ward, spared: &[i32]) -> Vec<Process> {
+/// The processes of the session, except `spared`.
+pub(super) fn session_processes(state: &CleanupState, spared: &[i32]) -> Vec<ProcessStat> {
     let all = all();
-    let of_user = ward.uid.map(|uid| of_user(uid, &all)).unwrap_or_default();
-    let marker = format!("{MARKER}={}", ward.token);
-    let led = |leader: i32, process: &Process| {
-        ward.leaders
+    let of_user = state.uid.map(|uid| of_user(uid, &all)).unwrap_or_default();
+    let marker = format!("{MARKER}={}", state.token);
+    let is_led_by = |leader: i32, process: &ProcessStat| {
+        state
+            .leaders
             .get(&leader)
             .is_some_and(|started| process.started >= *started)
     };
-    let known = |process: &Process| {
-        led(process.group, process)
-            || led(process.session, process)
-            || ward.leaders.get(&process.pid) == Some(&process.started)
-            || of_user.ours.contains(&process.pid)
+    let belongs = |process: &ProcessStat| {
+        is_led_by(process.group, process)
+            || is_led_by(process.session, process)
+            || state.leaders.get(&process.pid) == Some(&process.started)
+            || of_user.own.contains(&process.pid)
             || has_variable(process.pid, &marker)
     };
     let spared = |pid: i32| spared.contains(&pid) || pid == 1;
     let mut found: HashSet<i32> = all
         .iter()
-        .filter(|process| !spared(process.pid) && known(process))
+        .filter(|process| !spared(process.pid) && belongs(process))
         .map(|process| process.pid)
         .collect();
     let parents: HashMap<i32, i32> = all.iter().map(|one| (one.pid, one.parent)).collect();
@@ -56,77 +57,78 @@ pub(super) fn of_session(ward: &Ward, spared: &[i32]) -> Vec<Process> {
         .collect()
 }
 
-/// Whether another container has processes of this user: its root gives the same users to its own
-/// sessions, and we see into it.
+/// Whether another container runs processes as this user: its root assigns the same uids to its
+/// own sessions, and we see its processes.
 pub(super) fn is_shared(uid: u32) -> bool {
     of_user(uid, &all()).has_others
 }
 
-/// The processes of a session's user.
+/// The processes that run as a session's user.
 #[derive(Debug, Default)]
-struct OfUser {
-    ours: HashSet<i32>,
+struct UidProcesses {
+    own: HashSet<i32>,
     has_others: bool,
 }
 
-fn of_user(uid: u32, all: &[Process]) -> OfUser {
-    let theirs: HashMap<i32, &Process> = all
+fn of_user(uid: u32, all: &[ProcessStat]) -> UidProcesses {
+    let of_uid: HashMap<i32, &ProcessStat> = all
         .iter()
         .filter(|process| is_of_user(process.pid, uid))
         .map(|process| (process.pid, process))
         .collect();
-    let top = |process: &Process| {
+    let top = |process: &ProcessStat| {
         let line = std::iter::successors(Some(*process), |one| {
-            theirs.get(&one.parent).map(|parent| **parent)
+            of_uid.get(&one.parent).map(|parent| **parent)
         });
-        line.take(theirs.len()).last()
+        line.take(of_uid.len()).last()
     };
-    let ours: HashSet<i32> = theirs
+    let own: HashSet<i32> = of_uid
         .values()
-        .filter(|process| top(process).is_none_or(|top| is_ours(&top)))
+        .filter(|process| top(process).is_none_or(|top| is_in_own_namespace(&top)))
         .map(|process| process.pid)
         .collect();
-    OfUser {
-        has_others: ours.len() < theirs.len(),
-        ours,
+    UidProcesses {
+        has_others: own.len() < of_uid.len(),
+        own,
     }
 }
 
-/// Whether the topmost process of a session's user is of a session out here. What a session
-/// confines has numbers of its own, but what holds it, or the parent that took it over, has ours.
-fn is_ours(top: &Process) -> bool {
+/// Whether the topmost process of a session's user belongs to a session in our pid namespace.
+/// Sandboxed processes have their own namespace, but the sandbox's parent or adopter has ours.
+fn is_in_own_namespace(top: &ProcessStat) -> bool {
     let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
-    let ours = namespace("self");
-    let is_elsewhere = |pid: i32| namespace(&pid.to_string()).is_some_and(|it| Some(it) != ours);
-    !(is_elsewhere(top.pid) && is_elsewhere(top.parent))
+    let own = namespace("self");
+    let is_in_other_namespace =
+        |pid: i32| namespace(&pid.to_string()).is_some_and(|it| Some(it) != own);
+    !(is_in_other_namespace(top.pid) && is_in_other_namespace(top.parent))
 }
 
-/// Kills it, unless its number has a new owner by now, and gives what tells when it is over.
-pub(super) fn kill(process: &Process) -> Option<OwnedFd> {
+/// Kills a process, unless its pid was reused; returns a pidfd that reports its exit.
+pub(super) fn kill(process: &ProcessStat) -> Option<OwnedFd> {
     let pidfd = pidfd_open(Pid::from_raw(process.pid)?, PidfdFlags::empty()).ok()?;
     let same = read(process.pid).is_some_and(|now| now.started == process.started);
     (same && pidfd_send_signal(&pidfd, Signal::KILL).is_ok()).then_some(pidfd)
 }
 
-/// When a process began, as long as its number is its own: until it was reaped.
-pub(super) fn began(pid: i32) -> Option<u64> {
+/// Start time of a process that has not been reaped.
+pub(super) fn start_time(pid: i32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     fields(&stat)?.get(19)?.parse().ok()
 }
 
-/// What tells of the ends of all in a group that are not over.
+/// Pidfds of all running processes in a process group.
 pub(crate) fn in_group(leader: i32) -> Vec<OwnedFd> {
     let open = |pid: i32| {
         let pidfd = pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;
-        // Only now is the number surely its own.
+        // Checked after opening the pidfd, so that the pid cannot be reused in between.
         (read(pid)?.group == leader).then_some(pidfd)
     };
     let members = all().into_iter().filter(|process| process.group == leader);
     members.filter_map(|process| open(process.pid)).collect()
 }
 
-/// All that are not over.
-fn all() -> Vec<Process> {
+/// All processes that have not exited.
+fn all() -> Vec<ProcessStat> {
     numbers().filter_map(read).collect()
 }
 
@@ -135,17 +137,17 @@ fn numbers() -> impl Iterator<Item = i32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-fn read(pid: i32) -> Option<Process> {
+fn read(pid: i32) -> Option<ProcessStat> {
     parse(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-fn parse(pid: i32, stat: &str) -> Option<Process> {
+fn parse(pid: i32, stat: &str) -> Option<ProcessStat> {
     let fields = fields(stat)?;
     if matches!(*fields.first()?, "Z" | "X") {
         return None;
     }
     let number = |at: usize| fields.get(at)?.parse::<i32>().ok();
-    Some(Process {
+    Some(ProcessStat {
         pid,
         parent: number(1)?,
         group: number(2)?,
@@ -154,7 +156,7 @@ fn parse(pid: i32, stat: &str) -> Option<Process> {
     })
 }
 
-/// The name is in parentheses and may hold anything, so the fields count from the last one.
+/// The name is in parentheses and may contain any character, so count from the last one.
 fn fields(stat: &str) -> Option<Vec<&str>> {
     Some(stat.rsplit_once(')')?.1.split_ascii_whitespace().collect())
 }
@@ -180,11 +182,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_a_name_with_parentheses_and_leaves_out_what_is_over() {
+    fn reads_a_name_with_parentheses_and_skips_zombies() {
         let stat = |state: char| {
             format!("42 (a) b (c) {state} 7 8 9 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 12345 0")
         };
-        let expected = Process {
+        let expected = ProcessStat {
             pid: 42,
             parent: 7,
             group: 8,
@@ -196,20 +198,20 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_began_nothing_has_no_process() {
-        let ward = Ward {
+    fn a_session_without_processes_has_none() {
+        let state = CleanupState {
             token: "a session that never was".to_owned(),
-            ..Ward::default()
+            ..CleanupState::default()
         };
-        assert_eq!(of_session(&ward, &[]), []);
+        assert_eq!(session_processes(&state, &[]), []);
     }
 
     #[test]
-    fn a_number_with_a_new_owner_is_left_alone() {
-        let us = i32::try_from(std::process::id()).unwrap();
-        let stranger = Process {
-            started: began(us).unwrap() - 1,
-            ..read(us).unwrap()
+    fn a_reused_pid_is_not_killed() {
+        let own_pid = i32::try_from(std::process::id()).unwrap();
+        let stranger = ProcessStat {
+            started: start_time(own_pid).unwrap() - 1,
+            ..read(own_pid).unwrap()
         };
         assert!(kill(&stranger).is_none());
     }

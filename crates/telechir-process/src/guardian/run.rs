@@ -1,4 +1,4 @@
-//! The guardian itself.
+//! The main loop of the guardian process.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -10,58 +10,58 @@ use rustix::io::Errno;
 use rustix::net::RecvFlags;
 use rustix::process::{Pid, PidfdFlags, getpid, getppid, pidfd_open};
 
-use super::link::hear;
-use super::state::{Change, Ward};
-use super::{GENTLE, files, kill, processes};
+use super::link::receive;
+use super::state::{CleanupChange, CleanupState};
+use super::{GRACEFUL, files, kill, processes};
 use crate::sys::exec::block_signals;
 
-/// Everything is over so long after our end.
-const CEILING: Duration = Duration::from_millis(1_800);
-/// Of which processes may take so long.
-const FOR_PROCESSES: Duration = Duration::from_millis(1_400);
+/// Time for the complete cleanup after the session's end.
+const MAX_CLEANUP: Duration = Duration::from_millis(1_800);
+/// Part of it for killing processes.
+const MAX_KILL: Duration = Duration::from_millis(1_400);
 
-/// What ends by itself with its owner, such as a browser that writes what pages stored, has so long for it.
+/// Time for graceful programs to exit, such as a browser that writes its profile.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// What [`note`](super::note) left, by key.
+/// Hints set by `set_hint`, by key.
 pub type Notes = BTreeMap<String, String>;
 
-/// Waits for the end of the process that started this one, then cleans up after it; says whether
-/// nothing was left.
+/// Waits until the parent process ends, then cleans up after it. Returns whether nothing was left.
 ///
-/// `release` gets the notes, on a thread of its own while processes are ended, and must be done
-/// within a second. No signal but `SIGKILL` and `SIGSTOP` reaches this process from now on.
+/// `release` gets the hints. It runs on a separate thread while processes are killed, and must
+/// return within a second. From now on this process receives no signals except `SIGKILL` and
+/// `SIGSTOP`.
 ///
 /// # Errors
-/// When this process was not started as a guardian.
+/// If this process was not started as a guardian.
 pub fn stand_watch(release: impl FnOnce(Notes) + Send) -> Result<bool, Errno> {
     block_signals();
-    let _only_for_those_who_look = rustix::thread::set_name(c"telechir-guard");
-    let mut watch = Watch::begin()?;
-    watch.until_the_end();
-    Ok(watch.clean(release))
+    let _cosmetic = rustix::thread::set_name(c"telechir-guard");
+    let mut guardian = GuardianLoop::connect()?;
+    guardian.run();
+    Ok(guardian.clean(release))
 }
 
-struct Watch {
-    ward: Ward,
+struct GuardianLoop {
+    state: CleanupState,
 }
 
-impl Watch {
-    fn begin() -> Result<Self, Errno> {
-        let first = hear(rustix::stdio::stdin(), RecvFlags::empty())?;
-        let ward = first.and_then(|message| Ward::begin(&message));
+impl GuardianLoop {
+    fn connect() -> Result<Self, Errno> {
+        let first = receive(rustix::stdio::stdin(), RecvFlags::empty())?;
+        let state = first.and_then(|message| CleanupState::parse_initial(&message));
         Ok(Self {
-            ward: ward.ok_or(Errno::PROTO)?,
+            state: state.ok_or(Errno::PROTO)?,
         })
     }
 
-    /// Takes in what it is told until the owner is gone, or ends the socket.
-    fn until_the_end(&mut self) {
-        let owner = Pid::from_raw(self.ward.owner);
+    /// Applies changes until the owner exits or closes the socket.
+    fn run(&mut self) {
+        let owner = Pid::from_raw(self.state.owner);
         let pidfd = owner.and_then(|owner| pidfd_open(owner, PidfdFlags::empty()).ok());
-        // Asked after the number was opened: if it is still our parent's, it was then.
+        // Checked after opening the pidfd: if the pid is still our parent's, it was then, too.
         let Some(pidfd) = pidfd.filter(|_| getppid() == owner) else {
-            while self.take_one() {}
+            while self.receive_one() {}
             return;
         };
         let socket = rustix::stdio::stdin();
@@ -75,20 +75,20 @@ impl Watch {
                 Err(_) => return,
             }
             let is_gone = !fds[1].revents().is_empty();
-            while self.take_one() {}
+            while self.receive_one() {}
             if is_gone || self.socket_ended() {
                 return;
             }
         }
     }
 
-    /// Takes in one message that is there.
-    fn take_one(&mut self) -> bool {
-        let Ok(Some(message)) = hear(rustix::stdio::stdin(), RecvFlags::DONTWAIT) else {
+    /// Applies one queued message; returns whether there was one.
+    fn receive_one(&mut self) -> bool {
+        let Ok(Some(message)) = receive(rustix::stdio::stdin(), RecvFlags::DONTWAIT) else {
             return false;
         };
-        if let Some(change) = Change::parse(&message) {
-            self.ward.apply(change);
+        if let Some(change) = CleanupChange::parse(&message) {
+            self.state.apply(change);
         }
         true
     }
@@ -96,48 +96,52 @@ impl Watch {
     fn socket_ended(&self) -> bool {
         let flags = RecvFlags::DONTWAIT | RecvFlags::PEEK;
         !matches!(
-            hear(rustix::stdio::stdin(), flags),
+            receive(rustix::stdio::stdin(), flags),
             Ok(Some(_)) | Err(Errno::AGAIN)
         )
     }
 
     fn clean(mut self, release: impl FnOnce(Notes) + Send) -> bool {
         let start = Instant::now();
-        let us = getpid().as_raw_nonzero().get();
-        let spared = [us, self.ward.owner];
-        let notes = std::mem::take(&mut self.ward.notes);
-        // After an orderly end there are none: they were ended before it.
-        let start = if await_gentle(&notes) {
+        let own_pid = getpid().as_raw_nonzero().get();
+        let spared = [own_pid, self.state.owner];
+        let hints = std::mem::take(&mut self.state.hints);
+        // After an orderly end there are none: they exited before.
+        let start = if wait_for_graceful(&hints) {
             Instant::now()
         } else {
             start
         };
-        let ward = &self.ward;
+        let state = &self.state;
         thread::scope(|scope| {
-            if !notes.is_empty() {
-                scope.spawn(|| release(notes));
+            if !hints.is_empty() {
+                scope.spawn(|| release(hints));
             }
-            let ended = kill::end_all(ward, &spared, start + FOR_PROCESSES);
-            let removed = files::remove_all(ward, start + CEILING);
-            let ungrouped = kill::remove_groups(ward, start + CEILING);
-            ended && removed && ungrouped
+            let ended = kill::kill_all(state, &spared, start + MAX_KILL);
+            let removed = files::remove_all(state, start + MAX_CLEANUP);
+            let cgroups_removed = kill::remove_cgroups(state, start + MAX_CLEANUP);
+            ended && removed && cgroups_removed
         })
     }
 }
 
-/// Waits for programs that end by themselves when their parent did. Says whether there are any.
-fn await_gentle(notes: &Notes) -> bool {
-    let gentle: Vec<OwnedFd> = notes.iter().flat_map(gentle).collect();
-    kill::wait(&gentle, GRACE);
-    !gentle.is_empty()
+/// Waits for programs with a grace period; returns whether there are any.
+fn wait_for_graceful(hints: &Notes) -> bool {
+    let graceful: Vec<OwnedFd> = hints.iter().flat_map(graceful).collect();
+    kill::wait_for_exits(&graceful, GRACE);
+    !graceful.is_empty()
 }
 
-/// The group that such a program leads: one of Chromium's other processes writes cookies, after
-/// the first has ended.
-fn gentle((key, began): (&String, &String)) -> Vec<OwnedFd> {
-    let pid = key.strip_prefix(GENTLE).and_then(|pid| pid.parse().ok());
-    // Before it is reaped its number is its own.
-    let leader =
-        pid.filter(|pid| processes::began(*pid).map(|it| it.to_string()).as_ref() == Some(began));
+/// Pidfds of the process group that such a program leads: Chromium's network service writes
+/// cookies after the main process has exited.
+fn graceful((key, start_time): (&String, &String)) -> Vec<OwnedFd> {
+    let pid = key.strip_prefix(GRACEFUL).and_then(|pid| pid.parse().ok());
+    // Until it is reaped, its pid cannot be reused.
+    let leader = pid.filter(|pid| {
+        processes::start_time(*pid)
+            .map(|it| it.to_string())
+            .as_ref()
+            == Some(start_time)
+    });
     leader.map(processes::in_group).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! What a session left in its guardian's care, and the messages that say so. Both sides keep it:
-//! the guardian to act on it, we to tell it to another guardian when the first one died.
+//! The state that a guardian cleans up, and the messages that transfer it. Both sides keep it: the
+//! guardian for the cleanup, the session for a new guardian when the first one exits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -9,96 +9,97 @@ use std::path::{Path, PathBuf};
 use super::link::FORKED;
 use super::processes;
 
-const BEGIN: u8 = b'b';
+const INITIAL_STATE: u8 = b'b';
 const STARTED: u8 = b's';
 const ENDED: u8 = b'q';
-const OWNS: u8 = b'f';
-const UNOWNS: u8 = b'g';
-const GROUP: u8 = b'c';
-const UNGROUP: u8 = b'd';
-const NOTE: u8 = b'n';
-const UNNOTE: u8 = b'm';
+const ADD_FILE: u8 = b'f';
+const REMOVE_FILE: u8 = b'g';
+const ADD_CGROUP: u8 = b'c';
+const REMOVE_CGROUP: u8 = b'd';
+const SET_HINT: u8 = b'n';
+const CLEAR_HINT: u8 = b'm';
 
-/// All that a guardian looks after.
+/// Everything that a guardian cleans up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Ward {
-    /// Ours alone; names of folders and the marker of processes hold it.
+pub(super) struct CleanupState {
+    /// Unique token of the session; part of folder names and of the process marker.
     pub(super) token: String,
-    /// Our process.
+    /// Pid of the process that owns the session.
     pub(super) owner: i32,
-    /// The session's own user.
+    /// The session's user, if it has one of its own.
     pub(super) uid: Option<u32>,
-    /// Where its folders are.
+    /// Folders that contain the session's folders.
     pub(super) roots: Vec<PathBuf>,
-    /// Leaders of groups that we started and did not reap, with when they began: a number alone
-    /// may have another owner by the time it matters.
+    /// Process group leaders that we started and have not reaped, with their start times: a pid
+    /// alone may be reused.
     pub(super) leaders: BTreeMap<i32, u64>,
-    /// Files outside of its folders, by name.
-    pub(super) files: BTreeMap<PathBuf, File>,
-    /// Folders of control groups: all in them is killed, whoever it is.
-    pub(super) groups: BTreeSet<PathBuf>,
-    /// For whom the guardian was started by, such as displays to release keys on.
-    pub(super) notes: BTreeMap<String, String>,
+    /// Files outside the session's folders, by path.
+    pub(super) files: BTreeMap<PathBuf, OwnedFile>,
+    /// Folders of cgroups, whose members are all killed.
+    pub(super) cgroups: BTreeSet<PathBuf>,
+    /// Hints for the caller's cleanup function, such as displays to release keys on.
+    pub(super) hints: BTreeMap<String, String>,
 }
 
-/// A file that is removed only while it is this very one.
+/// Identity of a registered file: it is removed only if device and inode still match.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct File {
+pub(super) struct OwnedFile {
     pub(super) device: u64,
     pub(super) inode: u64,
-    /// Another file, which is whose the first one is, such as the socket of a display.
+    /// A file that belongs to the first one, such as a display's socket.
     pub(super) companion: PathBuf,
 }
 
-/// One thing that changes.
+/// A change of [`CleanupState`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Change {
-    /// A child says so of itself, and nothing more.
+pub(super) enum CleanupChange {
+    /// Sent by the child itself, without a start time.
     Forked(i32),
     Started(i32, u64),
     Ended(i32),
-    Owns(PathBuf, File),
-    Unowns(PathBuf),
-    Group(PathBuf),
-    Ungroup(PathBuf),
-    Note(String, String),
-    Unnote(String),
+    AddFile(PathBuf, OwnedFile),
+    RemoveFile(PathBuf),
+    AddCgroup(PathBuf),
+    RemoveCgroup(PathBuf),
+    SetHint(String, String),
+    ClearHint(String),
 }
 
-impl Ward {
-    /// The names of the session's folders begin so.
+impl CleanupState {
+    /// Prefix of the names of the session's folders.
     pub(super) fn prefix(&self) -> String {
         format!("telechir-{}-", self.token)
     }
 
-    /// Says all of it.
+    /// Messages that transfer the complete state.
     pub(super) fn messages(&self) -> Vec<Vec<u8>> {
         let uid = self.uid.map(|uid| uid.to_string()).unwrap_or_default();
         let owner = self.owner.to_string();
-        let mut begin: Vec<&[u8]> = vec![self.token.as_bytes(), owner.as_bytes(), uid.as_bytes()];
-        begin.extend(self.roots.iter().map(|root| bytes(root)));
+        let mut parse_initial: Vec<&[u8]> =
+            vec![self.token.as_bytes(), owner.as_bytes(), uid.as_bytes()];
+        parse_initial.extend(self.roots.iter().map(|root| bytes(root)));
         let leaders = self.leaders.iter();
-        let leaders = leaders.map(|(pid, began)| Change::Started(*pid, *began));
+        let leaders = leaders.map(|(pid, start_time)| CleanupChange::Started(*pid, *start_time));
         let files = self.files.iter();
-        let files = files.map(|(path, file)| Change::Owns(path.clone(), file.clone()));
-        let groups = self.groups.iter();
-        let groups = groups.map(|folder| Change::Group(folder.clone()));
-        let notes = self.notes.iter();
-        let notes = notes.map(|(key, value)| Change::Note(key.clone(), value.clone()));
-        let changes = leaders.chain(files).chain(groups).chain(notes);
-        std::iter::once(joined(BEGIN, &begin))
+        let files = files.map(|(path, file)| CleanupChange::AddFile(path.clone(), file.clone()));
+        let cgroups = self.cgroups.iter();
+        let cgroups = cgroups.map(|folder| CleanupChange::AddCgroup(folder.clone()));
+        let hints = self.hints.iter();
+        let hints = hints.map(|(key, value)| CleanupChange::SetHint(key.clone(), value.clone()));
+        let changes = leaders.chain(files).chain(cgroups).chain(hints);
+        std::iter::once(joined(INITIAL_STATE, &parse_initial))
             .chain(changes.map(|change| change.message()))
             .collect()
     }
 
-    /// What the first message says.
-    pub(super) fn begin(message: &[u8]) -> Option<Self> {
-        let fields = split(message.strip_prefix(&[BEGIN])?);
+    /// Parses the first message.
+    pub(super) fn parse_initial(message: &[u8]) -> Option<Self> {
+        let fields = split(message.strip_prefix(&[INITIAL_STATE])?);
         let text = |at: usize| std::str::from_utf8(fields.get(at)?).ok();
         let token = text(0)?;
         let plain = token.len() >= 8 && token.bytes().all(|byte| byte.is_ascii_alphanumeric());
         Some(Self {
-            // Too short a name would match the folders of others.
+            // A shorter token could match the folders of other sessions.
             token: plain.then(|| token.to_owned())?,
             owner: text(1)?.parse().ok()?,
             uid: text(2)?.parse().ok(),
@@ -107,50 +108,53 @@ impl Ward {
         })
     }
 
-    /// Takes in a change.
-    pub(super) fn apply(&mut self, change: Change) {
+    /// Applies a change.
+    pub(super) fn apply(&mut self, change: CleanupChange) {
         match change {
-            Change::Forked(pid) => self
+            CleanupChange::Forked(pid) => self
                 .leaders
-                .extend(processes::began(pid).map(|at| (pid, at))),
-            Change::Started(pid, began) => self.leaders.extend([(pid, began)]),
-            Change::Ended(pid) => drop(self.leaders.remove(&pid)),
-            Change::Owns(path, file) => drop(self.files.insert(path, file)),
-            Change::Unowns(path) => drop(self.files.remove(&path)),
-            // A folder with another name is not ours.
-            Change::Group(path) => {
+                .extend(processes::start_time(pid).map(|at| (pid, at))),
+            CleanupChange::Started(pid, start_time) => self.leaders.extend([(pid, start_time)]),
+            CleanupChange::Ended(pid) => drop(self.leaders.remove(&pid)),
+            CleanupChange::AddFile(path, file) => drop(self.files.insert(path, file)),
+            CleanupChange::RemoveFile(path) => drop(self.files.remove(&path)),
+            // Other names do not belong to this session.
+            CleanupChange::AddCgroup(path) => {
                 let name = path.file_name().map(|name| name.to_string_lossy());
                 if name.is_some_and(|name| name.starts_with(&self.prefix())) {
-                    self.groups.insert(path);
+                    self.cgroups.insert(path);
                 }
             }
-            Change::Ungroup(path) => drop(self.groups.remove(&path)),
-            Change::Note(key, value) => drop(self.notes.insert(key, value)),
-            Change::Unnote(key) => drop(self.notes.remove(&key)),
+            CleanupChange::RemoveCgroup(path) => drop(self.cgroups.remove(&path)),
+            CleanupChange::SetHint(key, value) => drop(self.hints.insert(key, value)),
+            CleanupChange::ClearHint(key) => drop(self.hints.remove(&key)),
         }
     }
 }
 
-impl Change {
+impl CleanupChange {
     pub(super) fn message(&self) -> Vec<u8> {
         match self {
             Self::Forked(pid) => [&[FORKED], &pid.to_ne_bytes()[..]].concat(),
-            Self::Started(pid, began) => {
-                let (pid, began) = (pid.to_string(), began.to_string());
-                joined(STARTED, &[pid.as_bytes(), began.as_bytes()])
+            Self::Started(pid, start_time) => {
+                let (pid, start_time) = (pid.to_string(), start_time.to_string());
+                joined(STARTED, &[pid.as_bytes(), start_time.as_bytes()])
             }
             Self::Ended(pid) => [&[ENDED], &pid.to_ne_bytes()[..]].concat(),
-            Self::Owns(path, file) => {
+            Self::AddFile(path, file) => {
                 let (device, inode) = (file.device.to_string(), file.inode.to_string());
                 let numbers = [device.as_bytes(), inode.as_bytes()];
                 let [device, inode] = numbers;
-                joined(OWNS, &[bytes(path), device, inode, bytes(&file.companion)])
+                joined(
+                    ADD_FILE,
+                    &[bytes(path), device, inode, bytes(&file.companion)],
+                )
             }
-            Self::Unowns(path) => joined(UNOWNS, &[bytes(path)]),
-            Self::Group(path) => joined(GROUP, &[bytes(path)]),
-            Self::Ungroup(path) => joined(UNGROUP, &[bytes(path)]),
-            Self::Note(key, value) => joined(NOTE, &[key.as_bytes(), value.as_bytes()]),
-            Self::Unnote(key) => joined(UNNOTE, &[key.as_bytes()]),
+            Self::RemoveFile(path) => joined(REMOVE_FILE, &[bytes(path)]),
+            Self::AddCgroup(path) => joined(ADD_CGROUP, &[bytes(path)]),
+            Self::RemoveCgroup(path) => joined(REMOVE_CGROUP, &[bytes(path)]),
+            Self::SetHint(key, value) => joined(SET_HINT, &[key.as_bytes(), value.as_bytes()]),
+            Self::ClearHint(key) => joined(CLEAR_HINT, &[key.as_bytes()]),
         }
     }
 
@@ -164,19 +168,19 @@ impl Change {
             FORKED => Self::Forked(pid()?),
             STARTED => Self::Started(text(0)?.parse().ok()?, text(1)?.parse().ok()?),
             ENDED => Self::Ended(pid()?),
-            OWNS => {
-                let file = File {
+            ADD_FILE => {
+                let file = OwnedFile {
                     device: text(1)?.parse().ok()?,
                     inode: text(2)?.parse().ok()?,
                     companion: path(field(3)?),
                 };
-                Self::Owns(path(field(0)?), file)
+                Self::AddFile(path(field(0)?), file)
             }
-            UNOWNS => Self::Unowns(path(field(0)?)),
-            GROUP => Self::Group(path(field(0)?)),
-            UNGROUP => Self::Ungroup(path(field(0)?)),
-            NOTE => Self::Note(text(0)?, text(1)?),
-            UNNOTE => Self::Unnote(text(0)?),
+            REMOVE_FILE => Self::RemoveFile(path(field(0)?)),
+            ADD_CGROUP => Self::AddCgroup(path(field(0)?)),
+            REMOVE_CGROUP => Self::RemoveCgroup(path(field(0)?)),
+            SET_HINT => Self::SetHint(text(0)?, text(1)?),
+            CLEAR_HINT => Self::ClearHint(text(0)?),
             _ => return None,
         })
     }
@@ -204,66 +208,76 @@ fn path(bytes: &[u8]) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn ward() -> Ward {
-        Ward {
+    fn state() -> CleanupState {
+        CleanupState {
             token: "0123456789abcdef".to_owned(),
             owner: 42,
             uid: Some(61_000),
             roots: vec!["/tmp".into(), "/dev/shm".into()],
-            ..Ward::default()
+            ..CleanupState::default()
         }
     }
 
     #[test]
-    fn another_guardian_is_told_the_same() {
-        let mut told = ward();
-        let file = File {
+    fn messages_transfer_the_complete_state() {
+        let mut original = state();
+        let file = OwnedFile {
             device: 1,
             inode: u64::MAX,
             companion: "/tmp/.X11-unix/X7".into(),
         };
-        told.apply(Change::Started(10, 5));
-        told.apply(Change::Started(256, u64::MAX));
-        told.apply(Change::Ended(10));
-        let us = i32::try_from(std::process::id()).unwrap();
-        told.apply(Change::Forked(us));
-        assert!(told.leaders.contains_key(&us));
-        told.apply(Change::Owns("/tmp/.X7-lock".into(), file));
+        original.apply(CleanupChange::Started(10, 5));
+        original.apply(CleanupChange::Started(256, u64::MAX));
+        original.apply(CleanupChange::Ended(10));
+        let own_pid = i32::try_from(std::process::id()).unwrap();
+        original.apply(CleanupChange::Forked(own_pid));
+        assert!(original.leaders.contains_key(&own_pid));
+        original.apply(CleanupChange::AddFile("/tmp/.X7-lock".into(), file));
         let group = PathBuf::from("/sys/fs/cgroup/telechir-0123456789abcdef-1");
-        told.apply(Change::Group("/sys/fs/cgroup/of-others".into()));
-        told.apply(Change::Group(group.clone()));
-        assert_eq!(told.groups, BTreeSet::from([group]));
-        told.apply(Change::Note("display".to_owned(), ":0".to_owned()));
-        let messages = told.messages();
-        let mut heard = Ward::begin(&messages[0]).unwrap();
+        original.apply(CleanupChange::AddCgroup("/sys/fs/cgroup/of-others".into()));
+        original.apply(CleanupChange::AddCgroup(group.clone()));
+        assert_eq!(original.cgroups, BTreeSet::from([group]));
+        original.apply(CleanupChange::SetHint(
+            "display".to_owned(),
+            ":0".to_owned(),
+        ));
+        let messages = original.messages();
+        let mut parsed = CleanupState::parse_initial(&messages[0]).unwrap();
         for message in &messages[1..] {
-            heard.apply(Change::parse(message).unwrap());
+            parsed.apply(CleanupChange::parse(message).unwrap());
         }
-        assert_eq!(heard, told);
+        assert_eq!(parsed, original);
     }
 
     #[test]
-    fn a_session_without_a_user_of_its_own_has_none() {
-        let ward = Ward {
+    fn a_session_without_a_user_has_no_uid() {
+        let state = CleanupState {
             uid: None,
-            ..ward()
+            ..state()
         };
-        assert_eq!(Ward::begin(&ward.messages()[0]), Some(ward));
+        assert_eq!(
+            CleanupState::parse_initial(&state.messages()[0]),
+            Some(state)
+        );
     }
 
     #[test]
-    fn a_name_that_fits_the_folders_of_others_is_refused() {
+    fn a_token_that_matches_other_folders_is_refused() {
         for token in ["", "a", "*", "../../../etc"] {
-            let ward = Ward {
+            let state = CleanupState {
                 token: token.to_owned(),
-                ..ward()
+                ..state()
             };
-            assert_eq!(Ward::begin(&ward.messages()[0]), None, "{token}");
+            assert_eq!(
+                CleanupState::parse_initial(&state.messages()[0]),
+                None,
+                "{token}"
+            );
         }
     }
 
     #[test]
-    fn what_makes_no_sense_changes_nothing() {
+    fn malformed_messages_are_ignored() {
         for message in [
             &b""[..],
             b"p",
@@ -273,7 +287,7 @@ mod tests {
             b"nkey",
             b"s1",
         ] {
-            assert_eq!(Change::parse(message), None, "{message:?}");
+            assert_eq!(CleanupChange::parse(message), None, "{message:?}");
         }
     }
 }

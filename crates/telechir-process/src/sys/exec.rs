@@ -16,12 +16,12 @@ use rustix::process::{Gid, Uid};
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, pidfd_open};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
-use crate::cgroup::Door;
-use crate::guardian::{self, Link};
-use crate::spawn::Leads;
-use crate::{Child, Identity, SpawnError, Step};
+use crate::cgroup::CgroupHandle;
+use crate::guardian::{self, GuardianSocket};
+use crate::spawn::Leader;
+use crate::{Child, Identity, SpawnError, SpawnStep};
 
-/// All that the child needs, in the form the system takes.
+/// Everything that the child needs, in the form of the system calls.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) name: String,
@@ -32,23 +32,23 @@ pub(crate) struct Plan {
     pub(crate) fds: Vec<(RawFd, OwnedFd)>,
     pub(crate) identity: Option<Identity>,
     pub(crate) no_new_privs: bool,
-    pub(crate) leads: Leads,
+    pub(crate) leader: Leader,
     pub(crate) limits: Vec<(Resource, Rlimit)>,
     pub(crate) umask: Option<u32>,
     pub(crate) landlock: Option<OwnedFd>,
-    pub(crate) groups: Vec<Door>,
-    pub(crate) outlives: bool,
-    /// Whether it gets no death signal.
-    pub(crate) is_spared: bool,
-    pub(crate) guardian: Option<Arc<Link>>,
+    pub(crate) cgroups: Vec<CgroupHandle>,
+    pub(crate) is_detached: bool,
+    /// Whether the program gets no death signal.
+    pub(crate) has_no_death_signal: bool,
+    pub(crate) guardian: Option<Arc<GuardianSocket>>,
 }
 
-type Failed = (Step, Errno);
+type StepFailure = (SpawnStep, Errno);
 
-/// Of `linux/sched.h`; libc has it in a number that is too small for it.
+/// From `linux/sched.h`; libc's constant has a type that is too small for it.
 const CLONE_INTO_CGROUP: u64 = 1 << 33;
 
-/// Keeps signals from the calling thread, so that none of our handlers runs in a child.
+/// Blocks all signals in the calling thread, so that no handler of ours runs in a child.
 pub(crate) fn block_signals() {
     let mut all = MaybeUninit::uninit();
     // SAFETY: `all` is initialised by `sigfillset`, and the mask of this thread alone is set.
@@ -58,47 +58,51 @@ pub(crate) fn block_signals() {
     }
 }
 
-/// Starts a program and returns when it runs.
+/// Starts a program; returns after `execve` succeeded or a step failed.
 pub(crate) fn fork_exec(plan: &Plan) -> Result<Child, SpawnError> {
-    let failed = |(step, errno): Failed| SpawnError::System {
+    let failed = |(step, errno): StepFailure| SpawnError::System {
         program: plan.name.clone(),
         step,
         source: io::Error::from(errno),
     };
-    let raised = raise(plan).map_err(|errno| failed((Step::Descriptors, errno)))?;
+    let relocated = relocate_fds(plan).map_err(|errno| failed((SpawnStep::Descriptors, errno)))?;
     let argv = pointers(&plan.argv);
     let env = pointers(&plan.env);
     let parent = rustix::process::getpid();
 
-    let birth = plan.groups.iter().find_map(|door| door.birth.as_ref());
-    // SAFETY: the child only runs `become_program`, which keeps to bare system calls on data
-    // that was made before, and never returns here.
-    let (pid, is_born_in_group) = unsafe { fork(birth) };
+    let clone_into_fd = plan
+        .cgroups
+        .iter()
+        .find_map(|handle| handle.clone_into_fd.as_ref());
+    // SAFETY: the child only runs `exec_child`, which makes bare system calls on data prepared
+    // before, and never returns here.
+    let (pid, is_cloned_into_cgroup) = unsafe { fork(clone_into_fd) };
     if pid == 0 {
         let Err((step, errno)) =
-            become_program(plan, &raised, &argv, &env, parent, is_born_in_group);
-        report(&raised.writer, step, errno)
+            exec_child(plan, &relocated, &argv, &env, parent, is_cloned_into_cgroup);
+        report(&relocated.writer, step, errno)
     }
     let Some(pid) = Pid::from_raw(pid).filter(|_| pid > 0) else {
         let errno = io::Error::last_os_error()
             .raw_os_error()
             .unwrap_or(libc::EAGAIN);
-        return Err(failed((Step::Fork, Errno::from_raw_os_error(errno))));
+        return Err(failed((SpawnStep::Fork, Errno::from_raw_os_error(errno))));
     };
-    let Raised { reader, writer, .. } = raised;
+    let RelocatedFds { reader, writer, .. } = relocated;
     drop(writer);
-    // Nobody reaps the child before `Child` does, so its number cannot have a new owner yet.
-    let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|errno| failed((Step::Fork, errno)));
+    // Only `Child` reaps the process, so its pid cannot be reused yet.
+    let pidfd =
+        pidfd_open(pid, PidfdFlags::empty()).map_err(|errno| failed((SpawnStep::Fork, errno)));
     let child = Child::new(pid, pidfd?);
     if plan.guardian.is_some() {
-        // It said so itself; this is for the next guardian, should that one die.
-        guardian::started(pid.as_raw_nonzero().get());
+        // The child reported itself; this is for the next guardian, if the current one exits.
+        guardian::process_started(pid.as_raw_nonzero().get());
     }
     let mut message = Vec::with_capacity(5);
     let _end_of_pipe = File::from(reader).read_to_end(&mut message);
     match message[..] {
         [step, a, b, c, d] => {
-            let step = Step::from_byte(step).unwrap_or(Step::Execute);
+            let step = SpawnStep::from_byte(step).unwrap_or(SpawnStep::Execute);
             let errno = Errno::from_raw_os_error(i32::from_ne_bytes([a, b, c, d]));
             Err(failed((step, errno)))
         }
@@ -106,40 +110,41 @@ pub(crate) fn fork_exec(plan: &Plan) -> Result<Child, SpawnError> {
     }
 }
 
-/// Forks, with the child in this control group from its first moment where the kernel does that;
-/// the child's number, none in the child itself, and whether the child is in the group.
+/// Forks; with `clone_into_fd` the child starts in that cgroup, if the kernel supports it. Returns
+/// the child's pid (0 in the child itself) and whether the child is in the cgroup.
 ///
 /// # Safety
-/// The child must keep to bare system calls: its locks may be held by threads that it has not,
+/// The child must make only bare system calls: other threads may hold locks, and `atfork`
+/// handlers do not run.
 /// and not even those who wait for a fork were told.
-unsafe fn fork(birth: Option<&OwnedFd>) -> (libc::pid_t, bool) {
-    if let Some(group) = birth {
-        // SAFETY: all zeros ask for nothing.
+unsafe fn fork(clone_into_fd: Option<&OwnedFd>) -> (libc::pid_t, bool) {
+    if let Some(group) = clone_into_fd {
+        // SAFETY: an all-zero `clone_args` is valid.
         let mut request: libc::clone_args = unsafe { std::mem::zeroed() };
         request.flags = CLONE_INTO_CGROUP;
         request.exit_signal = u64::from(libc::SIGCHLD.cast_unsigned());
         request.cgroup = u64::from(group.as_raw_fd().cast_unsigned());
-        // SAFETY: the request has this length, and memory is not shared with the child.
+        // SAFETY: the size is that of the request, and memory is not shared with the child.
         let pid =
             unsafe { libc::syscall(libc::SYS_clone3, &raw const request, size_of_val(&request)) };
         if let Ok(pid @ 0..) = libc::pid_t::try_from(pid) {
             return (pid, true);
         }
-        // Old kernels do not know it, and containers may refuse it.
+        // Old kernels do not have it, and container runtimes may block it.
     }
-    // SAFETY: as our caller promises.
+    // SAFETY: the caller guarantees the same.
     (unsafe { libc::fork() }, false)
 }
 
-/// Duplicates whose numbers are above every number the child wants, so that none is overwritten.
-struct Raised {
+/// Duplicates with numbers above all that the child needs, so that none is overwritten.
+struct RelocatedFds {
     fds: Vec<(RawFd, OwnedFd)>,
     landlock: Option<OwnedFd>,
     reader: OwnedFd,
     writer: OwnedFd,
 }
 
-fn raise(plan: &Plan) -> Result<Raised, Errno> {
+fn relocate_fds(plan: &Plan) -> Result<RelocatedFds, Errno> {
     let floor = plan
         .fds
         .iter()
@@ -147,18 +152,21 @@ fn raise(plan: &Plan) -> Result<Raised, Errno> {
         .max()
         .unwrap_or(3)
         .max(3);
-    let up = |fd: BorrowedFd<'_>| fcntl_dupfd_cloexec(fd, floor);
+    let above_floor = |fd: BorrowedFd<'_>| fcntl_dupfd_cloexec(fd, floor);
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
     let fds = plan
         .fds
         .iter()
-        .map(|(number, fd)| Ok((*number, up(fd.as_fd())?)));
-    let landlock = plan.landlock.as_ref().map(|ruleset| up(ruleset.as_fd()));
-    Ok(Raised {
+        .map(|(number, fd)| Ok((*number, above_floor(fd.as_fd())?)));
+    let landlock = plan
+        .landlock
+        .as_ref()
+        .map(|ruleset| above_floor(ruleset.as_fd()));
+    Ok(RelocatedFds {
         fds: fds.collect::<Result<_, Errno>>()?,
         landlock: landlock.transpose()?,
         reader,
-        writer: up(writer.as_fd())?,
+        writer: above_floor(writer.as_fd())?,
     })
 }
 
@@ -171,92 +179,95 @@ fn pointers(strings: &[CString]) -> Vec<*const c_char> {
 }
 
 /// Runs in the child. No allocation, no lock, no panic.
-fn become_program(
+fn exec_child(
     plan: &Plan,
-    raised: &Raised,
+    relocated: &RelocatedFds,
     argv: &[*const c_char],
     env: &[*const c_char],
     parent: Pid,
-    is_born_in_group: bool,
-) -> Result<Infallible, Failed> {
-    let at = |step: Step| move |errno: Errno| (step, errno);
-    match plan.leads {
-        Leads::Group => rustix::process::setpgid(None, None).map_err(at(Step::Session))?,
-        Leads::Session | Leads::Terminal => {
-            rustix::process::setsid().map_err(at(Step::Session))?;
+    is_cloned_into_cgroup: bool,
+) -> Result<Infallible, StepFailure> {
+    let step_error = |step: SpawnStep| move |errno: Errno| (step, errno);
+    match plan.leader {
+        Leader::Group => {
+            rustix::process::setpgid(None, None).map_err(step_error(SpawnStep::Session))?
+        }
+        Leader::Session | Leader::Terminal => {
+            rustix::process::setsid().map_err(step_error(SpawnStep::Session))?;
         }
     }
-    // From here on: should our parent be killed now, it cannot.
+    // Reported before anything else, so that the child is known even if its parent is killed now.
     if let Some(guardian) = &plan.guardian {
-        guardian.forked(rustix::process::getpid().as_raw_nonzero().get());
+        guardian.report_fork(rustix::process::getpid().as_raw_nonzero().get());
     }
-    for door in &plan.groups {
-        if is_born_in_group && door.birth.is_some() {
+    for handle in &plan.cgroups {
+        if is_cloned_into_cgroup && handle.clone_into_fd.is_some() {
             continue;
         }
-        // Before the change of user, who may not, and before other descriptors take these
-        // numbers. Our parent looks whether it worked.
-        let _seen_by_parent = rustix::io::write(&door.members, b"0");
+        // Before changing the user, who may not join, and before other descriptors are installed
+        // under these numbers. The parent checks whether it worked.
+        let _checked_by_parent = rustix::io::write(&handle.procs_fd, b"0");
     }
-    place(&raised.fds).map_err(at(Step::Place))?;
-    if plan.leads == Leads::Terminal {
-        rustix::process::ioctl_tiocsctty(rustix::stdio::stdin()).map_err(at(Step::Terminal))?;
+    install_fds(&relocated.fds).map_err(step_error(SpawnStep::InstallFds))?;
+    if plan.leader == Leader::Terminal {
+        rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())
+            .map_err(step_error(SpawnStep::Terminal))?;
     }
     if let Some(mask) = plan.umask {
         rustix::process::umask(Mode::from_raw_mode(mask));
     }
     for (resource, limit) in &plan.limits {
-        rustix::process::setrlimit(*resource, *limit).map_err(at(Step::Limit))?;
+        rustix::process::setrlimit(*resource, *limit).map_err(step_error(SpawnStep::Limit))?;
     }
     if let Some(identity) = plan.identity {
-        drop_capabilities().map_err(at(Step::Capabilities))?;
-        change_identity(identity).map_err(at(Step::Identity))?;
+        drop_capabilities().map_err(step_error(SpawnStep::Capabilities))?;
+        change_identity(identity).map_err(step_error(SpawnStep::Identity))?;
     }
     if let Some(cwd) = &plan.cwd {
-        rustix::process::chdir(cwd.as_c_str()).map_err(at(Step::Folder))?;
+        rustix::process::chdir(cwd.as_c_str()).map_err(step_error(SpawnStep::Folder))?;
     }
     if plan.no_new_privs {
-        rustix::thread::set_no_new_privs(true).map_err(at(Step::Privileges))?;
+        rustix::thread::set_no_new_privs(true).map_err(step_error(SpawnStep::Privileges))?;
     }
-    if let Some(ruleset) = &raised.landlock {
-        restrict(ruleset).map_err(at(Step::Landlock))?;
+    if let Some(ruleset) = &relocated.landlock {
+        apply_landlock(ruleset).map_err(step_error(SpawnStep::Landlock))?;
     }
-    if !(plan.outlives || plan.is_spared) {
-        die_with(parent).map_err(at(Step::DeathSignal))?;
+    if !(plan.is_detached || plan.has_no_death_signal) {
+        set_death_signal(parent).map_err(step_error(SpawnStep::DeathSignal))?;
     }
-    Err((Step::Execute, execute(plan, argv, env)))
+    Err((SpawnStep::Execute, execute(plan, argv, env)))
 }
 
-/// Comes after the change of user, which would clear the signal.
-fn die_with(parent: Pid) -> Result<(), Errno> {
+/// Must follow the change of user, which clears the death signal.
+fn set_death_signal(parent: Pid) -> Result<(), Errno> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     if rustix::process::getppid() == Some(parent) {
         Ok(())
     } else {
-        // It died in between, and nobody reads the pipe.
+        // The parent died in between; the pipe has no reader.
         Err(Errno::SRCH)
     }
 }
 
-fn place(fds: &[(RawFd, OwnedFd)]) -> Result<(), Errno> {
-    // SAFETY: marking every descriptor from 3 up to be closed by exec invalidates none of them.
-    let swept = unsafe {
+fn install_fds(fds: &[(RawFd, OwnedFd)]) -> Result<(), Errno> {
+    // SAFETY: setting close-on-exec on every descriptor from 3 up invalidates none of them.
+    let marked = unsafe {
         libc::close_range(
             3,
             libc::c_uint::MAX,
             libc::CLOSE_RANGE_CLOEXEC.cast_signed(),
         )
     };
-    check(swept)?;
+    check(marked)?;
     for (number, fd) in fds {
-        // SAFETY: nothing in this process owns `number`: all that is still used was raised above it.
+        // SAFETY: nothing owns `number` in this process: all used descriptors were moved above it.
         check(unsafe { libc::dup2(fd.as_raw_fd(), *number) })?;
     }
     Ok(())
 }
 
-fn restrict(ruleset: &OwnedFd) -> Result<(), Errno> {
-    // SAFETY: takes a descriptor that is open, and no memory.
+fn apply_landlock(ruleset: &OwnedFd) -> Result<(), Errno> {
+    // SAFETY: takes an open descriptor and no memory.
     let restricted =
         unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) };
     if restricted < 0 {
@@ -280,7 +291,7 @@ fn drop_capabilities() -> Result<(), Errno> {
         };
         match check(dropped) {
             Ok(()) => {}
-            // Past the last one that this kernel knows.
+            // Above the last capability of this kernel.
             Err(Errno::INVAL) => break,
             Err(errno) => return Err(errno),
         }
@@ -296,8 +307,8 @@ pub(super) fn change_identity(identity: Identity) -> Result<(), Errno> {
 }
 
 fn execute(plan: &Plan, argv: &[*const c_char], env: &[*const c_char]) -> Errno {
-    // SAFETY: only dispositions and the mask of this one-threaded child are set, and both lists
-    // end with a null pointer and point to strings that outlive the call.
+    // SAFETY: only the dispositions and the mask of this single-threaded child change, and both
+    // lists end with a null pointer and point to strings that outlive the call.
     unsafe {
         for signal in 1..=64 {
             libc::signal(signal, libc::SIG_DFL);
@@ -319,14 +330,14 @@ fn check(returned: libc::c_int) -> Result<(), Errno> {
 }
 
 pub(super) fn last_errno() -> Errno {
-    // SAFETY: the pointer is to this thread's own number.
+    // SAFETY: the pointer refers to this thread's own `errno`.
     Errno::from_raw_os_error(unsafe { *libc::__errno_location() })
 }
 
-/// Tells the parent what failed, and ends the child.
-fn report(writer: &OwnedFd, step: Step, errno: Errno) -> ! {
+/// Reports a failed step to the parent and exits.
+fn report(writer: &OwnedFd, step: SpawnStep, errno: Errno) -> ! {
     let [a, b, c, d] = errno.raw_os_error().to_ne_bytes();
     let _parent_may_be_gone = rustix::io::write(writer, &[step as u8, a, b, c, d]);
-    // SAFETY: ends the process at once, without handlers that belong to the parent.
+    // SAFETY: exits immediately, without running exit handlers of the parent.
     unsafe { libc::_exit(127) }
 }

@@ -1,9 +1,9 @@
-//! Asks the kernel which version of Landlock it has.
+//! The kernel's Landlock version.
 
-/// The version of Landlock's interface; none when the kernel has none or it is switched off.
+/// Version of the kernel's Landlock ABI; `None` if it is missing or disabled.
 pub fn landlock_abi() -> Option<u32> {
     const LANDLOCK_CREATE_RULESET_VERSION: u32 = 1;
-    // SAFETY: with this flag the call takes no memory of ours (address and length are zero), makes
+    // SAFETY: with this flag the call uses no memory of ours (pointer and size are zero), creates
     // nothing, and only returns a number.
     let abi = unsafe {
         libc::syscall(

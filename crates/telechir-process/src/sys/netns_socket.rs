@@ -1,4 +1,4 @@
-//! A socket in somebody else's network: made by a child that goes there and hands it back.
+//! Creates a listening socket in another network namespace: a child enters it and passes it back.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -15,13 +15,13 @@ use rustix::process::{Pid, WaitOptions, waitpid};
 use super::exec::{block_signals, change_identity, last_errno};
 use crate::Identity;
 
-/// Connections that wait until they are taken.
+/// Maximum length of the queue of pending connections.
 const BACKLOG: i32 = 128;
 
-/// The user namespace to which a network namespace belongs.
-pub(crate) fn owner(network: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+/// Opens the user namespace that owns a network namespace.
+pub(crate) fn owning_user_namespace(network: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     const NS_GET_USERNS: libc::Ioctl = 0xb701;
-    // SAFETY: this request takes no memory, and returns a descriptor that is new and nobody's.
+    // SAFETY: this request takes no memory and returns a new descriptor that nothing else owns.
     unsafe {
         match libc::ioctl(network.as_raw_fd(), NS_GET_USERNS) {
             fd @ 0.. => Ok(OwnedFd::from_raw_fd(fd)),
@@ -30,16 +30,16 @@ pub(crate) fn owner(network: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     }
 }
 
-/// Listens at this address inside of a network, as the user who made the namespace it belongs to.
+/// Listens at an address in another network namespace, as the user who owns it.
 ///
-/// A process with threads cannot enter another user namespace, so a child does.
+/// A multi-threaded process cannot enter another user namespace, so a child does.
 pub(crate) fn listen(
     users: BorrowedFd<'_>,
     network: BorrowedFd<'_>,
     identity: Option<Identity>,
     address: SocketAddrV4,
 ) -> io::Result<OwnedFd> {
-    let (ours, theirs) = socketpair(
+    let (parent_end, child_end) = socketpair(
         AddressFamily::UNIX,
         SocketType::SEQPACKET,
         SocketFlags::CLOEXEC,
@@ -48,15 +48,15 @@ pub(crate) fn listen(
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             block_signals();
-            // SAFETY: the child runs only `go`, which keeps to bare system calls on data that
-            // was made before, and never returns here.
+            // SAFETY: the child runs only `run_child`, which makes bare system calls on data
+            // prepared before, and never returns here.
             let pid = match unsafe { libc::fork() } {
-                0 => go(users, network, identity, address, theirs.as_fd()),
+                0 => run_child(users, network, identity, address, child_end.as_fd()),
                 pid => Pid::from_raw(pid).filter(|_| pid > 0),
             };
             let pid = pid.ok_or_else(io::Error::last_os_error)?;
-            let received = receive(ours.as_fd());
-            // It ends by itself, whatever it did.
+            let received = receive(parent_end.as_fd());
+            // The child exits by itself in any case.
             let _reaped = waitpid(Some(pid), WaitOptions::empty());
             received
         });
@@ -67,14 +67,14 @@ pub(crate) fn listen(
 }
 
 /// Runs in the child. No allocation, no lock, no panic.
-fn go(
+fn run_child(
     users: BorrowedFd<'_>,
     network: BorrowedFd<'_>,
     identity: Option<Identity>,
     address: SocketAddrV4,
-    answer: BorrowedFd<'_>,
+    reply_fd: BorrowedFd<'_>,
 ) -> ! {
-    let made = || -> Result<OwnedFd, Errno> {
+    let open = || -> Result<OwnedFd, Errno> {
         if let Some(identity) = identity {
             change_identity(identity)?;
         }
@@ -87,48 +87,48 @@ fn go(
         rustix::net::listen(&socket, BACKLOG)?;
         Ok(socket)
     };
-    let (number, socket) = match made() {
+    let (code, socket) = match open() {
         Ok(socket) => (0, Some(socket)),
         Err(errno) => (errno.raw_os_error(), None),
     };
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut with = SendAncillaryBuffer::new(&mut space);
+    let mut buffer = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut buffer);
     let sockets = socket.as_ref().map(AsFd::as_fd);
     if let Some(socket) = &sockets {
-        with.push(SendAncillaryMessage::ScmRights(std::slice::from_ref(
+        control.push(SendAncillaryMessage::ScmRights(std::slice::from_ref(
             socket,
         )));
     }
     let _parent_may_be_gone = sendmsg(
-        answer,
-        &[IoSlice::new(&number.to_ne_bytes())],
-        &mut with,
+        reply_fd,
+        &[IoSlice::new(&code.to_ne_bytes())],
+        &mut control,
         SendFlags::NOSIGNAL,
     );
-    // SAFETY: ends the process at once, without handlers that belong to the parent.
+    // SAFETY: exits immediately, without running exit handlers of the parent.
     unsafe { libc::_exit(0) }
 }
 
 fn enter(namespace: BorrowedFd<'_>, kind: libc::c_int) -> Result<(), Errno> {
-    // SAFETY: takes a descriptor that is open, and no memory; the child has one thread.
+    // SAFETY: takes an open descriptor and no memory; the child has one thread.
     match unsafe { libc::setns(namespace.as_raw_fd(), kind) } {
         0 => Ok(()),
         _ => Err(last_errno()),
     }
 }
 
-/// What the child hands back; it closes its end when it is gone.
+/// Receives the child's socket or error; the channel closes when the child exits.
 fn receive(from: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    let mut number = [0; 4];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut with = RecvAncillaryBuffer::new(&mut space);
+    let mut code = [0; 4];
+    let mut buffer = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut buffer);
     let flags = RecvFlags::CMSG_CLOEXEC;
-    recvmsg(from, &mut [IoSliceMut::new(&mut number)], &mut with, flags)?;
-    let sockets = with.drain().find_map(|message| {
+    recvmsg(from, &mut [IoSliceMut::new(&mut code)], &mut control, flags)?;
+    let sockets = control.drain().find_map(|message| {
         let RecvAncillaryMessage::ScmRights(mut sockets) = message else {
             return None;
         };
         sockets.next()
     });
-    sockets.ok_or_else(|| Errno::from_raw_os_error(i32::from_ne_bytes(number)).into())
+    sockets.ok_or_else(|| Errno::from_raw_os_error(i32::from_ne_bytes(code)).into())
 }

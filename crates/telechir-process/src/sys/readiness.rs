@@ -1,4 +1,4 @@
-//! A descriptor whose events the runtime tells.
+//! A file descriptor whose readiness the async runtime reports.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -6,45 +6,45 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// A descriptor of our own that can be waited for: a pipe, a terminal, a process, a socket.
+/// An owned file descriptor that can be awaited: a pipe, a terminal, a pidfd, a socket.
 #[derive(Debug)]
 pub struct Readiness(AsyncFd<OwnedFd>);
 
 impl Readiness {
-    /// Takes a descriptor that will be read from. What is read through it should not block.
+    /// Takes a descriptor for reading; it should be in non-blocking mode.
     ///
     /// # Errors
-    /// When such a descriptor has no events, as a file on disk.
+    /// If the descriptor cannot be polled, such as a regular file.
     ///
     /// # Panics
-    /// Outside a runtime.
+    /// Outside a Tokio runtime.
     pub fn reading(fd: OwnedFd) -> io::Result<Self> {
         Self::with(fd, Interest::READABLE)
     }
 
-    /// Takes a descriptor that will be read from and written to.
+    /// Takes a descriptor for reading and writing; it should be in non-blocking mode.
     ///
     /// # Errors
-    /// When such a descriptor has no events, as a file on disk.
+    /// If the descriptor cannot be polled, such as a regular file.
     ///
     /// # Panics
-    /// Outside a runtime.
+    /// Outside a Tokio runtime.
     pub fn both(fd: OwnedFd) -> io::Result<Self> {
         Self::with(fd, Interest::READABLE | Interest::WRITABLE)
     }
 
     fn with(fd: OwnedFd, interest: Interest) -> io::Result<Self> {
-        // SAFETY: an `OwnedFd` stays open and the same until it is dropped, and neither this type
-        // nor its owner can put another one in its place.
-        let watch = unsafe { AsyncFd::register_with_interest(fd, interest) };
-        Ok(Self(watch?))
+        // SAFETY: an `OwnedFd` stays open and unchanged until it is dropped, and neither this type
+        // nor its owner can replace it.
+        let readiness = unsafe { AsyncFd::register_with_interest(fd, interest) };
+        Ok(Self(readiness?))
     }
 
-    /// Does `io` whenever there may be something to read, until it does not say `WouldBlock`.
-    /// Can be dropped at any time without losing anything.
+    /// Calls `io` whenever data may be readable, until it returns anything but `WouldBlock`. Cancel
+    /// safe: a dropped future loses no data.
     ///
     /// # Errors
-    /// What `io` says.
+    /// The error of `io`.
     pub async fn read<T>(
         &self,
         mut io: impl FnMut(BorrowedFd<'_>) -> io::Result<T>,
@@ -54,10 +54,10 @@ impl Readiness {
             .await
     }
 
-    /// Does `io` whenever there may be room to write, until it does not say `WouldBlock`.
+    /// Calls `io` whenever there may be room to write, until it returns anything but `WouldBlock`.
     ///
     /// # Errors
-    /// What `io` says.
+    /// The error of `io`.
     pub async fn write<T>(
         &self,
         mut io: impl FnMut(BorrowedFd<'_>) -> io::Result<T>,

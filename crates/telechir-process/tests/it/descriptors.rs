@@ -1,14 +1,14 @@
-//! A child has what it was given and nothing else.
+//! A child gets exactly what its description lists.
 
 use std::fs::File;
 use std::io::Write;
 
-use telechir_process::{Resource, Spawn, SpawnError, Stdio, Step};
+use telechir_process::{Resource, Spawn, SpawnError, SpawnStep, Stdio};
 
 use crate::{lifeline, output, read_all, sh};
 
 #[tokio::test]
-async fn environment_is_empty_but_for_what_was_set() {
+async fn the_environment_contains_only_set_variables() {
     let (text, code) = output(Spawn::new("env")).await;
     assert_eq!((text.as_str(), code), ("", Some(0)));
     let (text, _) = output(
@@ -22,7 +22,7 @@ async fn environment_is_empty_but_for_what_was_set() {
 }
 
 #[tokio::test]
-async fn descriptors_are_exactly_the_mapped_ones() {
+async fn only_mapped_descriptors_are_open() {
     let file = File::open("/dev/null").unwrap();
     let leak = rustix::io::fcntl_dupfd_cloexec(&file, 3).unwrap();
     rustix::io::fcntl_setfd(&leak, rustix::io::FdFlags::empty()).unwrap();
@@ -32,7 +32,7 @@ async fn descriptors_are_exactly_the_mapped_ones() {
         .fd(4, writer)
         .fd(3, file.into())
         .fd(13, reader);
-    // 5 is the folder that `ls` reads.
+    // 5 is the directory that `ls` reads.
     assert_eq!(
         output(spawn).await,
         ("0\n1\n13\n2\n3\n4\n5\n".to_owned(), Some(0))
@@ -40,7 +40,7 @@ async fn descriptors_are_exactly_the_mapped_ones() {
 }
 
 #[tokio::test]
-async fn numbers_that_cross_are_not_mixed_up() {
+async fn overlapping_descriptor_numbers_are_mapped_correctly() {
     let (mut files, mut spawn) = (Vec::new(), sh("for n in 3 4 5 6; do cat <&$n; done"));
     for number in 3..7 {
         let (reader, writer) = lifeline();
@@ -54,7 +54,7 @@ async fn numbers_that_cross_are_not_mixed_up() {
 }
 
 #[tokio::test]
-async fn standard_streams_are_null_unless_given() {
+async fn standard_streams_default_to_null() {
     let (text, _) = output(sh("readlink /proc/self/fd/0 /proc/self/fd/2")).await;
     assert_eq!(text, "/dev/null\n/dev/null\n");
 }
@@ -87,7 +87,7 @@ async fn limits_folder_and_mask_are_set() {
 }
 
 #[tokio::test]
-async fn signals_start_out_as_default() {
+async fn signals_are_reset_to_default() {
     // Without 32, which belongs to the C library.
     let script =
         "grep -E 'Sig(Blk|Ign)' /proc/self/status | tr -d '\\t' | sed s/:000000008/:000000000/";
@@ -96,11 +96,11 @@ async fn signals_start_out_as_default() {
 }
 
 #[tokio::test]
-async fn a_missing_program_names_itself_and_its_package() {
+async fn a_missing_program_is_named_with_its_package() {
     let error = Spawn::new("no-such-program").spawn().await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "start `no-such-program`: it was not found; install it, or look whether its name is right"
+        "start `no-such-program`: it was not found; install it or check its name"
     );
     let missing = SpawnError::NotFound {
         program: "bwrap".to_owned(),
@@ -127,7 +127,7 @@ async fn a_refused_step_is_named() {
         matches!(
             error,
             SpawnError::System {
-                step: Step::Execute,
+                step: SpawnStep::Execute,
                 ..
             }
         ),

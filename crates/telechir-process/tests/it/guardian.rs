@@ -1,4 +1,4 @@
-//! However the owner of a session ends, nothing of it is left.
+//! Nothing of a session is left, no matter how its owner ends.
 
 use std::fs;
 use std::future::pending;
@@ -14,28 +14,28 @@ use tempfile::TempDir;
 
 use crate::{CEILING, lifeline, output, read_all, reopen, sh};
 
-/// What the guardian promises, from the owner's end to the end of everything.
-const PROMISE: Duration = Duration::from_secs(2);
-/// Leaves its parent, its session, and (the second) its environment; holds the lifeline.
-const FAMILY: &str = "setsid sh -c 'sleep 1000 & exec sleep 1001' & \
+/// Guaranteed maximum time from the owner's end to the end of the cleanup.
+const MAX_CLEANUP: Duration = Duration::from_secs(2);
+/// Processes that leave their parent, session and (the second) environment; all have the lifeline.
+const PROCESS_TREE: &str = "setsid sh -c 'sleep 1000 & exec sleep 1001' & \
                       env -i sleep 1002 & (setsid sleep 1003 &) & sleep 1004";
-/// Also without anything that could be known but its user.
-const NAMELESS: &str = "env -i setsid sleep 1005 & sleep 1006";
+/// Processes that only their user or cgroup connects with the session.
+const UNMARKED_TREE: &str = "env -i setsid sleep 1005 & sleep 1006";
 
 fn this_binary(helper: &str) -> Spawn {
     Spawn::new("/proc/self/exe").args(["--exact", helper, "--nocapture"])
 }
 
-/// A folder for the owner, as whom it runs, and what it printed.
-struct Scene {
+/// An owner process, its folder, its user, and the lifeline's reader.
+struct OwnerFixture {
     folder: TempDir,
     owner: Option<Child>,
     reader: std::os::fd::OwnedFd,
     identity: Option<Identity>,
 }
 
-impl Scene {
-    /// Starts an owner that does what `role` says, and waits until it has.
+impl OwnerFixture {
+    /// Starts an owner with this role and waits until it is ready.
     async fn of(role: &str, identity: Option<Identity>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(
@@ -44,7 +44,7 @@ impl Scene {
         )
         .unwrap();
         let (reader, writer) = lifeline();
-        // The owner opens it anew for its children.
+        // The owner reopens it for its children.
         rustix::fs::fchmod(&writer, rustix::fs::Mode::from_raw_mode(0o666)).unwrap();
         let owner = this_binary("guardian::helper_that_owns")
             .env("ROLE", role)
@@ -55,38 +55,38 @@ impl Scene {
             ))
             .fd(3, writer);
         let owner = owner.spawn().await.unwrap();
-        let scene = Self {
+        let fixture = Self {
             folder,
             owner: Some(owner),
             reader,
             identity,
         };
-        scene.until("ready").await;
-        scene
+        fixture.wait_until("ready").await;
+        fixture
     }
 
     fn at(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    async fn until(&self, name: &str) {
-        until(name, || self.at(name).exists()).await;
+    async fn wait_until(&self, name: &str) {
+        wait_until(name, || self.at(name).exists()).await;
     }
 
     fn signal(&self, signal: Signal) {
         self.owner.as_ref().unwrap().signal(signal).unwrap();
     }
 
-    /// Sees that within the promised time no process holds the lifeline and no file is left.
-    async fn ends_since(self, start: Instant) {
+    /// Checks that within the guaranteed time no process has the lifeline and no file is left.
+    async fn assert_cleaned_up(self, start: Instant) {
         assert_eq!(read_all(self.reader).await, "");
-        assert!(start.elapsed() < PROMISE, "{:?}", start.elapsed());
+        assert!(start.elapsed() < MAX_CLEANUP, "{:?}", start.elapsed());
         let left = || -> Vec<String> {
             let entries = fs::read_dir(self.folder.path()).unwrap().flatten();
             let names = entries.map(|entry| entry.file_name().into_string().unwrap());
             names.filter(|name| name != "ready").collect()
         };
-        while left() != ["released"] && start.elapsed() < PROMISE {
+        while left() != ["released"] && start.elapsed() < MAX_CLEANUP {
             tokio::task::yield_now().await;
         }
         assert_eq!(left(), ["released"], "as {:?}", self.identity);
@@ -97,7 +97,7 @@ impl Scene {
     }
 }
 
-async fn until(what: &str, holds: impl Fn() -> bool) {
+async fn wait_until(what: &str, holds: impl Fn() -> bool) {
     let start = Instant::now();
     while !holds() {
         assert!(start.elapsed() < CEILING, "{what}");
@@ -109,7 +109,7 @@ fn variable(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.into_string().unwrap())
 }
 
-/// Not a test of its own: the guardian of [`helper_that_owns`].
+/// Helper, not a test: the guardian of [`helper_that_owns`].
 #[test]
 fn helper_that_guards() {
     let Some(folder) = variable("GUARDED") else {
@@ -122,7 +122,7 @@ fn helper_that_guards() {
     assert_eq!(cleaned, Ok(true));
 }
 
-/// Not a test of its own: a process with a session, which ends as its role says.
+/// Helper, not a test: a process with a session, which ends according to its role.
 #[tokio::test]
 async fn helper_that_owns() {
     let (Some(role), Some(folder)) = (variable("ROLE"), variable("FOLDER")) else {
@@ -130,7 +130,7 @@ async fn helper_that_owns() {
     };
     let root = PathBuf::from(folder);
     let identity = match role.as_str() {
-        "user of its own" => Identity::unprivileged(3_820),
+        "own user" => Identity::unprivileged(3_820),
         "user of two containers" => Identity::unprivileged(3_822),
         _ => None,
     };
@@ -163,7 +163,11 @@ async fn helper_that_owns() {
     fs::write(root.join("socket"), "").unwrap();
     note("display", ":0");
     let is_named = identity.is_none() && role != "group";
-    let script = if is_named { FAMILY } else { NAMELESS };
+    let script = if is_named {
+        PROCESS_TREE
+    } else {
+        UNMARKED_TREE
+    };
     let group = Cgroup::new(&Limits::default());
     let family = sh(script)
         .cgroup(&group)
@@ -173,32 +177,32 @@ async fn helper_that_owns() {
         .fd(3, reopen(3));
     let _family = family.spawn().await.unwrap();
     let children = script.matches("sleep").count();
-    until("the family", || holders() > children).await;
+    wait_until("the process tree", || lifeline_holders() > children).await;
     let _gentle = match role.as_str() {
-        "gentle" => Some(gentle(&root).spawn().await.unwrap()),
+        "gentle" => Some(graceful(&root).spawn().await.unwrap()),
         _ => None,
     };
-    // Whole when it is there: the test reads it.
+    // Renamed into position, so that the test reads it complete.
     fs::write(root.join("written"), folder_prefix()).unwrap();
     fs::rename(root.join("written"), root.join("ready")).unwrap();
     match role.as_str() {
         "ends" => assert!(guard.end()),
-        "panics" => panic!("as it should"),
+        "panics" => panic!("on purpose"),
         _ => pending().await,
     }
 }
 
-/// Ends by itself with its owner, takes its time, and says when it is done.
-fn gentle(root: &Path) -> Spawn {
-    let said = root.join("said").display().to_string();
-    sh(&format!("cat; sleep 0.4; echo whole >{said}"))
+/// A program that exits by itself with its owner, after some time, and writes a file at the end.
+fn graceful(root: &Path) -> Spawn {
+    let output = root.join("output").display().to_string();
+    sh(&format!("cat; sleep 0.4; echo complete >{output}"))
         .env("PATH", "/usr/bin:/bin")
         .stdin(Stdio::Piped)
         .graceful()
 }
 
-/// How many processes hold our lifeline, ourselves included.
-fn holders() -> usize {
+/// Number of processes with our lifeline, including ourselves.
+fn lifeline_holders() -> usize {
     let target = fs::read_link("/proc/self/fd/3").unwrap();
     let all = fs::read_dir("/proc").unwrap().flatten();
     all.filter(|entry| fs::read_link(entry.path().join("fd/3")).is_ok_and(|it| it == target))
@@ -225,76 +229,83 @@ fn guardian_of(owner: Pid) -> Option<Pid> {
     Pid::from_raw(pid.parse().ok()?)
 }
 
-/// As an ordinary user, when we are not one ourselves.
-fn ordinary() -> Option<Identity> {
+/// An unprivileged user, if we are root.
+fn unprivileged() -> Option<Identity> {
     is_root().then(|| Identity::unprivileged(3_810)).flatten()
 }
 
 #[tokio::test]
 async fn nothing_is_left_after_kill_9() {
-    let scene = Scene::of("waits", ordinary()).await;
+    let fixture = OwnerFixture::of("waits", unprivileged()).await;
     let start = Instant::now();
-    scene.signal(Signal::KILL);
-    scene.ends_since(start).await;
+    fixture.signal(Signal::KILL);
+    fixture.assert_cleaned_up(start).await;
 }
 
 #[tokio::test]
-async fn what_ends_gently_has_time_for_it_after_kill_9() {
-    let scene = Scene::of("gentle", ordinary()).await;
-    scene.signal(Signal::KILL);
-    scene.until("released").await;
-    assert_eq!(fs::read_to_string(scene.at("said")).unwrap(), "whole\n");
-    assert_eq!(read_all(scene.reader).await, "");
+async fn a_graceful_program_can_finish_after_kill_9() {
+    let fixture = OwnerFixture::of("gentle", unprivileged()).await;
+    fixture.signal(Signal::KILL);
+    fixture.wait_until("released").await;
+    assert_eq!(
+        fs::read_to_string(fixture.at("output")).unwrap(),
+        "complete\n"
+    );
+    assert_eq!(read_all(fixture.reader).await, "");
 }
 
 #[tokio::test]
 async fn nothing_is_left_after_a_panic() {
-    let scene = Scene::of("panics", ordinary()).await;
-    scene.ends_since(Instant::now()).await;
+    let fixture = OwnerFixture::of("panics", unprivileged()).await;
+    fixture.assert_cleaned_up(Instant::now()).await;
 }
 
 #[tokio::test]
 async fn nothing_is_left_after_an_orderly_end() {
-    let scene = Scene::of("ends", ordinary()).await;
-    scene.ends_since(Instant::now()).await;
+    let fixture = OwnerFixture::of("ends", unprivileged()).await;
+    fixture.assert_cleaned_up(Instant::now()).await;
 }
 
 #[tokio::test]
-async fn of_a_user_of_its_own_even_the_nameless_end() {
+async fn unmarked_processes_of_the_session_s_user_are_killed() {
     if !is_root() {
         return;
     }
-    let scene = Scene::of("user of its own", None).await;
+    let fixture = OwnerFixture::of("own user", None).await;
     let stranger = sh("exec sleep 1000").identity(Identity::unprivileged(3_821));
     let stranger = stranger.spawn().await.unwrap();
     let start = Instant::now();
-    scene.signal(Signal::KILL);
-    scene.ends_since(start).await;
-    assert_eq!(stranger.try_wait().unwrap(), None, "others are left alone");
+    fixture.signal(Signal::KILL);
+    fixture.assert_cleaned_up(start).await;
+    assert_eq!(
+        stranger.try_wait().unwrap(),
+        None,
+        "processes of other users are left alone"
+    );
 }
 
 #[tokio::test]
-async fn of_a_group_even_the_nameless_end_and_it_is_removed() {
+async fn unmarked_processes_of_a_cgroup_are_killed_and_it_is_removed() {
     if !Cgroup::new(&Limits::default()).bounds().hold() {
         return;
     }
-    let scene = Scene::of("group", None).await;
-    let prefix = fs::read_to_string(scene.at("ready")).unwrap();
+    let fixture = OwnerFixture::of("group", None).await;
+    let prefix = fs::read_to_string(fixture.at("ready")).unwrap();
     let groups = || {
         let script = format!("find /sys/fs/cgroup -type d -name '{prefix}*'");
         output(sh(&script).env("PATH", "/usr/bin:/bin"))
     };
     assert_ne!(groups().await.0, "");
     let start = Instant::now();
-    scene.signal(Signal::KILL);
-    scene.ends_since(start).await;
+    fixture.signal(Signal::KILL);
+    fixture.assert_cleaned_up(start).await;
     while !groups().await.0.is_empty() {
-        assert!(start.elapsed() < PROMISE, "the group is still there");
+        assert!(start.elapsed() < MAX_CLEANUP, "the cgroup still exists");
     }
 }
 
 #[tokio::test]
-async fn what_another_container_runs_under_the_same_user_is_left_alone() {
+async fn processes_of_another_container_with_the_same_user_are_left_alone() {
     if !is_root() {
         return;
     }
@@ -310,12 +321,12 @@ async fn what_another_container_runs_under_the_same_user_is_left_alone() {
         let mut lines = lines.map(|entry| fs::read(entry.path().join("cmdline")));
         lines.any(|line| line.is_ok_and(|line| line == b"sleep\x001008\0"))
     };
-    until("the other container's process", sleeps).await;
-    let scene = Scene::of("user of two containers", None).await;
+    wait_until("the other container's process", sleeps).await;
+    let fixture = OwnerFixture::of("user of two containers", None).await;
     let start = Instant::now();
-    scene.signal(Signal::KILL);
-    scene.ends_since(start).await;
-    assert!(sleeps(), "it goes on");
+    fixture.signal(Signal::KILL);
+    fixture.assert_cleaned_up(start).await;
+    assert!(sleeps(), "it still runs");
     assert_eq!(
         container.try_wait().unwrap(),
         None,
@@ -324,18 +335,18 @@ async fn what_another_container_runs_under_the_same_user_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_guardian_that_was_killed_is_replaced_by_one_that_knows_as_much() {
-    let scene = Scene::of("waits", ordinary()).await;
-    let owner = scene.owner.as_ref().unwrap().pid();
+async fn a_killed_guardian_is_replaced_with_the_same_state() {
+    let fixture = OwnerFixture::of("waits", unprivileged()).await;
+    let owner = fixture.owner.as_ref().unwrap().pid();
     let guardian = guardian_of(owner).unwrap();
     rustix::process::kill_process(guardian, Signal::KILL).unwrap();
-    scene.until("renewed").await;
-    fs::remove_file(scene.at("renewed")).unwrap();
+    fixture.wait_until("renewed").await;
+    fs::remove_file(fixture.at("renewed")).unwrap();
     let another = guardian_of(owner).unwrap();
     assert_ne!(another, guardian);
-    // What a terminal sends to its session passes it by.
+    // It has its own session, so a terminal's signals do not reach it.
     assert_eq!(rustix::process::getsid(Some(another)).unwrap(), another);
     let start = Instant::now();
-    scene.signal(Signal::KILL);
-    scene.ends_since(start).await;
+    fixture.signal(Signal::KILL);
+    fixture.assert_cleaned_up(start).await;
 }

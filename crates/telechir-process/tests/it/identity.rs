@@ -1,11 +1,11 @@
-//! A child of root is nobody.
+//! A child of root is unprivileged.
 
 use telechir_process::{Identity, Spawn, SpawnError, is_root};
 
 use crate::{output, sh};
 
 #[tokio::test]
-async fn a_child_of_root_has_its_user_and_no_power() {
+async fn a_child_of_root_has_its_user_and_no_capabilities() {
     if !is_root() {
         let other = Identity::unprivileged(7);
         let error = Spawn::new("true")
@@ -43,7 +43,7 @@ async fn our_own_identity_needs_no_root() {
 }
 
 #[tokio::test]
-async fn new_privileges_can_be_kept() {
+async fn no_new_privs_can_be_disabled() {
     let script = sh("grep NoNewPrivs /proc/self/status | tr -d '\\t'");
     let identity = is_root().then(|| Identity::unprivileged(7)).flatten();
     assert_eq!(
@@ -55,7 +55,7 @@ async fn new_privileges_can_be_kept() {
 }
 
 #[test]
-fn identities_end_with_their_range() {
+fn there_is_no_identity_beyond_the_range() {
     assert_eq!(
         Identity::unprivileged(0),
         Some(Identity {

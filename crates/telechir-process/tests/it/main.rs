@@ -1,5 +1,5 @@
 //! Real processes, seen from outside.
-#![expect(clippy::unwrap_used, reason = "a test stops where its ground is gone")]
+#![expect(clippy::unwrap_used, reason = "a test fails where its setup fails")]
 
 mod descriptors;
 mod guardian;
@@ -15,10 +15,10 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::time::timeout;
 
-/// Long enough for a busy machine, short enough to see a hang.
+/// Time limit of each step: long enough for a busy machine, short enough to notice a hang.
 const CEILING: Duration = Duration::from_secs(20);
 
-/// Everything that comes out of a pipe until its last writer is gone.
+/// Reads a pipe until its last writer closes it.
 async fn read_all(reader: OwnedFd) -> String {
     let mut text = Vec::new();
     let mut reader = pipe::Receiver::from_owned_fd(reader).unwrap();
@@ -29,7 +29,7 @@ async fn read_all(reader: OwnedFd) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// What a program prints, and how it ends.
+/// Runs a program; returns its output and exit code.
 async fn output(spawn: Spawn) -> (String, Option<i32>) {
     let mut child = spawn.stdout(Stdio::Piped).spawn().await.unwrap();
     let text = read_all(child.take_stdout().unwrap()).await;
@@ -42,12 +42,12 @@ fn sh(script: &str) -> Spawn {
     Spawn::new("sh").arg("-c").arg(script)
 }
 
-/// A pipe whose reader ends when every holder of the writer is gone.
+/// A pipe whose reader sees end-of-file when every process with the writer has exited.
 fn lifeline() -> (OwnedFd, OwnedFd) {
     rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap()
 }
 
-/// Reads one line that a child wrote when it was ready.
+/// Reads the line with which a child reports that it is ready.
 async fn read_line(child: &mut Child) -> String {
     let mut stdout = pipe::Receiver::from_owned_fd(child.take_stdout().unwrap()).unwrap();
     let mut line = String::new();
@@ -59,7 +59,7 @@ async fn read_line(child: &mut Child) -> String {
     line.trim_end().to_owned()
 }
 
-/// Our own descriptor of that number, as another owner's.
+/// Opens our own descriptor again, as an independent one.
 fn reopen(number: u32) -> OwnedFd {
     File::options()
         .write(true)

@@ -1,4 +1,4 @@
-//! Nothing outlives its owner.
+//! No process outlives its owner.
 
 use std::time::{Duration, Instant};
 
@@ -7,17 +7,17 @@ use tokio::time::timeout;
 
 use crate::{CEILING, lifeline, read_all, read_line, reopen, sh};
 
-/// Makes a child that has a child, both holding the lifeline, and says so.
-const FAMILY: &str = "(sleep 1000 & echo ready; wait)";
+/// Starts a child that has a child, both with the lifeline, and prints `ready`.
+const PROCESS_TREE: &str = "(sleep 1000 & echo ready; wait)";
 
 #[tokio::test]
-async fn exit_codes_and_signals_are_told_apart() {
+async fn exit_codes_and_signals_are_distinguished() {
     let child = sh("exit 7").spawn().await.unwrap();
     assert_eq!(child.wait().await.unwrap().code(), Some(7));
     assert_eq!(
         child.wait().await.unwrap().code(),
         Some(7),
-        "asking again is harmless"
+        "a second call returns the same"
     );
     let child = sh("kill -9 $$").spawn().await.unwrap();
     let status = child.wait().await.unwrap();
@@ -28,7 +28,7 @@ async fn exit_codes_and_signals_are_told_apart() {
 }
 
 #[tokio::test]
-async fn waiting_can_be_given_up_and_begun_again() {
+async fn waiting_can_be_cancelled_and_repeated() {
     let child = Spawn::new("sleep").arg("1000").spawn().await.unwrap();
     assert!(
         timeout(Duration::from_millis(10), child.wait())
@@ -49,7 +49,7 @@ async fn waiting_can_be_given_up_and_begun_again() {
 #[tokio::test]
 async fn a_signal_to_the_group_reaches_grandchildren() {
     let (reader, writer) = lifeline();
-    let mut child = sh(FAMILY)
+    let mut child = sh(PROCESS_TREE)
         .fd(3, writer)
         .stdout(Stdio::Piped)
         .spawn()
@@ -61,9 +61,9 @@ async fn a_signal_to_the_group_reaches_grandchildren() {
 }
 
 #[tokio::test]
-async fn dropping_ends_the_whole_group() {
+async fn dropping_kills_the_process_group() {
     let (reader, writer) = lifeline();
-    let mut child = sh(FAMILY)
+    let mut child = sh(PROCESS_TREE)
         .fd(3, writer)
         .stdout(Stdio::Piped)
         .spawn()
@@ -81,7 +81,7 @@ async fn dropping_ends_the_whole_group() {
 }
 
 #[tokio::test]
-async fn what_the_program_left_in_its_group_ends_with_its_child() {
+async fn background_processes_of_the_group_are_killed_at_the_end() {
     let (reader, writer) = lifeline();
     let child = sh("sleep 1000 & exit 0")
         .fd(3, writer)
@@ -100,7 +100,7 @@ async fn what_the_program_left_in_its_group_ends_with_its_child() {
 }
 
 #[tokio::test]
-async fn a_program_that_ignores_the_request_is_killed_after_the_grace() {
+async fn a_program_that_ignores_sigterm_is_killed_after_the_grace_period() {
     let script = "trap '' TERM; echo ready; while :; do sleep 1000; done";
     let mut child = sh(script).stdout(Stdio::Piped).spawn().await.unwrap();
     assert_eq!(read_line(&mut child).await, "ready");
@@ -115,7 +115,7 @@ async fn a_program_that_ignores_the_request_is_killed_after_the_grace() {
 }
 
 #[tokio::test]
-async fn a_program_that_heeds_the_request_ends_by_itself() {
+async fn a_program_that_handles_sigterm_exits_by_itself() {
     let script = "trap 'exit 5' TERM; echo ready; while :; do sleep 0.01; done";
     let mut child = sh(script).stdout(Stdio::Piped).spawn().await.unwrap();
     assert_eq!(read_line(&mut child).await, "ready");
@@ -123,10 +123,10 @@ async fn a_program_that_heeds_the_request_ends_by_itself() {
     assert_eq!(status.code(), Some(5));
 }
 
-/// Not a test of its own: the process between, which `kill -9` ends before its child.
+/// Helper, not a test: the process in the middle, killed before its child.
 #[tokio::test]
-async fn helper_that_holds_a_child() {
-    if std::env::var_os("HOLD_A_CHILD").is_none() {
+async fn helper_that_owns_a_child() {
+    if std::env::var_os("OWN_A_CHILD").is_none() {
         return;
     }
     let identity = is_root().then(|| Identity::unprivileged(8)).flatten();
@@ -142,12 +142,12 @@ async fn helper_that_holds_a_child() {
 }
 
 #[tokio::test]
-async fn a_child_dies_with_us_even_by_kill_9() {
+async fn a_child_dies_when_its_parent_is_killed() {
     let (reader, writer) = lifeline();
     let us = std::env::current_exe().unwrap();
     let helper = Spawn::new(us)
-        .args(["--exact", "termination::helper_that_holds_a_child"])
-        .env("HOLD_A_CHILD", "1")
+        .args(["--exact", "termination::helper_that_owns_a_child"])
+        .env("OWN_A_CHILD", "1")
         .fd(3, writer);
     let helper = helper.spawn().await.unwrap();
     let mut ready = [0];
@@ -160,10 +160,10 @@ async fn a_child_dies_with_us_even_by_kill_9() {
     assert_eq!(read_all(reader).await, "");
 }
 
-/// Not a test of its own: it starts a program that outlives it, says its number, and ends.
+/// Helper, not a test: starts a program that outlives it, prints its pid, and exits.
 #[tokio::test]
-async fn helper_that_leaves_a_child() {
-    if std::env::var_os("LEAVE_A_CHILD").is_none() {
+async fn helper_that_detaches_a_child() {
+    if std::env::var_os("DETACH_A_CHILD").is_none() {
         return;
     }
     let child = Spawn::new("sleep").arg("1000").detached();
@@ -173,11 +173,11 @@ async fn helper_that_leaves_a_child() {
 }
 
 #[tokio::test]
-async fn a_program_that_was_left_outlives_us() {
+async fn a_detached_program_outlives_its_parent() {
     let (reader, writer) = lifeline();
     let helper = Spawn::new(std::env::current_exe().unwrap())
-        .args(["--exact", "termination::helper_that_leaves_a_child"])
-        .env("LEAVE_A_CHILD", "1")
+        .args(["--exact", "termination::helper_that_detaches_a_child"])
+        .env("DETACH_A_CHILD", "1")
         .fd(3, writer);
     let helper = helper.spawn().await.unwrap();
     assert!(helper.wait().await.unwrap().success());
@@ -185,7 +185,7 @@ async fn a_program_that_was_left_outlives_us() {
     let length = rustix::io::read(&reader, &mut pid).unwrap();
     let pid = std::str::from_utf8(&pid[..length]).unwrap();
     let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();
-    // Its session is its own, so ending the helper and its group did not reach it.
+    // It has its own session, so killing the helper and its group did not reach it.
     helper.end(CEILING).await.unwrap();
     assert_eq!(rustix::process::getsid(Some(pid)), Ok(pid));
     rustix::process::kill_process(pid, Signal::KILL).unwrap();

@@ -172,7 +172,7 @@ async fn with_room(bytes: u64) -> (Bash, TempDir, u64) {
     let workspace = workspace();
     let left = room(workspace.path()) - bytes;
     let limits = Limits {
-        disk_left_bytes: left,
+        min_free_bytes: left,
         ..Limits::default()
     };
     let sandbox = Sandbox {

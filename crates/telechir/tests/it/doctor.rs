@@ -205,7 +205,7 @@ fn limits_that_do_not_hold_for_all_together_are_said_with_their_cost() {
     report.only(&[], "works", &[]);
     let limits = report.finding("limits");
     assert_eq!(limits["state"], "degraded", "{limits}");
-    assert_eq!(limits["seen"], "each process by itself");
+    assert_eq!(limits["seen"], "per process only");
     let cause = limits["cause"].as_str().expect("a cause");
     assert!(cause.contains("/sys/fs/cgroup"), "{cause}");
     let cost = limits["without"].as_str().expect("what it costs");

@@ -1,23 +1,25 @@
-//! Links in protected folders: what they lead to is protected like the rest.
+//! Links in protected folders: their targets in the workspace are protected, too.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Access, ConfinementError, Finder, by_letters};
+use super::{ConfinementError, MountAccess, ProtectedFinder, resolve_lexically};
 
-/// So many entries are looked at; a folder of hooks has a dozen.
-const MOST: usize = 5_000;
-/// Holds no links, and as many files as the history has.
-const HISTORY: &str = ".hg";
+/// Maximum number of entries to search; a folder of hooks has about a dozen.
+const MAX_ENTRIES: usize = 5_000;
+/// Mercurial's folder: contains no links, but as many files as the history.
+const HG_DIR: &str = ".hg";
 
-/// Protects all that links in protected folders lead to in the workspace, so that nobody changes a
-/// hook by its other name. A link to the outside leads to nothing that can be changed. Gives where
-/// it stopped when there was too much.
-pub(super) fn protect_targets(found: &mut Finder<'_>) -> Result<Option<PathBuf>, ConfinementError> {
-    let history = found.folder.join(HISTORY);
-    let read_only = |(path, access): (&PathBuf, &Access)| {
-        (*access == Access::ReadOnly && *path != history).then(|| path.to_owned())
+/// Protects the targets of links in protected folders, so that a hook cannot be changed by its
+/// other name. Targets outside the workspace cannot be changed anyway. Returns the path at which
+/// the search stopped, if there were too many entries.
+pub(super) fn protect_targets(
+    found: &mut ProtectedFinder<'_>,
+) -> Result<Option<PathBuf>, ConfinementError> {
+    let history = found.folder.join(HG_DIR);
+    let read_only = |(path, access): (&PathBuf, &MountAccess)| {
+        (*access == MountAccess::ReadOnly && *path != history).then(|| path.to_owned())
     };
     let mut open: Vec<PathBuf> = found.mounts.iter().filter_map(read_only).collect();
     let mut seen = BTreeSet::new();
@@ -25,7 +27,7 @@ pub(super) fn protect_targets(found: &mut Finder<'_>) -> Result<Option<PathBuf>,
         if !seen.insert(path.clone()) {
             continue;
         }
-        if seen.len() > MOST {
+        if seen.len() > MAX_ENTRIES {
             return Ok(Some(path));
         }
         let Ok(metadata) = fs::symlink_metadata(&path) else {
@@ -44,18 +46,21 @@ pub(super) fn protect_targets(found: &mut Finder<'_>) -> Result<Option<PathBuf>,
     Ok(None)
 }
 
-/// What a link leads to, when that is in the workspace.
-fn target(found: &Finder<'_>, link: &Path) -> Result<Option<PathBuf>, ConfinementError> {
-    let Ok(said) = fs::read_link(link) else {
+/// The target of a link, if it is in the workspace.
+fn target(found: &ProtectedFinder<'_>, link: &Path) -> Result<Option<PathBuf>, ConfinementError> {
+    let Ok(link_target) = fs::read_link(link) else {
         return Ok(None);
     };
-    let said = by_letters(link.parent().unwrap_or(link), &said);
+    let link_target = resolve_lexically(link.parent().unwrap_or(link), &link_target);
     let is_inside = |path: &Path| path.starts_with(found.folder) && path != found.folder;
     match fs::canonicalize(link) {
-        Ok(real) if is_inside(&real) && (real == said || !is_inside(&said)) => Ok(Some(real)),
-        Ok(real) if !is_inside(&real) && !is_inside(&said) => Ok(None),
-        Err(_) if !is_inside(&said) => Ok(None),
-        // Over another link, which can be replaced, or to nothing, which can be made.
+        Ok(real) if is_inside(&real) && (real == link_target || !is_inside(&link_target)) => {
+            Ok(Some(real))
+        }
+        Ok(real) if !is_inside(&real) && !is_inside(&link_target) => Ok(None),
+        Err(_) if !is_inside(&link_target) => Ok(None),
+        // It leads over another link, which can be replaced, or to a missing file, which can be
+        // created.
         Ok(_) | Err(_) => found.refuse(link).map(|()| None),
     }
 }

@@ -1,4 +1,4 @@
-//! Empty files in the place of protected ones that are missing, shared by the devices of a session.
+//! Empty files in place of missing protected ones, shared by the devices of a session.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::guardian;
 
-/// A shell that begins anew must not take away what holds for a desktop beside it.
+/// Shared, so that a restarted shell does not remove the files that a desktop still needs.
 static MASKS: Mutex<BTreeMap<PathBuf, Mask>> = Mutex::new(BTreeMap::new());
 
 #[derive(Debug)]
@@ -20,32 +20,32 @@ struct Mask {
 }
 
 impl Mask {
-    /// Whether this very file is still there, and nobody wrote to it.
+    /// Whether this file still exists at `path` and is empty.
     fn is_at(&self, path: &Path) -> bool {
-        let found = fs::symlink_metadata(path);
-        found.is_ok_and(|found| {
-            found.len() == 0 && (found.dev(), found.ino()) == (self.device, self.inode)
+        let metadata = fs::symlink_metadata(path);
+        metadata.is_ok_and(|metadata| {
+            metadata.len() == 0 && (metadata.dev(), metadata.ino()) == (self.device, self.inode)
         })
     }
 }
 
-/// Those that one device needs; the last one removes them.
+/// The empty files that one device needs; the last device removes them.
 #[derive(Debug, Default)]
 pub(super) struct Masks(Vec<PathBuf>);
 
 impl Masks {
-    /// Makes an empty file that is removed however we end.
+    /// Creates an empty file that is removed no matter how the session ends.
     pub(super) fn add(&mut self, path: &Path) -> io::Result<()> {
-        let mut masks = locked();
+        let mut masks = lock_masks();
         let mask = make(path)?;
         masks.insert(path.to_owned(), mask);
         self.0.push(path.to_owned());
         Ok(())
     }
 
-    /// Keeps a file that another device made.
+    /// Shares an empty file that another device created.
     pub(super) fn share(&mut self, path: &Path) {
-        let mut masks = locked();
+        let mut masks = lock_masks();
         if let Some(mask) = masks.get_mut(path).filter(|mask| mask.is_at(path)) {
             mask.users += 1;
             self.0.push(path.to_owned());
@@ -55,7 +55,7 @@ impl Masks {
 
 impl Drop for Masks {
     fn drop(&mut self) {
-        let mut masks = locked();
+        let mut masks = lock_masks();
         for path in &self.0 {
             let Some(mask) = masks.get_mut(path) else {
                 continue;
@@ -77,25 +77,26 @@ fn make(path: &Path) -> io::Result<Mask> {
         return Err(io::ErrorKind::InvalidInput.into());
     };
     let name = name.to_string_lossy();
-    let made = folder.join(format!("{}{name}", guardian::folder_prefix()));
+    let temporary = folder.join(format!("{}{name}", guardian::folder_prefix()));
     let mut options = OpenOptions::new();
     let file: File = options
         .write(true)
         .create_new(true)
         .mode(0o444)
-        .open(&made)?;
-    let found = file.metadata()?;
-    // Known before it has its name, so that there is no moment in which nobody knows it.
-    let linked = guardian::owns_file(path, &made, &made).and_then(|()| fs::hard_link(&made, path));
-    let _its_other_name_counts = fs::remove_file(&made);
+        .open(&temporary)?;
+    let metadata = file.metadata()?;
+    // Registered with the guardian before it is linked to its name, so that it cannot be missed.
+    let linked = guardian::owns_file(path, &temporary, &temporary)
+        .and_then(|()| fs::hard_link(&temporary, path));
+    let _the_linked_name_remains = fs::remove_file(&temporary);
     linked?;
     Ok(Mask {
-        device: found.dev(),
-        inode: found.ino(),
+        device: metadata.dev(),
+        inode: metadata.ino(),
         users: 1,
     })
 }
 
-fn locked() -> MutexGuard<'static, BTreeMap<PathBuf, Mask>> {
+fn lock_masks() -> MutexGuard<'static, BTreeMap<PathBuf, Mask>> {
     MASKS.lock().unwrap_or_else(PoisonError::into_inner)
 }

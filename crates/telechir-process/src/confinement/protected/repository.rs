@@ -1,25 +1,26 @@
-//! What Git acts on unasked: hooks, wherever they are, and what names them.
+//! Files that Git executes or obeys: hooks, at any configured path, and the configuration.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Access, ConfinementError, Finder, REPOSITORY, by_letters};
+use super::{ConfinementError, MountAccess, ProtectedFinder, REPOSITORY, resolve_lexically};
 
-/// Inside a repository's own folder.
-const WITHIN: [&str; 3] = ["hooks", "config", "info"];
-/// A configuration is small; what is longer is not read for the place of hooks.
-const LONGEST: u64 = 1 << 20;
+/// Protected names inside `.git`.
+const PROTECTED_IN_GIT: [&str; 3] = ["hooks", "config", "info"];
+/// Maximum size of a configuration that is searched for `core.hooksPath`.
+const MAX_CONFIG_BYTES: u64 = 1 << 20;
 
-/// Protects what a repository at the top of the folder has.
-pub(super) fn protect(found: &mut Finder<'_>) -> Result<(), ConfinementError> {
+/// Protects the files of a repository at the top of the folder.
+pub(super) fn protect(found: &mut ProtectedFinder<'_>) -> Result<(), ConfinementError> {
     let own = found.folder.join(REPOSITORY);
     let repository = match fs::symlink_metadata(&own) {
         Ok(there) if there.is_dir() => own,
-        // The word of another folder, as a worktree has, which may be in the workspace too.
+        // A file that names another folder, as in a worktree; that folder may be in the workspace,
+        // too.
         Ok(_) => {
             found.protect(&own)?;
-            let word = fs::read_to_string(&own).unwrap_or_default();
-            let Some(named) = word.strip_prefix("gitdir:") else {
+            let text = fs::read_to_string(&own).unwrap_or_default();
+            let Some(named) = text.strip_prefix("gitdir:") else {
                 return Ok(());
             };
             match inside(found.folder, named.trim()) {
@@ -29,12 +30,12 @@ pub(super) fn protect(found: &mut Finder<'_>) -> Result<(), ConfinementError> {
         }
         Err(_) => return Ok(()),
     };
-    // Also when nothing of it is protected: it must stay where it is.
+    // Pinned even if nothing in it is protected: it must not be moved.
     found
         .mounts
         .entry(repository.clone())
-        .or_insert(Access::Pinned);
-    for name in WITHIN {
+        .or_insert(MountAccess::Pinned);
+    for name in PROTECTED_IN_GIT {
         found.protect(&repository.join(name))?;
     }
     if let Some(hooks) = hooks(&repository.join("config"))
@@ -45,9 +46,9 @@ pub(super) fn protect(found: &mut Finder<'_>) -> Result<(), ConfinementError> {
     Ok(())
 }
 
-/// Where else a configuration has the hooks.
+/// The value of `core.hooksPath`.
 fn hooks(config: &Path) -> Option<String> {
-    let is_read = fs::metadata(config).is_ok_and(|file| file.len() <= LONGEST);
+    let is_read = fs::metadata(config).is_ok_and(|file| file.len() <= MAX_CONFIG_BYTES);
     let text = is_read.then(|| fs::read_to_string(config).ok()).flatten()?;
     let mut in_core = false;
     let mut last = None;
@@ -65,9 +66,9 @@ fn hooks(config: &Path) -> Option<String> {
     last
 }
 
-/// A path as Git says it, when it is below the folder by its letters.
-fn inside(folder: &Path, said: &str) -> Option<PathBuf> {
-    let path = by_letters(folder, Path::new(said));
+/// Resolves a path of Git's configuration; `None` outside the folder.
+fn inside(folder: &Path, path: &str) -> Option<PathBuf> {
+    let path = resolve_lexically(folder, Path::new(path));
     (path.starts_with(folder) && path != folder).then_some(path)
 }
 
@@ -76,27 +77,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_place_of_hooks_is_read_from_the_configuration() {
+    fn reads_hooks_path_from_the_configuration() {
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("config");
         let hooks = |text: &str| {
             fs::write(&config, text).unwrap();
             hooks(&config)
         };
-        let said = "[core]\n\tbare = false\n\thooksPath = .husky/_\n[alias]\n\thooksPath = x\n";
-        assert_eq!(hooks(said).as_deref(), Some(".husky/_"));
-        let said = "[CORE]\nHOOKSPATH=\"a b\"\n";
-        assert_eq!(hooks(said).as_deref(), Some("a b"));
+        let path = "[core]\n\tbare = false\n\thooksPath = .husky/_\n[alias]\n\thooksPath = x\n";
+        assert_eq!(hooks(path).as_deref(), Some(".husky/_"));
+        let path = "[CORE]\nHOOKSPATH=\"a b\"\n";
+        assert_eq!(hooks(path).as_deref(), Some("a b"));
         assert_eq!(hooks("[alias]\nhooksPath = x\n"), None);
     }
 
     #[test]
-    fn only_what_is_below_the_folder_counts() {
-        let at = |said: &str| inside(Path::new("/w"), said);
+    fn paths_outside_the_folder_are_ignored() {
+        let at = |path: &str| inside(Path::new("/w"), path);
         assert_eq!(at("./a/../b"), Some(PathBuf::from("/w/b")));
         assert_eq!(at("/w/hooks"), Some(PathBuf::from("/w/hooks")));
-        for said in ["/hooks", "../x", ".", "/"] {
-            assert_eq!(at(said), None, "{said}");
+        for path in ["/hooks", "../x", ".", "/"] {
+            assert_eq!(at(path), None, "{path}");
         }
     }
 }
