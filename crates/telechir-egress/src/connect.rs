@@ -1,4 +1,4 @@
-//! From what a program asks for to a connection with an address that was judged.
+//! Resolves, judges and connects to the target of a request.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -9,61 +9,67 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::decision::{Decision, PROXY};
-use crate::egress::Inner;
+use crate::egress::EgressShared;
 use crate::metered::Metered;
-use crate::refusal::Refusal;
+use crate::refusal::ProxyRefusal;
 
-/// Connects with a place, if the policy lets it.
-pub(crate) async fn connect(inner: &Arc<Inner>, remote: &Remote) -> Result<Metered, Refusal> {
-    let (found, ground) = match judged(inner, remote).await {
+/// Connects to a target, if the policy allows it.
+pub(crate) async fn connect(
+    inner: &Arc<EgressShared>,
+    remote: &Remote,
+) -> Result<Metered, ProxyRefusal> {
+    let (found, reason) = match resolve_and_judge(inner, remote).await {
         Ok(judged) => judged,
         Err(refusal) => {
-            inner.tell(refused(inner, remote, &refusal));
+            inner.report(refused(inner, remote, &refusal));
             return Err(refusal);
         }
     };
-    let decision = Decision::passed(inner.client, remote, ground);
-    match dial(inner, remote, &found).await {
+    let decision = Decision::passed(inner.client, remote, reason);
+    match connect_any(inner, remote, &found).await {
         Ok((stream, address)) => {
             let address = Some(address);
-            inner.tell(Decision {
+            inner.report(Decision {
                 address,
                 ..decision
             });
-            let (budget, idle) = (Arc::clone(&inner.budget), inner.limits.idle);
+            let (budget, idle) = (Arc::clone(&inner.budget), inner.limits.idle_timeout);
             Ok(Metered::new(stream, budget, idle))
         }
         Err(source) => {
-            inner.tell(decision);
+            inner.report(decision);
             let host = remote.host();
-            Err(Refusal::Unreachable { host, source })
+            Err(ProxyRefusal::Unreachable { host, source })
         }
     }
 }
 
-/// All addresses of a place, when every one of them may be reached.
-async fn judged(inner: &Inner, remote: &Remote) -> Result<(Vec<Found>, RuleReason), Refusal> {
+/// Resolves a target; returns its addresses if the policy allows all of them.
+async fn resolve_and_judge(
+    inner: &EgressShared,
+    remote: &Remote,
+) -> Result<(Vec<Found>, RuleReason), ProxyRefusal> {
     let host = remote.host();
     if inner.budget.is_spent() {
-        return Err(Refusal::UsedUp(inner.budget.most));
+        return Err(ProxyRefusal::QuotaExceeded(inner.budget.max_bytes));
     }
-    // Before it is looked up: a name is a message to whoever is asked for it.
-    let before = inner.gate().before(remote);
-    if let Some(ground) = before {
-        return Err(Refusal::Policy { host, ground });
+    // Before name resolution: a DNS query is itself a message.
+    let early_refusal = inner.gate().before(remote);
+    if let Some(reason) = early_refusal {
+        return Err(ProxyRefusal::Policy { host, reason });
     }
-    let found = find(inner, remote).await?;
-    let ground = inner.gate().judge(remote, &found, inner.began.elapsed());
-    match ground.verdict {
-        Verdict::Allow | Verdict::Sandbox => Ok((found, ground)),
-        Verdict::Ask if found.is_empty() => Ok((found, ground)),
-        Verdict::Ask if inner.is_granted(remote) => Ok((found, ground)),
-        Verdict::Ask => Err(Refusal::Unasked { host, ground }),
-        Verdict::Deny => Err(Refusal::Policy { host, ground }),
+    let found = resolve_remote(inner, remote).await?;
+    let reason = inner.gate().judge(remote, &found, inner.started.elapsed());
+    match reason.verdict {
+        Verdict::Allow | Verdict::Sandbox => Ok((found, reason)),
+        Verdict::Ask if found.is_empty() => Ok((found, reason)),
+        Verdict::Ask if inner.is_granted(remote) => Ok((found, reason)),
+        Verdict::Ask => Err(ProxyRefusal::NotApproved { host, reason }),
+        Verdict::Deny => Err(ProxyRefusal::Policy { host, reason }),
     }
 }
 
-async fn find(inner: &Inner, remote: &Remote) -> Result<Vec<Found>, Refusal> {
+async fn resolve_remote(inner: &EgressShared, remote: &Remote) -> Result<Vec<Found>, ProxyRefusal> {
     let addresses = match remote.literal() {
         Some(address) => vec![address],
         None => resolve(inner, &remote.host()).await?,
@@ -75,21 +81,23 @@ async fn find(inner: &Inner, remote: &Remote) -> Result<Vec<Found>, Refusal> {
     Ok(found.collect())
 }
 
-async fn resolve(inner: &Inner, host: &str) -> Result<Vec<IpAddr>, Refusal> {
-    let unresolved = |why: String| Refusal::Unresolved {
+async fn resolve(inner: &EgressShared, host: &str) -> Result<Vec<IpAddr>, ProxyRefusal> {
+    let unresolved = |why: String| ProxyRefusal::Unresolved {
         host: host.to_owned(),
         why,
     };
-    match timeout(inner.limits.resolve, inner.resolver.resolve(host)).await {
-        Ok(Ok(addresses)) if addresses.is_empty() => Err(unresolved("it has none".to_owned())),
+    match timeout(inner.limits.resolve_timeout, inner.resolver.resolve(host)).await {
+        Ok(Ok(addresses)) if addresses.is_empty() => {
+            Err(unresolved("the name has no address".to_owned()))
+        }
         Ok(Ok(addresses)) => Ok(addresses),
         Ok(Err(error)) => Err(unresolved(error.to_string())),
-        Err(_) => Err(unresolved("nobody answered in time".to_owned())),
+        Err(_) => Err(unresolved("name resolution timed out".to_owned())),
     }
 }
 
-/// Whether the system would go from this address to itself. Asks the table of routes: connecting a
-/// socket for datagrams sends nothing.
+/// Whether an address belongs to this machine, according to the routing table: connecting a UDP
+/// socket sends nothing.
 fn is_this_machine(address: IpAddr) -> bool {
     let address = address.to_canonical();
     let any: SocketAddr = match address {
@@ -104,13 +112,22 @@ fn is_this_machine(address: IpAddr) -> bool {
     from().is_ok_and(|from| from == address)
 }
 
-/// Connects with the first address that answers: with one of these, and with no other.
-async fn dial(inner: &Inner, remote: &Remote, found: &[Found]) -> io::Result<(TcpStream, IpAddr)> {
+/// Connects to the first of these addresses that accepts, and to no other.
+async fn connect_any(
+    inner: &EgressShared,
+    remote: &Remote,
+    found: &[Found],
+) -> io::Result<(TcpStream, IpAddr)> {
     let mut failed = io::Error::from(io::ErrorKind::NotFound);
     for found in found {
         let Found { address, .. } = found;
         let socket = SocketAddr::new(*address, remote.port());
-        match timeout(inner.limits.connect, reach(inner, found, socket)).await {
+        match timeout(
+            inner.limits.connect_timeout,
+            connect_socket(inner, found, socket),
+        )
+        .await
+        {
             Ok(Ok(stream)) => {
                 stream.set_nodelay(true)?;
                 return Ok((stream, *address));
@@ -122,9 +139,13 @@ async fn dial(inner: &Inner, remote: &Remote, found: &[Found]) -> io::Result<(Tc
     Err(failed)
 }
 
-/// Connects with an address, through the proxy behind this one where there is one: but what is of
-/// this machine is not to be found from there.
-async fn reach(inner: &Inner, found: &Found, socket: SocketAddr) -> io::Result<TcpStream> {
+/// Connects to an address, through the upstream proxy if there is one. Addresses of this machine
+/// are reached directly: from the upstream proxy they would mean another machine.
+async fn connect_socket(
+    inner: &EgressShared,
+    found: &Found,
+    socket: SocketAddr,
+) -> io::Result<TcpStream> {
     let is_here = found.is_this_machine || found.address.to_canonical().is_loopback();
     match &inner.upstream {
         Some(upstream) if !is_here => upstream.connect(socket).await,
@@ -132,22 +153,26 @@ async fn reach(inner: &Inner, found: &Found, socket: SocketAddr) -> io::Result<T
     }
 }
 
-/// The decision behind a refusal.
-fn refused(inner: &Inner, remote: &Remote, refusal: &Refusal) -> Decision {
-    let (rule, reason) = match refusal.ground() {
-        Some(ground) => (ground.rule.as_str(), ground.reason.clone()),
+/// The decision that reports a refusal.
+fn refused(inner: &EgressShared, remote: &Remote, refusal: &ProxyRefusal) -> Decision {
+    let (rule, reason) = match refusal.reason() {
+        Some(reason) => (reason.rule.as_str(), reason.reason.clone()),
         None => (PROXY, refusal.to_string()),
     };
     Decision::refused(inner.client, remote, rule, reason)
 }
 
-/// A tunnel that says one host and means another.
-pub(crate) fn misnamed(inner: &Inner, remote: &Remote, name: &str) {
-    let reason = format!("TLS inside of the tunnel begins with another name: {name:?}.");
-    inner.tell(Decision::refused(inner.client, remote, PROXY, reason));
+/// Reports a tunnel whose SNI differs from its `CONNECT` host.
+pub(crate) fn report_sni_mismatch(inner: &EgressShared, remote: &Remote, name: &str) {
+    let reason = format!("The SNI in the tunnel differs from the CONNECT host: {name:?}.");
+    inner.report(Decision::refused(inner.client, remote, PROXY, reason));
 }
 
-/// A request that names no place.
-pub(crate) fn unreadable(inner: &Inner, place: &str, why: &Refusal) {
-    inner.tell(Decision::unreadable(inner.client, place, why.to_string()));
+/// Reports a request without a valid target.
+pub(crate) fn invalid_target(inner: &EgressShared, target: &str, why: &ProxyRefusal) {
+    inner.report(Decision::invalid_target(
+        inner.client,
+        target,
+        why.to_string(),
+    ));
 }

@@ -1,47 +1,47 @@
-//! What was decided about one connection: what a record of a session shows.
+//! The decision about one connection, as recorded in a session.
 
 use std::fmt;
 use std::net::IpAddr;
 
 use telechir_policy::{Client, Remote, RuleReason};
 
-/// What stands for a rule where the proxy itself says no.
+/// Rule name of refusals by the proxy itself.
 pub(crate) const PROXY: &str = "proxy";
 
-/// One connection or request, and what became of it. Holds no path and no header.
+/// A judged connection or request. Contains no path and no header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// Whose it was.
+    /// The kind of program that connected.
     pub client: Client,
-    /// The host as it was judged; what was asked for, escaped, when it names no host.
+    /// The host as judged; if the target has no valid host, its escaped text.
     pub host: String,
-    /// The port; none when what was asked for names none.
+    /// The port; `None` if the target has no valid port.
     pub port: Option<u16>,
-    /// The address it was connected with.
+    /// The address of the connection; `None` if there is no connection.
     pub address: Option<IpAddr>,
-    /// Whether it passed.
+    /// Whether the policy allowed it.
     pub passed: bool,
-    /// The rule that decided.
+    /// Name of the deciding rule, or `proxy` for a refusal by the proxy itself.
     pub rule: String,
-    /// Why, in a sentence.
+    /// The reason, as a sentence.
     pub reason: String,
 }
 
 impl Decision {
-    /// One that passed by this ground.
-    pub(crate) fn passed(client: Client, remote: &Remote, ground: RuleReason) -> Self {
+    /// An allowed connection, with the rule that allows it.
+    pub(crate) fn passed(client: Client, remote: &Remote, reason: RuleReason) -> Self {
         Self {
             client,
             host: remote.host(),
             port: Some(remote.port()),
             address: None,
             passed: true,
-            rule: ground.rule,
-            reason: ground.reason,
+            rule: reason.rule,
+            reason: reason.reason,
         }
     }
 
-    /// One that did not.
+    /// A refused connection, with the rule that refuses it.
     pub(crate) fn refused(client: Client, remote: &Remote, rule: &str, reason: String) -> Self {
         Self {
             client,
@@ -54,11 +54,11 @@ impl Decision {
         }
     }
 
-    /// One whose place could not be read.
-    pub(crate) fn unreadable(client: Client, place: &str, reason: String) -> Self {
+    /// A request whose target could not be parsed.
+    pub(crate) fn invalid_target(client: Client, target: &str, reason: String) -> Self {
         Self {
             client,
-            host: place.escape_default().to_string(),
+            host: target.escape_default().to_string(),
             port: None,
             address: None,
             passed: false,

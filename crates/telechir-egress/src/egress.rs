@@ -1,4 +1,4 @@
-//! One client's way out: its rules, its resolver, its limits, and who is told.
+//! The egress proxy of one client: its rules, resolver, limits and decision callback.
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
@@ -11,82 +11,82 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 use crate::metered::Budget;
-use crate::resolve::{Resolve, System};
-use crate::{Admission, Decision, Limits, Upstream, serve};
+use crate::resolve::{Resolve, SystemResolver};
+use crate::{Admission, Decision, ProxyLimits, Upstream, serve};
 
-/// Refusals that are remembered, so that a failed load can say why.
-const REMEMBERED: usize = 64;
+/// Number of recent refusals kept to explain a failed page load.
+const MAX_REFUSALS: usize = 64;
 
-type Report = dyn Fn(Decision) + Send + Sync;
+type DecisionSink = dyn Fn(Decision) + Send + Sync;
 
-/// The way out of one client of a session. Clones are the same way.
+/// The egress proxy of one client of a session. Clones share its state.
 #[derive(Clone)]
-pub struct Egress(Arc<Inner>);
+pub struct Egress(Arc<EgressShared>);
 
-/// What all its connections share.
-pub(crate) struct Inner {
+/// State shared by all connections of a proxy.
+pub(crate) struct EgressShared {
     pub(crate) client: Client,
     gate: Mutex<Gate>,
     granted: Mutex<HashSet<(String, u16)>>,
     refused: Mutex<VecDeque<Decision>>,
     pub(crate) resolver: Arc<dyn Resolve>,
     pub(crate) upstream: Option<Upstream>,
-    pub(crate) limits: Limits,
+    pub(crate) limits: ProxyLimits,
     pub(crate) budget: Arc<Budget>,
-    pub(crate) room: Arc<Semaphore>,
-    report: Arc<Report>,
-    pub(crate) began: Instant,
+    pub(crate) connection_slots: Arc<Semaphore>,
+    report: Arc<DecisionSink>,
+    pub(crate) started: Instant,
 }
 
 impl Egress {
-    /// A way out by these rules, with this machine's resolver and the usual limits.
+    /// Creates a proxy with these rules, the system's resolver and the default limits.
     pub fn new(gate: Gate) -> Self {
-        let limits = Limits::default();
-        Self(Arc::new(Inner {
+        let limits = ProxyLimits::default();
+        Self(Arc::new(EgressShared {
             client: gate.client(),
             gate: Mutex::new(gate),
             granted: Mutex::default(),
             refused: Mutex::default(),
-            resolver: Arc::new(System),
+            resolver: Arc::new(SystemResolver),
             upstream: None,
             limits,
-            budget: Arc::new(Budget::new(limits.bytes)),
-            room: Arc::new(Semaphore::new(limits.connections)),
+            budget: Arc::new(Budget::new(limits.max_total_bytes)),
+            connection_slots: Arc::new(Semaphore::new(limits.max_connections)),
             report: Arc::new(|_| {}),
-            began: Instant::now(),
+            started: Instant::now(),
         }))
     }
 
-    /// The same with a resolver of the caller's.
+    /// Sets the name resolver.
     #[must_use]
     pub fn with_resolver(self, resolver: impl Resolve + 'static) -> Self {
         self.with(|inner| inner.resolver = Arc::new(resolver))
     }
 
-    /// The same with another proxy behind it, through which all goes that is not of this machine.
+    /// Sets an upstream proxy for all connections, except to this machine.
     #[must_use]
     pub fn via_proxy(self, upstream: Upstream) -> Self {
         self.with(|inner| inner.upstream = Some(upstream))
     }
 
-    /// The same with other limits.
+    /// Sets the limits, and resets the counters of connections and bytes.
     #[must_use]
-    pub fn with_limits(self, limits: Limits) -> Self {
+    pub fn with_limits(self, limits: ProxyLimits) -> Self {
         self.with(|inner| {
             inner.limits = limits;
-            inner.budget = Arc::new(Budget::new(limits.bytes));
-            inner.room = Arc::new(Semaphore::new(limits.connections));
+            inner.budget = Arc::new(Budget::new(limits.max_total_bytes));
+            inner.connection_slots = Arc::new(Semaphore::new(limits.max_connections));
         })
     }
 
-    /// The same, which tells each of its decisions. What is told must not wait.
+    /// Sets a callback for every decision. It must not block.
     #[must_use]
     pub fn on_decision(self, report: impl Fn(Decision) + Send + Sync + 'static) -> Self {
         self.with(|inner| inner.report = Arc::new(report))
     }
 
-    fn with(self, change: impl FnOnce(&mut Inner)) -> Self {
-        let mut inner = Arc::try_unwrap(self.0).unwrap_or_else(|shared| Inner {
+    fn with(self, change: impl FnOnce(&mut EgressShared)) -> Self {
+        let mut inner = Arc::try_unwrap(self.0).unwrap_or_else(|shared| EgressShared {
             client: shared.client,
             gate: Mutex::new(lock(&shared.gate).clone()),
             granted: Mutex::new(lock(&shared.granted).clone()),
@@ -95,54 +95,53 @@ impl Egress {
             upstream: shared.upstream.clone(),
             limits: shared.limits,
             budget: Arc::clone(&shared.budget),
-            room: Arc::clone(&shared.room),
+            connection_slots: Arc::clone(&shared.connection_slots),
             report: Arc::clone(&shared.report),
-            began: shared.began,
+            started: shared.started,
         });
         change(&mut inner);
         Self(Arc::new(inner))
     }
 
-    /// Whose it is.
+    /// The kind of program that this proxy serves.
     pub fn client(&self) -> Client {
         self.0.client
     }
 
-    /// Whether anything can pass.
+    /// Whether any rule can allow a connection.
     pub fn is_open(&self) -> bool {
         lock(&self.0.gate).is_open()
     }
 
-    /// Lets through what a rule would ask about: a person was asked, for going to this address.
-    /// What a rule denies stays denied.
+    /// Allows the host and port of a URL that the user approved. Does not override rules that deny.
     pub fn grant(&self, address: &str) {
         if let Some(remote) = Remote::visited(address) {
             lock(&self.0.granted).insert((remote.host(), remote.port()));
         }
     }
 
-    /// Why the place of this address was refused last, if it was of late.
+    /// The reason and rule of the last refusal of a URL's host and port, if it was recent.
     pub fn why_refused(&self, address: &str) -> Option<String> {
         let remote = Remote::visited(address)?;
         let (host, port) = (remote.host(), Some(remote.port()));
         let refused = lock(&self.0.refused);
-        let mut of_it = refused.iter();
-        let last = of_it.find(|decision| decision.host == host && decision.port == port)?;
+        let mut decisions = refused.iter();
+        let last = decisions.find(|decision| decision.host == host && decision.port == port)?;
         Some(format!("{} ({})", last.reason, last.rule))
     }
 
-    /// Serves whoever comes to this listener, until what it returns is dropped.
+    /// Serves connections of a listener until the returned handle is dropped.
     ///
     /// # Panics
-    /// Outside a runtime.
-    #[must_use = "it serves as long as this is held"]
+    /// Outside a Tokio runtime.
+    #[must_use = "the listener is served only until this handle is dropped"]
     pub fn serve(&self, listener: TcpListener, admission: Admission) -> Serving {
         let inner = Arc::clone(&self.0);
         Serving(tokio::spawn(serve::serve(inner, listener, admission)))
     }
 }
 
-impl Inner {
+impl EgressShared {
     pub(crate) fn gate(&self) -> MutexGuard<'_, Gate> {
         lock(&self.gate)
     }
@@ -151,19 +150,19 @@ impl Inner {
         lock(&self.granted).contains(&(remote.host(), remote.port()))
     }
 
-    /// Tells what was decided.
-    pub(crate) fn tell(&self, decision: Decision) {
+    /// Records a decision and calls the callback.
+    pub(crate) fn report(&self, decision: Decision) {
         tracing::debug!(%decision, "a connection");
         if !decision.passed {
             let mut refused = lock(&self.refused);
-            refused.truncate(REMEMBERED - 1);
+            refused.truncate(MAX_REFUSALS - 1);
             refused.push_front(decision.clone());
         }
         (self.report)(decision);
     }
 }
 
-/// No code that holds one of these locks can fail half way.
+/// Poisoning is ignored: no code panics while the data is inconsistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -176,7 +175,7 @@ impl fmt::Debug for Egress {
     }
 }
 
-/// Two are equal when they are the same way out.
+/// Equal if both are clones of the same proxy.
 impl PartialEq for Egress {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -185,7 +184,7 @@ impl PartialEq for Egress {
 
 impl Eq for Egress {}
 
-/// A listener that is served. When it is dropped, its connections end.
+/// Handle of a served listener. Dropping it closes the listener and its connections.
 #[derive(Debug)]
 pub struct Serving(JoinHandle<()>);
 

@@ -1,8 +1,9 @@
-//! The way out: a proxy through which everything of a session reaches the network, or does not.
+//! The egress proxy: every network connection of a session passes through it and is judged by the
+//! policy.
 //!
-//! It resolves a name once, has every address judged, and connects with one of exactly these, so
-//! that a name which changes its mind gains nothing. A redirect is the client's next request, and
-//! judged as such. Tunnels are not opened; only the name with which TLS begins is compared.
+//! It resolves a name once, judges every resulting address, and connects to exactly one of these,
+//! so DNS rebinding has no effect. A redirect is the client's next request and judged as such. TLS
+//! is not terminated; only the SNI of the ClientHello is compared with the tunnel's host.
 //!
 //! ```no_run
 //! # async fn example() -> std::io::Result<()> {
@@ -36,6 +37,6 @@ mod upstream;
 pub use admission::Admission;
 pub use decision::Decision;
 pub use egress::{Egress, Serving};
-pub use limits::Limits;
-pub use resolve::{Resolve, Resolving, System};
+pub use limits::ProxyLimits;
+pub use resolve::{Resolve, ResolveFuture, SystemResolver};
 pub use upstream::Upstream;

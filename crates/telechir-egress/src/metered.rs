@@ -1,4 +1,4 @@
-//! A connection that counts what moves on it and ends when nothing does.
+//! A connection that counts its bytes and ends when it is idle for too long.
 
 use std::io;
 use std::pin::Pin;
@@ -11,42 +11,42 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
-/// How much a session moved, and how much it may.
+/// Bytes that a session has transferred, and their limit.
 #[derive(Debug)]
 pub(crate) struct Budget {
     spent: AtomicU64,
-    pub(crate) most: u64,
+    pub(crate) max_bytes: u64,
 }
 
 impl Budget {
-    pub(crate) const fn new(most: u64) -> Self {
+    pub(crate) const fn new(max_bytes: u64) -> Self {
         Self {
             spent: AtomicU64::new(0),
-            most,
+            max_bytes,
         }
     }
 
     pub(crate) fn is_spent(&self) -> bool {
-        self.spent.load(Ordering::Relaxed) >= self.most
+        self.spent.load(Ordering::Relaxed) >= self.max_bytes
     }
 
     fn spend(&self, bytes: usize) -> io::Result<()> {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        if self.spent.fetch_add(bytes, Ordering::Relaxed) >= self.most {
-            return Err(io::Error::other("the session has moved all bytes it may"));
+        if self.spent.fetch_add(bytes, Ordering::Relaxed) >= self.max_bytes {
+            return Err(io::Error::other("the session's byte limit is exceeded"));
         }
         Ok(())
     }
 }
 
-/// A connection with the network.
+/// A connection to the network.
 #[derive(Debug)]
 pub(crate) struct Metered {
     stream: TcpStream,
     budget: Arc<Budget>,
     idle: Duration,
-    moved: Instant,
-    alarm: Pin<Box<Sleep>>,
+    last_activity: Instant,
+    idle_timer: Pin<Box<Sleep>>,
 }
 
 impl Metered {
@@ -55,31 +55,31 @@ impl Metered {
             stream,
             budget,
             idle,
-            moved: Instant::now(),
-            alarm: Box::pin(sleep(idle)),
+            last_activity: Instant::now(),
+            idle_timer: Box::pin(sleep(idle)),
         }
     }
 
-    /// Counts what moved, or sees whether nothing did for too long.
-    fn note<T>(
+    /// Counts transferred bytes, or checks the idle timeout.
+    fn record<T>(
         &mut self,
         context: &mut Context<'_>,
-        moved: Poll<io::Result<T>>,
+        last_activity: Poll<io::Result<T>>,
         bytes: usize,
     ) -> Poll<io::Result<T>> {
-        if moved.is_ready() {
-            self.moved = Instant::now();
+        if last_activity.is_ready() {
+            self.last_activity = Instant::now();
             if bytes > 0 {
                 self.budget.spend(bytes)?;
             }
-            return moved;
+            return last_activity;
         }
-        while self.alarm.as_mut().poll(context).is_ready() {
-            let end = self.moved + self.idle;
+        while self.idle_timer.as_mut().poll(context).is_ready() {
+            let end = self.last_activity + self.idle;
             if end <= Instant::now() {
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
             }
-            self.alarm.as_mut().reset(end);
+            self.idle_timer.as_mut().reset(end);
         }
         Poll::Pending
     }
@@ -94,7 +94,7 @@ impl AsyncRead for Metered {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         let bytes = buffer.filled().len() - before;
-        self.note(context, read, bytes)
+        self.record(context, read, bytes)
     }
 }
 
@@ -109,7 +109,7 @@ impl AsyncWrite for Metered {
             Poll::Ready(Ok(count)) => *count,
             Poll::Ready(Err(_)) | Poll::Pending => 0,
         };
-        self.note(context, written, count)
+        self.record(context, written, count)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -1,4 +1,4 @@
-//! The proxy as programs of a confinement find it: at a loopback that only they have.
+//! Serves a sandbox: the proxy listens on the sandbox's own loopback interface.
 
 use std::io;
 
@@ -8,11 +8,11 @@ use tokio::net::TcpListener;
 
 use crate::{Admission, Egress, Serving};
 
-/// Where it is, in each confinement's own network. Nothing else is there when it begins.
+/// Port of the proxy in each sandbox's network namespace, where no other program uses it yet.
 const PORT: u16 = 3128;
 
-/// Variables that tell programs of the proxy: what curl, git, pip, npm, cargo, Go, Python, Node
-/// and wget read. What is at a confinement's own loopback is reached without it.
+/// Proxy variables that curl, git, pip, npm, cargo, Go, Python, Node and wget read. The sandbox's
+/// own loopback is reached without the proxy.
 const VARIABLES: [&str; 8] = [
     "HTTP_PROXY",
     "HTTPS_PROXY",
@@ -23,10 +23,10 @@ const VARIABLES: [&str; 8] = [
     "npm_config_proxy",
     "npm_config_https_proxy",
 ];
-const OWN: &str = "localhost,127.0.0.1,::1,.localhost";
+const NO_PROXY_HOSTS: &str = "localhost,127.0.0.1,::1,.localhost";
 
 impl Egress {
-    /// Variables for programs of a confinement that is served.
+    /// Environment variables for programs of a served sandbox.
     pub fn environment() -> Vec<(String, String)> {
         let proxy = format!("http://127.0.0.1:{PORT}");
         let mut variables = Vec::new();
@@ -38,21 +38,21 @@ impl Egress {
             variables.push((name.to_owned(), proxy.clone()));
         }
         for name in ["NO_PROXY", "no_proxy"] {
-            variables.push((name.to_owned(), OWN.to_owned()));
+            variables.push((name.to_owned(), NO_PROXY_HOSTS.to_owned()));
         }
-        // Node reads the others only then.
+        // Node ignores the other variables without this one.
         variables.push(("NODE_USE_ENV_PROXY".to_owned(), "1".to_owned()));
         variables
     }
 
-    /// Serves the confinement with this first process, which runs as `identity`, until what it
-    /// returns is dropped. Nobody outside of it can come to this listener.
+    /// Serves the sandbox with this first process, which runs as `identity`, until the returned
+    /// handle is dropped. Programs outside cannot connect to this listener.
     ///
     /// # Errors
-    /// When the confinement has ended, or the system lets nobody in.
+    /// If the sandbox has ended, or its namespaces cannot be entered.
     ///
     /// # Panics
-    /// Outside a runtime.
+    /// Outside a Tokio runtime.
     pub fn serve_inside(&self, first: Pid, identity: Option<Identity>) -> io::Result<Serving> {
         let listener = TcpListener::from_std(listen_inside(first, identity, PORT)?)?;
         Ok(self.serve(listener, Admission::Everyone))

@@ -1,83 +1,89 @@
-//! Why a request is not carried out, as the program that asked is told.
+//! Refusals of requests, as responses to the program.
 
 use std::io;
 
 use hyper::StatusCode;
 use telechir_policy::{RemoteError, RuleReason};
 
-/// What a program gets instead of a connection.
+/// The response to a program instead of a connection.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Refusal {
-    /// The policy says no.
-    #[error("telechir does not let this through.\nHost: {host}\nRule: {}\nReason: {}", ground.rule, ground.reason)]
-    Policy { host: String, ground: RuleReason },
-    /// A rule asks, and nobody was asked.
+pub(crate) enum ProxyRefusal {
+    /// A policy rule denies it.
+    #[error("telechir refused this connection.\nHost: {host}\nRule: {}\nReason: {}", reason.rule, reason.reason)]
+    Policy { host: String, reason: RuleReason },
+    /// A rule requires approval, which a request of a program cannot obtain.
     #[error(
-        "telechir asks a person before this host is reached, and nobody was asked: only going there by a call is a question.\nHost: {host}\nRule: {}\nReason: {}",
-        ground.rule, ground.reason
+        "Access to this host requires approval, and page requests cannot ask for it. Navigate to the host explicitly to be prompted.\nHost: {host}\nRule: {}\nReason: {}",
+        reason.rule, reason.reason
     )]
-    Unasked { host: String, ground: RuleReason },
-    /// What was asked for is no place.
+    NotApproved { host: String, reason: RuleReason },
+    /// The target is not a valid host and port.
     #[error("telechir failed to {0}.")]
-    Unreadable(#[from] RemoteError),
-    /// What was asked for is nothing that a proxy does.
-    #[error("telechir's proxy does not understand this request: {0}.")]
-    Request(&'static str),
-    /// Somebody else's program.
-    #[error("telechir's proxy serves one session, and this program is not of it.")]
-    Stranger,
-    /// There are too many.
-    #[error("telechir's proxy has {0} connections, and no more than that at once.")]
-    TooMany(usize),
-    /// The name has no address.
-    #[error("telechir found no address of {host}: {why}.")]
+    InvalidTarget(#[from] RemoteError),
+    /// The request is not a proxy request.
+    #[error("telechir's proxy cannot process this request: {0}.")]
+    NotAProxyRequest(&'static str),
+    /// The program belongs to another user.
+    #[error("telechir's proxy serves a single session, and this program does not belong to it.")]
+    OtherUser,
+    /// The limit of concurrent connections is reached.
+    #[error("telechir's proxy has reached its limit of {0} concurrent connections.")]
+    TooManyConnections(usize),
+    /// The host name cannot be resolved.
+    #[error("telechir failed to resolve {host}: {why}.")]
     Unresolved { host: String, why: String },
-    /// None of the addresses answered.
-    #[error("telechir could not connect with {host}: {source}.")]
+    /// No address accepted a connection.
+    #[error("telechir failed to connect to {host}: {source}.")]
     Unreachable { host: String, source: io::Error },
-    /// The other side did not keep to HTTP.
-    #[error("telechir got no answer of {host}: {why}.")]
+    /// The host's response is not valid HTTP.
+    #[error("telechir received no valid response from {host}: {why}.")]
     NoAnswer { host: String, why: String },
-    /// The session used up what it may.
-    #[error("telechir lets this session move {0} bytes, and they are used up.")]
-    UsedUp(u64),
+    /// The session's byte limit is exceeded.
+    #[error("This session's limit of {0} bytes is exceeded.")]
+    QuotaExceeded(u64),
 }
 
-impl Refusal {
+impl ProxyRefusal {
     pub(crate) const fn status(&self) -> StatusCode {
         match self {
-            Self::Policy { .. } | Self::Unasked { .. } | Self::Stranger => StatusCode::FORBIDDEN,
-            Self::Unreadable(_) | Self::Request(_) => StatusCode::BAD_REQUEST,
-            Self::TooMany(_) | Self::UsedUp(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Policy { .. } | Self::NotApproved { .. } | Self::OtherUser => {
+                StatusCode::FORBIDDEN
+            }
+            Self::InvalidTarget(_) | Self::NotAProxyRequest(_) => StatusCode::BAD_REQUEST,
+            Self::TooManyConnections(_) | Self::QuotaExceeded(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Unresolved { .. } | Self::Unreachable { .. } | Self::NoAnswer { .. } => {
                 StatusCode::BAD_GATEWAY
             }
         }
     }
 
-    /// The ground of the policy's, when it is its refusal.
-    pub(crate) const fn ground(&self) -> Option<&RuleReason> {
+    /// The policy's reason, if the policy refused.
+    pub(crate) const fn reason(&self) -> Option<&RuleReason> {
         match self {
-            Self::Policy { ground, .. } | Self::Unasked { ground, .. } => Some(ground),
-            Self::Unreadable(_)
-            | Self::Request(_)
-            | Self::Stranger
-            | Self::TooMany(_)
+            Self::Policy { reason, .. } | Self::NotApproved { reason, .. } => Some(reason),
+            Self::InvalidTarget(_)
+            | Self::NotAProxyRequest(_)
+            | Self::OtherUser
+            | Self::TooManyConnections(_)
             | Self::Unresolved { .. }
             | Self::Unreachable { .. }
             | Self::NoAnswer { .. }
-            | Self::UsedUp(_) => None,
+            | Self::QuotaExceeded(_) => None,
         }
     }
 
-    /// The same for a machine: an error of RFC 9209.
+    /// The `Proxy-Status` header of RFC 9209.
     pub(crate) const fn proxy_status(&self) -> &'static str {
         match self {
-            Self::Policy { .. } | Self::Unasked { .. } | Self::Stranger => {
+            Self::Policy { .. } | Self::NotApproved { .. } | Self::OtherUser => {
                 "telechir; error=http_request_denied"
             }
-            Self::Unreadable(_) | Self::Request(_) => "telechir; error=http_request_error",
-            Self::TooMany(_) | Self::UsedUp(_) => "telechir; error=proxy_internal_error",
+            Self::InvalidTarget(_) | Self::NotAProxyRequest(_) => {
+                "telechir; error=http_request_error"
+            }
+            Self::TooManyConnections(_) | Self::QuotaExceeded(_) => {
+                "telechir; error=proxy_internal_error"
+            }
             Self::Unresolved { .. } => "telechir; error=dns_error",
             Self::Unreachable { .. } => "telechir; error=destination_unavailable",
             Self::NoAnswer { .. } => "telechir; error=http_protocol_error",

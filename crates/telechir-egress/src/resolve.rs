@@ -1,4 +1,4 @@
-//! Finds a host's addresses. A trait, so that a test can have a name that changes its mind.
+//! Name resolution. A trait, so that tests can change the addresses of a name.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -6,21 +6,21 @@ use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
 
-/// Addresses on their way.
-pub type Resolving<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
+/// Future of a resolution.
+pub type ResolveFuture<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
 
-/// Whatever knows the addresses of names.
+/// A name resolver.
 pub trait Resolve: Debug + Send + Sync {
-    /// All addresses of this name now.
-    fn resolve<'a>(&'a self, host: &'a str) -> Resolving<'a>;
+    /// Resolves a host name to all its current addresses.
+    fn resolve<'a>(&'a self, host: &'a str) -> ResolveFuture<'a>;
 }
 
-/// This machine's own resolver, with its hosts file.
+/// The system's resolver, including `/etc/hosts`.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct System;
+pub struct SystemResolver;
 
-impl Resolve for System {
-    fn resolve<'a>(&'a self, host: &'a str) -> Resolving<'a> {
+impl Resolve for SystemResolver {
+    fn resolve<'a>(&'a self, host: &'a str) -> ResolveFuture<'a> {
         Box::pin(async move {
             let found = tokio::net::lookup_host((host, 0)).await?;
             Ok(found.map(|address| address.ip()).collect())

@@ -1,4 +1,4 @@
-//! The proxy itself: takes connections of programs, and answers each of their requests.
+//! The server: accepts connections of programs and answers their requests.
 
 mod http;
 mod tunnel;
@@ -15,13 +15,14 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinSet;
 
 use crate::Admission;
-use crate::egress::Inner;
-use crate::refusal::Refusal;
+use crate::egress::EgressShared;
+use crate::refusal::ProxyRefusal;
 
-/// When there are no descriptors left, trying again at once would only burn.
-const BREATH: Duration = Duration::from_millis(50);
+/// Pause after a failed `accept`: without free descriptors, retrying immediately would only burn
+/// processor time.
+const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(50);
 
-/// What belongs to one listener, and ends with it.
+/// Tasks of one listener.
 #[derive(Clone, Debug, Default)]
 struct Tasks(Arc<Mutex<JoinSet<()>>>);
 
@@ -38,101 +39,103 @@ impl Tasks {
     }
 }
 
-/// Ends what the listener began, also when its task was aborted.
-struct Ending(Tasks);
+/// Aborts the listener's tasks on drop, also if its own task was aborted.
+struct AbortOnDrop(Tasks);
 
-impl Drop for Ending {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort_all();
     }
 }
 
-/// What one connection of a program is answered with.
+/// State of one connection of a program.
 #[derive(Clone)]
-struct Door {
-    inner: Arc<Inner>,
+struct ProxyConnection {
+    inner: Arc<EgressShared>,
     tasks: Tasks,
-    /// Why nothing is done for it.
-    refuses: Option<Why>,
-    /// Its place among all connections, as long as any of it lives.
+    /// Set if every request of this connection is refused.
+    rejected: Option<RejectReason>,
+    /// Counts against the connection limit until the last clone is dropped.
     _permit: Option<Arc<OwnedSemaphorePermit>>,
 }
 
 #[derive(Clone, Copy)]
-enum Why {
-    Stranger,
-    TooMany,
+enum RejectReason {
+    OtherUser,
+    TooManyConnections,
 }
 
-impl Door {
-    fn refusal(&self) -> Option<Refusal> {
-        match self.refuses? {
-            Why::Stranger => Some(Refusal::Stranger),
-            Why::TooMany => Some(Refusal::TooMany(self.inner.limits.connections)),
+impl ProxyConnection {
+    fn refusal(&self) -> Option<ProxyRefusal> {
+        match self.rejected? {
+            RejectReason::OtherUser => Some(ProxyRefusal::OtherUser),
+            RejectReason::TooManyConnections => Some(ProxyRefusal::TooManyConnections(
+                self.inner.limits.max_connections,
+            )),
         }
     }
 }
 
-/// Takes connections until it is dropped.
-pub(crate) async fn serve(inner: Arc<Inner>, listener: TcpListener, admission: Admission) {
-    let ending = Ending(Tasks::default());
+/// Accepts connections until the future is dropped.
+pub(crate) async fn serve(inner: Arc<EgressShared>, listener: TcpListener, admission: Admission) {
+    let abort_on_drop = AbortOnDrop(Tasks::default());
     loop {
         let (stream, peer) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                tracing::debug!(%error, "a connection to the proxy was lost");
-                tokio::time::sleep(BREATH).await;
+                tracing::debug!(%error, "failed to accept a connection to the proxy");
+                tokio::time::sleep(ACCEPT_RETRY_PAUSE).await;
                 continue;
             }
         };
-        let door = door(&inner, &ending.0, &stream, peer, admission);
-        ending.0.spawn(answer(door, stream));
+        let conn = new_connection(&inner, &abort_on_drop.0, &stream, peer, admission);
+        abort_on_drop.0.spawn(answer(conn, stream));
     }
 }
 
-fn door(
-    inner: &Arc<Inner>,
+fn new_connection(
+    inner: &Arc<EgressShared>,
     tasks: &Tasks,
     stream: &TcpStream,
     peer: SocketAddr,
     admission: Admission,
-) -> Door {
+) -> ProxyConnection {
     let is_admitted = stream
         .local_addr()
         .is_ok_and(|own| admission.admits(peer, own));
-    let permit = Arc::clone(&inner.room)
+    let permit = Arc::clone(&inner.connection_slots)
         .try_acquire_owned()
         .ok()
         .map(Arc::new);
-    let refuses = match (&permit, is_admitted) {
-        (_, false) => Some(Why::Stranger),
-        (None, true) => Some(Why::TooMany),
+    let rejected = match (&permit, is_admitted) {
+        (_, false) => Some(RejectReason::OtherUser),
+        (None, true) => Some(RejectReason::TooManyConnections),
         (Some(_), true) => None,
     };
-    Door {
+    ProxyConnection {
         inner: Arc::clone(inner),
         tasks: tasks.clone(),
-        refuses,
+        rejected,
         _permit: permit,
     }
 }
 
 /// Answers the requests of one connection.
-async fn answer(door: Door, stream: TcpStream) {
-    let limits = door.inner.limits;
+async fn answer(conn: ProxyConnection, stream: TcpStream) {
+    let limits = conn.inner.limits;
     let _slower_without = stream.set_nodelay(true);
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.header)
-        .max_buf_size(limits.header_bytes)
+        .header_read_timeout(limits.header_timeout)
+        .max_buf_size(limits.max_header_bytes)
         .preserve_header_case(true);
     let service = service_fn(move |request| {
-        let door = door.clone();
-        async move { Ok::<_, std::convert::Infallible>(http::answer(door, request).await) }
+        let conn = conn.clone();
+        async move { Ok::<_, std::convert::Infallible>(http::answer(conn, request).await) }
     });
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     if let Err(error) = connection.with_upgrades().await {
-        tracing::debug!(%error, "a program left the proxy");
+        tracing::debug!(%error, "a program's connection to the proxy failed");
     }
 }

@@ -1,4 +1,4 @@
-//! Another proxy behind this one: the only way out of some networks.
+//! An upstream proxy, for networks that are only reachable through one.
 
 use std::fmt;
 use std::io;
@@ -9,11 +9,11 @@ use hyper::Uri;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// No honest answer has a longer head.
-const LONGEST_HEAD: usize = 8 << 10;
+/// Maximum size of its response headers, in bytes.
+const MAX_HEAD_BYTES: usize = 8 << 10;
 
-/// A proxy that opens tunnels (`CONNECT`). It is asked for addresses that were judged, never for
-/// names, so that it cannot look one up again and find another place.
+/// A proxy that supports `CONNECT`. It gets judged addresses, never names, so that it cannot
+/// resolve a name to another address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upstream {
     host: String,
@@ -24,11 +24,13 @@ impl FromStr for Upstream {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wanted = || "write it as http://HOST:PORT".to_owned();
+        let wanted = || "expected http://HOST:PORT".to_owned();
         let uri: Uri = text.parse().map_err(|_| wanted())?;
         let authority = uri.authority().ok_or_else(wanted)?;
         if authority.as_str().contains('@') {
-            return Err("one that wants a name and a password cannot be used".to_owned());
+            return Err(
+                "proxy authentication is not supported; expected http://HOST:PORT".to_owned(),
+            );
         }
         let is_plain =
             uri.scheme_str() == Some("http") && uri.path() == "/" && uri.query().is_none();
@@ -49,7 +51,7 @@ impl fmt::Display for Upstream {
 }
 
 impl Upstream {
-    /// A connection with this address, through the proxy.
+    /// Connects to an address through the proxy.
     pub(crate) async fn connect(&self, address: SocketAddr) -> io::Result<TcpStream> {
         let Self { host, port } = self;
         let bare = host.trim_start_matches('[').trim_end_matches(']');
@@ -58,19 +60,19 @@ impl Upstream {
         let request = format!("CONNECT {address} HTTP/1.1\r\nHost: {address}\r\n\r\n");
         stream.write_all(request.as_bytes()).await?;
         let mut head = Vec::new();
-        // Byte by byte: what follows the head is the tunnel's.
+        // Byte by byte: the bytes after the headers belong to the tunnel.
         while !head.ends_with(b"\r\n\r\n") {
-            if head.len() == LONGEST_HEAD {
-                return Err(self.failed("its answer has no end"));
+            if head.len() == MAX_HEAD_BYTES {
+                return Err(self.failed("its response headers are too long"));
             }
             let byte = stream.read_u8().await;
-            head.push(byte.map_err(|_| self.failed("it ended the connection"))?);
+            head.push(byte.map_err(|_| self.failed("it closed the connection"))?);
         }
         let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
         let status = line.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
         match status {
             [b'2', _, _] => Ok(stream),
-            _ => Err(self.failed(&format!("it answered {}", line.escape_ascii()))),
+            _ => Err(self.failed(&format!("it responded {}", line.escape_ascii()))),
         }
     }
 
@@ -84,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_names_no_proxy_is_refused() {
+    fn invalid_proxy_urls_are_refused() {
         for good in [
             "http://proxy.example:3128",
             "http://10.0.0.1:80/",

@@ -3,7 +3,7 @@
 //! Resource limits of a process are not shared with its children: a hundred processes may each use
 //! as much as one. A cgroup has limits of its own, but creating one needs write access: root where
 //! cgroups are mounted writable, other users in a delegated subtree. Where this is impossible,
-//! [`Bounds`] reports it with the reason.
+//! the cgroup reports it with the reason.
 
 mod effective_limits;
 mod end;
@@ -57,7 +57,7 @@ pub struct Cgroup {
 }
 
 impl Cgroup {
-    /// Creates a cgroup with these limits, as far as possible: [`bounds`](Self::bounds) lists which
+    /// Creates a cgroup with these limits, as far as possible; the effective limits list which
     /// are in effect.
     pub fn new(limits: &Limits) -> Self {
         let mut group = Self::without_dirs();

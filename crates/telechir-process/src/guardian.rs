@@ -7,7 +7,6 @@
 //!
 //! Death signals come first: the kernel kills most children before the guardian acts. The guardian
 //! handles the rest: grandchildren, files, and pressed keys on an existing display.
-//! not ours.
 
 mod files;
 mod guard;

@@ -1,4 +1,4 @@
-//! One request of a program: a tunnel, or an address that is fetched for it.
+//! Answers one request of a program: a tunnel, or a URL to fetch.
 
 use http_body_util::{Either, Full};
 use hyper::body::{Bytes, Incoming};
@@ -11,25 +11,25 @@ use hyper::{Method, Request, Response, StatusCode, Uri, client};
 use hyper_util::rt::TokioIo;
 use telechir_policy::Remote;
 
-use super::{Door, tunnel};
+use super::{ProxyConnection, tunnel};
 use crate::connect;
 use crate::metered::Metered;
-use crate::refusal::Refusal;
+use crate::refusal::ProxyRefusal;
 
 type Body = Either<Incoming, Full<Bytes>>;
 
-/// Answers a request; what cannot be done is an answer too.
-pub(super) async fn answer(door: Door, request: Request<Incoming>) -> Response<Body> {
-    let answered = match door.refusal() {
+/// Answers a request; refusals become responses, too.
+pub(super) async fn answer(conn: ProxyConnection, request: Request<Incoming>) -> Response<Body> {
+    let response = match conn.refusal() {
         Some(refusal) => Err(refusal),
-        None if request.method() == Method::CONNECT => open_tunnel(&door, request).await,
-        None => fetch(&door, request).await,
+        None if request.method() == Method::CONNECT => open_tunnel(&conn, request).await,
+        None => fetch(&conn, request).await,
     };
-    answered.unwrap_or_else(|refusal| say(&refusal))
+    response.unwrap_or_else(|refusal| refusal_response(&refusal))
 }
 
-/// A refusal as a page that a person can read.
-fn say(refusal: &Refusal) -> Response<Body> {
+/// A refusal as a plain-text page for the user.
+fn refusal_response(refusal: &ProxyRefusal) -> Response<Body> {
     let text = format!("{refusal}\n");
     let mut response = Response::new(Either::Right(Full::from(text)));
     *response.status_mut() = refusal.status();
@@ -47,79 +47,82 @@ fn say(refusal: &Refusal) -> Response<Body> {
 }
 
 async fn open_tunnel(
-    door: &Door,
+    conn: &ProxyConnection,
     mut request: Request<Incoming>,
-) -> Result<Response<Body>, Refusal> {
-    let remote = read(door, request.uri(), Remote::tunnel)?;
-    let network = connect::connect(&door.inner, &remote).await?;
+) -> Result<Response<Body>, ProxyRefusal> {
+    let remote = parse_target(conn, request.uri(), Remote::tunnel)?;
+    let network = connect::connect(&conn.inner, &remote).await?;
     let upgrade = hyper::upgrade::on(&mut request);
-    door.tasks
-        .spawn(carry(door.clone(), upgrade, remote, network));
+    conn.tasks
+        .spawn(run_tunnel(conn.clone(), upgrade, remote, network));
     Ok(Response::new(Either::Right(Full::default())))
 }
 
-/// Holds the tunnel's place among all connections until its end.
-async fn carry(door: Door, upgrade: OnUpgrade, remote: Remote, network: Metered) {
+/// Runs a tunnel; the connection counts against the limit until it ends.
+async fn run_tunnel(conn: ProxyConnection, upgrade: OnUpgrade, remote: Remote, network: Metered) {
     match upgrade.await {
-        Ok(program) => tunnel::run(&door.inner, &remote, TokioIo::new(program), network).await,
-        Err(error) => tracing::debug!(%error, "a tunnel was not taken up"),
+        Ok(program) => tunnel::run(&conn.inner, &remote, TokioIo::new(program), network).await,
+        Err(error) => tracing::debug!(%error, "a tunnel was not established"),
     }
 }
 
-async fn fetch(door: &Door, mut request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
+async fn fetch(
+    conn: &ProxyConnection,
+    mut request: Request<Incoming>,
+) -> Result<Response<Body>, ProxyRefusal> {
     if request.uri().authority().is_none() {
-        return Err(Refusal::Request(
-            "it names no host in its first line, as requests to a proxy do",
+        return Err(ProxyRefusal::NotAProxyRequest(
+            "expected an absolute URL in the request line, found a path",
         ));
     }
-    let remote = read(door, request.uri(), Remote::fetched)?;
+    let remote = parse_target(conn, request.uri(), Remote::fetched)?;
     let host = remote.host();
-    let no_answer = |error: hyper::Error| Refusal::NoAnswer {
+    let no_answer = |error: hyper::Error| ProxyRefusal::NoAnswer {
         host: host.clone(),
         why: error.to_string(),
     };
-    let network = connect::connect(&door.inner, &remote).await?;
+    let network = connect::connect(&conn.inner, &remote).await?;
     let handshake = client::conn::http1::Builder::new()
         .preserve_header_case(true)
         .handshake(TokioIo::new(network))
         .await;
     let (mut sender, connection) = handshake.map_err(no_answer)?;
-    door.tasks.spawn(async move {
+    conn.tasks.spawn(async move {
         if let Err(error) = connection.with_upgrades().await {
-            tracing::debug!(%error, "a host ended its connection");
+            tracing::debug!(%error, "a host's connection failed");
         }
     });
     let program = hyper::upgrade::on(&mut request);
-    address(&mut request, &remote);
+    rewrite_for_host(&mut request, &remote);
     let mut response = sender.send_request(request).await.map_err(no_answer)?;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         let network = hyper::upgrade::on(&mut response);
-        door.tasks
-            .spawn(tunnel::join(door.clone(), program, network));
+        conn.tasks
+            .spawn(tunnel::join_upgraded(conn.clone(), program, network));
     } else {
-        end_to_end(response.headers_mut(), Upgrades::Removed);
+        remove_hop_by_hop_headers(response.headers_mut(), Upgrades::Removed);
     }
     Ok(response.map(Either::Left))
 }
 
-/// The place that a request names.
-fn read<E: Into<Refusal>>(
-    door: &Door,
+/// Parses the target of a request.
+fn parse_target<E: Into<ProxyRefusal>>(
+    conn: &ProxyConnection,
     uri: &Uri,
-    read: impl Fn(&str) -> Result<Remote, E>,
-) -> Result<Remote, Refusal> {
-    read(&uri.to_string()).map_err(|error| {
+    parse: impl Fn(&str) -> Result<Remote, E>,
+) -> Result<Remote, ProxyRefusal> {
+    parse(&uri.to_string()).map_err(|error| {
         let refusal = error.into();
-        // Without what may be a secret in a path.
-        let place = uri.authority().map_or("", |authority| authority.as_str());
-        let place = place.rsplit_once('@').map_or(place, |(_, host)| host);
-        connect::unreadable(&door.inner, place, &refusal);
+        // Without path and user info, which may be secret.
+        let target = uri.authority().map_or("", |authority| authority.as_str());
+        let target = target.rsplit_once('@').map_or(target, |(_, host)| host);
+        connect::invalid_target(&conn.inner, target, &refusal);
         refusal
     })
 }
 
-/// Makes a proxy's request one for the host itself, which is the host that was judged.
-fn address(request: &mut Request<Incoming>, remote: &Remote) {
+/// Rewrites a proxy request for the host itself; `Host` becomes the judged host.
+fn rewrite_for_host(request: &mut Request<Incoming>, remote: &Remote) {
     let path = request
         .uri()
         .path_and_query()
@@ -131,26 +134,26 @@ fn address(request: &mut Request<Incoming>, remote: &Remote) {
         port => format!("{}:{port}", remote.host()),
     };
     let upgrades = if request.headers().contains_key(UPGRADE) {
-        Upgrades::Kept
+        Upgrades::Forwarded
     } else {
         Upgrades::Removed
     };
     let headers = request.headers_mut();
-    end_to_end(headers, upgrades);
+    remove_hop_by_hop_headers(headers, upgrades);
     if let Ok(host) = HeaderValue::from_str(&host) {
         headers.insert(HOST, host);
     }
 }
 
-/// Whether a request for another protocol, as a WebSocket's, is passed on.
+/// Whether upgrades to another protocol, such as WebSocket, are forwarded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Upgrades {
-    Kept,
+    Forwarded,
     Removed,
 }
 
-/// Removes what is between a program and its proxy only.
-fn end_to_end(headers: &mut HeaderMap, upgrades: Upgrades) {
+/// Removes headers that apply only between the program and the proxy.
+fn remove_hop_by_hop_headers(headers: &mut HeaderMap, upgrades: Upgrades) {
     let named: Vec<HeaderName> = headers
         .get_all(CONNECTION)
         .iter()
@@ -174,7 +177,7 @@ fn end_to_end(headers: &mut HeaderMap, upgrades: Upgrades) {
         }
     }
     match upgrades {
-        Upgrades::Kept => {
+        Upgrades::Forwarded => {
             headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
         }
         Upgrades::Removed => {

@@ -1,4 +1,4 @@
-//! A server that notes what arrives, a resolver that can change its mind, and a proxy between.
+//! A server that records requests, a resolver with changing results, and a proxy between them.
 
 use std::collections::HashMap;
 use std::io;
@@ -6,21 +6,23 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use telechir_egress::{Admission, Decision, Egress, Limits, Resolve, Resolving, Serving, Upstream};
+use telechir_egress::{
+    Admission, Decision, Egress, ProxyLimits, Resolve, ResolveFuture, Serving, Upstream,
+};
 use telechir_policy::{Client, Policy};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// Nothing here takes longer on a loaded machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// Time limit of each wait, for a loaded machine.
+pub(crate) const MAX_WAIT: Duration = Duration::from_secs(20);
 
-/// Names with their addresses, one list for each time that they are asked for; the last one stays.
+/// A resolver with one list of addresses for each query of a name; the last list stays.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     table: Arc<Mutex<HashMap<String, Vec<Vec<IpAddr>>>>>,
-    asked: Arc<Mutex<Vec<String>>>,
+    queried: Arc<Mutex<Vec<String>>>,
 }
 
 impl Names {
@@ -34,14 +36,14 @@ impl Names {
         self.table.lock().unwrap().insert(name.to_owned(), answers);
     }
 
-    pub(crate) fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+    pub(crate) fn queried(&self) -> Vec<String> {
+        self.queried.lock().unwrap().clone()
     }
 }
 
 impl Resolve for Names {
-    fn resolve<'a>(&'a self, host: &'a str) -> Resolving<'a> {
-        self.asked.lock().unwrap().push(host.to_owned());
+    fn resolve<'a>(&'a self, host: &'a str) -> ResolveFuture<'a> {
+        self.queried.lock().unwrap().push(host.to_owned());
         let mut table = self.table.lock().unwrap();
         let answer = table.get_mut(host).and_then(|answers| match answers.len() {
             0 | 1 => answers.first().cloned(),
@@ -51,7 +53,8 @@ impl Resolve for Names {
     }
 }
 
-/// A server of loopback that keeps every request's first bytes and answers with a fixed text.
+/// A loopback server that records the first bytes of each connection and responds with a fixed
+/// text.
 #[derive(Debug)]
 pub(crate) struct Witness {
     pub(crate) address: SocketAddr,
@@ -64,17 +67,17 @@ impl Witness {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let seen: Arc<Mutex<Vec<String>>> = Arc::default();
-        let (noting, answer) = (Arc::clone(&seen), answer.to_owned());
+        let (log, answer) = (Arc::clone(&seen), answer.to_owned());
         let task = tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
-                let (noting, answer) = (Arc::clone(&noting), answer.clone());
+                let (log, answer) = (Arc::clone(&log), answer.clone());
                 tokio::spawn(async move {
                     let mut bytes = vec![0; 4096];
                     let count = stream.read(&mut bytes).await.unwrap_or(0);
                     let text = String::from_utf8_lossy(&bytes[..count]).into_owned();
-                    noting.lock().unwrap().push(text);
+                    log.lock().unwrap().push(text);
                     let _gone = stream.write_all(answer.as_bytes()).await;
-                    // An echo from here on.
+                    // Echoes everything that follows.
                     while let Ok(count @ 1..) = stream.read(&mut bytes).await {
                         if stream.write_all(&bytes[..count]).await.is_err() {
                             break;
@@ -95,7 +98,7 @@ impl Witness {
             .await
     }
 
-    /// What arrived, one text for each connection.
+    /// The recorded text of each connection.
     pub(crate) fn seen(&self) -> Vec<String> {
         self.seen.lock().unwrap().clone()
     }
@@ -111,7 +114,7 @@ impl Drop for Witness {
     }
 }
 
-/// A proxy under a policy.
+/// A proxy with a policy.
 #[derive(Debug)]
 pub(crate) struct Proxy {
     pub(crate) egress: Egress,
@@ -123,11 +126,11 @@ pub(crate) struct Proxy {
 
 impl Proxy {
     pub(crate) async fn new(policy: &str, client: Client) -> Self {
-        Self::with(policy, client, Limits::default(), Admission::Everyone).await
+        Self::with(policy, client, ProxyLimits::default(), Admission::Everyone).await
     }
 
-    /// One with another proxy behind it.
-    pub(crate) async fn through(policy: &str, client: Client, upstream: Upstream) -> Self {
+    /// A proxy with an upstream proxy.
+    pub(crate) async fn with_upstream(policy: &str, client: Client, upstream: Upstream) -> Self {
         let mut proxy = Self::new(policy, client).await;
         proxy.egress = proxy.egress.clone().via_proxy(upstream);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -139,16 +142,16 @@ impl Proxy {
     pub(crate) async fn with(
         policy: &str,
         client: Client,
-        limits: Limits,
+        limits: ProxyLimits,
         admission: Admission,
     ) -> Self {
         let policy = Policy::from_toml(policy, "test").unwrap();
         let (names, decisions) = (Names::default(), Arc::new(Mutex::new(Vec::new())));
-        let telling = Arc::clone(&decisions);
+        let recorder = Arc::clone(&decisions);
         let egress = Egress::new(policy.gate(client))
             .with_resolver(names.clone())
             .with_limits(limits)
-            .on_decision(move |decision| telling.lock().unwrap().push(decision));
+            .on_decision(move |decision| recorder.lock().unwrap().push(decision));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let _serving = egress.serve(listener, admission);
@@ -169,12 +172,12 @@ impl Proxy {
         TcpStream::connect(self.address).await.unwrap()
     }
 
-    /// Sends this and gives all that comes until the proxy closes.
-    pub(crate) async fn say(&self, request: &str) -> String {
+    /// Sends a request; returns the complete response, until the proxy closes the connection.
+    pub(crate) async fn send(&self, request: &str) -> String {
         let mut stream = self.dial().await;
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = Vec::new();
-        let _cut_off = timeout(PATIENCE, stream.read_to_end(&mut answer))
+        let _cut_off = timeout(MAX_WAIT, stream.read_to_end(&mut answer))
             .await
             .unwrap();
         String::from_utf8_lossy(&answer).into_owned()
@@ -183,17 +186,17 @@ impl Proxy {
     pub(crate) async fn get(&self, url: &str) -> String {
         let request =
             format!("GET {url} HTTP/1.1\r\nHost: other.example\r\nConnection: close\r\n\r\n");
-        self.say(&request).await
+        self.send(&request).await
     }
 
-    /// Opens a tunnel; the answer's head comes with it.
-    pub(crate) async fn tunnel(&self, place: &str) -> (TcpStream, String) {
+    /// Opens a tunnel; returns the stream and the response headers.
+    pub(crate) async fn tunnel(&self, target: &str) -> (TcpStream, String) {
         let mut stream = self.dial().await;
-        let request = format!("CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n\r\n");
+        let request = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n");
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
-            let byte = timeout(PATIENCE, stream.read_u8()).await.unwrap();
+            let byte = timeout(MAX_WAIT, stream.read_u8()).await.unwrap();
             match byte {
                 Ok(byte) => head.push(byte),
                 Err(_) => break,
@@ -203,10 +206,10 @@ impl Proxy {
     }
 }
 
-/// Reads what comes next.
+/// Reads the next bytes.
 pub(crate) async fn next(stream: &mut TcpStream) -> Vec<u8> {
     let mut bytes = vec![0; 4096];
-    let count = timeout(PATIENCE, stream.read(&mut bytes))
+    let count = timeout(MAX_WAIT, stream.read(&mut bytes))
         .await
         .unwrap()
         .unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Addresses that are fetched without a tunnel.
+//! Requests without a tunnel.
 
 use telechir_policy::Client;
 use tokio::io::AsyncWriteExt as _;
@@ -23,7 +23,7 @@ async fn a_redirect_is_judged_as_the_next_request() {
         .await;
     assert!(
         answer.contains(&location),
-        "it is passed on as it is: {answer}"
+        "it is forwarded unchanged: {answer}"
     );
     let answer = proxy.get(&location).await;
     assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
@@ -31,7 +31,7 @@ async fn a_redirect_is_judged_as_the_next_request() {
 }
 
 #[tokio::test]
-async fn the_host_that_was_judged_is_the_host_that_is_told() {
+async fn the_host_header_is_the_judged_host() {
     let witness = Witness::page().await;
     let proxy = Proxy::new(&open(witness.port()), Client::Browser).await;
     let request = format!(
@@ -40,7 +40,7 @@ async fn the_host_that_was_judged_is_the_host_that_is_told() {
          Connection: close, x-gone\r\nX-Kept: 2\r\n\r\n",
         witness.port()
     );
-    let answer = proxy.say(&request).await;
+    let answer = proxy.send(&request).await;
     assert!(answer.ends_with("hello"), "{answer}");
     let [seen] = witness.seen().try_into().unwrap();
     let lower = seen.to_ascii_lowercase();
@@ -55,13 +55,13 @@ async fn the_host_that_was_judged_is_the_host_that_is_told() {
 }
 
 #[tokio::test]
-async fn a_refusal_says_what_and_why() {
+async fn a_refusal_names_host_rule_and_reason() {
     let text = "
         [[url]]
         name = 'no advertising'
         host = ['ads.example']
         verdict = 'deny'
-        reason = 'Nobody asked for it.'
+        reason = 'Advertising is blocked.'
     ";
     let proxy = Proxy::new(text, Client::Browser).await;
     let answer = proxy.get("http://ads.example/track?token=secret").await;
@@ -73,7 +73,7 @@ async fn a_refusal_says_what_and_why() {
     for part in [
         "Host: ads.example",
         "Rule: no advertising",
-        "Reason: Nobody asked for it.",
+        "Reason: Advertising is blocked.",
     ] {
         assert!(answer.contains(part), "{answer}");
     }
@@ -85,7 +85,7 @@ async fn a_refusal_says_what_and_why() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_of_a_proxy_is_refused() {
+async fn invalid_proxy_requests_are_refused() {
     let proxy = Proxy::new("", Client::Browser).await;
     let refused = [
         (
@@ -120,7 +120,7 @@ async fn what_is_no_request_of_a_proxy_is_refused() {
         ("nonsense\r\n\r\n", "400"),
     ];
     for (request, status) in refused {
-        let answer = proxy.say(request).await;
+        let answer = proxy.send(request).await;
         assert!(
             answer.starts_with(&format!("HTTP/1.1 {status} ")),
             "{request:?}: {answer:?}"
@@ -130,20 +130,20 @@ async fn what_is_no_request_of_a_proxy_is_refused() {
 }
 
 #[tokio::test]
-async fn two_lengths_of_one_body_are_refused() {
+async fn conflicting_content_lengths_are_refused() {
     let witness = Witness::page().await;
     let proxy = Proxy::new(&open(witness.port()), Client::Browser).await;
     let request = format!(
         "POST http://127.0.0.1:{}/ HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 30\r\n\r\nabc",
         witness.port()
     );
-    let answer = proxy.say(&request).await;
+    let answer = proxy.send(&request).await;
     assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
     assert_eq!(witness.seen(), [""; 0]);
 }
 
 #[tokio::test]
-async fn a_body_is_carried_both_ways() {
+async fn bodies_are_forwarded_in_both_directions() {
     let witness = Witness::page().await;
     let proxy = Proxy::new(&open(witness.port()), Client::Browser).await;
     let body = "x".repeat(2000);
@@ -151,11 +151,11 @@ async fn a_body_is_carried_both_ways() {
         "POST http://127.0.0.1:{}/ HTTP/1.1\r\nContent-Length: 2000\r\nConnection: close\r\n\r\n{body}",
         witness.port()
     );
-    assert!(proxy.say(&request).await.ends_with("hello"));
+    assert!(proxy.send(&request).await.ends_with("hello"));
 }
 
 #[tokio::test]
-async fn another_protocol_passes_once_both_sides_agree() {
+async fn upgraded_connections_are_forwarded() {
     let answer =
         "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
     let witness = Witness::answering(answer).await;
@@ -178,29 +178,29 @@ async fn another_protocol_passes_once_both_sides_agree() {
 }
 
 #[tokio::test]
-async fn what_a_rule_asks_about_passes_after_a_yes_and_a_no_stays_a_no() {
+async fn an_approved_host_is_reachable_and_a_denied_address_stays_denied() {
     let witness = Witness::page().await;
     let text = "
         [[url]]
-        host = ['asked.example']
+        host = ['reviewed.example']
         address = ['loopback', 'private']
         verdict = 'ask'
-        reason = 'A person looks.'
+        reason = 'The user reviews it.'
     ";
     let proxy = Proxy::new(text, Client::Browser).await;
-    let url = format!("http://asked.example:{}/", witness.port());
-    proxy.names.set("asked.example", &[&["127.0.0.1"]]);
+    let url = format!("http://reviewed.example:{}/", witness.port());
+    proxy.names.set("reviewed.example", &[&["127.0.0.1"]]);
     let answer = proxy.get(&url).await;
     assert!(
-        answer.starts_with("HTTP/1.1 403 ") && answer.contains("asks a person"),
+        answer.starts_with("HTTP/1.1 403 ") && answer.contains("requires approval"),
         "{answer}"
     );
     let why = proxy.egress.why_refused(&url);
-    assert!(why.is_some_and(|why| why.starts_with("A person looks.")));
+    assert!(why.is_some_and(|why| why.starts_with("The user reviews it.")));
     proxy.egress.grant(&url);
     assert!(proxy.get(&url).await.ends_with("hello"));
-    // A yes to the place is none to where it leads later.
-    proxy.names.set("asked.example", &[&["169.254.169.254"]]);
+    // The approval does not extend to other addresses of the name.
+    proxy.names.set("reviewed.example", &[&["169.254.169.254"]]);
     let answer = proxy.get(&url).await;
     assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
 }

@@ -1,8 +1,8 @@
-//! Whom it serves, how many, how long and how much.
+//! Limits on users, connections, time and bytes.
 
 use std::time::Duration;
 
-use telechir_egress::{Admission, Limits};
+use telechir_egress::{Admission, ProxyLimits};
 use telechir_policy::Client;
 use tokio::io::AsyncWriteExt as _;
 
@@ -14,60 +14,60 @@ fn me() -> u32 {
     std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap())
 }
 
-async fn limited(limits: Limits) -> Proxy {
+async fn limited(limits: ProxyLimits) -> Proxy {
     Proxy::with(LOCAL, Client::Shell, limits, Admission::Everyone).await
 }
 
 #[tokio::test]
-async fn only_its_own_user_is_served() {
+async fn only_the_configured_user_is_served() {
     let witness = Witness::page().await;
     let url = format!("http://127.0.0.1:{}/", witness.port());
     let with = async |uid| {
         let admission = Admission::User(uid);
-        let proxy = Proxy::with(LOCAL, Client::Shell, Limits::default(), admission).await;
+        let proxy = Proxy::with(LOCAL, Client::Shell, ProxyLimits::default(), admission).await;
         proxy.get(&url).await
     };
     assert!(with(me()).await.ends_with("hello"));
     let answer = with(me() + 1).await;
     assert!(
-        answer.starts_with("HTTP/1.1 403 ") && answer.contains("not of it"),
+        answer.starts_with("HTTP/1.1 403 ") && answer.contains("does not belong to it"),
         "{answer}"
     );
     assert_eq!(witness.seen().len(), 1);
 }
 
 #[tokio::test]
-async fn one_connection_too_many_is_refused_until_another_ends() {
+async fn connections_beyond_the_limit_are_refused_until_one_ends() {
     let witness = Witness::answering("").await;
-    let proxy = limited(Limits {
-        connections: 1,
-        ..Limits::default()
+    let proxy = limited(ProxyLimits {
+        max_connections: 1,
+        ..ProxyLimits::default()
     })
     .await;
-    let place = format!("127.0.0.1:{}", witness.port());
-    let (held, head) = proxy.tunnel(&place).await;
+    let target = format!("127.0.0.1:{}", witness.port());
+    let (occupied, head) = proxy.tunnel(&target).await;
     assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
-    let (_, head) = proxy.tunnel(&place).await;
+    let (_, head) = proxy.tunnel(&target).await;
     assert!(head.starts_with("HTTP/1.1 503 "), "{head}");
-    drop(held);
-    let again = async {
+    drop(occupied);
+    let retry = async {
         loop {
-            let (_, head) = proxy.tunnel(&place).await;
+            let (_, head) = proxy.tunnel(&target).await;
             if head.starts_with("HTTP/1.1 200 ") {
                 break;
             }
         }
     };
-    tokio::time::timeout(crate::fixture::PATIENCE, again)
+    tokio::time::timeout(crate::fixture::MAX_WAIT, retry)
         .await
         .unwrap();
 }
 
 #[tokio::test]
-async fn headers_that_do_not_end_are_given_up() {
-    let proxy = limited(Limits {
-        header: Duration::from_millis(200),
-        ..Limits::default()
+async fn slow_and_oversized_headers_are_refused() {
+    let proxy = limited(ProxyLimits {
+        header_timeout: Duration::from_millis(200),
+        ..ProxyLimits::default()
     })
     .await;
     let mut slow = proxy.dial().await;
@@ -79,16 +79,16 @@ async fn headers_that_do_not_end_are_given_up() {
         answer.is_empty() || answer.starts_with(b"HTTP/1.1 408"),
         "{answer:?}"
     );
-    let proxy = limited(Limits {
-        header_bytes: 8192,
-        ..Limits::default()
+    let proxy = limited(ProxyLimits {
+        max_header_bytes: 8192,
+        ..ProxyLimits::default()
     })
     .await;
     let long = format!(
         "GET http://127.0.0.1/ HTTP/1.1\r\nX: {}\r\n\r\n",
         "x".repeat(20_000)
     );
-    let answer = proxy.say(&long).await;
+    let answer = proxy.send(&long).await;
     assert!(
         answer.starts_with("HTTP/1.1 431") || answer.starts_with("HTTP/1.1 4"),
         "{answer:?}"
@@ -96,11 +96,11 @@ async fn headers_that_do_not_end_are_given_up() {
 }
 
 #[tokio::test]
-async fn a_tunnel_on_which_nothing_moves_ends() {
+async fn an_idle_tunnel_is_closed() {
     let witness = Witness::answering("").await;
-    let proxy = limited(Limits {
-        idle: Duration::from_millis(200),
-        ..Limits::default()
+    let proxy = limited(ProxyLimits {
+        idle_timeout: Duration::from_millis(200),
+        ..ProxyLimits::default()
     })
     .await;
     let (mut stream, head) = proxy.tunnel(&format!("127.0.0.1:{}", witness.port())).await;
@@ -110,40 +110,40 @@ async fn a_tunnel_on_which_nothing_moves_ends() {
 }
 
 #[tokio::test]
-async fn a_session_moves_no_more_bytes_than_it_may() {
+async fn the_byte_limit_of_a_session_is_enforced() {
     let witness = Witness::page().await;
-    let proxy = limited(Limits {
-        bytes: 60,
-        ..Limits::default()
+    let proxy = limited(ProxyLimits {
+        max_total_bytes: 60,
+        ..ProxyLimits::default()
     })
     .await;
     let url = format!("http://127.0.0.1:{}/", witness.port());
     let _the_first_may_be_cut = proxy.get(&url).await;
     let answer = proxy.get(&url).await;
     assert!(
-        answer.starts_with("HTTP/1.1 503 ") && answer.contains("used up"),
+        answer.starts_with("HTTP/1.1 503 ") && answer.contains("limit of 60 bytes is exceeded"),
         "{answer}"
     );
     assert_eq!(witness.seen().len(), 1);
 }
 
 #[tokio::test]
-async fn a_host_that_is_not_there_is_said_to_be_so() {
+async fn an_unreachable_host_is_reported() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     drop(listener);
-    let proxy = limited(Limits::default()).await;
+    let proxy = limited(ProxyLimits::default()).await;
     let answer = proxy.get(&format!("http://127.0.0.1:{port}/")).await;
     assert!(
-        answer.starts_with("HTTP/1.1 502 ") && answer.contains("could not connect"),
+        answer.starts_with("HTTP/1.1 502 ") && answer.contains("failed to connect"),
         "{answer}"
     );
 }
 
 #[tokio::test]
-async fn all_ends_when_it_is_no_longer_served() {
+async fn dropping_the_handle_closes_all_connections() {
     let witness = Witness::answering("").await;
-    let proxy = limited(Limits::default()).await;
+    let proxy = limited(ProxyLimits::default()).await;
     let (mut stream, head) = proxy.tunnel(&format!("127.0.0.1:{}", witness.port())).await;
     assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
     let address = proxy.address;

@@ -1,5 +1,5 @@
-//! The proxy between real sockets of loopback; only the resolver is the test's own.
-#![expect(clippy::unwrap_used, reason = "a test stops where its ground is gone")]
+//! The proxy between real loopback sockets; only the resolver is a stub.
+#![expect(clippy::unwrap_used, reason = "a test fails where its setup fails")]
 
 mod fixture;
 mod http;

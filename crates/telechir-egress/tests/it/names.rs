@@ -1,10 +1,10 @@
-//! Names are resolved once, by us, and every address counts.
+//! Names are resolved once, by the proxy, and every address is judged.
 
 use telechir_policy::Client;
 
 use crate::fixture::{Proxy, Witness};
 
-/// The witness stands for a public host: loopback is named for this name alone.
+/// The witness stands for a public host: only these names may resolve to loopback.
 const GOOD: &str = "
     [[network]]
     host = ['good.example', 'rebinding.example', '127.0.0.1']
@@ -18,7 +18,7 @@ const GOOD: &str = "
 ";
 
 #[tokio::test]
-async fn a_named_host_is_reached() {
+async fn an_allowed_host_is_reached() {
     let (witness, proxy) = (Witness::page().await, Proxy::new(GOOD, Client::Shell).await);
     proxy.names.set("good.example", &[&["127.0.0.1"]]);
     let answer = proxy
@@ -40,20 +40,20 @@ async fn a_named_host_is_reached() {
 }
 
 #[tokio::test]
-async fn a_host_that_is_not_named_is_refused_and_not_looked_up() {
+async fn a_host_without_a_rule_is_refused_without_resolving_it() {
     let proxy = Proxy::new(GOOD, Client::Shell).await;
     let answer = proxy.get("http://secret.evil.example/").await;
     assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
     assert!(answer.contains("Rule: default: network"), "{answer}");
     let (_, head) = proxy.tunnel("secret.evil.example:443").await;
     assert!(head.starts_with("HTTP/1.1 403 "), "{head}");
-    assert_eq!(proxy.names.asked(), [""; 0]);
+    assert_eq!(proxy.names.queried(), [""; 0]);
     assert!(proxy.decisions().iter().all(|decision| !decision.passed));
     assert_eq!(proxy.decisions().len(), 2);
 }
 
 #[tokio::test]
-async fn a_wildcard_ends_where_the_name_does() {
+async fn a_wildcard_matches_only_subdomains() {
     let proxy = Proxy::new(GOOD, Client::Shell).await;
     for host in ["wild.example", "a.wild.example.evil", "notwild.example"] {
         let answer = proxy.get(&format!("http://{host}/")).await;
@@ -61,13 +61,13 @@ async fn a_wildcard_ends_where_the_name_does() {
     }
     let answer = proxy.get("http://a.wild.example/").await;
     assert!(answer.starts_with("HTTP/1.1 502 "), "no address: {answer}");
-    assert_eq!(proxy.names.asked(), ["a.wild.example"]);
+    assert_eq!(proxy.names.queried(), ["a.wild.example"]);
 }
 
 #[tokio::test]
-async fn a_name_that_leads_to_loopback_is_refused_though_it_is_named() {
+async fn an_allowed_name_that_resolves_to_loopback_is_refused() {
     let (witness, proxy) = (Witness::page().await, Proxy::new(GOOD, Client::Shell).await);
-    let place = format!("public-only.example:{}", witness.port());
+    let target = format!("public-only.example:{}", witness.port());
     for addresses in [
         &["127.0.0.1"][..],
         &["::1"],
@@ -77,22 +77,22 @@ async fn a_name_that_leads_to_loopback_is_refused_though_it_is_named() {
         &["169.254.169.254"],
     ] {
         proxy.names.set("public-only.example", &[addresses]);
-        let answer = proxy.get(&format!("http://{place}/")).await;
+        let answer = proxy.get(&format!("http://{target}/")).await;
         assert!(
             answer.starts_with("HTTP/1.1 403 "),
             "{addresses:?}: {answer}"
         );
-        let (_, head) = proxy.tunnel(&place).await;
+        let (_, head) = proxy.tunnel(&target).await;
         assert!(head.starts_with("HTTP/1.1 403 "), "{addresses:?}: {head}");
     }
     assert_eq!(witness.seen(), [""; 0]);
 }
 
 #[tokio::test]
-async fn a_name_that_changes_its_mind_gains_nothing() {
+async fn dns_rebinding_has_no_effect() {
     let (witness, proxy) = (Witness::page().await, Proxy::new(GOOD, Client::Shell).await);
     let (other, port) = (Witness::page().await, witness.port());
-    // Judged with the first answer, it is connected with the first answer: asked for once only.
+    // Judged and connected with the first result: the name is resolved only once.
     proxy
         .names
         .set("rebinding.example", &[&["127.0.0.1"], &["127.0.0.2"]]);
@@ -100,8 +100,8 @@ async fn a_name_that_changes_its_mind_gains_nothing() {
         .get(&format!("http://rebinding.example:{port}/"))
         .await;
     assert!(answer.ends_with("hello"), "{answer}");
-    assert_eq!(proxy.names.asked(), ["rebinding.example"]);
-    // The other way about: what was public becomes loopback, and the next request is the next one.
+    assert_eq!(proxy.names.queried(), ["rebinding.example"]);
+    // The reverse: a public address becomes loopback, and the next request is judged again.
     proxy
         .names
         .set("public-only.example", &[&["203.0.113.1"], &["127.0.0.1"]]);
@@ -116,13 +116,13 @@ async fn a_name_that_changes_its_mind_gains_nothing() {
 
 #[tokio::test]
 async fn addresses_of_this_machine_count_as_loopback() {
-    // Every address of this machine but loopback's own, as others would write it.
+    // Addresses of this machine other than loopback, as other machines see it.
     let own = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
     let Ok(own) = own
         .connect("198.51.100.1:9")
         .and_then(|()| own.local_addr())
     else {
-        return; // No route to anywhere: it has no other address.
+        return; // Without a route the machine has no other address.
     };
     let text = "[[network]]\naddress = ['public', 'private']\nverdict = 'allow'\nreason = 'x'";
     let proxy = Proxy::new(text, Client::Shell).await;
@@ -132,7 +132,7 @@ async fn addresses_of_this_machine_count_as_loopback() {
 }
 
 #[tokio::test]
-async fn an_address_by_number_needs_a_rule_of_its_own() {
+async fn ip_addresses_need_their_own_rule() {
     let (witness, proxy) = (Witness::page().await, Proxy::new(GOOD, Client::Shell).await);
     let port = witness.port();
     for host in [
@@ -155,7 +155,7 @@ async fn an_address_by_number_needs_a_rule_of_its_own() {
 }
 
 #[tokio::test]
-async fn what_only_resembles_a_named_host_is_refused() {
+async fn hosts_that_resemble_an_allowed_one_are_refused() {
     let policy = "
         [[network]]
         host = ['good.example']
@@ -197,7 +197,7 @@ async fn what_only_resembles_a_named_host_is_refused() {
         let (_, head) = proxy.tunnel(&format!("{host}:{port}")).await;
         assert!(head.starts_with("HTTP/1.1 40"), "{host:?}: {head}");
     }
-    assert_eq!(proxy.names.asked(), [""; 0]);
+    assert_eq!(proxy.names.queried(), [""; 0]);
     assert_eq!(witness.seen(), [""; 0]);
     let answer = proxy.get(&format!("http://Good.Example.:{port}/")).await;
     assert!(answer.ends_with("hello"), "{answer}");

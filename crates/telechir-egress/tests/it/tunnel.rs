@@ -1,4 +1,4 @@
-//! Tunnels: carried unopened, but for the name with which TLS begins.
+//! Tunnels: forwarded without terminating TLS, after checking the SNI.
 
 use telechir_policy::Client;
 use tokio::io::AsyncWriteExt as _;
@@ -13,8 +13,8 @@ const GOOD: &str = "
     reason = 'The witness.'
 ";
 
-/// A TLS greeting with this name, as short as one can be.
-fn greeting(name: &str) -> Vec<u8> {
+/// A minimal ClientHello with this name.
+fn client_hello(name: &str) -> Vec<u8> {
     let sized = |body: &[u8]| [&u16::try_from(body.len()).unwrap().to_be_bytes(), body].concat();
     let entry = [&[0][..], &sized(name.as_bytes())].concat();
     let names = [&[0, 0][..], &sized(&sized(&entry))].concat();
@@ -35,22 +35,22 @@ async fn proxied() -> (Witness, Proxy, String) {
     let witness = Witness::answering("").await;
     let proxy = Proxy::new(GOOD, Client::Shell).await;
     proxy.names.set("good.example", &[&["127.0.0.1"]]);
-    let place = format!("good.example:{}", witness.port());
-    (witness, proxy, place)
+    let target = format!("good.example:{}", witness.port());
+    (witness, proxy, target)
 }
 
 #[tokio::test]
-async fn a_tunnel_carries_tls_of_its_own_name() {
-    let (witness, proxy, place) = proxied().await;
-    let (mut stream, head) = proxy.tunnel(&place).await;
+async fn a_tunnel_with_matching_sni_is_forwarded() {
+    let (witness, proxy, target) = proxied().await;
+    let (mut stream, head) = proxy.tunnel(&target).await;
     assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
-    let hello = greeting("GOOD.example");
+    let hello = client_hello("GOOD.example");
     let (first, second) = hello.split_at(20);
     stream.write_all(first).await.unwrap();
     stream.flush().await.unwrap();
     stream.write_all(second).await.unwrap();
     stream.write_all(b"more").await.unwrap();
-    // The witness read the greeting and sends back what follows.
+    // The witness reads the ClientHello and echoes what follows.
     let seen = loop {
         if let Some(seen) = witness.seen().first() {
             break seen.clone();
@@ -63,12 +63,15 @@ async fn a_tunnel_carries_tls_of_its_own_name() {
 }
 
 #[tokio::test]
-async fn a_tunnel_that_means_another_name_ends_before_a_byte_of_it_leaves() {
-    let (witness, proxy, place) = proxied().await;
-    let (mut stream, head) = proxy.tunnel(&place).await;
+async fn a_tunnel_with_another_sni_is_closed_before_a_byte_is_sent() {
+    let (witness, proxy, target) = proxied().await;
+    let (mut stream, head) = proxy.tunnel(&target).await;
     assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
-    stream.write_all(&greeting("evil.example")).await.unwrap();
-    assert_eq!(next(&mut stream).await, b"", "the proxy ends it");
+    stream
+        .write_all(&client_hello("evil.example"))
+        .await
+        .unwrap();
+    assert_eq!(next(&mut stream).await, b"", "the proxy closes it");
     assert!(
         witness.seen().iter().all(String::is_empty),
         "{:?}",
@@ -82,18 +85,21 @@ async fn a_tunnel_that_means_another_name_ends_before_a_byte_of_it_leaves() {
 }
 
 #[tokio::test]
-async fn a_tunnel_by_number_carries_no_name() {
+async fn a_tunnel_to_an_ip_address_must_not_have_an_sni() {
     let (_witness, proxy, _) = proxied().await;
     let (mut stream, head) = proxy
         .tunnel(&format!("127.0.0.1:{}", _witness.port()))
         .await;
     assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
-    stream.write_all(&greeting("good.example")).await.unwrap();
+    stream
+        .write_all(&client_hello("good.example"))
+        .await
+        .unwrap();
     assert_eq!(next(&mut stream).await, b"");
 }
 
 #[tokio::test]
-async fn a_host_that_speaks_first_is_heard() {
+async fn data_of_a_host_that_sends_first_is_forwarded() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let server = tokio::spawn(async move {
@@ -109,14 +115,14 @@ async fn a_host_that_speaks_first_is_heard() {
 }
 
 #[tokio::test]
-async fn much_is_carried_whole() {
-    let (_witness, proxy, place) = proxied().await;
-    let (stream, _) = proxy.tunnel(&place).await;
+async fn large_transfers_are_complete() {
+    let (_witness, proxy, target) = proxied().await;
+    let (stream, _) = proxy.tunnel(&target).await;
     let (mut reading, mut writing) = stream.into_split();
     const SIZE: usize = 4 << 20;
     let sent = tokio::spawn(async move {
         writing.write_all(b"first").await.unwrap();
-        // The witness keeps what comes with its first read and sends back the rest.
+        // The witness keeps its first read and echoes the rest.
         writing.write_all(&vec![b'x'; SIZE]).await.unwrap();
         writing.shutdown().await.unwrap();
     });

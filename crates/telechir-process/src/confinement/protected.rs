@@ -79,7 +79,7 @@ impl Protected {
     /// Finds the protected paths of a folder, whose path must contain no link.
     ///
     /// # Errors
-    /// If a missing file cannot be masked. With [`Missing::AreMasked`] also if a protected path is
+    /// If a missing file cannot be masked. If missing files are masked, also if a protected path is
     /// a link or leads over one, because that link could be replaced.
     pub fn find(folder: &Path, missing: Missing) -> Result<Self, ConfinementError> {
         let mut found = ProtectedFinder {

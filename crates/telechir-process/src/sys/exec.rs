@@ -116,7 +116,6 @@ pub(crate) fn fork_exec(plan: &Plan) -> Result<Child, SpawnError> {
 /// # Safety
 /// The child must make only bare system calls: other threads may hold locks, and `atfork`
 /// handlers do not run.
-/// and not even those who wait for a fork were told.
 unsafe fn fork(clone_into_fd: Option<&OwnedFd>) -> (libc::pid_t, bool) {
     if let Some(group) = clone_into_fd {
         // SAFETY: an all-zero `clone_args` is valid.

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 use telechir_device::Shell as _;
-use telechir_egress::{Decision, Egress, Resolve, Resolving};
+use telechir_egress::{Decision, Egress, Resolve, ResolveFuture};
 use telechir_policy::{Client, Policy};
 use telechir_protocol::ShellOutcome;
 use telechir_shell::{Bash, Isolation, Sandbox};
@@ -32,7 +32,7 @@ impl Names {
 }
 
 impl Resolve for Names {
-    fn resolve<'a>(&'a self, host: &'a str) -> Resolving<'a> {
+    fn resolve<'a>(&'a self, host: &'a str) -> ResolveFuture<'a> {
         let mut table = self.0.lock().unwrap();
         let found = table.get_mut(host).map(|answers| match answers.len() {
             1 => answers[0],
@@ -187,7 +187,7 @@ async fn every_other_host_is_refused_and_says_why() {
         let line = format!("curl -sS --noproxy '' --max-time 20 'http://{host}:PORT/'");
         let (text, _) = scene.run(&line).await;
         assert!(
-            text.contains("telechir does not let this through"),
+            text.contains("telechir refused this connection"),
             "{host}: {text}"
         );
         assert!(text.contains("Rule: "), "{host}: {text}");
@@ -244,7 +244,7 @@ async fn a_redirect_to_what_is_private_is_refused() {
     let line = "curl -sS -L --noproxy '' http://good.test:PORT/redirect";
     let (text, _) = scene.run(line).await;
     assert!(
-        text.contains("telechir does not let this through"),
+        text.contains("telechir refused this connection"),
         "{text}"
     );
     assert_eq!(scene.server.seen().len(), 1, "{:?}", scene.server.seen());
@@ -257,12 +257,12 @@ async fn a_name_that_changes_its_mind_is_connected_as_it_was_judged() {
     assert_eq!(text, "hello\n");
     let (text, _) = scene.run("curl -sS http://rebinding.test:PORT/").await;
     assert!(
-        text.contains("telechir does not let this through"),
+        text.contains("telechir refused this connection"),
         "{text}"
     );
     let (text, _) = scene.run("curl -sS http://public.test:PORT/").await;
     assert!(
-        text.contains("telechir does not let this through"),
+        text.contains("telechir refused this connection"),
         "{text}"
     );
     assert_eq!(scene.server.seen().len(), 1);

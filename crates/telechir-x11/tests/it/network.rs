@@ -56,7 +56,7 @@ async fn an_application_reaches_only_allowed_hosts_through_its_own_proxy() {
     let script = format!("curl -sS --noproxy '' http://127.0.0.1:{other}/");
     let refused = output_of(&mut display, &folder, &script).await;
     assert!(
-        refused.contains("telechir does not let this through"),
+        refused.contains("telechir refused this connection"),
         "{refused}"
     );
     // Each application has its own network namespace; only the proxy is reachable.

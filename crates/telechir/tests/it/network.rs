@@ -65,7 +65,7 @@ fn a_shell_reaches_what_the_policy_names_and_the_recording_has_what_it_does_not(
     let answers = ran.json().to_string();
     assert!(answers.contains("hello"), "{answers}");
     assert!(
-        answers.contains("telechir does not let this through"),
+        answers.contains("telechir refused this connection"),
         "{answers}"
     );
     let html = report(&telechir, recording);
