@@ -12,23 +12,23 @@ use telechir_process::Signal;
 use telechir_protocol::{CommandOutput, InputRequest, InputRequestKind, ShellOutcome};
 use tokio::time::Instant;
 
-use crate::background_output::Late;
+use crate::background_output::BackgroundOutput;
 use crate::config::Isolation;
-use crate::control_channel::{COMMAND, Report};
+use crate::control_channel::{COMMAND, CommandReport};
 use crate::jobs::Jobs;
-use crate::running::{Event, LookFor, Running};
-use crate::session::{Ended, Session};
+use crate::running::{CommandEvent, LookFor, RunningCommand};
+use crate::session::{KillCounts, ShellSession};
 use crate::spool::Spools;
 use crate::{processes, sandbox, script};
 
 /// After the request to end, so long until the kill.
-const GRACE: Duration = Duration::from_millis(500);
+const GRACE_PERIOD: Duration = Duration::from_millis(500);
 /// Kills are repeated so often, and so quickly, for what comes after what was killed.
-const KILLS: u32 = 20;
+const MAX_KILLS: u32 = 20;
 /// So long the end of a command is waited for on the spot.
-const MOMENT: Duration = Duration::from_micros(300);
+const INLINE_WAIT: Duration = Duration::from_micros(300);
 /// The file of what holds for one command only.
-const RUN: &str = "run";
+const RUN_FILE: &str = "run";
 const KILL_PAUSE: Duration = Duration::from_millis(100);
 
 /// A persistent bash.
@@ -42,26 +42,26 @@ const KILL_PAUSE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Bash {
     isolation: Isolation,
-    session: Option<Session>,
-    running: Option<Running>,
-    late: Late,
+    session: Option<ShellSession>,
+    running: Option<RunningCommand>,
+    background_output: BackgroundOutput,
     jobs: Jobs,
     spools: Spools,
     cwd: Option<String>,
     /// Why processes of a shell that was lost were ended.
-    note: String,
+    kill_notice: String,
 }
 
 /// How a command ended, or that it has not.
 #[derive(Debug)]
-enum End {
-    Reported(Report),
+enum CommandEnd {
+    Reported(CommandReport),
     Lost {
         code: Option<i32>,
     },
     Stopped {
         signal: Signal,
-        report: Option<Report>,
+        report: Option<CommandReport>,
     },
     Waiting(InputRequestKind),
 }
@@ -79,129 +79,143 @@ impl Bash {
             isolation,
             session: None,
             running: None,
-            late: Late::new(),
+            background_output: BackgroundOutput::new(),
             cwd: None,
-            note: String::new(),
+            kill_notice: String::new(),
         };
-        bash.begin().await?;
+        bash.start_session().await?;
         Ok(bash)
     }
 
-    async fn begin(&mut self) -> Result<(), DeviceError> {
-        let session = Session::start(&self.isolation, &self.spools).await?;
+    async fn start_session(&mut self) -> Result<(), DeviceError> {
+        let session = ShellSession::start(&self.isolation, &self.spools).await?;
         self.cwd = Some(session.cwd.clone());
         self.session = Some(session);
         Ok(())
     }
 
     /// The session, begun anew when there is none.
-    async fn session(&mut self) -> Result<&mut Session, DeviceError> {
+    async fn session(&mut self) -> Result<&mut ShellSession, DeviceError> {
         if self.session.is_none() {
-            self.begin().await?;
+            self.start_session().await?;
         }
         self.session
             .as_mut()
-            .ok_or_else(|| gone(io::ErrorKind::NotFound.into()))
+            .ok_or_else(|| shell_gone(io::ErrorKind::NotFound.into()))
     }
 
     /// Runs one command and says how it ended; the session is gone when it was lost.
-    async fn execute(&mut self, command: &ShellCommand) -> Result<End, DeviceError> {
+    async fn execute(&mut self, command: &ShellCommand) -> Result<CommandEnd, DeviceError> {
         let text = script::text(&command.command)?;
         let session = self.session().await?;
         let is_plain = command.cwd.is_none() && command.env.is_empty();
-        let run = script::run(&session.exchange, command)?;
+        let run = script::run(&session.channel, command)?;
         let max = command.max_output_bytes;
         let spools = self.spools.clone();
         let session = self.session().await?;
-        let prepared = |session: &mut Session| {
-            session.exchange.clear();
-            let running = Running::new(session.exchange.next()?, max, &spools);
-            session.exchange.write_command(&text)?;
+        let prepared = |session: &mut ShellSession| {
+            session.channel.clear();
+            let running = RunningCommand::new(session.channel.next()?, max, &spools);
+            session.channel.write_command(&text)?;
             if !is_plain {
-                session.exchange.write(RUN, &run)?;
+                session.channel.write(RUN_FILE, &run)?;
             }
             Ok(running)
         };
-        let running = prepared(session).map_err(gone)?;
-        let line = script::line(&session.exchange, if is_plain { COMMAND } else { RUN });
+        let running = prepared(session).map_err(shell_gone)?;
+        let line = script::line(&session.channel, if is_plain { COMMAND } else { RUN_FILE });
         let mut running = running;
         running.expect_echo(line.as_bytes());
         let deadline = running.started + command.timeout;
         // Before it is typed: whoever drops this must find it.
         self.running = Some(running);
         let session = self.session().await?;
-        session.terminal.type_line(&line).await.map_err(gone)?;
-        match session.exchange.report_within(MOMENT.min(command.timeout)) {
-            Some(report) => Ok(End::Reported(report)),
+        session
+            .terminal
+            .type_line(&line)
+            .await
+            .map_err(shell_gone)?;
+        match session
+            .channel
+            .report_within(INLINE_WAIT.min(command.timeout))
+        {
+            Some(report) => Ok(CommandEnd::Reported(report)),
             None => self.end(deadline).await,
         }
     }
 
     /// Follows the command to its end, or until it waits.
-    async fn end(&mut self, deadline: Instant) -> Result<End, DeviceError> {
-        match self.follow(deadline, LookFor::EndOrInput).await? {
-            Event::Reported(report) => Ok(End::Reported(report)),
-            Event::Ended(status) => {
-                self.lose().await;
+    async fn end(&mut self, deadline: Instant) -> Result<CommandEnd, DeviceError> {
+        match self.next_event(deadline, LookFor::EndOrInput).await? {
+            CommandEvent::Reported(report) => Ok(CommandEnd::Reported(report)),
+            CommandEvent::Ended(status) => {
+                self.mark_lost().await;
                 let signal = status.signal().map(|signal| 128 + signal);
-                Ok(End::Lost {
+                Ok(CommandEnd::Lost {
                     code: status.code().or(signal),
                 })
             }
-            Event::Waiting(kind) => Ok(End::Waiting(kind)),
-            Event::TimeOver => self.stop().await,
+            CommandEvent::Waiting(kind) => Ok(CommandEnd::Waiting(kind)),
+            CommandEvent::TimeOver => self.stop().await,
         }
     }
 
-    async fn follow(&mut self, deadline: Instant, look_for: LookFor) -> Result<Event, DeviceError> {
+    async fn next_event(
+        &mut self,
+        deadline: Instant,
+        look_for: LookFor,
+    ) -> Result<CommandEvent, DeviceError> {
         let (Some(session), Some(running)) = (&mut self.session, &mut self.running) else {
-            return Err(gone(io::ErrorKind::NotFound.into()));
+            return Err(shell_gone(io::ErrorKind::NotFound.into()));
         };
         running
-            .follow(session, deadline, look_for)
+            .next_event(session, deadline, look_for)
             .await
-            .map_err(gone)
+            .map_err(shell_gone)
     }
 
     /// Ends the running command and all it began: a request, then kills. bash is interrupted with
     /// it, so that it does not go on with the rest. When that does not help, bash goes too.
-    async fn stop(&mut self) -> Result<End, DeviceError> {
+    async fn stop(&mut self) -> Result<CommandEnd, DeviceError> {
         let mut signal = Signal::TERM;
-        for round in 0..=KILLS {
+        for round in 0..=MAX_KILLS {
             let (Some(session), Some(running)) = (&self.session, &self.running) else {
                 break;
             };
             let since = running.since;
             session.interrupt();
-            processes::signal(&session.begun(since), signal);
-            let pause = if round == 0 { GRACE } else { KILL_PAUSE };
-            match self.follow(Instant::now() + pause, LookFor::End).await? {
-                Event::Reported(report) => {
+            processes::signal(&session.started_since(since), signal);
+            let pause = if round == 0 { GRACE_PERIOD } else { KILL_PAUSE };
+            match self
+                .next_event(Instant::now() + pause, LookFor::End)
+                .await?
+            {
+                CommandEvent::Reported(report) => {
                     if let Some(session) = &self.session {
                         // What it left in the background and did not heed the request.
-                        processes::signal(&session.begun(since), Signal::KILL);
+                        processes::signal(&session.started_since(since), Signal::KILL);
                     }
-                    return Ok(End::Stopped {
+                    return Ok(CommandEnd::Stopped {
                         signal,
                         report: Some(report),
                     });
                 }
-                Event::Ended(_) => break,
-                Event::TimeOver | Event::Waiting(_) => signal = Signal::KILL,
+                CommandEvent::Ended(_) => break,
+                CommandEvent::TimeOver | CommandEvent::Waiting(_) => signal = Signal::KILL,
             }
         }
-        self.lose().await;
-        Ok(End::Stopped {
+        self.mark_lost().await;
+        Ok(CommandEnd::Stopped {
             signal,
             report: None,
         })
     }
 
     /// Ends what is left of a bash that cannot be used any more.
-    async fn lose(&mut self) {
+    async fn mark_lost(&mut self) {
         if let Some(mut session) = self.session.take() {
-            self.note = session.note();
-            self.jobs.lose(&self.note);
+            self.kill_notice = session.kill_notice();
+            self.jobs.mark_lost(&self.kill_notice);
             if let Err(error) = session.end().await {
                 tracing::warn!(%error, "a lost shell did not end in time");
             }
@@ -209,25 +223,25 @@ impl Bash {
     }
 
     /// Ends the command that still runs, before another; what is to be said about it.
-    async fn make_way(&mut self) -> Result<String, DeviceError> {
+    async fn end_previous(&mut self) -> Result<String, DeviceError> {
         let mut before = String::new();
         if self.running.is_some() {
             self.stop().await?;
             before.push_str("[the command before was still running and was ended]\n");
             match (self.running.take(), self.session.is_some()) {
-                (Some(running), true) => self.leave(running),
+                (Some(running), true) => self.detach(running),
                 (_, true) => {}
                 (_, false) => before.push_str(&self.replace().await),
             }
         }
-        before.push_str(&self.late.take());
+        before.push_str(&self.background_output.take());
         Ok(before)
     }
 
     /// The result of a command, or why there is none.
     async fn finish(
         &mut self,
-        end: Result<End, DeviceError>,
+        end: Result<CommandEnd, DeviceError>,
         before: String,
     ) -> Result<CommandOutput, DeviceError> {
         match end {
@@ -239,14 +253,14 @@ impl Bash {
             // Its terminal was closed, or bash was lost in a way that nothing else told.
             Err(error) => {
                 tracing::warn!(%error, "the shell was lost");
-                self.lose().await;
-                Ok(self.result(End::Lost { code: None }, before).await)
+                self.mark_lost().await;
+                Ok(self.result(CommandEnd::Lost { code: None }, before).await)
             }
         }
     }
 
     /// The result of a command, and a new bash when the old one was lost.
-    async fn result(&mut self, end: End, before: String) -> CommandOutput {
+    async fn result(&mut self, end: CommandEnd, before: String) -> CommandOutput {
         let mut prompt = String::new();
         let (mut out, mut err, duration) = match &mut self.running {
             Some(running) => {
@@ -258,30 +272,30 @@ impl Bash {
             None => Default::default(),
         };
         let lost = self.session.is_none();
-        if !matches!(end, End::Waiting(_))
+        if !matches!(end, CommandEnd::Waiting(_))
             && let Some(running) = self.running.take()
             && !lost
         {
-            self.leave(running);
+            self.detach(running);
         }
         err.text = before + &err.text;
         // A part of a pipeline, or a job: its end need not be the command's.
-        err.text.push_str(&self.note());
+        err.text.push_str(&self.kill_notice());
         if lost {
             err.text.push_str(&self.replace().await);
         }
         let mut awaiting = None;
         let (outcome, exit_code, signal) = match end {
-            End::Reported(report) => {
+            CommandEnd::Reported(report) => {
                 self.cwd = Some(report.cwd);
                 (outcome(report.code), Some(report.code), None)
             }
-            End::Lost { code } => (code.map_or(ShellOutcome::Error, outcome), code, None),
-            End::Stopped { signal, report } => {
+            CommandEnd::Lost { code } => (code.map_or(ShellOutcome::Error, outcome), code, None),
+            CommandEnd::Stopped { signal, report } => {
                 self.cwd = report.map(|report| report.cwd).or_else(|| self.cwd.take());
                 (ShellOutcome::Timeout, None, Some(signal.as_raw()))
             }
-            End::Waiting(kind) => {
+            CommandEnd::Waiting(kind) => {
                 awaiting = Some(InputRequest { kind, prompt });
                 (ShellOutcome::AwaitingInput, None, None)
             }
@@ -299,34 +313,42 @@ impl Bash {
     }
 
     /// What is to be said of processes that were ended for what they used up.
-    fn note(&mut self) -> String {
-        let before = std::mem::take(&mut self.note);
+    fn kill_notice(&mut self) -> String {
+        let before = std::mem::take(&mut self.kill_notice);
         match &mut self.session {
-            Some(session) => before + &session.note(),
+            Some(session) => before + &session.kill_notice(),
             None => before,
         }
     }
 
     /// The same at the end of a job's report.
-    fn with_note(&mut self, job: &str, told: Ended, mut output: CommandOutput) -> CommandOutput {
+    fn with_kill_notice(
+        &mut self,
+        job: &str,
+        reported: KillCounts,
+        mut output: CommandOutput,
+    ) -> CommandOutput {
         if let Some(session) = &self.session {
-            output.stderr.push_str(&session.note_since(told));
-            self.jobs.tell(job, session.ended());
+            output.stderr.push_str(&session.kill_notice_since(reported));
+            self.jobs.set_reported(job, session.ended());
         }
         output
     }
 
     /// Parts with a command that is over.
-    fn leave(&mut self, running: Running) {
-        if let (Some(outputs), Some(session)) = (running.leave(&mut self.late), &mut self.session) {
-            session.exchange.give_back(outputs);
+    fn detach(&mut self, running: RunningCommand) {
+        if let (Some(outputs), Some(session)) = (
+            running.detach(&mut self.background_output),
+            &mut self.session,
+        ) {
+            session.channel.give_back(outputs);
         }
     }
 
     /// Begins a new bash and says what that means.
     async fn replace(&mut self) -> String {
         const GONE: &str = "variables, functions and background jobs are gone";
-        match self.begin().await {
+        match self.start_session().await {
             Ok(()) => {
                 let cwd = self.cwd.as_deref().unwrap_or("/");
                 format!("[the shell ended; a new one was started in {cwd}: {GONE}]\n")
@@ -338,16 +360,16 @@ impl Bash {
 
 impl Shell for Bash {
     async fn run(&mut self, command: &ShellCommand) -> Result<CommandOutput, DeviceError> {
-        let before = self.make_way().await?;
+        let before = self.end_previous().await?;
         let end = self.execute(command).await;
         self.finish(end, before).await
     }
 
     async fn send(&mut self, input: &ShellInput) -> Result<CommandOutput, DeviceError> {
         if let Some(job) = &input.job {
-            let told = self.jobs.told(job);
+            let reported = self.jobs.reported(job);
             let output = self.jobs.send(job, input, &self.spools).await?;
-            return Ok(self.with_note(job, told, output));
+            return Ok(self.with_kill_notice(job, reported, output));
         }
         let end = self.answer(input).await;
         self.finish(end, String::new()).await
@@ -356,13 +378,13 @@ impl Shell for Bash {
     fn hides_input(&self, job: Option<&str>) -> bool {
         match job {
             Some(job) => self.jobs.hides_input(job),
-            None => self.hides(),
+            None => self.hides_typed_input(),
         }
     }
 
     async fn start(&mut self, command: &ShellCommand) -> Result<CommandOutput, DeviceError> {
-        let before = self.make_way().await?;
-        let mut output = self.begin_job(command).await?;
+        let before = self.end_previous().await?;
+        let mut output = self.start_job(command).await?;
         output.stderr.insert_str(0, &before);
         Ok(output)
     }
@@ -372,15 +394,15 @@ impl Shell for Bash {
     }
 
     async fn read(&mut self, job: &str, max: usize) -> Result<CommandOutput, DeviceError> {
-        let told = self.jobs.told(job);
+        let reported = self.jobs.reported(job);
         let output = self.jobs.read(job, max, &self.spools)?;
-        Ok(self.with_note(job, told, output))
+        Ok(self.with_kill_notice(job, reported, output))
     }
 
     async fn stop(&mut self, job: &str, max: usize) -> Result<CommandOutput, DeviceError> {
-        let told = self.jobs.told(job);
+        let reported = self.jobs.reported(job);
         let output = self.jobs.stop(job, max, &self.spools).await?;
-        Ok(self.with_note(job, told, output))
+        Ok(self.with_kill_notice(job, reported, output))
     }
 
     async fn end_command(&mut self) -> Result<Option<CommandOutput>, DeviceError> {
@@ -397,10 +419,10 @@ impl Shell for Bash {
 
     async fn restart(&mut self) -> Result<(), DeviceError> {
         self.running = None;
-        self.late = Late::new();
-        self.lose().await;
+        self.background_output = BackgroundOutput::new();
+        self.mark_lost().await;
         self.jobs.clear();
-        self.begin().await
+        self.start_session().await
     }
 
     fn cwd(&self) -> Option<String> {
@@ -418,7 +440,7 @@ impl Shell for Bash {
 
     async fn close(mut self) -> Result<(), DeviceError> {
         match self.session.take() {
-            Some(session) => session.end().await.map_err(gone),
+            Some(session) => session.end().await.map_err(shell_gone),
             None => Ok(()),
         }
     }
@@ -428,12 +450,12 @@ fn spools(isolation: &Isolation) -> Result<Spools, DeviceError> {
     let made = match isolation {
         Isolation::Sandbox(sandbox) => Spools::new(
             &sandbox.output_dir,
-            Some(sandbox::OUTPUTS),
+            Some(sandbox::OUTPUT_DIR),
             sandbox::identity(sandbox)?,
         ),
         Isolation::Docker(docker) => {
             let owner = Some(docker.identity);
-            Spools::new(&docker.output_dir, Some(sandbox::OUTPUTS), owner)
+            Spools::new(&docker.output_dir, Some(sandbox::OUTPUT_DIR), owner)
         }
         Isolation::Host(host) => Spools::new(&host.output_dir, None, None),
     };
@@ -451,7 +473,7 @@ const fn outcome(code: i32) -> ShellOutcome {
     }
 }
 
-fn gone(source: io::Error) -> DeviceError {
+fn shell_gone(source: io::Error) -> DeviceError {
     DeviceError::Disconnected {
         device: "shell",
         source: Box::new(source),

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use crate::spool::{Spool, Spools};
 
 /// As much of a text as this may be no text, in hundredths.
-const ODD_MAX: usize = 20;
+const MAX_ODD_PERCENT: usize = 20;
 /// Shorter outputs are always shown.
-const BINARY_MIN: usize = 64;
+const MIN_BINARY_BYTES: usize = 64;
 
 /// Collects bytes and keeps the first and the last of them; all of a long output goes to a file.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl Capture {
         let Some(spools) = self.spools.take() else {
             return;
         };
-        match spools.begin() {
+        match spools.create() {
             Ok(mut spool) => {
                 spool.push(&self.head);
                 let (front, back) = self.tail.as_slices();
@@ -106,64 +106,64 @@ impl Capture {
     /// The text so far in at most so many bytes, without a broken character at a cut; bytes that
     /// are no text are replaced, and an output that is none is only said to be there.
     pub(crate) fn captured(&mut self, max: usize) -> Captured {
-        let kept = (self.head.len() + self.tail.len()) as u64;
-        let is_whole = kept == self.total;
+        let retained = (self.head.len() + self.tail.len()) as u64;
+        let is_complete = retained == self.total;
         if self.is_binary() {
-            if is_whole {
+            if is_complete {
                 self.spool();
             }
-            let place = self.place();
+            let location_note = self.location_note();
             let total = self.total;
             return Captured {
-                text: format!("[{total} bytes that are no text{place}]\n"),
+                text: format!("[{total} bytes that are no text{location_note}]\n"),
                 truncated_bytes: total,
             };
         }
-        if is_whole && self.total <= max as u64 {
+        if is_complete && self.total <= max as u64 {
             let bytes: Vec<u8> = self.head.iter().chain(&self.tail).copied().collect();
             return Captured {
                 text: String::from_utf8_lossy(&bytes).into_owned(),
                 truncated_bytes: 0,
             };
         }
-        if is_whole {
+        if is_complete {
             self.spool();
         }
-        let (head, tail) = self.ends(max);
+        let (head, tail) = self.head_and_tail(max);
         let (head, tail) = (without_broken_end(&head), without_broken_start(&tail));
         let truncated_bytes = self.total - (head.len() + tail.len()) as u64;
         let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
-        let place = self.place();
+        let location_note = self.location_note();
         Captured {
-            text: format!("{head}\n[{truncated_bytes} bytes left out{place}]\n{tail}"),
+            text: format!("{head}\n[{truncated_bytes} bytes left out{location_note}]\n{tail}"),
             truncated_bytes,
         }
     }
 
     /// The first and the last bytes, together at most so many.
-    fn ends(&self, max: usize) -> (Vec<u8>, Vec<u8>) {
+    fn head_and_tail(&self, max: usize) -> (Vec<u8>, Vec<u8>) {
         let max = max.min(self.head_max + self.tail_max);
         let first = max.div_ceil(2).min(self.head.len());
         let head = self.head[..first].to_vec();
         (head, self.tail((max - first).min(self.tail_max)))
     }
 
-    fn place(&self) -> String {
-        let words = self.spool.as_ref().map(Spool::words);
-        words.map(|words| format!("; {words}")).unwrap_or_default()
+    fn location_note(&self) -> String {
+        let note = self.spool.as_ref().map(Spool::location_note);
+        note.map(|note| format!("; {note}")).unwrap_or_default()
     }
 
     /// Whether what was kept is more than a text with a few odd bytes in it.
     fn is_binary(&self) -> bool {
-        let kept: Vec<u8> = self.head.iter().chain(&self.tail).copied().collect();
-        if kept.len() < BINARY_MIN {
+        let retained: Vec<u8> = self.head.iter().chain(&self.tail).copied().collect();
+        if retained.len() < MIN_BINARY_BYTES {
             return false;
         }
-        let odd: usize = kept
+        let odd: usize = retained
             .utf8_chunks()
             .map(|chunk| chunk.invalid().len() + chunk.valid().chars().filter(is_odd).count())
             .sum();
-        odd * 100 > kept.len() * ODD_MAX
+        odd * 100 > retained.len() * MAX_ODD_PERCENT
     }
 }
 
@@ -192,9 +192,9 @@ fn without_broken_end(bytes: &[u8]) -> &[u8] {
     let Some(back) = last.map(|from_end| from_end + 1) else {
         return bytes;
     };
-    let begin = bytes.len() - back;
-    let broken = length_of(bytes[begin]).is_some_and(|length| length > back);
-    if broken { &bytes[..begin] } else { bytes }
+    let start = bytes.len() - back;
+    let broken = length_of(bytes[start]).is_some_and(|length| length > back);
+    if broken { &bytes[..start] } else { bytes }
 }
 
 fn without_broken_start(bytes: &[u8]) -> &[u8] {
@@ -225,13 +225,13 @@ mod tests {
     }
 
     #[test]
-    fn keeps_all_that_fits() {
+    fn keeps_output_below_the_limit() {
         check(10, &[], "", 0);
         check(10, &["01234", "56789"], "0123456789", 0);
     }
 
     #[test]
-    fn keeps_head_and_tail_of_what_does_not() {
+    fn keeps_head_and_tail_of_long_output() {
         check(10, &["01234567890"], "01234\n[1 bytes left out]\n67890", 1);
         check(4, &["ab", "cdefgh", "ij"], "ab\n[6 bytes left out]\nij", 6);
         check(0, &["abc"], "\n[3 bytes left out]\n", 3);
@@ -244,14 +244,14 @@ mod tests {
     }
 
     #[test]
-    fn replaces_what_is_no_text() {
+    fn replaces_invalid_bytes() {
         let mut capture = Capture::new(100);
         capture.push(b"a\xff\xfeb\0");
         assert_eq!(capture.captured(100).text, "a\u{fffd}\u{fffd}b\0");
     }
 
     #[test]
-    fn a_smaller_bound_cuts_what_was_kept() {
+    fn a_smaller_limit_shortens_retained_output() {
         let mut capture = Capture::new(100);
         capture.push(b"0123456789");
         assert_eq!(capture.captured(4).text, "01\n[6 bytes left out]\n89");
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_said_to_be_none() {
+    fn binary_output_is_summarized() {
         let mut capture = Capture::new(1000);
         capture.push(&[0; 80]);
         let binary = capture.captured(1000);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_a_long_output_is_in_a_file() {
+    fn long_output_is_completely_in_a_file() {
         let parent = tempfile::tempdir().expect("a folder");
         let spools = Spools::new(parent.path(), Some("/in"), None).expect("spools");
         let mut capture = Capture::spooled(10, &spools);

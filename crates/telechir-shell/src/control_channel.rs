@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use crate::output::Output;
 
 /// Longest report that can be: a code, a path, two zero bytes.
-const REPORT_MAX: usize = 8192;
+const MAX_REPORT_BYTES: usize = 8192;
 /// The file of the command's text.
 pub(crate) const COMMAND: &str = "command";
 /// What a pipe holds at most.
@@ -23,7 +23,7 @@ pub(crate) const PIPE_BYTES: usize = 1 << 20;
 
 /// The folder and the pipes in it that last.
 #[derive(Debug)]
-pub(crate) struct Exchange {
+pub(crate) struct ControlChannel {
     folder: TempDir,
     inside: PathBuf,
     owner: Option<Identity>,
@@ -43,14 +43,14 @@ pub(crate) struct Exchange {
 
 /// What bash reports after every command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Report {
+pub(crate) struct CommandReport {
     /// The exit code.
     pub(crate) code: i32,
     /// Its folder.
     pub(crate) cwd: String,
 }
 
-impl Exchange {
+impl ControlChannel {
     /// A new folder under `parent` that bash sees at `inside`, or where it is.
     pub(crate) fn new(
         parent: &Path,
@@ -184,7 +184,7 @@ impl Exchange {
     }
 
     /// Waits for the report of the newest command. Nothing is lost when this is dropped.
-    pub(crate) async fn report(&mut self, control: &Readiness) -> io::Result<Report> {
+    pub(crate) async fn report(&mut self, control: &Readiness) -> io::Result<CommandReport> {
         loop {
             if let Some(report) = self.take_report() {
                 return Ok(report);
@@ -194,7 +194,7 @@ impl Exchange {
                 .read(|fd| Ok(rustix::io::read(fd, &mut buffer)?))
                 .await?;
             self.partial.extend_from_slice(&buffer[..read]);
-            if self.partial.len() > REPORT_MAX {
+            if self.partial.len() > MAX_REPORT_BYTES {
                 self.partial.clear();
             }
         }
@@ -202,15 +202,15 @@ impl Exchange {
 
     /// The report of a command that is over in a moment, waited for right here: the runtime's
     /// threads would take longer to wake each other than such a command takes.
-    pub(crate) fn report_within(&mut self, moment: Duration) -> Option<Report> {
-        let end = Instant::now() + moment;
+    pub(crate) fn report_within(&mut self, max_wait: Duration) -> Option<CommandReport> {
+        let end = Instant::now() + max_wait;
         loop {
             let report = self.try_report();
             let left = end.saturating_duration_since(Instant::now());
             if report.is_some() || left.is_zero() {
                 return report;
             }
-            if left > moment / 2 {
+            if left > max_wait / 2 {
                 // A sleeping processor takes longer to wake than most commands to end; where
                 // others wait for this one, they have it.
                 std::thread::yield_now();
@@ -219,14 +219,14 @@ impl Exchange {
             let left = Timespec::try_from(left).ok()?;
             let mut polled = [PollFd::new(&self.control, PollFlags::IN)];
             // An interrupted wait is a shorter one.
-            let _looked_at_anyway = poll(&mut polled, Some(&left));
+            let _checked_again = poll(&mut polled, Some(&left));
         }
     }
 
     /// A report that is there already.
-    pub(crate) fn try_report(&mut self) -> Option<Report> {
-        let said = read_now(self.control.as_fd());
-        self.partial.extend(said);
+    pub(crate) fn try_report(&mut self) -> Option<CommandReport> {
+        let received = read_now(self.control.as_fd());
+        self.partial.extend(received);
         self.take_report()
     }
 
@@ -237,7 +237,7 @@ impl Exchange {
         self.partial.clear();
     }
 
-    fn take_report(&mut self) -> Option<Report> {
+    fn take_report(&mut self) -> Option<CommandReport> {
         loop {
             let mut parts = self.partial.splitn(4, |byte| *byte == 0);
             let [number, code, cwd, rest] = std::array::from_fn(|_| parts.next());
@@ -253,7 +253,7 @@ impl Exchange {
             if let (Some(number), Some(code)) = (number, code)
                 && self.number == number
             {
-                return Some(Report { code, cwd });
+                return Some(CommandReport { code, cwd });
             }
         }
     }

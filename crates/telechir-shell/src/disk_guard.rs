@@ -15,94 +15,94 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::config::Limits;
-use crate::processes::{self, Marks, Process};
+use crate::processes::{self, SessionMarks, ShellProcess};
 
 /// Looks are this far apart when little is left, and when much is.
-const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(1)];
+const CHECK_INTERVALS: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(1)];
 /// Faster than anyone fills a disk: bytes, and files, a second.
-const FASTEST: [u64; 2] = [4 << 30, 500_000];
+const MAX_FILL_RATE: [u64; 2] = [4 << 30, 500_000];
 /// Who wrote less than this in all does not fill a disk.
-const LITTLE: u64 = 16 << 20;
+const MIN_WRITER_BYTES: u64 = 16 << 20;
 /// Who writes less than this between two looks is slow, and only counts with all others.
-const SLOW: u64 = 256 << 10;
+const SLOW_BYTES_PER_CHECK: u64 = 256 << 10;
 /// The same as little, of files.
-const MANY: u64 = 1000;
+const MIN_WRITER_FILES: u64 = 1000;
 
 /// What of a file system is to be left: bytes, and names for files.
 #[derive(Debug)]
-struct Floor {
+struct MinFree {
     folder: PathBuf,
-    left: [u64; 2],
+    min_free: [u64; 2],
 }
 
-impl Floor {
-    fn of(folder: &Path, limits: &Limits) -> io::Result<Self> {
-        let there = there(folder)?;
-        let wanted = [limits.min_free_bytes, limits.min_free_files];
-        let left = std::array::from_fn(|at| {
+impl MinFree {
+    fn new(folder: &Path, limits: &Limits) -> io::Result<Self> {
+        let free = free(folder)?;
+        let configured = [limits.min_free_bytes, limits.min_free_files];
+        let min_free = std::array::from_fn(|at| {
             // Where there is less from the start, half of that.
-            if there[at] > wanted[at] {
-                wanted[at]
+            if free[at] > configured[at] {
+                configured[at]
             } else {
-                there[at] / 2
+                free[at] / 2
             }
         });
         let folder = folder.to_owned();
-        Ok(Self { folder, left })
+        Ok(Self { folder, min_free })
     }
 
     /// What of this is above it.
-    fn above(&self, there: [u64; 2]) -> [u64; 2] {
-        std::array::from_fn(|at| there[at].saturating_sub(self.left[at]))
+    fn available(&self, free: [u64; 2]) -> [u64; 2] {
+        std::array::from_fn(|at| free[at].saturating_sub(self.min_free[at]))
     }
 }
 
 /// What a file system has for those who are not root.
-fn there(folder: &Path) -> io::Result<[u64; 2]> {
+fn free(folder: &Path) -> io::Result<[u64; 2]> {
     let found = statvfs(folder)?;
     // Some file systems make names as they need them, and count none.
-    let names = if found.f_files == 0 {
+    let inodes = if found.f_files == 0 {
         u64::MAX
     } else {
         found.f_favail
     };
-    Ok([found.f_bavail.saturating_mul(found.f_frsize), names])
+    Ok([found.f_bavail.saturating_mul(found.f_frsize), inodes])
 }
 
 /// Looks after the disk as long as it is held.
 #[derive(Debug)]
-pub(crate) struct Keeper {
-    floor: Arc<Floor>,
-    ended: Arc<AtomicU64>,
+pub(crate) struct DiskGuard {
+    floor: Arc<MinFree>,
+    killed: Arc<AtomicU64>,
     _task: JoinSet<()>,
 }
 
-impl Keeper {
+impl DiskGuard {
     /// Begins for the file system of a folder that the processes of a session can write to.
     pub(crate) fn start(folder: &Path, limits: &Limits, root: Pid, shell: Pid) -> io::Result<Self> {
-        let floor = Arc::new(Floor::of(folder, limits)?);
-        let ended = Arc::new(AtomicU64::new(0));
+        let floor = Arc::new(MinFree::new(folder, limits)?);
+        let killed = Arc::new(AtomicU64::new(0));
         let mut task = JoinSet::new();
-        task.spawn(keep(
+        task.spawn(run_guard(
             Arc::clone(&floor),
-            Writers::of(root, shell),
-            Arc::clone(&ended),
+            Writers::new(root, shell),
+            Arc::clone(&killed),
         ));
         Ok(Self {
             floor,
-            ended,
+            killed,
             _task: task,
         })
     }
 
     /// How often something was ended.
-    pub(crate) fn ended(&self) -> u64 {
-        self.ended.load(Ordering::Relaxed)
+    pub(crate) fn killed(&self) -> u64 {
+        self.killed.load(Ordering::Relaxed)
     }
 
     /// Why.
-    pub(crate) fn why(&self) -> String {
-        let (folder, [bytes, files]) = (self.floor.folder.display(), self.floor.left);
+    pub(crate) fn reason(&self) -> String {
+        let (folder, [bytes, files]) = (self.floor.folder.display(), self.floor.min_free);
         format!(
             "the file system of {folder} had less than {} MiB or {files} files left",
             bytes >> 20
@@ -110,29 +110,29 @@ impl Keeper {
     }
 }
 
-async fn keep(floor: Arc<Floor>, mut writers: Writers, ended: Arc<AtomicU64>) {
+async fn run_guard(floor: Arc<MinFree>, mut writers: Writers, killed: Arc<AtomicU64>) {
     loop {
         // A file system that cannot be asked is not written to either.
-        let there = there(&floor.folder).unwrap_or([u64::MAX; 2]);
-        let above = floor.above(there);
-        if above.contains(&0) {
-            let count = writers.end(there);
-            ended.fetch_add(count, Ordering::Relaxed);
+        let free = free(&floor.folder).unwrap_or([u64::MAX; 2]);
+        let available = floor.available(free);
+        if available.contains(&0) {
+            let count = writers.kill_writers(free);
+            killed.fetch_add(count, Ordering::Relaxed);
         } else {
-            writers.seen = None;
+            writers.last = None;
         }
-        sleep(pause(above)).await;
+        sleep(pause(available)).await;
     }
 }
 
 /// So long nobody reaches the floor.
-fn pause(above: [u64; 2]) -> Duration {
-    let millis = above
+fn pause(available: [u64; 2]) -> Duration {
+    let millis = available
         .iter()
-        .zip(FASTEST)
-        .map(|(above, fastest)| above / (fastest / 1000));
-    let [least, most] = PAUSES;
-    Duration::from_millis(millis.min().unwrap_or(0)).clamp(least, most)
+        .zip(MAX_FILL_RATE)
+        .map(|(available, fastest)| available / (fastest / 1000));
+    let [quickest, slowest] = CHECK_INTERVALS;
+    Duration::from_millis(millis.min().unwrap_or(0)).clamp(quickest, slowest)
 }
 
 /// Finds who writes among the processes of a session.
@@ -140,42 +140,42 @@ fn pause(above: [u64; 2]) -> Duration {
 struct Writers {
     root: Pid,
     shell: Pid,
-    seen: Option<Seen>,
+    last: Option<Observation>,
 }
 
 /// What was seen at the last look, and at the first of a shortage or since somebody was ended.
 #[derive(Debug)]
-struct Seen {
+struct Observation {
     /// By number and beginning, what each had written.
     written: HashMap<(i32, u64), u64>,
-    there: [u64; 2],
-    first: Sum,
+    free: [u64; 2],
+    baseline: TotalUsage,
 }
 
 /// Of all of them together.
 #[derive(Clone, Copy, Debug)]
-struct Sum {
+struct TotalUsage {
     written: u64,
     ticks: u64,
-    there: [u64; 2],
+    free: [u64; 2],
 }
 
 impl Writers {
-    const fn of(root: Pid, shell: Pid) -> Self {
-        let seen = None;
-        Self { root, shell, seen }
+    const fn new(root: Pid, shell: Pid) -> Self {
+        let last = None;
+        Self { root, shell, last }
     }
 
     /// Ends those that wrote since the last look, when less is there than then; says how many.
     /// bash itself is interrupted: it writes in the words of a list or a loop.
-    fn end(&mut self, there: [u64; 2]) -> u64 {
+    fn kill_writers(&mut self, free: [u64; 2]) -> u64 {
         let (root, shell) = (self.root, self.shell);
-        let session = processes::of_session(Marks {
+        let session = processes::session_processes(SessionMarks {
             root,
             shell,
             variable: None,
         });
-        let bash = processes::one(shell);
+        let bash = processes::find(shell);
         let all = || session.iter().chain(&bash);
         let (root, shell_number) = (root.as_raw_nonzero().get(), shell.as_raw_nonzero().get());
         let now: HashMap<(i32, u64), u64> = all()
@@ -189,37 +189,37 @@ impl Writers {
             })
             .collect();
         // What was begun in the background without a parent is counted by the first of them.
-        let of_others = written(&shell_number.to_string()) + written(&root.to_string());
-        let sum = Sum {
-            written: now.values().sum::<u64>() + of_others,
+        let orphaned = written(&shell_number.to_string()) + written(&root.to_string());
+        let sum = TotalUsage {
+            written: now.values().sum::<u64>() + orphaned,
             ticks: all().map(|process| process.used).sum(),
-            there,
+            free,
         };
-        let first = self.seen.as_ref().map_or(sum, |seen| seen.first);
-        let before = self.seen.replace(Seen {
+        let baseline = self.last.as_ref().map_or(sum, |last| last.baseline);
+        let before = self.last.replace(Observation {
             written: now.clone(),
-            there,
-            first,
+            free,
+            baseline,
         });
         // Whoever only removes files may go on.
-        let Some(before) = before.filter(|before| fell(before.there, there)) else {
+        let Some(before) = before.filter(|before| has_shrunk(before.free, free)) else {
             return 0;
         };
-        let writes = |process: &Process| {
+        let writes = |process: &ShellProcess| {
             let key = (process.pid, process.started);
             let bytes = now.get(&key).copied().unwrap_or(0);
             let old = before.written.get(&key).copied().unwrap_or(0);
-            bytes.saturating_sub(old) >= SLOW && bytes >= LITTLE
+            bytes.saturating_sub(old) >= SLOW_BYTES_PER_CHECK && bytes >= MIN_WRITER_BYTES
         };
-        let mut writers: Vec<Process> = session.iter().copied().filter(writes).collect();
+        let mut writers: Vec<ShellProcess> = session.iter().copied().filter(writes).collect();
         let mut interrupts = bash.as_ref().is_some_and(writes);
-        if writers.is_empty() && !interrupts && first.is_exceeded_by(sum) {
+        if writers.is_empty() && !interrupts && baseline.is_exceeded_by(sum) {
             (writers, interrupts) = (session, true);
         }
         if writers.is_empty() && !interrupts {
             return 0;
         }
-        self.seen = None;
+        self.last = None;
         processes::signal(&writers, Signal::KILL);
         if interrupts && let Ok(pidfd) = pidfd_open(shell, PidfdFlags::empty()) {
             // It may be over by now.
@@ -229,16 +229,17 @@ impl Writers {
     }
 }
 
-impl Sum {
+impl TotalUsage {
     /// Whether many wrote a little each, or took room without writing, since then.
     fn is_exceeded_by(self, now: Self) -> bool {
-        let [bytes, files] = std::array::from_fn(|at| self.there[at].saturating_sub(now.there[at]));
-        let took = (bytes >= LITTLE || files >= MANY) && now.ticks > self.ticks;
-        took || now.written.saturating_sub(self.written) >= LITTLE
+        let [bytes, files] = std::array::from_fn(|at| self.free[at].saturating_sub(now.free[at]));
+        let took_space =
+            (bytes >= MIN_WRITER_BYTES || files >= MIN_WRITER_FILES) && now.ticks > self.ticks;
+        took_space || now.written.saturating_sub(self.written) >= MIN_WRITER_BYTES
     }
 }
 
-fn fell(before: [u64; 2], now: [u64; 2]) -> bool {
+fn has_shrunk(before: [u64; 2], now: [u64; 2]) -> bool {
     before.iter().zip(&now).any(|(before, now)| now < before)
 }
 
@@ -258,22 +259,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn much_is_looked_at_seldom_and_little_often() {
-        assert_eq!(pause([u64::MAX, u64::MAX]), PAUSES[1]);
-        assert_eq!(pause([0, u64::MAX]), PAUSES[0]);
+    fn the_check_interval_depends_on_the_free_space() {
+        assert_eq!(pause([u64::MAX, u64::MAX]), CHECK_INTERVALS[1]);
+        assert_eq!(pause([0, u64::MAX]), CHECK_INTERVALS[0]);
         assert_eq!(pause([u64::MAX, 50_000]), Duration::from_millis(100));
     }
 
     #[test]
-    fn of_a_disk_that_is_nearly_full_half_may_be_used() {
+    fn on_a_nearly_full_disk_half_of_the_space_is_usable() {
         let folder = std::env::temp_dir();
         let limits = Limits {
             min_free_bytes: u64::MAX,
             min_free_files: 1,
             ..Limits::default()
         };
-        let floor = Floor::of(&folder, &limits).expect("a file system");
-        let above = floor.above(there(&folder).expect("a file system"));
-        assert!(above[0] > 0 && floor.left[0] > 0 && floor.left[1] == 1);
+        let floor = MinFree::new(&folder, &limits).expect("a file system");
+        let available = floor.available(free(&folder).expect("a file system"));
+        assert!(available[0] > 0 && floor.min_free[0] > 0 && floor.min_free[1] == 1);
     }
 }

@@ -12,28 +12,28 @@ use tokio::time::timeout;
 
 use crate::config::Docker;
 use crate::control_channel::read_now;
-use crate::sandbox::{INSIDE, OUTPUTS};
+use crate::sandbox::{CHANNEL_DIR, OUTPUT_DIR};
 use crate::script::quote;
 
 /// Where the container finds bash's terminal.
 const TERMINAL: &str = "/dev/telechir-terminal";
 /// An engine answers at once, or does not run.
-const ANSWER: Duration = Duration::from_secs(10);
+const ENGINE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Of what an engine says.
-const SAID_MAX: usize = 500;
+const MAX_ERROR_CHARS: usize = 500;
 
 /// What is shared with the container, by its place outside.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shared<'a> {
+pub(crate) struct ContainerMounts<'a> {
     pub(crate) workspace: &'a Path,
-    pub(crate) exchange: &'a Path,
+    pub(crate) channel: &'a Path,
     pub(crate) outputs: &'a Path,
     pub(crate) terminal: &'a Path,
 }
 
 /// The arguments that start bash: nothing is writable but the workspace and memory, nothing is
 /// reached, no power is held, and the container is gone with its first process.
-pub(crate) fn arguments(docker: &Docker, shared: Shared<'_>) -> Vec<OsString> {
+pub(crate) fn arguments(docker: &Docker, mounts: ContainerMounts<'_>) -> Vec<OsString> {
     let limits = &docker.limits;
     let mut args: Vec<OsString> = [
         "run",
@@ -70,56 +70,56 @@ pub(crate) fn arguments(docker: &Docker, shared: Shared<'_>) -> Vec<OsString> {
         // Without root its users are others than ours, but for this.
         option("userns", "keep-id".to_owned());
     }
-    let mut mount = |from: &Path, to: &Path, how: &str| {
+    let mut mount = |from: &Path, to: &Path, options: &str| {
         let mut value = OsString::from("--mount=type=bind,");
-        value.push(field("source=", from));
+        value.push(mount_field("source=", from));
         value.push(",");
-        value.push(field("target=", to));
-        value.push(how);
+        value.push(mount_field("target=", to));
+        value.push(options);
         args.push(value);
     };
-    let workspace = shared.workspace.to_string_lossy();
-    mount(shared.workspace, shared.workspace, "");
-    mount(shared.exchange, INSIDE.as_ref(), ",readonly");
-    mount(shared.outputs, OUTPUTS.as_ref(), ",readonly");
-    mount(shared.terminal, TERMINAL.as_ref(), "");
+    let workspace = mounts.workspace.to_string_lossy();
+    mount(mounts.workspace, mounts.workspace, "");
+    mount(mounts.channel, CHANNEL_DIR.as_ref(), ",readonly");
+    mount(mounts.outputs, OUTPUT_DIR.as_ref(), ",readonly");
+    mount(mounts.terminal, TERMINAL.as_ref(), "");
     args.push(format!("--workdir={workspace}").into());
     let fixed = [
         ("HOME", workspace.as_ref()),
         ("TERM", "dumb"),
         ("LANG", "C.UTF-8"),
     ];
-    let given = docker.env.iter();
-    let given = given.map(|(name, value)| (name.as_str(), value.as_str()));
-    for (name, value) in fixed.into_iter().chain(given) {
+    let extra_env = docker.env.iter();
+    let extra_env = extra_env.map(|(name, value)| (name.as_str(), value.as_str()));
+    for (name, value) in fixed.into_iter().chain(extra_env) {
         args.push(format!("--env={name}={value}").into());
     }
     // Whatever begins with a dash is an option of the engine, not the name of an image.
     args.push("--".into());
     args.push(docker.image.clone().into());
-    args.extend(["--noprofile", "--norc", "-c", &first()].map(OsString::from));
+    args.extend(["--noprofile", "--norc", "-c", &init_script()].map(OsString::from));
     args
 }
 
 /// A field of a mount, whose fields the engines read as CSV: a comma in a folder's name begins no
 /// other one.
-fn field(name: &str, path: &Path) -> OsString {
-    let mut field = OsString::from(name);
-    field.push(path);
+fn mount_field(name: &str, path: &Path) -> OsString {
+    let mut mount_field = OsString::from(name);
+    mount_field.push(path);
     let is_special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
-    if !field.as_bytes().iter().any(is_special) {
-        return field;
+    if !mount_field.as_bytes().iter().any(is_special) {
+        return mount_field;
     }
-    let twice = |byte: u8| std::iter::repeat_n(byte, if byte == b'"' { 2 } else { 1 });
-    let inner = field.into_vec().into_iter().flat_map(twice);
+    let doubled = |byte: u8| std::iter::repeat_n(byte, if byte == b'"' { 2 } else { 1 });
+    let inner = mount_field.into_vec().into_iter().flat_map(doubled);
     let quote = || std::iter::once(b'"');
     OsString::from_vec(quote().chain(inner).chain(quote()).collect())
 }
 
 /// The first command inside, with whose end the container ends: when bash did, or when nobody
 /// holds the other end of its input any more, however we ended.
-fn first() -> String {
-    let startup = quote(&format!("{INSIDE}/startup"));
+fn init_script() -> String {
+    let startup = quote(&format!("{CHANNEL_DIR}/startup"));
     format!(
         "exec 3<&0\n\
          trap 'wait $shell; exit $?' TERM\n\
@@ -148,39 +148,40 @@ pub(crate) fn engine(docker: &Docker, arguments: Vec<OsString>) -> Spawn {
 }
 
 /// What a program of the engine said against it by now, on one line.
-pub(crate) fn said(complaints: Option<&OwnedFd>) -> String {
-    let Some(complaints) = complaints else {
+pub(crate) fn stderr_text(stderr: Option<&OwnedFd>) -> String {
+    let Some(stderr) = stderr else {
         return String::new();
     };
-    let _best_effort = rustix::io::ioctl_fionbio(complaints, true);
-    let said = String::from_utf8_lossy(&read_now(complaints.as_fd())).into_owned();
-    let words: Vec<&str> = said.split_whitespace().collect();
-    words.join(" ").chars().take(SAID_MAX).collect()
+    let _best_effort = rustix::io::ioctl_fionbio(stderr, true);
+    let stderr_text = String::from_utf8_lossy(&read_now(stderr.as_fd())).into_owned();
+    let parts: Vec<&str> = stderr_text.split_whitespace().collect();
+    parts.join(" ").chars().take(MAX_ERROR_CHARS).collect()
 }
 
 /// Asks the engine whether it runs.
 ///
 /// # Errors
 /// When it is not installed, or does not answer.
-pub(crate) async fn engine_runs(docker: &Docker) -> Result<(), DeviceError> {
+pub(crate) async fn check_engine(docker: &Docker) -> Result<(), DeviceError> {
     let engine = &docker.engine;
     if find_program(Path::new(engine)).is_none() {
         return Err(unavailable(&format!(
             "`{engine}` was not found; install the package `docker.io` or `podman`"
         )));
     }
-    let silent = |why: String| {
+    let no_answer = |reason: String| {
         unavailable(&format!(
-            "the engine of `{engine}` does not answer ({why}); start it, for example with \
+            "the engine of `{engine}` does not answer ({reason}); start it, for example with \
              `systemctl start docker`, and see that you may use it"
         ))
     };
-    let refusal = |why: Option<String>| why.map_or(Ok(()), |why| Err(silent(why)));
+    let or_unavailable =
+        |reason: Option<String>| reason.map_or(Ok(()), |reason| Err(no_answer(reason)));
     // Its program answers `version` for itself alone.
-    refusal(refusal_of(docker, &["info"]).await)?;
+    or_unavailable(engine_error(docker, &["info"]).await)?;
     let image = &docker.image;
     // A name that looks like an option is none.
-    let asked = [
+    let inspect = [
         "image",
         "inspect",
         "--format",
@@ -188,31 +189,31 @@ pub(crate) async fn engine_runs(docker: &Docker) -> Result<(), DeviceError> {
         "--",
         image.as_str(),
     ];
-    match refusal_of(docker, &asked).await {
+    match engine_error(docker, &inspect).await {
         None => Ok(()),
-        Some(why) => Err(unavailable(&format!(
-            "`{engine}` has no image `{image}` ({why}); get it with `{engine} pull {image}`, or \
+        Some(reason) => Err(unavailable(&format!(
+            "`{engine}` has no image `{image}` ({reason}); get it with `{engine} pull {image}`, or \
              name one that is there: --shell={engine}:IMAGE"
         ))),
     }
 }
 
 /// Why the engine does not do something, in its words; none when it did.
-async fn refusal_of(docker: &Docker, arguments: &[&str]) -> Option<String> {
+async fn engine_error(docker: &Docker, arguments: &[&str]) -> Option<String> {
     let arguments = arguments.iter().map(OsString::from).collect();
     let mut child: Child = match engine(docker, arguments).spawn().await {
         Ok(child) => child,
         Err(error) => return Some(format!("failed to {error}")),
     };
-    let complaints = child.take_stderr();
-    match timeout(ANSWER, child.wait()).await {
+    let stderr = child.take_stderr();
+    match timeout(ENGINE_TIMEOUT, child.wait()).await {
         Ok(Ok(status)) if status.success() => None,
         Ok(Ok(status)) => {
-            let said = said(complaints.as_ref());
-            Some(if said.is_empty() {
+            let stderr_text = stderr_text(stderr.as_ref());
+            Some(if stderr_text.is_empty() {
                 status.to_string()
             } else {
-                said
+                stderr_text
             })
         }
         Ok(Err(error)) => Some(error.to_string()),
@@ -221,8 +222,8 @@ async fn refusal_of(docker: &Docker, arguments: &[&str]) -> Option<String> {
 }
 
 /// That no container can be had, why, and what else there is.
-pub(crate) fn unavailable(why: &str) -> DeviceError {
-    let message = format!("{why}. The sandboxed shell needs no engine");
+pub(crate) fn unavailable(reason: &str) -> DeviceError {
+    let message = format!("{reason}. The sandboxed shell needs no engine");
     DeviceError::Unavailable {
         what: "the shell in a container",
         message,
@@ -244,19 +245,19 @@ mod tests {
     }
 
     #[test]
-    fn a_container_holds_no_power_and_reaches_nothing() {
-        let shared = Shared {
+    fn a_container_has_no_capabilities_and_no_network() {
+        let mounts = ContainerMounts {
             workspace: "/work".as_ref(),
-            exchange: "/dev/shm/x".as_ref(),
+            channel: "/dev/shm/x".as_ref(),
             outputs: "/tmp/o".as_ref(),
             terminal: "/dev/pts/7".as_ref(),
         };
         let mut docker = docker();
         docker.image = "--privileged".to_owned();
         docker.env = vec![("KEY".to_owned(), "a b".to_owned())];
-        let args = arguments(&docker, shared);
+        let args = arguments(&docker, mounts);
         let args: Vec<&str> = args.iter().filter_map(|arg| arg.to_str()).collect();
-        for wanted in [
+        for expected in [
             "--network=none",
             "--read-only",
             "--cap-drop=ALL",
@@ -274,7 +275,7 @@ mod tests {
             "--mount=type=bind,source=/dev/pts/7,target=/dev/telechir-terminal",
             "--env=KEY=a b",
         ] {
-            assert!(args.contains(&wanted), "{wanted}: {args:?}");
+            assert!(args.contains(&expected), "{expected}: {args:?}");
         }
         // An image that looks like an option stays an image.
         let end = args.iter().position(|arg| *arg == "--");
@@ -283,23 +284,23 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_named_like_an_option_of_a_mount_is_a_folder() {
-        let shared = Shared {
+    fn a_folder_name_with_mount_syntax_is_escaped() {
+        let mounts = ContainerMounts {
             workspace: "/w,source=\"/\",x".as_ref(),
-            exchange: "/dev/shm/x".as_ref(),
+            channel: "/dev/shm/x".as_ref(),
             outputs: "/tmp/o".as_ref(),
             terminal: "/dev/pts/7".as_ref(),
         };
-        let args = arguments(&docker(), shared);
-        let wanted = r#"--mount=type=bind,"source=/w,source=""/"",x","target=/w,source=""/"",x""#;
-        assert!(args.iter().any(|arg| arg == wanted), "{args:?}");
+        let args = arguments(&docker(), mounts);
+        let expected = r#"--mount=type=bind,"source=/w,source=""/"",x","target=/w,source=""/"",x""#;
+        assert!(args.iter().any(|arg| arg == expected), "{args:?}");
     }
 
     #[tokio::test]
-    async fn without_an_engine_it_is_refused_with_what_to_do() {
+    async fn a_missing_engine_is_refused_with_instructions() {
         let mut docker = docker();
         docker.engine = "no-such-engine".to_owned();
-        let error = engine_runs(&docker).await.expect_err("no engine");
+        let error = check_engine(&docker).await.expect_err("no engine");
         let text = error.to_string();
         assert!(
             text.contains("`no-such-engine` was not found; install"),
@@ -307,7 +308,7 @@ mod tests {
         );
         // A program that is there and says no.
         docker.engine = "false".to_owned();
-        let error = engine_runs(&docker).await.expect_err("no engine");
+        let error = check_engine(&docker).await.expect_err("no engine");
         let text = error.to_string();
         assert!(
             text.contains("does not answer") && text.contains("start it"),

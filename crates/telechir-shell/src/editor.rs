@@ -22,10 +22,10 @@ use telechir_process::{Identity, confinement};
 use telechir_protocol::{EditStep, EditTool};
 use tokio::sync::oneshot;
 
-use root::{Refused, Root};
+use root::{EditRefusal, WorkspaceRoot};
 
 /// What models call the folder of their memory.
-const MEMORIES: &str = "/memories";
+const MEMORY_PATH: &str = "/memories";
 /// Earlier texts of files that an undo can bring back.
 const UNDO_STEPS: usize = 50;
 /// Bytes of them, all together.
@@ -34,21 +34,21 @@ const UNDO_BYTES: usize = 32 * 1024 * 1024;
 /// An editor of real files.
 #[derive(Debug)]
 pub struct FileEditor {
-    workspace: Arc<Root>,
-    memory: Option<Arc<Root>>,
+    workspace: Arc<WorkspaceRoot>,
+    memory: Option<Arc<WorkspaceRoot>>,
     identity: Option<Identity>,
-    before: Before,
+    before: UndoHistory,
 }
 
 /// What files were before they were changed, the newest last.
 #[derive(Debug, Default)]
-struct Before {
+struct UndoHistory {
     texts: VecDeque<(PathBuf, Option<String>)>,
     bytes: usize,
 }
 
-impl Before {
-    fn note(&mut self, path: &Path, text: Option<String>) {
+impl UndoHistory {
+    fn push(&mut self, path: &Path, text: Option<String>) {
         self.bytes += text.as_ref().map_or(0, String::len);
         self.texts.push_back((path.to_owned(), text));
         while self.texts.len() > UNDO_STEPS || self.bytes > UNDO_BYTES {
@@ -86,13 +86,13 @@ impl FileEditor {
             let message = "started as root, it needs an unprivileged user to edit as";
             return Err(unavailable(message.to_owned()));
         }
-        let workspace = owned_folder(workspace, identity)
+        let workspace = open_owned_folder(workspace, identity)
             .map_err(|message| unavailable(format!("as workspace: {message}")))?;
         Ok(Self {
             workspace: Arc::new(workspace),
             memory: None,
             identity: identity.filter(|_| telechir_process::is_root()),
-            before: Before::default(),
+            before: UndoHistory::default(),
         })
     }
 
@@ -101,16 +101,17 @@ impl FileEditor {
     /// # Errors
     /// When it cannot be opened.
     pub fn with_memory(mut self, folder: &Path) -> Result<Self, DeviceError> {
-        let memory =
-            owned_folder(folder, self.identity).map_err(|message| DeviceError::Unavailable {
+        let memory = open_owned_folder(folder, self.identity).map_err(|message| {
+            DeviceError::Unavailable {
                 what: "the memory",
                 message,
-            })?;
+            }
+        })?;
         self.memory = Some(Arc::new(memory));
         Ok(self)
     }
 
-    fn root(&self, tool: EditTool) -> Result<Arc<Root>, DeviceError> {
+    fn root(&self, tool: EditTool) -> Result<Arc<WorkspaceRoot>, DeviceError> {
         match tool {
             EditTool::Patch | EditTool::Editor => Ok(self.workspace.clone()),
             EditTool::Memory => self.memory.clone().ok_or_else(|| {
@@ -122,10 +123,10 @@ impl FileEditor {
     /// Does something with files as the session's user.
     async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce() -> Result<T, Refused> + Send + 'static,
+        work: impl FnOnce() -> Result<T, EditRefusal> + Send + 'static,
     ) -> Result<T, DeviceError> {
         let identity = self.identity;
-        let (answer, answered) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         // A thread of its own: what it becomes it stays, and it ends here.
         let spawned = std::thread::Builder::new()
             .name("telechir-edit".to_owned())
@@ -135,14 +136,14 @@ impl FileEditor {
                     Err(error) => Err(format!("the session's user cannot be taken on: {error}")),
                 };
                 // Nobody waits any more when the call was given up.
-                answer.send(done).ok();
+                sender.send(done).ok();
             });
         let failed = |message: String| DeviceError::Unavailable {
             what: "the editor",
             message,
         };
         spawned.map_err(|error| failed(error.to_string()))?;
-        answered
+        receiver
             .await
             .map_err(|_| failed("it ended without an answer".to_owned()))?
             .map_err(|message| refuse(&message))
@@ -150,9 +151,10 @@ impl FileEditor {
 }
 
 /// A folder that a person named, which is the session user's from now on.
-fn owned_folder(folder: &Path, identity: Option<Identity>) -> Result<Root, String> {
+fn open_owned_folder(folder: &Path, identity: Option<Identity>) -> Result<WorkspaceRoot, String> {
     let folder = confinement::workspace(folder, identity).map_err(|error| error.to_string())?;
-    Root::open(&folder).map_err(|error| format!("{} cannot be opened: {error}", folder.display()))
+    WorkspaceRoot::open(&folder)
+        .map_err(|error| format!("{} cannot be opened: {error}", folder.display()))
 }
 
 /// Makes the calling thread another user's for good, without any right of root.
@@ -175,12 +177,12 @@ impl Editor for FileEditor {
     async fn locate(&mut self, tool: EditTool, step: &EditStep) -> Result<EditStep, DeviceError> {
         let root = self.root(tool)?;
         let step = step.clone();
-        self.run(move || located(&root, tool, step)).await
+        self.run(move || locate_step(&root, tool, step)).await
     }
 
     async fn edit(&mut self, tool: EditTool, located: &EditStep) -> Result<Edited, DeviceError> {
         let root = self.root(tool)?;
-        let inside = inside_of(&root, tool, located.path()).map_err(|error| refuse(&error))?;
+        let inside = relative_path(&root, tool, located.path()).map_err(|error| refuse(&error))?;
         let at = root.path().join(&inside);
         let undone = match (located, self.before.newest(&at)) {
             (EditStep::Undo { .. }, None) => {
@@ -191,10 +193,10 @@ impl Editor for FileEditor {
         };
         let step = located.clone();
         let done = self
-            .run(move || carry_out(&root, tool, &step, &inside, undone))
+            .run(move || execute(&root, tool, &step, &inside, undone))
             .await?;
         match done.before {
-            Some(before) => self.before.note(&at, before),
+            Some(before) => self.before.push(&at, before),
             None if matches!(located, EditStep::Undo { .. }) => self.before.forget(&at),
             None => {}
         }
@@ -209,39 +211,43 @@ impl Editor for FileEditor {
     }
 
     fn memory(&self) -> Option<String> {
-        self.memory.as_ref().map(|_| MEMORIES.to_owned())
+        self.memory.as_ref().map(|_| MEMORY_PATH.to_owned())
     }
 }
 
 /// A path of a model as seen from its folder.
-fn inside_of(root: &Root, tool: EditTool, path: &str) -> Result<PathBuf, Refused> {
+fn relative_path(root: &WorkspaceRoot, tool: EditTool, path: &str) -> Result<PathBuf, EditRefusal> {
     let path = Path::new(path);
-    let own = match tool {
-        EditTool::Memory => Path::new(MEMORIES),
+    let base = match tool {
+        EditTool::Memory => Path::new(MEMORY_PATH),
         EditTool::Patch | EditTool::Editor => root.path(),
     };
-    match path.strip_prefix(own) {
-        Ok(inside) => root.inside(inside),
+    match path.strip_prefix(base) {
+        Ok(inside) => root.relative(inside),
         Err(_) if path.is_absolute() => Err(format!(
             "{} is outside of {}, the only folder this tool reaches",
             path.display(),
-            own.display()
+            base.display()
         )),
-        Err(_) => root.inside(path),
+        Err(_) => root.relative(path),
     }
 }
 
-fn located(root: &Root, tool: EditTool, mut step: EditStep) -> Result<EditStep, Refused> {
-    let real = |path: &mut String| -> Result<(), Refused> {
-        let inside = root.resolve(&inside_of(root, tool, path)?)?;
-        let own = match tool {
-            EditTool::Memory => Path::new(MEMORIES),
+fn locate_step(
+    root: &WorkspaceRoot,
+    tool: EditTool,
+    mut step: EditStep,
+) -> Result<EditStep, EditRefusal> {
+    let real = |path: &mut String| -> Result<(), EditRefusal> {
+        let inside = root.resolve(&relative_path(root, tool, path)?)?;
+        let base = match tool {
+            EditTool::Memory => Path::new(MEMORY_PATH),
             EditTool::Patch | EditTool::Editor => root.path(),
         };
         let real = if inside.as_os_str().is_empty() {
-            own.to_owned()
+            base.to_owned()
         } else {
-            own.join(inside)
+            base.join(inside)
         };
         *path = real
             .into_os_string()
@@ -266,15 +272,15 @@ fn located(root: &Root, tool: EditTool, mut step: EditStep) -> Result<EditStep, 
     Ok(step)
 }
 
-struct Done {
+struct FileChange {
     text: String,
     changed: bool,
     /// What the file was before, when it was changed: none inside when it was not there.
     before: Option<Option<String>>,
 }
 
-impl Done {
-    fn looked(text: String) -> Self {
+impl FileChange {
+    fn unchanged(text: String) -> Self {
         Self {
             text,
             changed: false,
@@ -282,7 +288,7 @@ impl Done {
         }
     }
 
-    fn wrote(text: String, before: Option<String>) -> Self {
+    fn changed_file(text: String, before: Option<String>) -> Self {
         Self {
             text,
             changed: true,
@@ -291,13 +297,13 @@ impl Done {
     }
 }
 
-fn carry_out(
-    root: &Root,
+fn execute(
+    root: &WorkspaceRoot,
     tool: EditTool,
     step: &EditStep,
     inside: &Path,
     undone: Option<Option<String>>,
-) -> Result<Done, Refused> {
+) -> Result<FileChange, EditRefusal> {
     let name = step.path();
     match step {
         EditStep::View { lines, .. } => view(root, name, inside, *lines),
@@ -310,7 +316,7 @@ fn carry_out(
                 "created"
             };
             let lines = text.lines().count();
-            Ok(Done::wrote(
+            Ok(FileChange::changed_file(
                 format!("{name} was {what}: {lines} lines."),
                 before,
             ))
@@ -319,9 +325,9 @@ fn carry_out(
             let before = root.read(inside)?;
             let (after, line) = text::replace(&before, old, new)?;
             root.write(inside, &after)?;
-            let seen = text::around(&after, line, new.lines().count());
+            let seen = text::excerpt(&after, line, new.lines().count());
             let text = format!("{name} was changed. Its lines there are now:\n{seen}");
-            Ok(Done::wrote(text, Some(before)))
+            Ok(FileChange::changed_file(text, Some(before)))
         }
         EditStep::Insert { line, text, .. } => {
             let before = root.read(inside)?;
@@ -330,16 +336,16 @@ fn carry_out(
             let at = usize::try_from(*line)
                 .unwrap_or(usize::MAX)
                 .saturating_add(1);
-            let seen = text::around(&after, at, text.lines().count());
+            let seen = text::excerpt(&after, at, text.lines().count());
             let text = format!("{name} was changed. Its lines there are now:\n{seen}");
-            Ok(Done::wrote(text, Some(before)))
+            Ok(FileChange::changed_file(text, Some(before)))
         }
         EditStep::Undo { .. } => {
             match undone.flatten() {
                 Some(before) => root.write(inside, &before)?,
                 None => root.remove(inside)?,
             }
-            Ok(Done {
+            Ok(FileChange {
                 text: format!("The last change of {name} was taken back."),
                 changed: true,
                 before: None,
@@ -356,16 +362,16 @@ fn carry_out(
                 Some(_) => None,
             };
             root.remove(inside)?;
-            Ok(Done {
+            Ok(FileChange {
                 text: format!("{name} was deleted."),
                 changed: true,
                 before: before.map(Some),
             })
         }
         EditStep::Rename { to, .. } => {
-            let target = inside_of(root, tool, to)?;
+            let target = relative_path(root, tool, to)?;
             root.rename(inside, &target)?;
-            Ok(Done {
+            Ok(FileChange {
                 text: format!("{name} is now {to}."),
                 changed: true,
                 before: None,
@@ -380,7 +386,7 @@ fn carry_out(
             let text = patch::new_file(diff)?;
             root.write(inside, &text)?;
             let lines = text.lines().count();
-            Ok(Done::wrote(
+            Ok(FileChange::changed_file(
                 format!("{name} was created: {lines} lines."),
                 None,
             ))
@@ -393,12 +399,12 @@ fn carry_out(
                 "{name} was changed: {} lines added, {} removed.",
                 change.added, change.removed
             );
-            Ok(Done::wrote(text, Some(before)))
+            Ok(FileChange::changed_file(text, Some(before)))
         }
     }
 }
 
-fn existing(root: &Root, inside: &Path) -> Result<Option<String>, Refused> {
+fn existing(root: &WorkspaceRoot, inside: &Path) -> Result<Option<String>, EditRefusal> {
     match root.kind(inside)? {
         Some(FileType::RegularFile) => root.read(inside).map(Some),
         Some(_) => Err(format!("{} is no file", inside.display())),
@@ -407,13 +413,13 @@ fn existing(root: &Root, inside: &Path) -> Result<Option<String>, Refused> {
 }
 
 fn view(
-    root: &Root,
+    root: &WorkspaceRoot,
     name: &str,
     inside: &Path,
     lines: Option<(u64, Option<u64>)>,
-) -> Result<Done, Refused> {
+) -> Result<FileChange, EditRefusal> {
     if root.kind(inside)? != Some(FileType::Directory) {
-        return text::numbered(&root.read(inside)?, lines).map(Done::looked);
+        return text::numbered(&root.read(inside)?, lines).map(FileChange::unchanged);
     }
     if lines.is_some() {
         return Err(format!(
@@ -429,5 +435,5 @@ fn view(
             found.join("\n")
         )
     };
-    Ok(Done::looked(listed))
+    Ok(FileChange::unchanged(listed))
 }

@@ -9,19 +9,19 @@ use rustix::process::kill_process_group;
 use telechir_process::{Pid, Signal};
 use telechir_protocol::InputRequestKind;
 
-use crate::processes::{self, Process};
-use crate::terminal::{Modes, Terminal};
+use crate::processes::{self, ShellProcess};
+use crate::terminal::{Pty, TerminalModes};
 
 #[cfg(target_arch = "x86_64")]
-const READ: &str = "0";
+const READ_CALL: &str = "0";
 #[cfg(not(target_arch = "x86_64"))]
-const READ: &str = "63";
+const READ_CALL: &str = "63";
 
 /// `poll`, `select`, `epoll_wait` and their kin.
 #[cfg(target_arch = "x86_64")]
-const POLLS: &[&str] = &["7", "23", "232", "270", "271", "281", "441"];
+const POLL_CALLS: &[&str] = &["7", "23", "232", "270", "271", "281", "441"];
 #[cfg(not(target_arch = "x86_64"))]
-const POLLS: &[&str] = &["22", "72", "73", "441"];
+const POLL_CALLS: &[&str] = &["22", "72", "73", "441"];
 
 const PAGERS: [&str; 5] = ["less", "more", "most", "pager", "man"];
 const EDITORS: [&str; 14] = [
@@ -43,41 +43,41 @@ const EDITORS: [&str; 14] = [
 
 /// What is remembered from one look to the next.
 #[derive(Debug, Default)]
-pub(crate) struct Watcher {
+pub(crate) struct InputWaitDetector {
     /// The time that the group had used when it was last seen to watch the terminal.
     used: Option<u64>,
 }
 
-impl Watcher {
+impl InputWaitDetector {
     /// What the foreground group of a terminal waits for, when it does.
     ///
     /// Certain for a process inside a read of the terminal. One that takes keys one by one may
     /// watch the terminal and other things at once: it counts when its whole group did nothing
     /// between two looks.
-    pub(crate) fn look(&mut self, terminal: &Terminal) -> Option<InputRequestKind> {
+    pub(crate) fn check(&mut self, terminal: &Pty) -> Option<InputRequestKind> {
         let foreground = terminal.foreground().ok()?;
         // What was typed and not read yet is its business, not ours.
         if terminal.unread() > 0 {
             return None;
         }
-        let group: Vec<Process> = of_group(foreground);
+        let group: Vec<ShellProcess> = group_processes(foreground);
         let modes = terminal.modes_now().ok()?;
         if let Some(reader) = group.iter().find(|process| is_reading(process.pid)) {
-            return Some(kind(reader, modes));
+            return Some(request_kind(reader, modes));
         }
         let before = self.used.take();
         if modes.is_canonical {
             return None;
         }
-        let watcher = group.iter().find(|process| is_polling(process.pid))?;
+        let poller = group.iter().find(|process| is_polling(process.pid))?;
         let used = group.iter().map(|process| process.used).sum();
         self.used = Some(used);
-        (before == Some(used)).then(|| kind(watcher, modes))
+        (before == Some(used)).then(|| request_kind(poller, modes))
     }
 }
 
 /// The processes of a group.
-pub(crate) fn of_group(group: Pid) -> Vec<Process> {
+pub(crate) fn group_processes(group: Pid) -> Vec<ShellProcess> {
     let group = group.as_raw_nonzero().get();
     let all = processes::all().into_values();
     all.filter(|process| process.group == group).collect()
@@ -90,7 +90,7 @@ pub(crate) fn interrupt(group: Pid) {
     let _gone = kill_process_group(group, Signal::INT);
 }
 
-fn kind(process: &Process, modes: Modes) -> InputRequestKind {
+fn request_kind(process: &ShellProcess, modes: TerminalModes) -> InputRequestKind {
     let name = fs::read_to_string(format!("/proc/{}/comm", process.pid)).unwrap_or_default();
     let name = name.trim_end();
     if PAGERS.contains(&name) {
@@ -107,28 +107,32 @@ fn kind(process: &Process, modes: Modes) -> InputRequestKind {
 }
 
 fn is_reading(pid: i32) -> bool {
-    let Some(call) = call(pid) else { return false };
-    let mut words = call.split_ascii_whitespace();
-    if words.next() != Some(READ) {
+    let Some(syscall) = syscall(pid) else {
+        return false;
+    };
+    let mut fields = syscall.split_ascii_whitespace();
+    if fields.next() != Some(READ_CALL) {
         return false;
     }
-    let number = words
+    let number = fields
         .next()
-        .and_then(|word| u64::from_str_radix(word.trim_start_matches("0x"), 16).ok());
+        .and_then(|field| u64::from_str_radix(field.trim_start_matches("0x"), 16).ok());
     number.is_some_and(|number| is_terminal(&format!("/proc/{pid}/fd/{number}")))
 }
 
 fn is_polling(pid: i32) -> bool {
-    let Some(call) = call(pid) else { return false };
-    let is_poll = call
+    let Some(syscall) = syscall(pid) else {
+        return false;
+    };
+    let is_poll = syscall
         .split_ascii_whitespace()
         .next()
-        .is_some_and(|number| POLLS.contains(&number));
+        .is_some_and(|number| POLL_CALLS.contains(&number));
     is_poll && (0..3).any(|number| is_terminal(&format!("/proc/{pid}/fd/{number}")))
 }
 
 /// The system call a process is in.
-fn call(pid: i32) -> Option<String> {
+fn syscall(pid: i32) -> Option<String> {
     fs::read_to_string(format!("/proc/{pid}/syscall")).ok()
 }
 

@@ -18,36 +18,37 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::bash::input;
 use crate::input_wait;
 use crate::processes;
-use crate::session::Ended as Spent;
+use crate::running::StreamKind;
+use crate::session::KillCounts;
 use crate::spool::Spools;
-use crate::terminal::Terminal;
-use output::{Ended, Shared, Voice};
+use crate::terminal::Pty;
+use output::{JobEnd, SharedOutput};
 
 /// Jobs that may run at once.
-const MOST: usize = 32;
+const MAX_RUNNING: usize = 32;
 /// Jobs that are remembered; the oldest that ended goes first.
-const KEPT: usize = 64;
+const MAX_REMEMBERED: usize = 64;
 /// How long a job is given to begin.
-const BEGIN: Duration = Duration::from_secs(10);
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long what follows an answer is watched, at most, and without a word.
-const AFTER: Duration = Duration::from_secs(2);
-const QUIET: Duration = Duration::from_millis(150);
+const REACTION_TIMEOUT: Duration = Duration::from_secs(2);
+const QUIET_PERIOD: Duration = Duration::from_millis(150);
 /// After the request to end, so long until the kill.
-const GRACE: Duration = Duration::from_millis(500);
+const GRACE_PERIOD: Duration = Duration::from_millis(500);
 const KILL_PAUSE: Duration = Duration::from_millis(20);
-const KILLS: u32 = 100;
+const MAX_KILLS: u32 = 100;
 
 /// The jobs of a shell, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Jobs {
-    jobs: Vec<Job>,
+    jobs: Vec<BackgroundJob>,
     number: u64,
 }
 
 /// What a new job is watched by.
 #[derive(Debug)]
-pub(crate) struct Wires {
-    pub(crate) terminal: Terminal,
+pub(crate) struct JobPipes {
+    pub(crate) terminal: Pty,
     pub(crate) out: OwnedFd,
     pub(crate) err: OwnedFd,
     /// Where it says that it began, and how it ended.
@@ -57,7 +58,7 @@ pub(crate) struct Wires {
 }
 
 #[derive(Debug)]
-struct Job {
+struct BackgroundJob {
     name: String,
     command: Command,
     /// The variable that all its processes have.
@@ -65,15 +66,15 @@ struct Job {
     leader: Pid,
     started: Instant,
     ended: Option<Instant>,
-    terminal: Terminal,
+    terminal: Pty,
     outputs: [Arc<Readiness>; 2],
-    heard: Shared,
-    watcher: input_wait::Watcher,
+    log: SharedOutput,
+    input_wait: input_wait::InputWaitDetector,
     has_open_line: bool,
     /// What was told in its reports of processes that were ended for what they used up.
-    told: Spent,
+    reported: KillCounts,
     /// Why it went with its shell, until that is told.
-    lost: String,
+    loss_notice: String,
     /// A pipe that nobody holds forgets what is in it.
     _go: OwnedFd,
     _readers: JoinSet<()>,
@@ -85,9 +86,9 @@ impl Jobs {
     /// # Errors
     /// When too many run.
     pub(crate) fn next(&mut self) -> Result<String, DeviceError> {
-        let running = self.jobs.iter().filter(|job| job.heard.end().is_none());
-        if running.count() >= MOST {
-            let message = format!("{MOST} background jobs run already; stop one first.");
+        let running = self.jobs.iter().filter(|job| job.log.end().is_none());
+        if running.count() >= MAX_RUNNING {
+            let message = format!("{MAX_RUNNING} background jobs run already; stop one first.");
             return Err(DeviceError::Refused { message });
         }
         self.number += 1;
@@ -100,49 +101,49 @@ impl Jobs {
         name: String,
         command: Command,
         mark: String,
-        wires: Wires,
-        (spools, told): (&Spools, Spent),
+        pipes: JobPipes,
+        (spools, reported): (&Spools, KillCounts),
     ) -> io::Result<()> {
-        let end = Readiness::reading(wires.end)?;
-        let begun = timeout(BEGIN, output::words(&end, 1)).await;
-        begun.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-        let leader = wires.terminal.leader()?;
+        let end = Readiness::reading(pipes.end)?;
+        let started_signal = timeout(START_TIMEOUT, output::read_fields(&end, 1)).await;
+        started_signal.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+        let leader = pipes.terminal.leader()?;
         let leader_fd = pidfd_open(leader, PidfdFlags::empty())?;
-        rustix::io::write(&wires.go, b"\n")?;
-        let terminal = wires.terminal;
-        let outputs = [wires.out, wires.err].map(Readiness::reading);
+        rustix::io::write(&pipes.go, b"\n")?;
+        let terminal = pipes.terminal;
+        let outputs = [pipes.out, pipes.err].map(Readiness::reading);
         let [out, err] = outputs;
         let outputs = [Arc::new(out?), Arc::new(err?)];
-        let heard = Shared::new(spools);
+        let log = SharedOutput::new(spools);
         let mut readers = JoinSet::new();
-        for (output, voice) in outputs.iter().zip([Voice::Out, Voice::Err]) {
-            let (output, heard) = (Arc::clone(output), heard.clone());
+        for (output, kind) in outputs.iter().zip([StreamKind::Out, StreamKind::Err]) {
+            let (output, log) = (Arc::clone(output), log.clone());
             readers.spawn(async move {
-                while let Ok(1..) = output.read(|fd| heard.read(fd, voice)).await {}
+                while let Ok(1..) = output.read(|fd| log.read(fd, kind)).await {}
             });
         }
-        let (said, hearer) = (terminal.listen()?, heard.clone());
+        let (listener, terminal_log) = (terminal.listen()?, log.clone());
         readers.spawn(async move {
             let mut buffer = vec![0; 4096];
-            while let Ok(read @ 1..) = said.read(&mut buffer).await {
-                hearer.hear(&buffer[..read], Voice::Terminal);
+            while let Ok(read @ 1..) = listener.read(&mut buffer).await {
+                terminal_log.push(&buffer[..read], StreamKind::Terminal);
             }
         });
-        let watched = heard.clone();
+        let end_log = log.clone();
         readers.spawn(async move {
             let ended = tokio::select! {
                 biased;
-                code = output::words(&end, 1) => code.ok().and_then(|code| code.parse().ok()),
-                _gone = gone(leader_fd.as_fd()) => output::last_word(&end),
+                code = output::read_fields(&end, 1) => code.ok().and_then(|code| code.parse().ok()),
+                _exited = gone(leader_fd.as_fd()) => output::read_exit_code(&end),
             };
-            watched.end_with(ended.map_or(Ended::Killed, Ended::Code));
+            end_log.set_end(ended.map_or(JobEnd::Killed, JobEnd::Code));
         });
-        if self.jobs.len() >= KEPT
-            && let Some(place) = self.jobs.iter().position(|job| job.heard.end().is_some())
+        if self.jobs.len() >= MAX_REMEMBERED
+            && let Some(oldest) = self.jobs.iter().position(|job| job.log.end().is_some())
         {
-            self.jobs.remove(place);
+            self.jobs.remove(oldest);
         }
-        self.jobs.push(Job {
+        self.jobs.push(BackgroundJob {
             name,
             command,
             mark,
@@ -151,12 +152,12 @@ impl Jobs {
             ended: None,
             terminal,
             outputs,
-            heard,
-            watcher: input_wait::Watcher::default(),
+            log,
+            input_wait: input_wait::InputWaitDetector::default(),
             has_open_line: false,
-            told,
-            lost: String::new(),
-            _go: wires.go,
+            reported,
+            loss_notice: String::new(),
+            _go: pipes.go,
             _readers: readers,
         });
         Ok(())
@@ -164,31 +165,31 @@ impl Jobs {
 
     /// All of them as they are now.
     pub(crate) fn list(&mut self) -> Vec<ShellJob> {
-        self.jobs.iter_mut().map(Job::describe).collect()
+        self.jobs.iter_mut().map(BackgroundJob::describe).collect()
     }
 
     /// The shell was lost, and they with it; why, where that is known.
-    pub(crate) fn lose(&mut self, why: &str) {
+    pub(crate) fn mark_lost(&mut self, why: &str) {
         for job in &mut self.jobs {
-            if job.heard.end().is_none() {
-                why.clone_into(&mut job.lost);
+            if job.log.end().is_none() {
+                why.clone_into(&mut job.loss_notice);
             }
-            job.heard.end_with(Ended::Killed);
+            job.log.set_end(JobEnd::Killed);
             // They are counted anew by the next shell.
-            job.told = Spent::default();
+            job.reported = KillCounts::default();
         }
     }
 
     /// What was told in a job's reports of processes that were ended for what they used up.
-    pub(crate) fn told(&self, name: &str) -> Spent {
+    pub(crate) fn reported(&self, name: &str) -> KillCounts {
         let job = self.jobs.iter().find(|job| job.name == name);
-        job.map(|job| job.told).unwrap_or_default()
+        job.map(|job| job.reported).unwrap_or_default()
     }
 
     /// Notes that this was told.
-    pub(crate) fn tell(&mut self, name: &str, told: Spent) {
+    pub(crate) fn set_reported(&mut self, name: &str, reported: KillCounts) {
         if let Some(job) = self.jobs.iter_mut().find(|job| job.name == name) {
-            job.told = told;
+            job.reported = reported;
         }
     }
 
@@ -232,7 +233,7 @@ impl Jobs {
         spools: &Spools,
     ) -> Result<CommandOutput, DeviceError> {
         let job = self.job(name)?;
-        if job.heard.end().is_some() {
+        if job.log.end().is_some() {
             let message = format!("The job `{name}` has ended.");
             return Err(DeviceError::Refused { message });
         }
@@ -252,7 +253,7 @@ impl Jobs {
         spools: &Spools,
     ) -> Result<CommandOutput, DeviceError> {
         let job = self.job(name)?;
-        let was_over = job.heard.end().is_some();
+        let was_over = job.log.end().is_some();
         let signal = job.end().await;
         let mut outcome = job.outcome();
         if !was_over {
@@ -266,35 +267,35 @@ impl Jobs {
         Ok(output)
     }
 
-    fn job(&mut self, name: &str) -> Result<&mut Job, DeviceError> {
-        let names: Vec<&str> = self.jobs.iter().map(|job| job.name.as_str()).collect();
-        let names = if names.is_empty() {
+    fn job(&mut self, name: &str) -> Result<&mut BackgroundJob, DeviceError> {
+        let existing: Vec<&str> = self.jobs.iter().map(|job| job.name.as_str()).collect();
+        let existing = if existing.is_empty() {
             "there is none".to_owned()
         } else {
-            format!("there are {}", names.join(", "))
+            format!("there are {}", existing.join(", "))
         };
-        let message = format!("There is no background job `{name}`; {names}.");
+        let message = format!("There is no background job `{name}`; {existing}.");
         let job = self.jobs.iter_mut().find(|job| job.name == name);
         job.ok_or(DeviceError::Refused { message })
     }
 }
 
-type Outcome = (ShellOutcome, Option<i32>, Option<InputRequest>);
+type JobStatus = (ShellOutcome, Option<i32>, Option<InputRequest>);
 
-impl Job {
+impl BackgroundJob {
     /// What became of it by now. What it said before is heard first.
-    fn outcome(&mut self) -> Outcome {
-        let end = self.heard.end();
+    fn outcome(&mut self) -> JobStatus {
+        let end = self.log.end();
         self.drain();
         match end {
-            Some(Ended::Code(0)) => (ShellOutcome::Success, Some(0), None),
-            Some(Ended::Code(code)) => (ShellOutcome::Error, Some(code), None),
-            Some(Ended::Killed) => (ShellOutcome::Cancelled, None, None),
-            None => match self.watcher.look(&self.terminal) {
+            Some(JobEnd::Code(0)) => (ShellOutcome::Success, Some(0), None),
+            Some(JobEnd::Code(code)) => (ShellOutcome::Error, Some(code), None),
+            Some(JobEnd::Killed) => (ShellOutcome::Cancelled, None, None),
+            None => match self.input_wait.check(&self.terminal) {
                 Some(kind) => {
                     // It may have asked just now.
                     self.drain();
-                    let prompt = self.heard.prompt();
+                    let prompt = self.log.prompt();
                     let awaiting = Some(InputRequest { kind, prompt });
                     (ShellOutcome::AwaitingInput, None, awaiting)
                 }
@@ -304,8 +305,8 @@ impl Job {
     }
 
     fn drain(&self) {
-        for (output, voice) in self.outputs.iter().zip([Voice::Out, Voice::Err]) {
-            self.heard.drain(output.as_fd(), voice);
+        for (output, kind) in self.outputs.iter().zip([StreamKind::Out, StreamKind::Err]) {
+            self.log.drain(output.as_fd(), kind);
         }
     }
 
@@ -314,23 +315,23 @@ impl Job {
         ShellJob {
             name: self.name.clone(),
             command: self.command.clone(),
-            ran: self.ran(),
+            ran: self.elapsed(),
             outcome,
             exit_code,
         }
     }
 
-    fn ran(&mut self) -> Duration {
+    fn elapsed(&mut self) -> Duration {
         if self.ended.is_none() {
-            self.ended = self.heard.end().map(|_| Instant::now());
+            self.ended = self.log.end().map(|_| Instant::now());
         }
         let until = self.ended.unwrap_or_else(Instant::now);
         until.duration_since(self.started)
     }
 
-    fn take(&mut self, outcome: Outcome, max: usize, spools: &Spools) -> CommandOutput {
-        let [out, mut err] = self.heard.take(max, spools);
-        err.text.push_str(&std::mem::take(&mut self.lost));
+    fn take(&mut self, outcome: JobStatus, max: usize, spools: &Spools) -> CommandOutput {
+        let [out, mut err] = self.log.take(max, spools);
+        err.text.push_str(&std::mem::take(&mut self.loss_notice));
         let (outcome, exit_code, awaiting) = outcome;
         CommandOutput {
             stdout: out.text,
@@ -338,7 +339,7 @@ impl Job {
             exit_code,
             outcome,
             truncated_bytes: out.truncated_bytes + err.truncated_bytes,
-            duration_ms: u64::try_from(self.ran().as_millis()).ok(),
+            duration_ms: u64::try_from(self.elapsed().as_millis()).ok(),
             awaiting,
             ..CommandOutput::default()
         }
@@ -352,9 +353,9 @@ impl Job {
         };
         let modes = self.terminal.modes_now().map_err(failed)?;
         let bytes = input::bytes(&input.typed, modes, self.has_open_line)?;
-        self.has_open_line = input::is_open(&input.typed);
-        self.heard.expect_echo(input::echo(&input.typed, modes));
-        let limit = input.timeout.min(AFTER);
+        self.has_open_line = input::has_unfinished_line(&input.typed);
+        self.log.expect_echo(input::echo(&input.typed, modes));
+        let limit = input.timeout.min(REACTION_TIMEOUT);
         let since = Instant::now();
         match bytes {
             None => {
@@ -367,9 +368,9 @@ impl Job {
                 }
             }
         }
-        while since.elapsed() < limit && self.heard.end().is_none() {
-            if timeout(QUIET, self.heard.word()).await.is_err()
-                && (self.heard.spoke_since(since) || self.watcher.look(&self.terminal).is_some())
+        while since.elapsed() < limit && self.log.end().is_none() {
+            if timeout(QUIET_PERIOD, self.log.changed()).await.is_err()
+                && (self.log.output_since(since) || self.input_wait.check(&self.terminal).is_some())
             {
                 break;
             }
@@ -380,22 +381,22 @@ impl Job {
     /// Ends all of it: a request, then kills. The signal that ended it.
     async fn end(&self) -> Signal {
         let mut signal = Signal::TERM;
-        let asked = Instant::now();
-        for _ in 0..KILLS {
-            let left = processes::of_job(self.leader, &self.mark);
+        let requested_at = Instant::now();
+        for _ in 0..MAX_KILLS {
+            let left = processes::job_processes(self.leader, &self.mark);
             if left.is_empty() {
                 break;
             }
-            if asked.elapsed() >= GRACE {
+            if requested_at.elapsed() >= GRACE_PERIOD {
                 signal = Signal::KILL;
             }
             // The request is made once.
-            if signal == Signal::KILL || asked.elapsed() < KILL_PAUSE {
+            if signal == Signal::KILL || requested_at.elapsed() < KILL_PAUSE {
                 processes::signal(&left, signal);
             }
             sleep(KILL_PAUSE).await;
         }
-        self.heard.end_with(Ended::Killed);
+        self.log.set_end(JobEnd::Killed);
         signal
     }
 }
@@ -405,7 +406,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_job_that_is_not_there_is_said_with_those_that_are() {
+    fn an_unknown_job_is_refused_with_the_existing_ones() {
         let mut jobs = Jobs::default();
         let error = jobs
             .job("job7")

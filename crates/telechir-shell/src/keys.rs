@@ -8,7 +8,7 @@ use telechir_protocol::{Chord, Key, Modifier, NamedKey};
 /// # Errors
 /// When a terminal has nothing for them.
 pub(crate) fn bytes(chord: &Chord) -> Result<Vec<u8>, DeviceError> {
-    let none = || {
+    let refusal = || {
         let message =
             format!("A terminal has no bytes for the key `{chord}`; send the text instead.");
         DeviceError::Refused { message }
@@ -19,20 +19,20 @@ pub(crate) fn bytes(chord: &Chord) -> Result<Vec<u8>, DeviceError> {
         .iter()
         .filter(|key| !matches!(key, Key::Modifier(_)));
     let (Some(key), None) = (keys.next(), keys.next()) else {
-        return Err(none());
+        return Err(refusal());
     };
     let has = |modifier| modifiers.contains(&modifier);
     if has(Modifier::Super) {
-        return Err(none());
+        return Err(refusal());
     }
     let plain = match key {
-        Key::Char(c) if has(Modifier::Ctrl) => vec![control(*c).ok_or_else(none)?],
+        Key::Char(c) if has(Modifier::Ctrl) => vec![control(*c).ok_or_else(refusal)?],
         Key::Char(c) if has(Modifier::Shift) => c.to_uppercase().to_string().into_bytes(),
         Key::Char(c) => c.to_string().into_bytes(),
         Key::Named(NamedKey::Space) if has(Modifier::Ctrl) => vec![0],
         Key::Named(NamedKey::Tab) if has(Modifier::Shift) => b"\x1b[Z".to_vec(),
-        Key::Named(named) => sequence(*named).ok_or_else(none)?.as_bytes().to_vec(),
-        Key::Modifier(_) | Key::Other(_) => return Err(none()),
+        Key::Named(named) => sequence(*named).ok_or_else(refusal)?.as_bytes().to_vec(),
+        Key::Modifier(_) | Key::Other(_) => return Err(refusal()),
     };
     let escape: &[u8] = if has(Modifier::Alt) { b"\x1b" } else { b"" };
     Ok([escape, &plain].concat())
@@ -92,8 +92,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_what_a_terminal_sends() {
-        for (name, sent) in [
+    fn keys_have_the_bytes_of_a_terminal() {
+        for (name, expected) in [
             ("enter", "\r"),
             ("q", "q"),
             ("shift+g", "G"),
@@ -106,7 +106,11 @@ mod tests {
             ("space", " "),
         ] {
             let chord = Chord::parse(name).expect("a chord");
-            assert_eq!(bytes(&chord).ok(), Some(sent.as_bytes().to_vec()), "{name}");
+            assert_eq!(
+                bytes(&chord).ok(),
+                Some(expected.as_bytes().to_vec()),
+                "{name}"
+            );
         }
         for name in ["super+l", "a+b", "ctrl", "Pause", "ctrl+é"] {
             let chord = Chord::parse(name).expect("a chord");

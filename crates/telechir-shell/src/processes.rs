@@ -13,7 +13,7 @@ pub(crate) const JOB: &str = "TELECHIR_JOB";
 
 /// One process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Process {
+pub(crate) struct ShellProcess {
     pub(crate) pid: i32,
     pub(crate) parent: i32,
     pub(crate) group: i32,
@@ -25,7 +25,7 @@ pub(crate) struct Process {
 }
 
 /// All processes that we can see.
-pub(crate) fn all() -> HashMap<i32, Process> {
+pub(crate) fn all() -> HashMap<i32, ShellProcess> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return HashMap::new();
     };
@@ -36,16 +36,16 @@ pub(crate) fn all() -> HashMap<i32, Process> {
 }
 
 /// A process that is not over.
-pub(crate) fn one(pid: Pid) -> Option<Process> {
+pub(crate) fn find(pid: Pid) -> Option<ShellProcess> {
     read(pid.as_raw_nonzero().get())
 }
 
-fn read(pid: i32) -> Option<Process> {
+fn read(pid: i32) -> Option<ShellProcess> {
     parse(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
 /// The name is in parentheses and may hold anything, so the fields count from the last one.
-fn parse(pid: i32, stat: &str) -> Option<Process> {
+fn parse(pid: i32, stat: &str) -> Option<ShellProcess> {
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
     // A zombie is over.
     if matches!(*fields.first()?, "Z" | "X") {
@@ -54,7 +54,7 @@ fn parse(pid: i32, stat: &str) -> Option<Process> {
     let number = |at: usize| fields.get(at)?.parse::<i32>().ok();
     let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
     let started = ticks(19)?;
-    Some(Process {
+    Some(ShellProcess {
         pid,
         parent: number(1)?,
         group: number(2)?,
@@ -77,7 +77,7 @@ pub(crate) fn now() -> u64 {
 
 /// What tells the processes of a session from others when the tree does not.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Marks<'a> {
+pub(crate) struct SessionMarks<'a> {
     /// Everything below this process belongs.
     pub(crate) root: Pid,
     /// bash; with those between it and the root it is left out. Its terminal's session belongs.
@@ -88,7 +88,7 @@ pub(crate) struct Marks<'a> {
 
 /// The processes of a session, parents first: who is told to end before its child is does not go
 /// on after it.
-pub(crate) fn of_session(marks: Marks<'_>) -> Vec<Process> {
+pub(crate) fn session_processes(marks: SessionMarks<'_>) -> Vec<ShellProcess> {
     let all = all();
     let ancestors = |pid: i32| {
         std::iter::successors(all.get(&pid), |process| all.get(&process.parent)).take(all.len())
@@ -97,16 +97,16 @@ pub(crate) fn of_session(marks: Marks<'_>) -> Vec<Process> {
         marks.root.as_raw_nonzero().get(),
         marks.shell.as_raw_nonzero().get(),
     );
-    let spine: Vec<i32> = ancestors(shell).map(|process| process.pid).collect();
-    let belongs = |process: &&Process| {
-        !spine.contains(&process.pid)
+    let bash_and_ancestors: Vec<i32> = ancestors(shell).map(|process| process.pid).collect();
+    let belongs = |process: &&ShellProcess| {
+        !bash_and_ancestors.contains(&process.pid)
             && (process.session == shell
                 || ancestors(process.pid).any(|above| above.pid == root)
                 || marks
                     .variable
                     .is_some_and(|variable| has_variable(process.pid, variable)))
     };
-    let mut processes: Vec<Process> = all.values().filter(belongs).copied().collect();
+    let mut processes: Vec<ShellProcess> = all.values().filter(belongs).copied().collect();
     processes.sort_by_key(|process| (process.started, process.pid));
     processes
 }
@@ -132,23 +132,24 @@ pub(crate) fn first_of_namespace(process: Pid) -> Option<Pid> {
 }
 
 /// The processes of a background job: what its leader began, on its terminal or off it.
-pub(crate) fn of_job(leader: Pid, variable: &str) -> Vec<Process> {
+pub(crate) fn job_processes(leader: Pid, variable: &str) -> Vec<ShellProcess> {
     let all = all();
     let leader = leader.as_raw_nonzero().get();
-    let belongs = |process: &&Process| {
-        let mut line = std::iter::successors(Some(*process), |process| all.get(&process.parent))
-            .take(all.len());
+    let belongs = |process: &&ShellProcess| {
+        let mut ancestors =
+            std::iter::successors(Some(*process), |process| all.get(&process.parent))
+                .take(all.len());
         process.session == leader
-            || line.any(|above| above.pid == leader)
+            || ancestors.any(|above| above.pid == leader)
             || has_variable(process.pid, variable)
     };
-    let mut processes: Vec<Process> = all.values().filter(belongs).copied().collect();
+    let mut processes: Vec<ShellProcess> = all.values().filter(belongs).copied().collect();
     processes.sort_by_key(|process| (process.started, process.pid));
     processes
 }
 
 /// Whether a process catches or ignores interrupts, so that it may go on after one.
-pub(crate) fn heeds_interrupts(pid: i32) -> bool {
+pub(crate) fn handles_interrupts(pid: i32) -> bool {
     const INTERRUPT: u64 = 1 << 1;
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let masks = status.lines().filter_map(|line| {
@@ -161,7 +162,7 @@ pub(crate) fn heeds_interrupts(pid: i32) -> bool {
 }
 
 /// Whether a process is one of a background job.
-pub(crate) fn is_of_a_job(pid: i32) -> bool {
+pub(crate) fn belongs_to_job(pid: i32) -> bool {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let begin = format!("{JOB}=");
     environment
@@ -178,21 +179,22 @@ fn has_variable(pid: i32, variable: &str) -> bool {
 
 /// Those of `processes` that a command began which started at `since`: neither older themselves
 /// nor started by one that is.
-pub(crate) fn begun(processes: Vec<Process>, since: u64) -> Vec<Process> {
-    let by_pid: HashMap<i32, Process> = processes
+pub(crate) fn started_since(processes: Vec<ShellProcess>, since: u64) -> Vec<ShellProcess> {
+    let by_pid: HashMap<i32, ShellProcess> = processes
         .iter()
         .map(|process| (process.pid, *process))
         .collect();
-    let is_new = |process: &Process| {
-        let line = std::iter::successors(Some(process), |process| by_pid.get(&process.parent));
-        line.take(by_pid.len() + 1)
+    let is_new = |process: &ShellProcess| {
+        let ancestors = std::iter::successors(Some(process), |process| by_pid.get(&process.parent));
+        ancestors
+            .take(by_pid.len() + 1)
             .all(|process| process.started >= since)
     };
     processes.into_iter().filter(is_new).collect()
 }
 
 /// Sends a signal to each, unless its number has a new owner by now.
-pub(crate) fn signal(processes: &[Process], signal: Signal) {
+pub(crate) fn signal(processes: &[ShellProcess], signal: Signal) {
     for process in processes {
         let Some(pid) = Pid::from_raw(process.pid) else {
             continue;
@@ -211,8 +213,8 @@ pub(crate) fn signal(processes: &[Process], signal: Signal) {
 mod tests {
     use super::*;
 
-    fn process(pid: i32, parent: i32, started: u64) -> Process {
-        Process {
+    fn process(pid: i32, parent: i32, started: u64) -> ShellProcess {
+        ShellProcess {
             pid,
             parent,
             group: pid,
@@ -225,7 +227,7 @@ mod tests {
     #[test]
     fn reads_a_name_with_parentheses_and_spaces() {
         let stat = "42 (a) b (c) S 7 8 9 0 -1 0 0 0 0 0 10 20 0 0 20 0 1 0 12345 0";
-        let expected = Process {
+        let expected = ShellProcess {
             pid: 42,
             parent: 7,
             group: 8,
@@ -241,20 +243,20 @@ mod tests {
     }
 
     #[test]
-    fn what_an_older_job_starts_is_not_of_the_command() {
+    fn processes_of_older_jobs_do_not_belong_to_the_command() {
         let (older, its_child) = (process(10, 1, 5), process(11, 10, 20));
         let (newer, its_child_too) = (process(12, 1, 20), process(13, 12, 21));
-        let of_command = begun(vec![older, its_child, newer, its_child_too], 15);
+        let of_command = started_since(vec![older, its_child, newer, its_child_too], 15);
         assert_eq!(of_command, [newer, its_child_too]);
     }
 
     #[test]
-    fn sees_itself() {
-        let us = rustix::process::getpid().as_raw_nonzero().get();
+    fn lists_our_own_process() {
+        let own_pid = rustix::process::getpid().as_raw_nonzero().get();
         let now = now();
         assert!(
             all()
-                .get(&us)
+                .get(&own_pid)
                 .is_some_and(|process| process.started <= now && now > 0)
         );
     }

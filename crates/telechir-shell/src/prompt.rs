@@ -1,7 +1,7 @@
 //! What a command that waits asks for, in its own words.
 
 /// The last question in what was printed: a line that was not ended, or one that asks.
-pub(crate) fn of(printed: &[u8]) -> String {
+pub(crate) fn extract(printed: &[u8]) -> String {
     let text = without_escapes(&String::from_utf8_lossy(printed));
     let line = match text.rsplit_once('\n') {
         None => text.as_str(),
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_prompt_is_the_open_line_or_a_last_question() {
+    fn the_prompt_is_the_unfinished_line_or_a_last_question() {
         for (printed, prompt) in [
             ("Password: ", "Password:"),
             ("one\ntwo\nName? ", "Name?"),
@@ -56,7 +56,7 @@ mod tests {
             ("\x1b[1mlogin\x1b[0m: ", "login:"),
             ("\x1b]0;title\x07mysql> ", "mysql>"),
         ] {
-            assert_eq!(of(printed.as_bytes()), prompt, "{printed:?}");
+            assert_eq!(extract(printed.as_bytes()), prompt, "{printed:?}");
         }
     }
 }

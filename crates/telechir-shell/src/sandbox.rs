@@ -12,22 +12,22 @@ use telechir_process::confinement::{
 use telechir_process::{Cgroup, Identity, Pid, Spawn, Stdio, is_root};
 
 use crate::config::Sandbox;
-use crate::control_channel::Exchange;
+use crate::control_channel::ControlChannel;
 use crate::script;
 use crate::spool::Spools;
 
 /// Where the exchange is inside.
-pub(crate) const INSIDE: &str = "/run/telechir";
+pub(crate) const CHANNEL_DIR: &str = "/run/telechir";
 /// Where long outputs are inside.
-pub(crate) const OUTPUTS: &str = "/run/telechir-output";
+pub(crate) const OUTPUT_DIR: &str = "/run/telechir-output";
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
-const NAME: &str = "telechir";
+const USER_NAME: &str = "telechir";
 
 /// What is needed to start and watch one sandbox.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) spawn: Spawn,
-    pub(crate) told: Told,
+    pub(crate) info: Told,
     pub(crate) protected: Protected,
     pub(crate) group: Cgroup,
 }
@@ -52,11 +52,11 @@ pub(crate) fn identity(sandbox: &Sandbox) -> Result<Option<Identity>, DeviceErro
 /// When it cannot be one.
 pub(crate) fn workspace(sandbox: &Sandbox) -> Result<PathBuf, DeviceError> {
     let checked = confinement::workspace(&sandbox.workspace, sandbox.identity);
-    checked.map_err(|error| of_workspace(&error))
+    checked.map_err(|error| workspace_error(&error))
 }
 
 /// The host shell would have the same workspace: it is no way out of this.
-fn of_workspace(error: &ConfinementError) -> DeviceError {
+fn workspace_error(error: &ConfinementError) -> DeviceError {
     DeviceError::Unavailable {
         what: "the sandboxed shell",
         message: error.to_string(),
@@ -70,26 +70,28 @@ fn of_workspace(error: &ConfinementError) -> DeviceError {
 pub(crate) fn prepare(
     sandbox: &Sandbox,
     workspace: &Path,
-    exchange: &Exchange,
+    channel: &ControlChannel,
     spools: &Spools,
     terminal: OwnedFd,
 ) -> Result<Prepared, DeviceError> {
-    let confinement = Confinement::new(sandbox.identity, &sandbox.limits).map_err(refused)?;
-    let failed = |what: &str, error: io::Error| unavailable(&format!("could not {what}: {error}"));
-    write_files(exchange, workspace).map_err(|error| failed("write its files", error))?;
+    let confinement =
+        Confinement::new(sandbox.identity, &sandbox.limits).map_err(unavailable_because)?;
+    let could_not =
+        |what: &str, error: io::Error| unavailable(&format!("could not {what}: {error}"));
+    write_files(channel, workspace).map_err(|error| could_not("write its files", error))?;
     let protected = Protected::find(workspace, sandbox.missing);
-    let protected = protected.map_err(|error| of_workspace(&error))?;
-    let confinement = mounts(confinement, sandbox, exchange, spools).workspace(&protected);
+    let protected = protected.map_err(|error| workspace_error(&error))?;
+    let confinement = mounts(confinement, sandbox, channel, spools).workspace(&protected);
     let group = Cgroup::new(&sandbox.limits);
     // It becomes bash, so that bubblewrap itself tells how bash ended.
-    let first =
-        format!("setsid --ctty bash --noprofile --rcfile {INSIDE}/startup --noediting +H -i");
-    let (spawn, told) = variables(confinement, sandbox, workspace)
-        .command(first.split_ascii_whitespace())
-        .map_err(|error| failed("make its system call filter", error))?;
+    let bash_command =
+        format!("setsid --ctty bash --noprofile --rcfile {CHANNEL_DIR}/startup --noediting +H -i");
+    let (spawn, info) = variables(confinement, sandbox, workspace)
+        .command(bash_command.split_ascii_whitespace())
+        .map_err(|error| could_not("make its system call filter", error))?;
     Ok(Prepared {
         spawn: spawn.stdin(Stdio::Fd(terminal)).cgroup(&group),
-        told,
+        info,
         protected,
         group,
     })
@@ -98,15 +100,15 @@ pub(crate) fn prepare(
 fn mounts(
     mut confinement: Confinement,
     sandbox: &Sandbox,
-    exchange: &Exchange,
+    channel: &ControlChannel,
     spools: &Spools,
 ) -> Confinement {
     confinement = confinement
-        .read_only(exchange.path(), INSIDE)
-        .read_only(spools.folder(), OUTPUTS);
+        .read_only(channel.path(), CHANNEL_DIR)
+        .read_only(spools.folder(), OUTPUT_DIR);
     for name in ["passwd", "group", "hosts"] {
         confinement =
-            confinement.read_only(exchange.path().join(name), Path::new("/etc").join(name));
+            confinement.read_only(channel.path().join(name), Path::new("/etc").join(name));
     }
     for path in &sandbox.read_only {
         confinement = confinement.read_only(path, path);
@@ -122,8 +124,8 @@ fn variables(confinement: Confinement, sandbox: &Sandbox, workspace: &Path) -> C
     let fixed = [
         ("PATH", PATH),
         ("HOME", &home),
-        ("USER", NAME),
-        ("LOGNAME", NAME),
+        ("USER", USER_NAME),
+        ("LOGNAME", USER_NAME),
         ("SHELL", "/bin/bash"),
         ("TERM", "dumb"),
         ("LANG", "C.UTF-8"),
@@ -133,41 +135,44 @@ fn variables(confinement: Confinement, sandbox: &Sandbox, workspace: &Path) -> C
         Some(_) => Egress::environment(),
         None => Vec::new(),
     };
-    let given = network
+    let extra_env = network
         .iter()
         .chain(&sandbox.env)
         .map(|(name, value)| (name.as_str(), value.as_str()));
     fixed
         .into_iter()
-        .chain(given)
+        .chain(extra_env)
         .fold(confinement.cwd(workspace), |confinement, (name, value)| {
             confinement.env(name, value)
         })
 }
 
 /// What bash reads when it starts: it holds itself and all it starts to the limits.
-pub(crate) fn startup(sandbox: &Sandbox, exchange: &Exchange) -> String {
-    sandbox.limits.script() + &script::startup(exchange)
+pub(crate) fn startup(sandbox: &Sandbox, channel: &ControlChannel) -> String {
+    sandbox.limits.script() + &script::startup(channel)
 }
 
-fn write_files(exchange: &Exchange, workspace: &Path) -> io::Result<()> {
+fn write_files(channel: &ControlChannel, workspace: &Path) -> io::Result<()> {
     let account = Account {
-        name: NAME,
-        identity: exchange.owner(),
+        name: USER_NAME,
+        identity: channel.owner(),
         home: &workspace.to_string_lossy(),
     };
-    exchange.write("passwd", &account.passwd())?;
-    exchange.write("group", &account.group())?;
-    exchange.write("hosts", Account::hosts())
+    channel.write("passwd", &account.passwd())?;
+    channel.write("group", &account.group())?;
+    channel.write("hosts", Account::hosts())
 }
 
 /// Opens the way to the network, where the sandbox has one, to what is confined with this process.
 ///
 /// # Errors
 /// When it cannot be opened: a shell without it would only look broken.
-pub(crate) fn open_network(sandbox: &Sandbox, first: Pid) -> Result<Option<Serving>, DeviceError> {
+pub(crate) fn serve_network(
+    sandbox: &Sandbox,
+    bash_command: Pid,
+) -> Result<Option<Serving>, DeviceError> {
     let open = |egress: &Egress| {
-        let served = egress.serve_inside(first, sandbox.identity);
+        let served = egress.serve_inside(bash_command, sandbox.identity);
         served.map_err(|error| {
             unavailable(&format!("could not open its way to the network: {error}"))
         })
@@ -180,7 +185,7 @@ pub(crate) fn open_network(sandbox: &Sandbox, first: Pid) -> Result<Option<Servi
 /// # Errors
 /// When a layer is missing.
 pub(crate) fn verify(shell: Pid) -> Result<(), DeviceError> {
-    confinement::verify(shell).map_err(refused)
+    confinement::verify(shell).map_err(unavailable_because)
 }
 
 /// That no sandbox can be had, why, and what else there is.
@@ -198,7 +203,7 @@ pub(crate) fn unavailable(why: &str) -> DeviceError {
     clippy::needless_pass_by_value,
     reason = "it stands where an error is taken over"
 )]
-pub(crate) fn refused(error: ConfinementError) -> DeviceError {
+pub(crate) fn unavailable_because(error: ConfinementError) -> DeviceError {
     unavailable(&error.to_string())
 }
 
@@ -207,15 +212,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_outside_does_not_pass_for_one_inside() {
+    fn a_process_outside_fails_verification() {
         assert!(verify(rustix::process::getpid()).is_err());
         let error = verify(Pid::INIT).map_err(|error| error.to_string());
         assert!(error.is_err_and(|text| text.contains("it does not hold")));
     }
 
     #[test]
-    fn a_refusal_says_how_to_mend_it_and_what_else_there_is() {
-        let text = refused(confinement::explain_bwrap_error(
+    fn a_refusal_names_the_fix_and_the_alternative() {
+        let text = unavailable_because(confinement::explain_bwrap_error(
             "bwrap: No permissions to create new namespace\n",
         ))
         .to_string();
@@ -226,7 +231,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{text}");
         }
-        let text = refused(confinement::explain_bwrap_error(
+        let text = unavailable_because(confinement::explain_bwrap_error(
             "bwrap: Can't find source path /x: Permission denied",
         ))
         .to_string();

@@ -3,7 +3,7 @@
 use telechir_device::{DeviceError, ShellCommand};
 use telechir_protocol::Command;
 
-use crate::control_channel::{COMMAND, Exchange};
+use crate::control_channel::{COMMAND, ControlChannel};
 use crate::processes::JOB;
 
 /// What bash reads when it starts.
@@ -13,10 +13,10 @@ use crate::processes::JOB;
 /// `PROMPT_COMMAND`. What was typed for a command that did not read it must not be taken for the
 /// next command. An end of input that a command left for bash must not end it. The prompt
 /// variables are set anew each time because commands change them.
-pub(crate) fn startup(exchange: &Exchange) -> String {
+pub(crate) fn startup(channel: &ControlChannel) -> String {
     let (control, own) = (
-        quote(&exchange.inside("control")),
-        quote(&exchange.inside("own")),
+        quote(&channel.inside("control")),
+        quote(&channel.inside("own")),
     );
     format!(
         "unset HISTFILE\nset +o history\n\
@@ -45,9 +45,9 @@ pub(crate) fn startup(exchange: &Exchange) -> String {
 /// It says the command's number, which the report repeats: an interrupt may come before the line
 /// is read, and then the prompt that follows is not its end. The assignment hides in a file's
 /// name because there alone it leaves `$?` as it is.
-pub(crate) fn line(exchange: &Exchange, reads: &str) -> String {
-    let [reads, out, err] = [reads, "out", "err"].map(|name| quote(&exchange.inside(name)));
-    let (number, pair) = (exchange.number(), exchange.pair());
+pub(crate) fn line(channel: &ControlChannel, reads: &str) -> String {
+    let [reads, out, err] = [reads, "out", "err"].map(|name| quote(&channel.inside(name)));
+    let (number, pair) = (channel.number(), channel.pair());
     format!(
         "builtin . {reads} >{out}{pair} 2>{err}$((__telechir_number={number},{pair})); \
          __telechir_keep\n"
@@ -58,7 +58,7 @@ pub(crate) fn line(exchange: &Exchange, reads: &str) -> String {
 ///
 /// # Errors
 /// When a variable's name is none.
-pub(crate) fn run(exchange: &Exchange, command: &ShellCommand) -> Result<String, DeviceError> {
+pub(crate) fn run(channel: &ControlChannel, command: &ShellCommand) -> Result<String, DeviceError> {
     let mut script = String::new();
     if let Some(cwd) = &command.cwd {
         let cwd = quote(cwd);
@@ -76,15 +76,20 @@ pub(crate) fn run(exchange: &Exchange, command: &ShellCommand) -> Result<String,
              builtin export {name}={value}\n"
         ));
     }
-    let file = quote(&exchange.inside(COMMAND));
+    let file = quote(&channel.inside(COMMAND));
     script.push_str(&format!("builtin . {file}\n"));
     Ok(script)
 }
 
 /// What starts a background job: a process that leads a session on a terminal of its own, with
 /// the shell's folder, exported variables and functions.
-pub(crate) fn start_job(exchange: &Exchange, name: &str, mark: &str, terminal: &str) -> String {
-    let file = |part: &str| quote(&exchange.inside(&format!("{name}.{part}")));
+pub(crate) fn start_job(
+    channel: &ControlChannel,
+    name: &str,
+    mark: &str,
+    terminal: &str,
+) -> String {
+    let file = |part: &str| quote(&channel.inside(&format!("{name}.{part}")));
     let (main, out, err) = (file("main"), file("out"), file("err"));
     let (mark, terminal) = (quote(mark), quote(terminal));
     format!(
@@ -101,8 +106,8 @@ pub(crate) fn start_job(exchange: &Exchange, name: &str, mark: &str, terminal: &
 }
 
 /// What leads the job and tells how it ended, however that came.
-pub(crate) fn lead_job(exchange: &Exchange, name: &str) -> String {
-    let file = |part: &str| quote(&exchange.inside(&format!("{name}.{part}")));
+pub(crate) fn lead_job(channel: &ControlChannel, name: &str) -> String {
+    let file = |part: &str| quote(&channel.inside(&format!("{name}.{part}")));
     let (run, end, go) = (file("run"), file("end"), file("go"));
     format!(
         "trap : INT QUIT TERM HUP\n\
@@ -161,6 +166,6 @@ fn is_name(name: &str) -> bool {
 }
 
 /// One word for bash.
-pub(crate) fn quote(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
+pub(crate) fn quote(argument: &str) -> String {
+    format!("'{}'", argument.replace('\'', r"'\''"))
 }

@@ -14,32 +14,32 @@ use telechir_process::{Cgroup, Child, Pid, Signal, SpawnError, Stdio};
 use tokio::time::{sleep, timeout};
 
 use crate::config::Isolation;
-use crate::control_channel::{Exchange, Report};
-use crate::disk_guard::Keeper;
-use crate::processes::{self, Marks, Process};
+use crate::control_channel::{CommandReport, ControlChannel};
+use crate::disk_guard::DiskGuard;
+use crate::processes::{self, SessionMarks, ShellProcess};
 use crate::spool::Spools;
-use crate::terminal::Terminal;
+use crate::terminal::Pty;
 use crate::{docker, host, sandbox, script};
 
 /// A sandbox takes some ten milliseconds; a machine out of breath takes longer.
-const START: Duration = Duration::from_secs(20);
-const END: Duration = Duration::from_secs(5);
+const START_TIMEOUT: Duration = Duration::from_secs(20);
+const END_TIMEOUT: Duration = Duration::from_secs(5);
 /// Nothing tells of the end of processes that are not our children.
-const AGAIN: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// How many processes were ended, and for what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ended {
+pub(crate) struct KillCounts {
     memory: u64,
     disk: u64,
 }
 
 /// A bash that waits for commands or runs one.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct ShellSession {
     pub(crate) child: Child,
-    pub(crate) terminal: Terminal,
-    pub(crate) exchange: Exchange,
+    pub(crate) terminal: Pty,
+    pub(crate) channel: ControlChannel,
     /// Its folder when it was ready.
     pub(crate) cwd: String,
     /// bash, which leads its terminal's session.
@@ -51,18 +51,18 @@ pub(crate) struct Session {
     /// What bounds all of it together.
     pub(crate) group: Option<Cgroup>,
     /// What keeps its disk from being filled.
-    disk: Option<Keeper>,
+    disk: Option<DiskGuard>,
     /// What was told of processes that were ended for what they used up.
-    told: Ended,
+    reported: KillCounts,
     /// Held as long as the sandbox lives.
-    _told: Option<Told>,
+    _info: Option<Told>,
     _protected: Option<Protected>,
     _network: Option<Serving>,
     /// The container ends when nobody holds these.
-    _wires: [Option<OwnedFd>; 2],
+    _pipes: [Option<OwnedFd>; 2],
 }
 
-impl Session {
+impl ShellSession {
     /// Starts bash and waits until it is ready.
     ///
     /// # Errors
@@ -79,7 +79,7 @@ impl Session {
         docker: &crate::Docker,
         spools: &Spools,
     ) -> Result<Self, DeviceError> {
-        docker::engine_runs(docker).await?;
+        docker::check_engine(docker).await?;
         let failed =
             |error: io::Error| docker::unavailable(&format!("could not prepare it: {error}"));
         let owner = Some(docker.identity);
@@ -88,17 +88,18 @@ impl Session {
         }
         let workspace = confinement::workspace(&docker.workspace, owner)
             .map_err(|error| docker::unavailable(&error.to_string()))?;
-        let mut exchange =
-            Exchange::new(&docker.runtime_dir, Some(sandbox::INSIDE), owner).map_err(failed)?;
-        exchange
-            .write("startup", &script::startup(&exchange))
+        let mut channel =
+            ControlChannel::new(&docker.runtime_dir, Some(sandbox::CHANNEL_DIR), owner)
+                .map_err(failed)?;
+        channel
+            .write("startup", &script::startup(&channel))
             .map_err(failed)?;
-        let (terminal, name) = Terminal::open_by("/dev/ptmx".as_ref(), owner).map_err(failed)?;
+        let (terminal, name) = Pty::open_by("/dev/ptmx".as_ref(), owner).map_err(failed)?;
         let arguments = docker::arguments(
             docker,
-            docker::Shared {
+            docker::ContainerMounts {
                 workspace: &workspace,
-                exchange: exchange.path(),
+                channel: channel.path(),
                 outputs: &spools.folder(),
                 terminal: name.as_ref(),
             },
@@ -107,16 +108,16 @@ impl Session {
         let child = spawn.spawn().await;
         let mut child =
             child.map_err(|error| docker::unavailable(&format!("could not {error}")))?;
-        let wires = [child.take_stdin(), child.take_stderr()];
+        let pipes = [child.take_stdin(), child.take_stderr()];
         let ended = || {
-            let said = docker::said(wires[1].as_ref());
+            let error_text = docker::stderr_text(pipes[1].as_ref());
             docker::unavailable(&format!(
-                "the container ended before bash was ready: {said}"
+                "the container ended before bash was ready: {error_text}"
             ))
         };
-        let report = ready(&mut exchange, &child).await.ok_or_else(ended)?;
-        let mut session = Self::with(child, terminal, exchange, report).map_err(failed)?;
-        session._wires = wires;
+        let report = first_report(&mut channel, &child).await.ok_or_else(ended)?;
+        let mut session = Self::with(child, terminal, channel, report).map_err(failed)?;
+        session._pipes = pipes;
         let refused =
             |error: confinement::ConfinementError| docker::unavailable(&error.to_string());
         confinement::verify_container(session.shell).map_err(refused)?;
@@ -137,32 +138,35 @@ impl Session {
         let workspace: PathBuf = sandbox::workspace(sandbox)?;
         let failed =
             |error: io::Error| sandbox::unavailable(&format!("could not prepare it: {error}"));
-        let mut exchange =
-            Exchange::new(&sandbox.runtime_dir, Some(sandbox::INSIDE), identity).map_err(failed)?;
-        exchange
-            .write("startup", &sandbox::startup(sandbox, &exchange))
+        let mut channel =
+            ControlChannel::new(&sandbox.runtime_dir, Some(sandbox::CHANNEL_DIR), identity)
+                .map_err(failed)?;
+        channel
+            .write("startup", &sandbox::startup(sandbox, &channel))
             .map_err(failed)?;
-        let (terminal, theirs) = Terminal::open(identity).map_err(failed)?;
-        let prepared = sandbox::prepare(sandbox, &workspace, &exchange, spools, theirs)?;
+        let (terminal, slave) = Pty::open(identity).map_err(failed)?;
+        let prepared = sandbox::prepare(sandbox, &workspace, &channel, spools, slave)?;
         let child = prepared.spawn.spawn().await;
         let child = child
             .map_err(|error: SpawnError| sandbox::unavailable(&format!("could not {error}")))?;
-        let complaint = || sandbox::refused(prepared.told.complaint());
-        let report = ready(&mut exchange, &child).await.ok_or_else(complaint)?;
-        let first = prepared.told.first_process().ok_or_else(complaint)?;
+        let complaint = || sandbox::unavailable_because(prepared.info.complaint());
+        let report = first_report(&mut channel, &child)
+            .await
+            .ok_or_else(complaint)?;
+        let first = prepared.info.first_process().ok_or_else(complaint)?;
         let first_fd =
             pidfd_open(first, PidfdFlags::empty()).map_err(|errno| failed(errno.into()))?;
-        let mut session = Self::with(child, terminal, exchange, report).map_err(failed)?;
+        let mut session = Self::with(child, terminal, channel, report).map_err(failed)?;
         session.first = Some(first_fd);
         session.first_pid = Some(first);
-        session._told = Some(prepared.told);
+        session._info = Some(prepared.info);
         if let Some(stopped) = &prepared.protected.too_large {
             tracing::warn!(at = %stopped.display(), "too many files to look for links in protected folders");
         }
         session._protected = Some(prepared.protected);
         sandbox::verify(session.shell)?;
-        session._network = sandbox::open_network(sandbox, first)?;
-        let disk = Keeper::start(&workspace, &sandbox.limits, first, session.shell);
+        session._network = sandbox::serve_network(sandbox, first)?;
+        let disk = DiskGuard::start(&workspace, &sandbox.limits, first, session.shell);
         session.disk = Some(disk.map_err(failed)?);
         let mut group = prepared.group;
         group.prove(session.shell);
@@ -180,30 +184,30 @@ impl Session {
         };
         let failed = |error: io::Error| unavailable(error.to_string());
         tracing::warn!(workspace = %host.workspace.display(), "commands run without a sandbox");
-        let mut exchange = Exchange::new(&host.runtime_dir, None, None).map_err(failed)?;
-        exchange
-            .write("startup", &script::startup(&exchange))
+        let mut channel = ControlChannel::new(&host.runtime_dir, None, None).map_err(failed)?;
+        channel
+            .write("startup", &script::startup(&channel))
             .map_err(failed)?;
-        let (terminal, theirs) = Terminal::open(None).map_err(failed)?;
-        let child = host::prepare(host, &exchange, theirs).spawn().await;
+        let (terminal, slave) = Pty::open(None).map_err(failed)?;
+        let child = host::prepare(host, &channel, slave).spawn().await;
         let child = child.map_err(|error| unavailable(format!("could not {error}")))?;
         let ended = || unavailable("bash ended before it was ready".to_owned());
-        let report = ready(&mut exchange, &child).await.ok_or_else(ended)?;
-        Self::with(child, terminal, exchange, report).map_err(failed)
+        let report = first_report(&mut channel, &child).await.ok_or_else(ended)?;
+        Self::with(child, terminal, channel, report).map_err(failed)
     }
 
     fn with(
         child: Child,
-        terminal: Terminal,
-        exchange: Exchange,
-        report: Report,
+        terminal: Pty,
+        channel: ControlChannel,
+        report: CommandReport,
     ) -> io::Result<Self> {
         let shell = terminal.leader()?;
         let shell_fd = pidfd_open(shell, PidfdFlags::empty())?;
         Ok(Self {
             child,
             terminal,
-            exchange,
+            channel,
             cwd: report.cwd,
             shell,
             shell_fd,
@@ -211,62 +215,62 @@ impl Session {
             first_pid: None,
             group: None,
             disk: None,
-            told: Ended::default(),
-            _told: None,
+            reported: KillCounts::default(),
+            _info: None,
             _protected: None,
             _network: None,
-            _wires: [None, None],
+            _pipes: [None, None],
         })
     }
 
     /// What a command began that started at this tick.
-    pub(crate) fn begun(&self, since: u64) -> Vec<Process> {
-        let mut begun = processes::begun(self.processes(), since);
-        begun.retain(|process| !processes::is_of_a_job(process.pid));
-        begun
+    pub(crate) fn started_since(&self, since: u64) -> Vec<ShellProcess> {
+        let mut started_since = processes::started_since(self.processes(), since);
+        started_since.retain(|process| !processes::belongs_to_job(process.pid));
+        started_since
     }
 
     /// A further terminal, which programs of this session can open by the name that comes with it.
-    pub(crate) fn open_terminal(&self) -> io::Result<(Terminal, String)> {
+    pub(crate) fn open_terminal(&self) -> io::Result<(Pty, String)> {
         let maker = match self.first_pid {
             Some(first) => format!("/proc/{}/root/dev/ptmx", first.as_raw_nonzero()),
             None => "/dev/ptmx".to_owned(),
         };
-        Terminal::open_by(maker.as_ref(), self.exchange.owner())
+        Pty::open_by(maker.as_ref(), self.channel.owner())
     }
 
     /// What is to be said of processes that were ended since this was last asked, because they
     /// used up too much together.
-    pub(crate) fn note(&mut self) -> String {
+    pub(crate) fn kill_notice(&mut self) -> String {
         let now = self.ended();
-        let told = std::mem::replace(&mut self.told, now);
-        self.note_since(told)
+        let reported = std::mem::replace(&mut self.reported, now);
+        self.kill_notice_since(reported)
     }
 
     /// How many processes were ended so far for what they used up.
-    pub(crate) fn ended(&self) -> Ended {
-        Ended {
+    pub(crate) fn ended(&self) -> KillCounts {
+        KillCounts {
             memory: self.group.as_ref().map_or(0, Cgroup::killed_for_memory),
-            disk: self.disk.as_ref().map_or(0, Keeper::ended),
+            disk: self.disk.as_ref().map_or(0, DiskGuard::killed),
         }
     }
 
     /// What is to be said of those that were ended since then.
-    pub(crate) fn note_since(&self, told: Ended) -> String {
-        let (now, mut note) = (self.ended(), String::new());
+    pub(crate) fn kill_notice_since(&self, reported: KillCounts) -> String {
+        let (now, mut kill_notice) = (self.ended(), String::new());
         let what = |count| if count == 1 { "a process" } else { "processes" };
-        if let Some(group) = self.group.as_ref().filter(|_| now.memory > told.memory) {
+        if let Some(group) = self.group.as_ref().filter(|_| now.memory > reported.memory) {
             let mib = group.bounds().memory_bytes.unwrap_or_default() >> 20;
-            let what = what(now.memory - told.memory);
-            note.push_str(&format!(
+            let what = what(now.memory - reported.memory);
+            kill_notice.push_str(&format!(
                 "[the kernel ended {what}: all together used more than {mib} MiB of memory]\n"
             ));
         }
-        if let Some(disk) = self.disk.as_ref().filter(|_| now.disk > told.disk) {
-            let (what, why) = (what(now.disk - told.disk), disk.why());
-            note.push_str(&format!("[ended {what} that wrote on: {why}]\n"));
+        if let Some(disk) = self.disk.as_ref().filter(|_| now.disk > reported.disk) {
+            let (what, reason) = (what(now.disk - reported.disk), disk.reason());
+            kill_notice.push_str(&format!("[ended {what} that wrote on: {reason}]\n"));
         }
-        note
+        kill_notice
     }
 
     /// Interrupts bash itself, so that it does not go on with a list or a loop.
@@ -275,15 +279,15 @@ impl Session {
         let _gone = pidfd_send_signal(&self.shell_fd, Signal::INT);
     }
 
-    fn processes(&self) -> Vec<Process> {
+    fn processes(&self) -> Vec<ShellProcess> {
         // A sandbox is a namespace, whose tree nobody leaves.
-        let variable = self.first.is_none().then(|| host::mark(&self.exchange));
-        let marks = Marks {
+        let variable = self.first.is_none().then(|| host::mark(&self.channel));
+        let marks = SessionMarks {
             root: self.first_pid.unwrap_or_else(|| self.child.pid()),
             shell: self.shell,
             variable: variable.as_deref(),
         };
-        processes::of_session(marks)
+        processes::session_processes(marks)
     }
 
     /// Kills everything of it.
@@ -307,7 +311,7 @@ impl Session {
     /// When something is still there.
     pub(crate) async fn end(self) -> io::Result<()> {
         self.kill();
-        let gone = timeout(END, async {
+        let gone = timeout(END_TIMEOUT, async {
             self.child.wait().await?;
             match &self.first {
                 Some(first) => gone(first.as_fd()).await,
@@ -315,7 +319,7 @@ impl Session {
                     // Whatever was begun while the others were killed.
                     while !self.processes().is_empty() {
                         self.kill();
-                        sleep(AGAIN).await;
+                        sleep(POLL_INTERVAL).await;
                     }
                     Ok(())
                 }
@@ -325,21 +329,21 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for ShellSession {
     fn drop(&mut self) {
         self.kill();
     }
 }
 
 /// The first report; none when bash ended instead or took too long.
-async fn ready(exchange: &mut Exchange, child: &Child) -> Option<Report> {
-    let control = exchange.listen().ok()?;
+async fn first_report(channel: &mut ControlChannel, child: &Child) -> Option<CommandReport> {
+    let control = channel.listen().ok()?;
     let report = async {
         tokio::select! {
             biased;
-            report = exchange.report(&control) => report.ok(),
+            report = channel.report(&control) => report.ok(),
             _ = child.wait() => None,
         }
     };
-    timeout(START, report).await.ok().flatten()
+    timeout(START_TIMEOUT, report).await.ok().flatten()
 }

@@ -11,22 +11,22 @@ use telechir_process::{Identity, guardian};
 use tempfile::TempDir;
 
 /// Bytes of one output that are kept at most.
-pub(crate) const OUTPUT_MAX: u64 = 256 << 20;
+pub(crate) const MAX_OUTPUT_BYTES: u64 = 256 << 20;
 /// Bytes of all outputs together; the oldest go first.
-const ALL_MAX: u64 = 1 << 30;
+const MAX_TOTAL_BYTES: u64 = 1 << 30;
 
 /// The files of one shell. Clones share them.
 #[derive(Clone, Debug)]
-pub(crate) struct Spools(Arc<Mutex<Files>>);
+pub(crate) struct Spools(Arc<Mutex<SpoolFiles>>);
 
 #[derive(Debug)]
-struct Files {
+struct SpoolFiles {
     folder: TempDir,
     /// Where the folder is for commands.
     inside: PathBuf,
     owner: Option<Identity>,
     number: u64,
-    kept: VecDeque<(PathBuf, u64)>,
+    by_age: VecDeque<(PathBuf, u64)>,
 }
 
 /// The file of one output.
@@ -36,8 +36,8 @@ pub(crate) struct Spool {
     inside: PathBuf,
     written: u64,
     /// Why nothing more is written, when that is so.
-    ended: Option<String>,
-    lost: u64,
+    write_error: Option<String>,
+    dropped_bytes: u64,
     spools: Spools,
 }
 
@@ -56,23 +56,23 @@ impl Spools {
             fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o750))?;
         }
         let inside = inside.map_or_else(|| folder.path().to_owned(), PathBuf::from);
-        Ok(Self(Arc::new(Mutex::new(Files {
+        Ok(Self(Arc::new(Mutex::new(SpoolFiles {
             folder,
             inside,
             owner,
             number: 0,
-            kept: VecDeque::new(),
+            by_age: VecDeque::new(),
         }))))
     }
 
     /// The folder as we see it.
     pub(crate) fn folder(&self) -> PathBuf {
-        self.files().folder.path().to_owned()
+        self.lock().folder.path().to_owned()
     }
 
     /// A new file.
-    pub(crate) fn begin(&self) -> io::Result<Spool> {
-        let mut files = self.files();
+    pub(crate) fn create(&self) -> io::Result<Spool> {
+        let mut files = self.lock();
         files.number += 1;
         let name = format!("output-{}", files.number);
         let path = files.folder.path().join(&name);
@@ -83,31 +83,31 @@ impl Spools {
             chown(&path, None, Some(owner.gid))?;
         }
         let inside = files.inside.join(&name);
-        files.make_room();
-        files.kept.push_back((path, 0));
+        files.remove_oldest();
+        files.by_age.push_back((path, 0));
         drop(files);
         let spools = self.clone();
         Ok(Spool {
             file,
             inside,
             written: 0,
-            ended: None,
-            lost: 0,
+            write_error: None,
+            dropped_bytes: 0,
             spools,
         })
     }
 
-    fn files(&self) -> MutexGuard<'_, Files> {
+    fn lock(&self) -> MutexGuard<'_, SpoolFiles> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Files {
+impl SpoolFiles {
     /// Removes the oldest until one more of the longest fits.
-    fn make_room(&mut self) {
-        let mut all: u64 = self.kept.iter().map(|(_, bytes)| bytes).sum();
-        while all + OUTPUT_MAX > ALL_MAX
-            && let Some((path, bytes)) = self.kept.pop_front()
+    fn remove_oldest(&mut self) {
+        let mut all: u64 = self.by_age.iter().map(|(_, bytes)| bytes).sum();
+        while all + MAX_OUTPUT_BYTES > MAX_TOTAL_BYTES
+            && let Some((path, bytes)) = self.by_age.pop_front()
         {
             all -= bytes;
             let _may_be_gone = fs::remove_file(path);
@@ -118,30 +118,32 @@ impl Files {
 impl Spool {
     /// Writes on, up to the most that is kept; the rest is counted.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
-        let room = OUTPUT_MAX - self.written;
+        let room = MAX_OUTPUT_BYTES - self.written;
         let fits = usize::try_from(room).map_or(bytes.len(), |room| bytes.len().min(room));
-        let fits = if self.ended.is_some() { 0 } else { fits };
+        let fits = if self.write_error.is_some() { 0 } else { fits };
         if fits > 0 {
             match self.file.write_all(&bytes[..fits]) {
                 Ok(()) => self.written += fits as u64,
                 Err(error) => {
-                    self.ended = Some(error.to_string());
-                    self.lost += fits as u64;
+                    self.write_error = Some(error.to_string());
+                    self.dropped_bytes += fits as u64;
                 }
             }
         }
-        self.lost += (bytes.len() - fits) as u64;
+        self.dropped_bytes += (bytes.len() - fits) as u64;
     }
 
     /// Where the whole is, or how much of it.
-    pub(crate) fn words(&self) -> String {
-        let place = self.inside.display();
-        match (&self.ended, self.lost) {
-            (Some(why), _) => format!("only a part of it could be kept in {place}: {why}"),
-            (None, 0) => format!("all of it is in {place}"),
-            (None, lost) => {
+    pub(crate) fn location_note(&self) -> String {
+        let path = self.inside.display();
+        match (&self.write_error, self.dropped_bytes) {
+            (Some(error), _) => format!("only a part of it could be kept in {path}: {error}"),
+            (None, 0) => format!("all of it is in {path}"),
+            (None, dropped_bytes) => {
                 let written = self.written;
-                format!("its first {written} bytes are in {place}, the other {lost} are gone")
+                format!(
+                    "its first {written} bytes are in {path}, the other {dropped_bytes} are gone"
+                )
             }
         }
     }
@@ -151,9 +153,9 @@ impl Spool {
 impl Drop for Spool {
     fn drop(&mut self) {
         let name = self.inside.file_name().unwrap_or_default();
-        let mut files = self.spools.files();
+        let mut files = self.spools.lock();
         let own = files
-            .kept
+            .by_age
             .iter_mut()
             .find(|(path, _)| path.file_name() == Some(name));
         if let Some((_, bytes)) = own {
@@ -167,28 +169,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_beyond_the_most_is_counted_and_said() {
+    fn bytes_beyond_the_limit_are_counted() {
         let parent = tempfile::tempdir().expect("a folder");
         let spools = Spools::new(parent.path(), Some("/inside"), None).expect("spools");
-        let mut spool = spools.begin().expect("a file");
+        let mut spool = spools.create().expect("a file");
         spool.push(b"abc");
-        assert_eq!(spool.words(), "all of it is in /inside/output-1");
-        spool.written = OUTPUT_MAX - 2;
+        assert_eq!(spool.location_note(), "all of it is in /inside/output-1");
+        spool.written = MAX_OUTPUT_BYTES - 2;
         spool.push(b"defgh");
-        let words = spool.words();
-        assert!(words.contains("first 268435456 bytes"), "{words}");
-        assert!(words.contains("other 3 are gone"), "{words}");
+        let location_note = spool.location_note();
+        assert!(
+            location_note.contains("first 268435456 bytes"),
+            "{location_note}"
+        );
+        assert!(
+            location_note.contains("other 3 are gone"),
+            "{location_note}"
+        );
         let file = spools.folder().join("output-1");
         assert_eq!(fs::read(file).expect("the file"), b"abcde");
     }
 
     #[test]
-    fn the_oldest_go_when_there_are_too_many() {
+    fn the_oldest_files_are_removed_at_the_total_limit() {
         let parent = tempfile::tempdir().expect("a folder");
         let spools = Spools::new(parent.path(), None, None).expect("spools");
         for _ in 0..6 {
-            let mut spool = spools.begin().expect("a file");
-            spool.written = OUTPUT_MAX;
+            let mut spool = spools.create().expect("a file");
+            spool.written = MAX_OUTPUT_BYTES;
         }
         let left = fs::read_dir(spools.folder()).expect("the folder").count();
         assert_eq!(left, 4);

@@ -16,7 +16,7 @@ use telechir_process::{Identity, Pid, Readiness};
 
 /// How a terminal treats what is typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Modes {
+pub(crate) struct TerminalModes {
     /// Whether it shows it.
     pub(crate) has_echo: bool,
     /// Whether programs get it by lines.
@@ -28,23 +28,23 @@ const FLAGS: OpenptFlags = OpenptFlags::RDWR
     .union(OpenptFlags::CLOEXEC);
 
 /// The longest line that a terminal holds until its end comes.
-pub(crate) const LINE_MAX: usize = 4095;
+pub(crate) const MAX_LINE_BYTES: usize = 4095;
 
 /// Our side of it.
 #[derive(Debug)]
-pub(crate) struct Terminal {
+pub(crate) struct Pty {
     master: OwnedFd,
     /// The other side too: only there can unread input be thrown away.
     slave: OwnedFd,
     modes: Termios,
 }
 
-impl Terminal {
+impl Pty {
     /// A new terminal and its other side, which belongs to `owner`.
     pub(crate) fn open(owner: Option<Identity>) -> io::Result<(Self, OwnedFd)> {
         let terminal = Self::with(openpt(FLAGS)?, owner)?;
-        let theirs = terminal.slave.try_clone()?;
-        Ok((terminal, theirs))
+        let slave = terminal.slave.try_clone()?;
+        Ok((terminal, slave))
     }
 
     /// A new terminal of this maker, and the name of its other side beside that.
@@ -101,16 +101,18 @@ impl Terminal {
     /// Types bytes.
     pub(crate) async fn send(&self, bytes: &[u8]) -> io::Result<()> {
         let mut rest = bytes;
-        let mut watch = None;
+        let mut readiness = None;
         while !rest.is_empty() {
-            let written = match (rustix::io::write(&self.master, rest), &watch) {
+            let written = match (rustix::io::write(&self.master, rest), &readiness) {
                 (Ok(written), _) => written,
                 (Err(Errno::WOULDBLOCK), None) => {
-                    watch = Some(Readiness::both(self.master.try_clone()?)?);
+                    readiness = Some(Readiness::both(self.master.try_clone()?)?);
                     continue;
                 }
-                (Err(Errno::WOULDBLOCK), Some(watch)) => {
-                    watch.write(|fd| Ok(rustix::io::write(fd, rest)?)).await?
+                (Err(Errno::WOULDBLOCK), Some(readiness)) => {
+                    readiness
+                        .write(|fd| Ok(rustix::io::write(fd, rest)?))
+                        .await?
                 }
                 (Err(errno), _) => return Err(errno.into()),
             };
@@ -120,8 +122,8 @@ impl Terminal {
     }
 
     /// What the runtime tells by of words to the terminal itself, as long as somebody listens.
-    pub(crate) fn listen(&self) -> io::Result<Listener> {
-        Ok(Listener(Readiness::reading(self.master.try_clone()?)?))
+    pub(crate) fn listen(&self) -> io::Result<PtyReader> {
+        Ok(PtyReader(Readiness::reading(self.master.try_clone()?)?))
     }
 
     /// Reads what is there without waiting.
@@ -130,9 +132,9 @@ impl Terminal {
     }
 
     /// How it treats what is typed now.
-    pub(crate) fn modes_now(&self) -> io::Result<Modes> {
+    pub(crate) fn modes_now(&self) -> io::Result<TerminalModes> {
         let modes = tcgetattr(&self.slave)?.local_modes;
-        Ok(Modes {
+        Ok(TerminalModes {
             has_echo: modes.contains(LocalModes::ECHO),
             is_canonical: modes.contains(LocalModes::ICANON),
         })
@@ -156,9 +158,9 @@ impl Terminal {
 
 /// Hears what programs write to a terminal itself.
 #[derive(Debug)]
-pub(crate) struct Listener(Readiness);
+pub(crate) struct PtyReader(Readiness);
 
-impl Listener {
+impl PtyReader {
     /// Reads what they wrote; 0 when the terminal's other side is closed.
     pub(crate) async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.read(|fd| read_open(fd, buffer)).await

@@ -5,36 +5,36 @@ use std::time::Duration;
 use telechir_device::{DeviceError, ShellCommand};
 use telechir_protocol::{Command, CommandOutput, ShellOutcome};
 
-use super::{Bash, gone};
-use crate::jobs::Wires;
+use super::{Bash, shell_gone};
+use crate::jobs::JobPipes;
 use crate::script;
-use crate::session::Session;
+use crate::session::ShellSession;
 
 /// bash only begins it.
-const START: Duration = Duration::from_secs(20);
+const START_TIMEOUT: Duration = Duration::from_secs(20);
 
 impl Bash {
     /// Starts a command in the background.
-    pub(super) async fn begin_job(
+    pub(super) async fn start_job(
         &mut self,
         command: &ShellCommand,
     ) -> Result<CommandOutput, DeviceError> {
         let run = script::run_job(command)?;
         let name = self.jobs.next()?;
         let session = self.session().await?;
-        let exchange = &session.exchange;
-        let mark = format!("{}/{name}", exchange.path().display());
+        let channel = &session.channel;
+        let mark = format!("{}/{name}", channel.path().display());
         let prepared = || {
-            exchange.write(&format!("{name}.run"), &run)?;
-            exchange.write(&format!("{name}.main"), &script::lead_job(exchange, &name))?;
+            channel.write(&format!("{name}.run"), &run)?;
+            channel.write(&format!("{name}.main"), &script::lead_job(channel, &name))?;
             let (terminal, tty) = session.open_terminal()?;
-            Ok((exchange.job(&name)?, terminal, tty))
+            Ok((channel.job(&name)?, terminal, tty))
         };
-        let ([out, err, end, go], terminal, tty) = prepared().map_err(gone)?;
-        let start = script::start_job(exchange, &name, &mark, &tty);
+        let ([out, err, end, go], terminal, tty) = prepared().map_err(shell_gone)?;
+        let start = script::start_job(channel, &name, &mark, &tty);
         let start = ShellCommand {
             command: Command::Line(start),
-            timeout: START,
+            timeout: START_TIMEOUT,
             max_output_bytes: 4096,
             cwd: None,
             env: Vec::new(),
@@ -44,17 +44,17 @@ impl Bash {
         if output.outcome != ShellOutcome::Success {
             return Ok(output);
         }
-        let wires = Wires {
+        let pipes = JobPipes {
             terminal,
             out,
             err,
             end,
             go,
         };
-        let told = self.session.as_ref().map(Session::ended);
-        let (told, command) = (told.unwrap_or_default(), command.command.clone());
-        let watch = (&self.spools, told);
-        let added = self.jobs.add(name.clone(), command, mark, wires, watch);
+        let reported = self.session.as_ref().map(ShellSession::ended);
+        let (reported, command) = (reported.unwrap_or_default(), command.command.clone());
+        let watch = (&self.spools, reported);
+        let added = self.jobs.add(name.clone(), command, mark, pipes, watch);
         added.await.map_err(|error| DeviceError::Refused {
             message: format!("The job did not begin: {error}."),
         })?;

@@ -3,13 +3,13 @@
 use telechir_device::{DeviceError, ShellInput, Typed};
 use tokio::time::{Instant, timeout_at};
 
-use super::{Bash, End, gone};
-use crate::terminal::{LINE_MAX, Modes};
+use super::{Bash, CommandEnd, shell_gone};
+use crate::terminal::{MAX_LINE_BYTES, TerminalModes};
 use crate::{input_wait, keys, processes};
 
 impl Bash {
     /// Whether the terminal does not show what is typed into the command that runs.
-    pub(super) fn hides(&self) -> bool {
+    pub(super) fn hides_typed_input(&self) -> bool {
         let session = self.session.as_ref().filter(|_| self.running.is_some());
         // When it cannot be told, nothing is lost by silence.
         session.is_some_and(|session| {
@@ -19,30 +19,30 @@ impl Bash {
     }
 
     /// Types into the command that waits, and follows it on.
-    pub(super) async fn answer(&mut self, input: &ShellInput) -> Result<End, DeviceError> {
+    pub(super) async fn answer(&mut self, input: &ShellInput) -> Result<CommandEnd, DeviceError> {
         let (Some(session), Some(running)) = (&mut self.session, &mut self.running) else {
             let message = "No command waits for input; run one first.".to_owned();
             return Err(DeviceError::Refused { message });
         };
-        let modes = session.terminal.modes_now().map_err(gone)?;
+        let modes = session.terminal.modes_now().map_err(shell_gone)?;
         let bytes = bytes(&input.typed, modes, running.has_open_line)?;
-        running.has_open_line = is_open(&input.typed);
+        running.has_open_line = has_unfinished_line(&input.typed);
         running.drain(Some(&session.terminal));
-        running.begin_again(input.max_output_bytes, &self.spools);
+        running.reset_output(input.max_output_bytes, &self.spools);
         running.expect_echo(echo(&input.typed, modes));
         running.started = Instant::now();
         let deadline = running.started + input.timeout;
         match bytes {
             None => {
-                let foreground = session.terminal.foreground().map_err(gone)?;
+                let foreground = session.terminal.foreground().map_err(shell_gone)?;
                 if foreground == session.shell {
                     session.interrupt();
                 } else {
-                    let group = input_wait::of_group(foreground);
+                    let group = input_wait::group_processes(foreground);
                     // What certainly dies of it takes the rest of the command with it.
                     if !group
                         .iter()
-                        .any(|process| processes::heeds_interrupts(process.pid))
+                        .any(|process| processes::handles_interrupts(process.pid))
                     {
                         session.interrupt();
                     }
@@ -52,7 +52,7 @@ impl Bash {
             Some(bytes) => {
                 // A program that does not read leaves no room for more; that is its time-out.
                 if let Ok(sent) = timeout_at(deadline, session.terminal.send(&bytes)).await {
-                    sent.map_err(gone)?;
+                    sent.map_err(shell_gone)?;
                 }
             }
         }
@@ -63,16 +63,16 @@ impl Bash {
 /// What is typed; none for an interrupt, which is a signal and not a byte.
 pub(crate) fn bytes(
     typed: &Typed,
-    modes: Modes,
+    modes: TerminalModes,
     has_open_line: bool,
 ) -> Result<Option<Vec<u8>>, DeviceError> {
     Ok(match typed {
         Typed::Text(text) => {
-            let longest = text.split('\n').map(str::len).max().unwrap_or(0);
-            if modes.is_canonical && longest > LINE_MAX {
+            let max_line = text.split('\n').map(str::len).max().unwrap_or(0);
+            if modes.is_canonical && max_line > MAX_LINE_BYTES {
                 let message = format!(
-                    "A terminal takes lines of up to {LINE_MAX} bytes, and this text has one of \
-                     {longest}; send shorter lines, or give the text to the program in a file."
+                    "A terminal takes lines of up to {MAX_LINE_BYTES} bytes, and this text has one of \
+                     {max_line}; send shorter lines, or give the text to the program in a file."
                 );
                 return Err(DeviceError::Refused { message });
             }
@@ -91,12 +91,12 @@ pub(crate) fn bytes(
 }
 
 /// Whether it leaves a line without its end.
-pub(crate) fn is_open(typed: &Typed) -> bool {
+pub(crate) fn has_unfinished_line(typed: &Typed) -> bool {
     matches!(typed, Typed::Text(text) if !text.is_empty() && !text.ends_with('\n'))
 }
 
 /// What the terminal shows back of plain text.
-pub(crate) fn echo(typed: &Typed, modes: Modes) -> &[u8] {
+pub(crate) fn echo(typed: &Typed, modes: TerminalModes) -> &[u8] {
     match typed {
         Typed::Text(text) if modes.has_echo => text.as_bytes(),
         Typed::Text(_) | Typed::Key(_) | Typed::End | Typed::Interrupt => &[],

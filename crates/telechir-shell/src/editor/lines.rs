@@ -9,23 +9,23 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 
 /// What of a line counts, from the strictest to the most lenient.
-const WAYS: [fn(&str) -> &str; 3] = [|line| line, str::trim_end, str::trim];
+const MATCH_MODES: [fn(&str) -> &str; 3] = [|line| line, str::trim_end, str::trim];
 
 /// A file, and all that is looked for in it.
 #[derive(Debug)]
-pub(crate) struct Lines<'a> {
+pub(crate) struct LineSearch<'a> {
     file: &'a [&'a str],
     runs: Vec<Vec<&'a str>>,
-    ways: [OnceCell<Way>; WAYS.len()],
+    modes: [OnceCell<MatchMode>; MATCH_MODES.len()],
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineSearch<'a> {
     /// These runs are named by their place in the list.
     pub(crate) fn new(file: &'a [&'a str], runs: Vec<Vec<&'a str>>) -> Self {
         Self {
             file,
             runs,
-            ways: Default::default(),
+            modes: Default::default(),
         }
     }
 
@@ -42,24 +42,24 @@ impl<'a> Lines<'a> {
     /// Where a run first begins, not before `from`, in the strictest way that finds it. Cheap for
     /// all runs together as long as `from` does not go back.
     pub(crate) fn find(&self, run: usize, from: usize) -> Option<usize> {
-        self.ways().find_map(|way| way.find(run, from))
+        self.modes().find_map(|mode| mode.find(run, from))
     }
 
-    /// Whether a run begins at `place`, in any way.
-    pub(crate) fn is_at(&self, run: usize, place: usize) -> bool {
-        let is_at = |way: &Way| way.file[place..].starts_with(&way.runs[run]);
-        self.ways().any(is_at)
+    /// Whether a run begins at `position`, in any way.
+    pub(crate) fn is_at(&self, run: usize, position: usize) -> bool {
+        let is_at = |mode: &MatchMode| mode.file[position..].starts_with(&mode.runs[run]);
+        self.modes().any(is_at)
     }
 
-    fn ways(&self) -> impl Iterator<Item = &Way> {
-        let ways = self.ways.iter().zip(WAYS);
-        ways.map(|(way, counts)| way.get_or_init(|| Way::new(self.file, &self.runs, counts)))
+    fn modes(&self) -> impl Iterator<Item = &MatchMode> {
+        let modes = self.modes.iter().zip(MATCH_MODES);
+        modes.map(|(mode, key)| mode.get_or_init(|| MatchMode::new(self.file, &self.runs, key)))
     }
 }
 
 /// File and runs in one way to compare lines.
 #[derive(Debug)]
-struct Way {
+struct MatchMode {
     /// A number for each line; none of the runs has the number 0.
     file: Vec<u32>,
     runs: Vec<Vec<u32>>,
@@ -67,79 +67,79 @@ struct Way {
     last: Vec<Option<usize>>,
 }
 
-impl Way {
-    fn new(file: &[&str], runs: &[Vec<&str>], counts: fn(&str) -> &str) -> Self {
+impl MatchMode {
+    fn new(file: &[&str], runs: &[Vec<&str>], key: fn(&str) -> &str) -> Self {
         let mut numbers: HashMap<&str, u32> = HashMap::new();
-        let mut numbered = Vec::with_capacity(runs.len());
+        let mut run_numbers = Vec::with_capacity(runs.len());
         for run in runs {
-            let mut own = Vec::with_capacity(run.len());
+            let mut numbers_ = Vec::with_capacity(run.len());
             for line in run {
                 let new = u32::try_from(numbers.len() + 1).unwrap_or(u32::MAX);
-                own.push(*numbers.entry(counts(line)).or_insert(new));
+                numbers_.push(*numbers.entry(key(line)).or_insert(new));
             }
-            numbered.push(own);
+            run_numbers.push(numbers_);
         }
-        let number = |line: &&str| numbers.get(counts(line)).copied().unwrap_or_default();
+        let number = |line: &&str| numbers.get(key(line)).copied().unwrap_or_default();
         let file: Vec<u32> = file.iter().map(number).collect();
-        let last = last_places(&file, &numbered);
+        let last = last_positions(&file, &run_numbers);
         Self {
             file,
-            runs: numbered,
+            runs: run_numbers,
             last,
         }
     }
 
     fn find(&self, run: usize, from: usize) -> Option<usize> {
-        let is_there = self.last[run].is_some_and(|last| last >= from);
-        is_there.then(|| first_place(&self.file, &self.runs[run], from))?
+        let may_follow = self.last[run].is_some_and(|last| last >= from);
+        may_follow.then(|| first_position(&self.file, &self.runs[run], from))?
     }
 }
 
 /// Where a run first begins, not before `from`.
-fn first_place(file: &[u32], run: &[u32], from: usize) -> Option<usize> {
+fn first_position(file: &[u32], run: &[u32], from: usize) -> Option<usize> {
     // For each beginning of the run, how much of its end is a beginning too.
-    let mut again = vec![0; run.len()];
+    let mut border = vec![0; run.len()];
     for at in 1..run.len() {
-        again[at] = longer(run, &again, again[at - 1], run[at]);
+        border[at] = extend(run, &border, border[at - 1], run[at]);
     }
-    let mut held = 0;
+    let mut matched = 0;
     for (at, line) in file.iter().enumerate().skip(from) {
-        held = longer(run, &again, held, *line);
-        if held == run.len() {
-            return Some(at + 1 - held);
+        matched = extend(run, &border, matched, *line);
+        if matched == run.len() {
+            return Some(at + 1 - matched);
         }
     }
     None
 }
 
 /// How much of the run's beginning is there with one line more.
-fn longer(run: &[u32], again: &[usize], mut held: usize, line: u32) -> usize {
-    work::one();
-    while run[held] != line {
-        if held == 0 {
+fn extend(run: &[u32], border: &[usize], mut matched: usize, line: u32) -> usize {
+    step_count::record_step();
+    while run[matched] != line {
+        if matched == 0 {
             return 0;
         }
-        work::one();
-        held = again[held - 1];
+        step_count::record_step();
+        matched = border[matched - 1];
     }
-    held + 1
+    matched + 1
 }
 
 /// Where each run begins for the last time.
-fn last_places(file: &[u32], runs: &[Vec<u32>]) -> Vec<Option<usize>> {
-    let mut tree = Tree::new();
+fn last_positions(file: &[u32], runs: &[Vec<u32>]) -> Vec<Option<usize>> {
+    let mut tree = LineIndex::new();
     let ends: Vec<usize> = runs.iter().map(|run| tree.add(run)).collect();
     let by_length = tree.link();
     let mut seen: Vec<Option<usize>> = vec![None; tree.nodes.len()];
     let mut at = 0;
-    for (place, line) in file.iter().enumerate() {
-        at = tree.longer(at, *line);
-        seen[at] = Some(place);
+    for (position, line) in file.iter().enumerate() {
+        at = tree.extend(at, *line);
+        seen[at] = Some(position);
     }
     // Where something ends, everything ends that it ends with.
     for node in by_length.into_iter().rev() {
-        let shorter = tree.nodes[node].shorter;
-        seen[shorter] = seen[shorter].max(seen[node]);
+        let suffix = tree.nodes[node].suffix;
+        seen[suffix] = seen[suffix].max(seen[node]);
     }
     let last = |(end, run): (usize, &Vec<u32>)| Some(seen[end]? + 1 - run.len());
     ends.into_iter().zip(runs).map(last).collect()
@@ -147,29 +147,29 @@ fn last_places(file: &[u32], runs: &[Vec<u32>]) -> Vec<Option<usize>> {
 
 /// All beginnings of all runs; the first is the empty one.
 #[derive(Debug)]
-struct Tree {
-    nodes: Vec<Node>,
+struct LineIndex {
+    nodes: Vec<IndexNode>,
     /// By a node and the line that follows.
     next: HashMap<(usize, u32), usize>,
 }
 
 #[derive(Debug)]
-struct Node {
+struct IndexNode {
     /// Without its last line.
     parent: usize,
     line: u32,
     length: usize,
     /// The longest other node that this one ends with.
-    shorter: usize,
+    suffix: usize,
 }
 
-impl Tree {
+impl LineIndex {
     fn new() -> Self {
-        let empty = Node {
+        let empty = IndexNode {
             parent: 0,
             line: 0,
             length: 0,
-            shorter: 0,
+            suffix: 0,
         };
         Self {
             nodes: vec![empty],
@@ -180,15 +180,15 @@ impl Tree {
     fn add(&mut self, run: &[u32]) -> usize {
         let mut at = 0;
         for line in run {
-            work::one();
+            step_count::record_step();
             let new = self.nodes.len();
             let next = *self.next.entry((at, *line)).or_insert(new);
             if next == new {
-                self.nodes.push(Node {
+                self.nodes.push(IndexNode {
                     parent: at,
                     line: *line,
                     length: self.nodes[at].length + 1,
-                    shorter: 0,
+                    suffix: 0,
                 });
             }
             at = next;
@@ -201,22 +201,22 @@ impl Tree {
         let mut by_length: Vec<usize> = (1..self.nodes.len()).collect();
         by_length.sort_by_key(|node| self.nodes[*node].length);
         for node in &by_length {
-            let Node { parent, line, .. } = self.nodes[*node];
+            let IndexNode { parent, line, .. } = self.nodes[*node];
             if parent != 0 {
-                self.nodes[*node].shorter = self.longer(self.nodes[parent].shorter, line);
+                self.nodes[*node].suffix = self.extend(self.nodes[parent].suffix, line);
             }
         }
         by_length
     }
 
     /// The longest node that ends with `at` and one line more.
-    fn longer(&self, mut at: usize, line: u32) -> usize {
+    fn extend(&self, mut at: usize, line: u32) -> usize {
         loop {
-            work::one();
+            step_count::record_step();
             match self.next.get(&(at, line)) {
                 Some(next) => return *next,
                 None if at == 0 => return 0,
-                None => at = self.nodes[at].shorter,
+                None => at = self.nodes[at].suffix,
             }
         }
     }
@@ -224,24 +224,24 @@ impl Tree {
 
 /// Counts steps in tests; elsewhere there is nothing.
 #[cfg(not(test))]
-mod work {
-    pub(super) fn one() {}
+mod step_count {
+    pub(super) fn record_step() {}
 }
 
 #[cfg(test)]
-mod work {
+mod step_count {
     use std::cell::Cell;
 
     thread_local! {
         static STEPS: Cell<usize> = const { Cell::new(0) };
     }
 
-    pub(super) fn one() {
-        STEPS.with(|steps| steps.set(steps.get() + 1));
+    pub(super) fn record_step() {
+        STEPS.with(|size| size.set(size.get() + 1));
     }
 
     /// How many steps were made in `of`, by this thread.
-    pub(super) fn steps(of: impl FnOnce()) -> usize {
+    pub(super) fn size(of: impl FnOnce()) -> usize {
         let before = STEPS.with(Cell::get);
         of();
         STEPS.with(Cell::get) - before
@@ -250,26 +250,26 @@ mod work {
 
 #[cfg(test)]
 mod tests {
-    use super::{Lines, work};
+    use super::{LineSearch, step_count};
 
     /// Where each of the lines begins that is looked for after the one before.
     #[track_caller]
-    fn check(file: &str, runs: &[&str], places: &[Option<usize>]) {
+    fn check(file: &str, runs: &[&str], positions: &[Option<usize>]) {
         let file: Vec<&str> = file.split(',').collect();
         let runs: Vec<Vec<&str>> = runs.iter().map(|run| run.split(',').collect()).collect();
-        let lines = Lines::new(&file, runs.clone());
+        let lines = LineSearch::new(&file, runs.clone());
         let mut from = 0;
         let mut found = Vec::new();
         for (at, run) in runs.iter().enumerate() {
-            let place = lines.find(at, from);
-            from = place.map_or(from, |place| place + run.len());
-            found.push(place);
+            let position = lines.find(at, from);
+            from = position.map_or(from, |position| position + run.len());
+            found.push(position);
         }
-        assert_eq!(found, places);
+        assert_eq!(found, positions);
     }
 
     #[test]
-    fn each_is_found_after_the_one_before() {
+    fn runs_are_found_in_order() {
         check("a,b,a,b", &["b", "b", "b"], &[Some(1), Some(3), None]);
         check("a,a,b,a,a,c", &["a,a,c"], &[Some(3)]);
         check("a,b,a,b,c", &["a,b,c", "a"], &[Some(2), None]);
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_count_where_they_are_right_somewhere() {
+    fn the_strictest_matching_mode_wins() {
         check("a ,a", &["a"], &[Some(1)]);
         check("a ,\ta", &["a"], &[Some(0)]);
         check("\ta,b", &["a", "b "], &[Some(0), Some(1)]);
@@ -294,21 +294,24 @@ mod tests {
 
     /// Every run begins as much of the file does, and stands there only with other blanks.
     #[test]
-    fn work_grows_with_the_lines_and_not_with_their_product() {
-        let steps = |count: usize| {
-            let mut file = vec!["a"; count];
-            file.extend(["b ", "c"].repeat(count));
-            let mut runs = vec![vec!["b", "c"]; count];
-            runs.push([vec!["a"; count], vec!["c"]].concat());
-            work::steps(|| {
-                let lines = Lines::new(&file, runs);
-                let found = (0..count).try_fold(0, |from, run| Some(lines.find(run, from)? + 2));
-                assert_eq!(found, Some(3 * count));
-                assert_eq!(lines.find(count, 0), None);
+    fn search_time_is_linear_in_the_lines() {
+        let size = |size: usize| {
+            let mut file = vec!["a"; size];
+            file.extend(["b ", "c"].repeat(size));
+            let mut runs = vec![vec!["b", "c"]; size];
+            runs.push([vec!["a"; size], vec!["c"]].concat());
+            step_count::size(|| {
+                let lines = LineSearch::new(&file, runs);
+                let found = (0..size).try_fold(0, |from, run| Some(lines.find(run, from)? + 2));
+                assert_eq!(found, Some(3 * size));
+                assert_eq!(lines.find(size, 0), None);
             })
         };
-        let (few, many) = (steps(500), steps(5_000));
-        assert!(few < 500 * 60, "{few} steps");
-        assert!(many < few * 11, "{many} steps, ten times fewer lines {few}");
+        let (small, large) = (size(500), size(5_000));
+        assert!(small < 500 * 60, "{small} steps");
+        assert!(
+            large < small * 11,
+            "{large} steps, ten times fewer lines {small}"
+        );
     }
 }

@@ -4,21 +4,21 @@
 //! Where the lines are not there letter by letter, they are looked for again without the blanks at
 //! their ends, then without those at both ends. Lines that stay are kept as the file has them.
 
-use super::lines::Lines;
+use super::lines::LineSearch;
 
 /// Bytes of a diff; no model says so many at once.
-const MAX_DIFF: usize = 4 * 1024 * 1024;
+const MAX_DIFF_BYTES: usize = 4 * 1024 * 1024;
 
 /// How many lines came and went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Change {
+pub(crate) struct DiffStats {
     pub(crate) added: usize,
     pub(crate) removed: usize,
 }
 
 const END_OF_FILE: &str = "*** End of File";
 /// Lines that some models put around the diff of a file.
-const AROUND: [&str; 4] = [
+const ENVELOPE: [&str; 4] = [
     "*** Begin Patch",
     "*** End Patch",
     "*** Update File:",
@@ -32,7 +32,7 @@ const AROUND: [&str; 4] = [
 pub(crate) fn new_file(diff: &str) -> Result<String, String> {
     let mut text = String::new();
     for (at, line) in lines_of(diff).enumerate() {
-        if is_around(line) || line == END_OF_FILE {
+        if is_envelope(line) || line == END_OF_FILE {
             continue;
         }
         let Some(line) = line.strip_prefix('+') else {
@@ -51,15 +51,15 @@ pub(crate) fn new_file(diff: &str) -> Result<String, String> {
 ///
 /// # Errors
 /// With a sentence for the model: which part of the diff does not fit, and where it nearly does.
-pub(crate) fn apply(text: &str, diff: &str) -> Result<(String, Change), String> {
-    if diff.len() > MAX_DIFF {
+pub(crate) fn apply(text: &str, diff: &str) -> Result<(String, DiffStats), String> {
+    if diff.len() > MAX_DIFF_BYTES {
         return Err(format!(
-            "the diff has {} bytes, and {MAX_DIFF} is the most; send it in parts",
+            "the diff has {} bytes, and {MAX_DIFF_BYTES} is the most; send it in parts",
             diff.len()
         ));
     }
-    let sections = sections(diff)?;
-    if sections.iter().all(|section| section.lines.is_empty()) {
+    let parse_hunks = parse_hunks(diff)?;
+    if parse_hunks.iter().all(|hunk| hunk.lines.is_empty()) {
         return Err("the diff changes nothing: it has no line that begins with `+` or `-`".into());
     }
     let file: Vec<&str> = text.split_inclusive('\n').collect();
@@ -70,41 +70,41 @@ pub(crate) fn apply(text: &str, diff: &str) -> Result<(String, Change), String> 
         "\n"
     };
     let mut out = String::with_capacity(text.len() + diff.len());
-    let lines = Lines::new(&bare, sections.iter().flat_map(Section::runs).collect());
-    let (mut done, mut change) = (0, Change::default());
+    let lines = LineSearch::new(&bare, parse_hunks.iter().flat_map(Hunk::runs).collect());
+    let (mut copied, mut stats) = (0, DiffStats::default());
     let mut run = 0;
-    for section in &sections {
-        let at = section.place(&lines, run, done)?;
-        run += section.anchors.len() + 1;
-        keep(&mut out, &file[done..at]);
+    for hunk in &parse_hunks {
+        let at = hunk.position(&lines, run, copied)?;
+        run += hunk.anchors.len() + 1;
+        push_lines(&mut out, &file[copied..at]);
         let mut line = at;
-        for part in &section.lines {
-            match part {
-                Part::Stays(_) => {
-                    keep(&mut out, &file[line..=line]);
+        for parse_line in &hunk.lines {
+            match parse_line {
+                DiffLine::Context(_) => {
+                    push_lines(&mut out, &file[line..=line]);
                     line += 1;
                 }
-                Part::Goes(_) => {
+                DiffLine::Removed(_) => {
                     line += 1;
-                    change.removed += 1;
+                    stats.removed += 1;
                 }
-                Part::Comes(new) => {
+                DiffLine::Added(new) => {
                     if !out.is_empty() && !out.ends_with('\n') {
                         out.push_str(ending);
                     }
                     out.push_str(new);
                     out.push_str(ending);
-                    change.added += 1;
+                    stats.added += 1;
                 }
             }
         }
-        done = line;
+        copied = line;
     }
-    keep(&mut out, &file[done..]);
-    Ok((out, change))
+    push_lines(&mut out, &file[copied..]);
+    Ok((out, stats))
 }
 
-fn keep(out: &mut String, lines: &[&str]) {
+fn push_lines(out: &mut String, lines: &[&str]) {
     for line in lines {
         out.push_str(line);
     }
@@ -119,60 +119,60 @@ fn lines_of(diff: &str) -> impl Iterator<Item = &str> {
     diff.split_inclusive('\n').map(bare)
 }
 
-fn is_around(line: &str) -> bool {
-    AROUND.iter().any(|around| line.starts_with(around))
+fn is_envelope(line: &str) -> bool {
+    ENVELOPE.iter().any(|around| line.starts_with(around))
 }
 
-enum Part<'a> {
-    Stays(&'a str),
-    Goes(&'a str),
-    Comes(&'a str),
+enum DiffLine<'a> {
+    Context(&'a str),
+    Removed(&'a str),
+    Added(&'a str),
 }
 
 /// Lines that stand together.
 #[derive(Default)]
-struct Section<'a> {
+struct Hunk<'a> {
     /// The line of the diff where it begins, from 1.
-    number: usize,
+    diff_line: usize,
     /// Lines of the file after which it stands, each after the one before.
     anchors: Vec<&'a str>,
-    lines: Vec<Part<'a>>,
+    lines: Vec<DiffLine<'a>>,
     /// Its last line is the file's.
     at_end: bool,
 }
 
-fn sections(diff: &str) -> Result<Vec<Section<'_>>, String> {
-    let mut sections: Vec<Section<'_>> = Vec::new();
-    let mut open = Section::default();
+fn parse_hunks(diff: &str) -> Result<Vec<Hunk<'_>>, String> {
+    let mut parse_hunks: Vec<Hunk<'_>> = Vec::new();
+    let mut current = Hunk::default();
     for (at, line) in lines_of(diff).enumerate() {
-        if is_around(line) {
+        if is_envelope(line) {
             continue;
         }
         if let Some(anchor) = anchor(line) {
-            if !open.lines.is_empty() {
-                sections.push(std::mem::take(&mut open));
+            if !current.lines.is_empty() {
+                parse_hunks.push(std::mem::take(&mut current));
             }
-            open.anchors.extend(anchor);
+            current.anchors.extend(anchor);
         } else if line == END_OF_FILE {
-            open.at_end = true;
-            sections.push(std::mem::take(&mut open));
+            current.at_end = true;
+            parse_hunks.push(std::mem::take(&mut current));
             continue;
         } else {
-            open.lines.push(part(line).ok_or_else(|| {
+            current.lines.push(parse_line(line).ok_or_else(|| {
                 format!(
                     "line {} of the diff begins with none of ` `, `-`, `+` and `@@`: {line:?}",
                     at + 1
                 )
             })?);
         }
-        if open.number == 0 {
-            open.number = at + 1;
+        if current.diff_line == 0 {
+            current.diff_line = at + 1;
         }
     }
-    if !open.lines.is_empty() {
-        sections.push(open);
+    if !current.lines.is_empty() {
+        parse_hunks.push(current);
     }
-    Ok(sections)
+    Ok(parse_hunks)
 }
 
 /// What a line says that begins with `@@`; an empty one only begins a section.
@@ -183,25 +183,25 @@ fn anchor(line: &str) -> Option<Option<&str>> {
 }
 
 /// An empty line is an empty line that stays: models leave the blank before it out.
-fn part(line: &str) -> Option<Part<'_>> {
+fn parse_line(line: &str) -> Option<DiffLine<'_>> {
     let Some(first) = line.chars().next() else {
-        return Some(Part::Stays(""));
+        return Some(DiffLine::Context(""));
     };
     let rest = &line[first.len_utf8()..];
     match first {
-        ' ' => Some(Part::Stays(rest)),
-        '-' => Some(Part::Goes(rest)),
-        '+' => Some(Part::Comes(rest)),
+        ' ' => Some(DiffLine::Context(rest)),
+        '-' => Some(DiffLine::Removed(rest)),
+        '+' => Some(DiffLine::Added(rest)),
         _ => None,
     }
 }
 
-impl<'a> Section<'a> {
+impl<'a> Hunk<'a> {
     /// The lines that have to be there.
     fn old(&self) -> Vec<&'a str> {
-        let old = |part: &Part<'a>| match part {
-            Part::Stays(line) | Part::Goes(line) => Some(*line),
-            Part::Comes(_) => None,
+        let old = |parse_line: &DiffLine<'a>| match parse_line {
+            DiffLine::Context(line) | DiffLine::Removed(line) => Some(*line),
+            DiffLine::Added(_) => None,
         };
         self.lines.iter().filter_map(old).collect()
     }
@@ -213,16 +213,16 @@ impl<'a> Section<'a> {
     }
 
     /// Where its old lines begin in the file, not before `from`; `run` is the first of its runs.
-    fn place(&self, lines: &Lines<'_>, run: usize, from: usize) -> Result<usize, String> {
+    fn position(&self, lines: &LineSearch<'_>, run: usize, from: usize) -> Result<usize, String> {
         let file = lines.file();
         let mut after = from;
         for (at, anchor) in self.anchors.iter().enumerate() {
             let found = lines.find(run + at, after);
             after = 1 + found.ok_or_else(|| {
-                let hint = elsewhere(file, anchor, after);
+                let hint = near_hint(file, anchor, after);
                 format!(
                     "the part at line {} of the diff stands after {anchor:?}, which is not in the file{hint}",
-                    self.number
+                    self.diff_line
                 )
             })?;
         }
@@ -239,23 +239,23 @@ impl<'a> Section<'a> {
             }
         }
         let found = lines.find(run, after);
-        found.ok_or_else(|| self.not_there(file, old, after))
+        found.ok_or_else(|| self.not_found(file, old, after))
     }
 
-    fn not_there(&self, file: &[&str], old: &[&str], after: usize) -> String {
+    fn not_found(&self, file: &[&str], old: &[&str], after: usize) -> String {
         let wanted = old.iter().find(|line| !line.trim().is_empty());
         let first = wanted.copied().unwrap_or_default();
-        let hint = elsewhere(file, first, after);
+        let hint = near_hint(file, first, after);
         format!(
             "the {} lines of the part at line {} of the diff are not in the file as they stand there; they begin with {first:?}{hint}. Look at the file again and send the lines as they are",
             old.len(),
-            self.number
+            self.diff_line
         )
     }
 }
 
 /// Where a line is after all, or that it is nowhere.
-fn elsewhere(file: &[&str], line: &str, after: usize) -> String {
+fn near_hint(file: &[&str], line: &str, after: usize) -> String {
     let near = |(_, other): &(usize, &&str)| other.trim() == line.trim();
     match file.iter().enumerate().find(near) {
         Some((at, _)) if at < after => format!(" after line {after}, only at line {}", at + 1),
@@ -266,7 +266,7 @@ fn elsewhere(file: &[&str], line: &str, after: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Change, apply, new_file};
+    use super::{DiffStats, apply, new_file};
 
     #[track_caller]
     fn check(before: &str, diff: &str, after: &str) {
@@ -277,20 +277,20 @@ mod tests {
     }
 
     #[test]
-    fn lines_go_and_come_where_they_stand() {
+    fn lines_are_added_and_removed() {
         check("a\nb\nc\n", "@@\n a\n-b\n+B\n c\n", "a\nB\nc\n");
         check("a\nb\nc\n", " a\n+x\n", "a\nx\nb\nc\n");
         check("a\n", "-a\n", "");
         let twice = apply("a\nb\na\nb\n", "@@\n-b\n+1\n@@\n-b\n+2\n+3\n");
-        let change = Change {
+        let stats = DiffStats {
             added: 3,
             removed: 2,
         };
-        assert_eq!(twice, Ok(("a\n1\na\n2\n3\n".to_owned(), change)));
+        assert_eq!(twice, Ok(("a\n1\na\n2\n3\n".to_owned(), stats)));
     }
 
     #[test]
-    fn anchors_narrow_down_and_stack() {
+    fn anchors_narrow_the_position() {
         let file = "class A\n def f\n  pass\nclass B\n def f\n  pass\n";
         let diff = "@@ class B\n@@  def f\n-  pass\n+  return\n";
         check(
@@ -302,28 +302,28 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_file_is_a_place() {
+    fn a_hunk_can_be_anchored_at_the_end() {
         check("x\ny\nx\n", "@@\n-x\n+z\n*** End of File\n", "x\ny\nz\n");
         check("a", "+b\n*** End of File", "a\nb\n");
         check("", "+b\n", "b\n");
     }
 
     #[test]
-    fn blanks_at_the_ends_do_not_matter_and_stay_as_they_are() {
+    fn whitespace_differences_are_tolerated_and_preserved() {
         check("a  \n\tb\nc\n", " a\n b\n-c\n+C\n", "a  \n\tb\nC\n");
         check("a\n\nb\n", " a\n\n-b\n+B\n", "a\n\nB\n");
     }
 
     #[test]
-    fn line_ends_of_the_file_are_kept() {
+    fn line_endings_of_the_file_are_preserved() {
         check("a\r\nb\r\n", " a\n-b\n+B\n", "a\r\nB\r\n");
         check("a\r\nb\r\n", " a\r\n+x\r\n", "a\r\nx\r\nb\r\n");
         check("a\nb", "-a\n+A\n", "A\nb");
     }
 
     #[test]
-    fn what_does_not_fit_is_named_with_its_place() {
-        for (file, diff, words) in [
+    fn a_mismatch_is_reported_with_its_diff_line() {
+        for (file, diff, expected) in [
             ("a\nb\n", " x\n-y\n+z\n", "\"x\""),
             ("a\nb\n", "@@\n-b\n+B\n@@\n-a\n+A\n", "only at line 1"),
             ("a\n", "@@ nowhere\n-a\n", "\"nowhere\""),
@@ -332,12 +332,12 @@ mod tests {
             ("a\n", &"+a\n".repeat(2_000_000), "in parts"),
         ] {
             let error = apply(file, diff).err().unwrap_or_default();
-            assert!(error.contains(words), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 
     #[test]
-    fn a_new_file_is_all_pluses() {
+    fn every_line_of_a_new_file_begins_with_a_plus() {
         assert_eq!(new_file("+a\n+\n+b").as_deref(), Ok("a\n\nb\n"));
         assert!(new_file("+a\nb").is_err_and(|error| error.contains("line 2")));
     }

@@ -7,18 +7,18 @@ pub(crate) fn check(file: &str, diff: &str) {
     if let Ok(new) = patch::new_file(diff) {
         assert!(new.len() <= diff.len() + 1, "a file of more than its diff");
     }
-    let Ok((after, change)) = patch::apply(file, diff) else {
+    let Ok((after, stats)) = patch::apply(file, diff) else {
         return;
     };
     assert!(
-        after.len() <= file.len() + diff.len() + 2 * (change.added + 1),
+        after.len() <= file.len() + diff.len() + 2 * (stats.added + 1),
         "{after:?} is more than the file and its diff"
     );
     let lines = |text: &str| text.split_inclusive('\n').count();
     assert_eq!(
-        lines(&after) + change.removed,
-        lines(file) + change.added,
-        "{change:?} makes {after:?} of {file:?}"
+        lines(&after) + stats.removed,
+        lines(file) + stats.added,
+        "{stats:?} makes {after:?} of {file:?}"
     );
     for line in diff.split_inclusive('\n') {
         let line = line.trim_end_matches(['\r', '\n']);
@@ -32,15 +32,15 @@ pub(crate) fn check(file: &str, diff: &str) {
 mod tests {
     use proptest::prelude::*;
 
-    fn lines(of: &'static [&'static str], most: usize) -> impl Strategy<Value = String> {
-        let lines = prop::collection::vec(prop::sample::select(of), 0..most);
+    fn lines(from: &'static [&'static str], max: usize) -> impl Strategy<Value = String> {
+        let lines = prop::collection::vec(prop::sample::select(from), 0..max);
         (lines, any::<bool>())
             .prop_map(|(lines, ends)| lines.join("\n") + ["", "\n"][usize::from(ends)])
     }
 
     proptest! {
         #[test]
-        fn a_diff_does_what_it_says_or_nothing(
+        fn a_diff_is_applied_exactly_or_refused(
             file in lines(&["a", "b", "c ", "\tc", "", "a\r"], 12),
             diff in lines(&[" a", "-a", "+a", " b", "-b", "-c", "+x", "", "@@", "@@ a", "@@ c", "*** End of File", "*** Begin Patch"], 10),
         ) {

@@ -13,9 +13,9 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 /// The largest file that is read: more than a model can.
-const MAX_FILE: u64 = 16 * 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 /// How often a path is walked again when others move folders about meanwhile.
-const TRIES: usize = 16;
+const MAX_RETRIES: usize = 16;
 /// Entries of a folder's view.
 const MAX_ENTRIES: usize = 1_000;
 
@@ -24,17 +24,17 @@ const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGIC
 const NO_LINKS: ResolveFlags = BENEATH.union(ResolveFlags::NO_SYMLINKS);
 
 /// Why something with a file did not work, in words for a model.
-pub(super) type Refused = String;
+pub(super) type EditRefusal = String;
 
 /// The folder.
 #[derive(Debug)]
-pub(super) struct Root {
+pub(super) struct WorkspaceRoot {
     folder: OwnedFd,
     /// Its own path, without links.
     path: PathBuf,
 }
 
-impl Root {
+impl WorkspaceRoot {
     /// Opens a folder.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -49,25 +49,28 @@ impl Root {
     }
 
     /// A path as it was said, seen from here, `.` and `..` taken away by their letters.
-    pub(super) fn inside(&self, said: &Path) -> Result<PathBuf, Refused> {
-        let mut inside = PathBuf::new();
-        for part in said.components() {
+    pub(super) fn relative(&self, path_given: &Path) -> Result<PathBuf, EditRefusal> {
+        let mut relative = PathBuf::new();
+        for part in path_given.components() {
             match part {
-                Component::Normal(name) => inside.push(name),
+                Component::Normal(name) => relative.push(name),
                 Component::CurDir => {}
-                Component::ParentDir if inside.pop() => {}
+                Component::ParentDir if relative.pop() => {}
                 Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
-                    return Err(format!("{} leads out of the workspace", said.display()));
+                    return Err(format!(
+                        "{} leads out of the workspace",
+                        path_given.display()
+                    ));
                 }
             }
         }
-        Ok(inside)
+        Ok(relative)
     }
 
     /// The path of the file itself: every link on the way followed, and none may lead out.
-    pub(super) fn resolve(&self, inside: &Path) -> Result<PathBuf, Refused> {
+    pub(super) fn resolve(&self, relative: &Path) -> Result<PathBuf, EditRefusal> {
         let mut rest = PathBuf::new();
-        let mut head = inside.to_owned();
+        let mut head = relative.to_owned();
         loop {
             match self.real(&head) {
                 Ok(real) => return Ok(join(&real, &rest)),
@@ -82,7 +85,7 @@ impl Root {
                     rest = join(Path::new(&name), &rest);
                     head.pop();
                 }
-                Err(error) => return Err(refused(inside, error)),
+                Err(error) => return Err(refused(relative, error)),
             }
         }
     }
@@ -91,19 +94,24 @@ impl Root {
         if head.as_os_str().is_empty() {
             return Ok(PathBuf::new());
         }
-        let file = self.walk(head, OFlags::PATH, BENEATH)?;
+        let file = self.open_beneath(head, OFlags::PATH, BENEATH)?;
         let path = path_of(&file)?;
-        let inside = path.strip_prefix(&self.path).map_err(|_| Errno::XDEV)?;
-        Ok(inside.to_owned())
+        let relative = path.strip_prefix(&self.path).map_err(|_| Errno::XDEV)?;
+        Ok(relative.to_owned())
     }
 
     fn is_link(&self, head: &Path) -> bool {
         let flags = OFlags::PATH | OFlags::NOFOLLOW;
-        let found = self.walk(head, flags, BENEATH).and_then(fstat);
-        found.is_ok_and(|stat| kind(&stat) == FileType::Symlink)
+        let names = self.open_beneath(head, flags, BENEATH).and_then(fstat);
+        names.is_ok_and(|stat| kind(&stat) == FileType::Symlink)
     }
 
-    fn walk(&self, path: &Path, flags: OFlags, how: ResolveFlags) -> Result<OwnedFd, Errno> {
+    fn open_beneath(
+        &self,
+        path: &Path,
+        flags: OFlags,
+        resolve: ResolveFlags,
+    ) -> Result<OwnedFd, Errno> {
         let path = if path.as_os_str().is_empty() {
             Path::new(".")
         } else {
@@ -112,16 +120,19 @@ impl Root {
         let mut tries = 0;
         loop {
             let flags = flags | OFlags::CLOEXEC;
-            match openat2(&self.folder, path, flags, Mode::empty(), how) {
-                Err(Errno::AGAIN) if tries < TRIES => tries += 1,
+            match openat2(&self.folder, path, flags, Mode::empty(), resolve) {
+                Err(Errno::AGAIN) if tries < MAX_RETRIES => tries += 1,
                 walked => return walked,
             }
         }
     }
 
     /// What a path is; none when nothing is there.
-    pub(super) fn kind(&self, located: &Path) -> Result<Option<FileType>, Refused> {
-        match self.walk(located, OFlags::PATH, NO_LINKS).and_then(fstat) {
+    pub(super) fn kind(&self, located: &Path) -> Result<Option<FileType>, EditRefusal> {
+        match self
+            .open_beneath(located, OFlags::PATH, NO_LINKS)
+            .and_then(fstat)
+        {
             Ok(stat) => Ok(Some(kind(&stat))),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
             Err(error) => Err(refused(located, error)),
@@ -129,10 +140,10 @@ impl Root {
     }
 
     /// The text of a file.
-    pub(super) fn read(&self, located: &Path) -> Result<String, Refused> {
+    pub(super) fn read(&self, located: &Path) -> Result<String, EditRefusal> {
         let name = located.display();
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file = self.walk(located, flags, NO_LINKS);
+        let file = self.open_beneath(located, flags, NO_LINKS);
         let file = file.map_err(|error| refused(located, error))?;
         let stat = fstat(&file).map_err(|error| refused(located, error))?;
         match kind(&stat) {
@@ -148,13 +159,13 @@ impl Root {
             }
         }
         let mut bytes = Vec::new();
-        let mut limited = std::fs::File::from(file).take(MAX_FILE + 1);
+        let mut limited = std::fs::File::from(file).take(MAX_FILE_BYTES + 1);
         limited
             .read_to_end(&mut bytes)
             .map_err(|error| format!("{name} cannot be read: {error}"))?;
-        if bytes.len() as u64 > MAX_FILE {
+        if bytes.len() as u64 > MAX_FILE_BYTES {
             return Err(format!(
-                "{name} is larger than {MAX_FILE} bytes; use shell commands for it"
+                "{name} is larger than {MAX_FILE_BYTES} bytes; use shell commands for it"
             ));
         }
         String::from_utf8(bytes).map_err(|_| {
@@ -164,7 +175,7 @@ impl Root {
 
     /// Writes a whole file: afterwards it is as before or as asked, never half of it. Folders on
     /// the way are made.
-    pub(super) fn write(&self, located: &Path, text: &str) -> Result<(), Refused> {
+    pub(super) fn write(&self, located: &Path, text: &str) -> Result<(), EditRefusal> {
         let failed = |error: io::Error| format!("{} cannot be written: {error}", located.display());
         let (folder, name) = self.parent(located, true)?;
         let mode = match statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -175,38 +186,38 @@ impl Root {
             Err(Errno::NOENT) => Mode::from_raw_mode(0o644),
             Err(error) => return Err(refused(located, error)),
         };
-        let aside = aside(&name);
+        let temp_name = temp_name(&name);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-        let made = openat(
+        let created = openat(
             &folder,
-            &aside,
+            &temp_name,
             flags | OFlags::CLOEXEC,
             Mode::RUSR | Mode::WUSR,
         );
-        let file = made.map_err(|error| failed(error.into()))?;
+        let file = created.map_err(|error| failed(error.into()))?;
         let write = || -> io::Result<()> {
             let mut file = std::fs::File::from(file);
             file.write_all(text.as_bytes())?;
             fchmod(&file, mode)?;
             fsync(&file)?;
-            renameat(&folder, &aside, &folder, &name)?;
+            renameat(&folder, &temp_name, &folder, &name)?;
             Ok(())
         };
         write().map_err(|error| {
             // Nothing can be done about what cannot be removed either.
-            unlinkat(&folder, &aside, AtFlags::empty()).ok();
+            unlinkat(&folder, &temp_name, AtFlags::empty()).ok();
             failed(error)
         })
     }
 
     /// Removes a file, or a folder with all that is in it.
-    pub(super) fn remove(&self, located: &Path) -> Result<(), Refused> {
+    pub(super) fn remove(&self, located: &Path) -> Result<(), EditRefusal> {
         let (folder, name) = self.parent(located, false)?;
         remove(&folder, &name).map_err(|error| refused(located, error))
     }
 
     /// Gives a file or folder another name, which nothing has yet.
-    pub(super) fn rename(&self, located: &Path, to: &Path) -> Result<(), Refused> {
+    pub(super) fn rename(&self, located: &Path, to: &Path) -> Result<(), EditRefusal> {
         if self.kind(to)?.is_some() {
             return Err(format!("{} is there already", to.display()));
         }
@@ -216,21 +227,21 @@ impl Root {
     }
 
     /// The names in a folder and in its folders, those that begin with a dot left out.
-    pub(super) fn list(&self, located: &Path) -> Result<Vec<String>, Refused> {
-        let mut found = Vec::new();
-        self.list_into(located, Path::new(""), 2, &mut found)?;
-        found.sort();
-        Ok(found)
+    pub(super) fn list(&self, located: &Path) -> Result<Vec<String>, EditRefusal> {
+        let mut names = Vec::new();
+        self.list_into(located, Path::new(""), 2, &mut names)?;
+        names.sort();
+        Ok(names)
     }
 
     fn list_into(
         &self,
         folder: &Path,
-        shown: &Path,
+        prefix: &Path,
         depth: usize,
-        found: &mut Vec<String>,
-    ) -> Result<(), Refused> {
-        let file = self.walk(folder, OFlags::RDONLY | OFlags::DIRECTORY, NO_LINKS);
+        names: &mut Vec<String>,
+    ) -> Result<(), EditRefusal> {
+        let file = self.open_beneath(folder, OFlags::RDONLY | OFlags::DIRECTORY, NO_LINKS);
         let file = file.map_err(|error| refused(folder, error))?;
         let entries = Dir::read_from(&file).map_err(|error| refused(folder, error))?;
         for entry in entries {
@@ -239,20 +250,20 @@ impl Root {
             if name.as_bytes().starts_with(b".") {
                 continue;
             }
-            if found.len() >= MAX_ENTRIES {
+            if names.len() >= MAX_ENTRIES {
                 return Ok(());
             }
-            let path = shown.join(name);
+            let path = prefix.join(name);
             let is_folder = statat(&file, name, AtFlags::SYMLINK_NOFOLLOW)
                 .is_ok_and(|stat| kind(&stat) == FileType::Directory);
-            found.push(format!(
+            names.push(format!(
                 "{}{}",
                 path.display(),
                 if is_folder { "/" } else { "" }
             ));
             if is_folder && depth > 1 {
                 // One that is closed to us, or gone meanwhile, is only named.
-                self.list_into(&folder.join(name), &path, depth - 1, found)
+                self.list_into(&folder.join(name), &path, depth - 1, names)
                     .ok();
             }
         }
@@ -260,13 +271,13 @@ impl Root {
     }
 
     /// The folder of a file, and the file's name in it.
-    fn parent(&self, located: &Path, make: bool) -> Result<(OwnedFd, PathBuf), Refused> {
+    fn parent(&self, located: &Path, make: bool) -> Result<(OwnedFd, PathBuf), EditRefusal> {
         let Some(name) = located.file_name() else {
             return Err("the workspace itself is not to be changed".to_owned());
         };
         let folder = located.parent().unwrap_or_else(|| Path::new(""));
         let flags = OFlags::PATH | OFlags::DIRECTORY;
-        let opened = match self.walk(folder, flags, NO_LINKS) {
+        let opened = match self.open_beneath(folder, flags, NO_LINKS) {
             Err(Errno::NOENT) if make => self.make(folder),
             opened => opened,
         };
@@ -277,7 +288,7 @@ impl Root {
     fn make(&self, folder: &Path) -> Result<OwnedFd, Errno> {
         let mut path = PathBuf::new();
         let flags = OFlags::PATH | OFlags::DIRECTORY;
-        let mut opened = self.walk(&path, flags, NO_LINKS)?;
+        let mut opened = self.open_beneath(&path, flags, NO_LINKS)?;
         for name in folder.components() {
             let name = name.as_os_str();
             match mkdirat(&opened, name, Mode::from_raw_mode(0o755)) {
@@ -285,7 +296,7 @@ impl Root {
                 Err(error) => return Err(error),
             }
             path.push(name);
-            opened = self.walk(&path, flags, NO_LINKS)?;
+            opened = self.open_beneath(&path, flags, NO_LINKS)?;
         }
         Ok(opened)
     }
@@ -310,16 +321,16 @@ fn remove(folder: &OwnedFd, name: &Path) -> Result<(), Errno> {
 }
 
 /// A name beside a file's own for what is not whole yet.
-fn aside(name: &Path) -> PathBuf {
+fn temp_name(name: &Path) -> PathBuf {
     let unique = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(0, |time| time.as_nanos());
-    let mut aside = std::ffi::OsString::from(".");
-    aside.push(OsStr::from_bytes(
+    let mut temp_name = std::ffi::OsString::from(".");
+    temp_name.push(OsStr::from_bytes(
         &name.as_os_str().as_bytes()[..name.as_os_str().len().min(100)],
     ));
-    aside.push(format!(".{unique:x}"));
-    PathBuf::from(aside)
+    temp_name.push(format!(".{unique:x}"));
+    PathBuf::from(temp_name)
 }
 
 fn kind(stat: &Stat) -> FileType {
@@ -343,7 +354,7 @@ fn path_of(file: &OwnedFd) -> Result<PathBuf, Errno> {
 }
 
 /// An error of the kernel in words for a model.
-fn refused(path: &Path, error: Errno) -> Refused {
+fn refused(path: &Path, error: Errno) -> EditRefusal {
     let path = path.display();
     match error {
         Errno::NOENT => format!("{path} is not there"),

@@ -1,9 +1,9 @@
 //! What a text editor does with a text, and how it shows one.
 
 /// Characters of a view; a longer one is cut, and says so.
-pub(crate) const MAX_SHOWN: usize = 100_000;
+pub(crate) const MAX_VIEW_CHARS: usize = 100_000;
 /// Lines around a change that are shown with it.
-const AROUND: usize = 4;
+const CONTEXT_LINES: usize = 4;
 
 /// The text with `new` in the place of `old`, and the line where that is.
 ///
@@ -13,11 +13,11 @@ pub(crate) fn replace(text: &str, old: &str, new: &str) -> Result<(String, usize
     if old.is_empty() {
         return Err("`old_str` is empty; to add lines, use insert".to_owned());
     }
-    let mut places = text.match_indices(old).map(|(at, _)| line_at(text, at));
-    let Some(line) = places.next() else {
-        return Err(not_there(text, old));
+    let mut positions = text.match_indices(old).map(|(at, _)| line_at(text, at));
+    let Some(line) = positions.next() else {
+        return Err(not_found(text, old));
     };
-    let others: Vec<String> = places.map(|line| line.to_string()).collect();
+    let others: Vec<String> = positions.map(|line| line.to_string()).collect();
     if !others.is_empty() {
         return Err(format!(
             "`old_str` is there {} times, at the lines {line}, {}; send more of the text around the one you mean",
@@ -28,7 +28,7 @@ pub(crate) fn replace(text: &str, old: &str, new: &str) -> Result<(String, usize
     Ok((text.replacen(old, new, 1), line))
 }
 
-fn not_there(text: &str, old: &str) -> String {
+fn not_found(text: &str, old: &str) -> String {
     let first = old.lines().find(|line| !line.trim().is_empty());
     let near = first.and_then(|first| {
         let at = text.lines().position(|line| line.trim() == first.trim())?;
@@ -91,9 +91,12 @@ pub(crate) fn numbered(text: &str, lines: Option<(u64, Option<u64>)>) -> Result<
     let shown = text.lines().enumerate().take(last).skip(first - 1);
     for (at, line) in shown {
         out.push_str(&format!("{:>6}\t{line}\n", at + 1));
-        if out.len() > MAX_SHOWN {
-            let whole = |end: &usize| out.is_char_boundary(*end);
-            let end = (0..=MAX_SHOWN).rev().find(whole).unwrap_or_default();
+        if out.len() > MAX_VIEW_CHARS {
+            let is_boundary = |end: &usize| out.is_char_boundary(*end);
+            let end = (0..=MAX_VIEW_CHARS)
+                .rev()
+                .find(is_boundary)
+                .unwrap_or_default();
             out.truncate(end);
             out.push_str(&format!(
                 "\n[cut at line {} of {count}; use view_range to see the rest]\n",
@@ -109,18 +112,18 @@ pub(crate) fn numbered(text: &str, lines: Option<(u64, Option<u64>)>) -> Result<
 }
 
 /// What is around a changed line, numbered, so that the model sees what it did.
-pub(crate) fn around(text: &str, line: usize, lines: usize) -> String {
-    let first = line.saturating_sub(AROUND).max(1);
-    let last = line.saturating_add(lines).saturating_add(AROUND);
+pub(crate) fn excerpt(text: &str, line: usize, lines: usize) -> String {
+    let first = line.saturating_sub(CONTEXT_LINES).max(1);
+    let last = line.saturating_add(lines).saturating_add(CONTEXT_LINES);
     numbered(text, Some((first as u64, Some(last as u64)))).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_SHOWN, around, insert, numbered, replace};
+    use super::{MAX_VIEW_CHARS, excerpt, insert, numbered, replace};
 
     #[test]
-    fn a_replacement_is_of_one_place() {
+    fn text_must_occur_exactly_once() {
         assert_eq!(replace("a\nb\n", "b", "c"), Ok(("a\nc\n".to_owned(), 2)));
         let error = replace("x\ny\nx\n", "x", "z").unwrap_err();
         assert!(error.contains("2 times, at the lines 1, 3"), "{error}");
@@ -130,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_added_at_their_place() {
+    fn inserts_lines_after_the_given_line() {
         for (text, line, new, expected) in [
             ("a\nb\n", 0, "x", "x\na\nb\n"),
             ("a\nb\n", 1, "x\n", "a\nx\nb\n"),
@@ -144,15 +147,15 @@ mod tests {
     }
 
     #[test]
-    fn a_view_has_numbers_and_an_end() {
+    fn a_view_is_numbered_and_cut() {
         assert_eq!(
             numbered("a\nb\nc\n", Some((2, Some(9)))).as_deref(),
             Ok("     2\tb\n     3\tc\n")
         );
         assert!(numbered("a\n", Some((5, None))).is_err());
-        let long = "é".repeat(MAX_SHOWN);
+        let long = "é".repeat(MAX_VIEW_CHARS);
         let view = numbered(&long, None).unwrap();
-        assert!(view.len() < MAX_SHOWN + 200 && view.contains("[cut at line 1 of 1"));
-        assert!(around("a\nb\nc\n", 2, 1).contains("     2\tb"));
+        assert!(view.len() < MAX_VIEW_CHARS + 200 && view.contains("[cut at line 1 of 1"));
+        assert!(excerpt("a\nb\nc\n", 2, 1).contains("     2\tb"));
     }
 }

@@ -12,89 +12,81 @@ use tokio::time::Instant;
 use crate::capture::{Capture, Captured};
 use crate::control_channel::{PIPE_BYTES, read_now};
 use crate::prompt;
-use crate::running::both;
+use crate::running::{StreamKind, both};
 use crate::spool::Spools;
 
 /// Bytes of each output that are kept between two reads, beside the file.
-const KEPT: usize = 64 * 1024;
-const PROMPT_MAX: usize = 512;
-const CHUNK: usize = 64 * 1024;
-
-/// Where words came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Voice {
-    Out,
-    Err,
-    Terminal,
-}
+const MAX_RETAINED_BYTES: usize = 64 * 1024;
+const MAX_PROMPT_BYTES: usize = 512;
+const READ_CHUNK: usize = 64 * 1024;
 
 /// How a job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum JobEnd {
     Code(i32),
     Killed,
 }
 
 /// What was heard since the last read.
 #[derive(Debug)]
-struct Heard {
+struct JobOutput {
     captures: [Capture; 3],
     echo: VecDeque<u8>,
-    last: Voice,
+    last_stream: StreamKind,
     prompt: String,
-    spoke: Instant,
-    end: Option<Ended>,
+    last_output: Instant,
+    end: Option<JobEnd>,
 }
 
 /// The same for all who listen.
 #[derive(Clone, Debug)]
-pub(super) struct Shared {
-    heard: Arc<Mutex<Heard>>,
-    word: Arc<Notify>,
+pub(super) struct SharedOutput {
+    log: Arc<Mutex<JobOutput>>,
+    changed: Arc<Notify>,
 }
 
 fn captures(spools: &Spools) -> [Capture; 3] {
     [
-        Capture::spooled(KEPT, spools),
-        Capture::spooled(KEPT, spools),
-        Capture::new(KEPT),
+        Capture::spooled(MAX_RETAINED_BYTES, spools),
+        Capture::spooled(MAX_RETAINED_BYTES, spools),
+        Capture::new(MAX_RETAINED_BYTES),
     ]
 }
 
-impl Shared {
+impl SharedOutput {
     pub(super) fn new(spools: &Spools) -> Self {
-        let heard = Heard {
+        let log = JobOutput {
             captures: captures(spools),
             echo: VecDeque::new(),
-            last: Voice::Out,
+            last_stream: StreamKind::Out,
             prompt: String::new(),
-            spoke: Instant::now(),
+            last_output: Instant::now(),
             end: None,
         };
         Self {
-            heard: Arc::new(Mutex::new(heard)),
-            word: Arc::new(Notify::new()),
+            log: Arc::new(Mutex::new(log)),
+            changed: Arc::new(Notify::new()),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Heard> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, JobOutput> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads once, under the lock, so that two readers keep the order.
-    pub(super) fn read(&self, output: BorrowedFd<'_>, voice: Voice) -> io::Result<usize> {
-        let mut buffer = [0; CHUNK];
-        let mut heard = self.lock();
+    pub(super) fn read(&self, output: BorrowedFd<'_>, kind: StreamKind) -> io::Result<usize> {
+        let mut buffer = [0; READ_CHUNK];
+        let mut log = self.lock();
         let read = rustix::io::read(output, &mut buffer)?;
-        heard.hear(&buffer[..read], voice);
-        self.word.notify_waiters();
+        log.push(&buffer[..read], kind);
+        self.changed.notify_waiters();
         Ok(read)
     }
 
     /// Reads what is there by now.
-    pub(super) fn drain(&self, output: BorrowedFd<'_>, voice: Voice) {
+    pub(super) fn drain(&self, output: BorrowedFd<'_>, kind: StreamKind) {
         let mut left = PIPE_BYTES;
-        while let Ok(read @ 1..) = self.read(output, voice) {
+        while let Ok(read @ 1..) = self.read(output, kind) {
             left = left.saturating_sub(read);
             if left == 0 {
                 break;
@@ -102,32 +94,32 @@ impl Shared {
         }
     }
 
-    pub(super) fn hear(&self, bytes: &[u8], voice: Voice) {
-        self.lock().hear(bytes, voice);
-        self.word.notify_waiters();
+    pub(super) fn push(&self, bytes: &[u8], kind: StreamKind) {
+        self.lock().push(bytes, kind);
+        self.changed.notify_waiters();
     }
 
     /// Waits for the next word, or the end.
-    pub(super) async fn word(&self) {
-        self.word.notified().await;
+    pub(super) async fn changed(&self) {
+        self.changed.notified().await;
     }
 
     pub(super) fn expect_echo(&self, bytes: &[u8]) {
         self.lock().echo = bytes.iter().copied().collect();
     }
 
-    pub(super) fn spoke_since(&self, since: Instant) -> bool {
-        self.lock().spoke > since
+    pub(super) fn output_since(&self, since: Instant) -> bool {
+        self.lock().last_output > since
     }
 
-    pub(super) fn end(&self) -> Option<Ended> {
+    pub(super) fn end(&self) -> Option<JobEnd> {
         self.lock().end
     }
 
     /// The first end counts.
-    pub(super) fn end_with(&self, ended: Ended) {
+    pub(super) fn set_end(&self, ended: JobEnd) {
         self.lock().end.get_or_insert(ended);
-        self.word.notify_waiters();
+        self.changed.notify_waiters();
     }
 
     /// What it asks.
@@ -137,73 +129,77 @@ impl Shared {
 
     /// What was heard, at most so many bytes, and begins anew.
     pub(super) fn take(&self, max: usize, spools: &Spools) -> [Captured; 2] {
-        let mut heard = self.lock();
+        let mut log = self.lock();
         // Asked for later, it is still known.
-        heard.prompt();
+        log.prompt();
         let [mut out, mut err, mut terminal] =
-            std::mem::replace(&mut heard.captures, captures(spools));
-        drop(heard);
+            std::mem::replace(&mut log.captures, captures(spools));
+        drop(log);
         let [out, mut err] = both(&mut out, &mut err, max);
         if !terminal.is_empty() {
-            let said = terminal.captured(max / 4);
-            err.truncated_bytes += said.truncated_bytes;
-            let words = said.text.trim_end();
-            err.text = format!("{}[said to the terminal:]\n{words}\n", err.text);
+            let fields = terminal.captured(max / 4);
+            err.truncated_bytes += fields.truncated_bytes;
+            let read_fields = fields.text.trim_end();
+            err.text = format!("{}[said to the terminal:]\n{read_fields}\n", err.text);
         }
         [out, err]
     }
 }
 
-impl Heard {
+impl JobOutput {
     fn prompt(&mut self) -> String {
-        let voice = &self.captures[self.last as usize];
-        if !voice.is_empty() {
-            self.prompt = prompt::of(&voice.tail(PROMPT_MAX));
+        let kind = &self.captures[self.last_stream as usize];
+        if !kind.is_empty() {
+            self.prompt = prompt::extract(&kind.tail(MAX_PROMPT_BYTES));
         }
         self.prompt.clone()
     }
 
-    fn hear(&mut self, bytes: &[u8], voice: Voice) {
-        let mut words = bytes;
-        if voice == Voice::Terminal {
-            let shown = words
+    fn push(&mut self, bytes: &[u8], kind: StreamKind) {
+        let mut read_fields = bytes;
+        if kind == StreamKind::Terminal {
+            let echoed = read_fields
                 .iter()
                 .zip(&self.echo)
-                .take_while(|(said, typed)| said == typed);
-            let shown = shown.count();
-            self.echo.drain(..shown);
-            words = &words[shown..];
+                .take_while(|(fields, typed)| fields == typed);
+            let echoed = echoed.count();
+            self.echo.drain(..echoed);
+            read_fields = &read_fields[echoed..];
         }
-        if !words.is_empty() {
-            self.captures[voice as usize].push(words);
-            self.last = voice;
-            self.spoke = Instant::now();
+        if !read_fields.is_empty() {
+            self.captures[kind as usize].push(read_fields);
+            self.last_stream = kind;
+            self.last_output = Instant::now();
         }
     }
 }
 
 /// Waits until so many words, each with a zero byte behind it, were said, and gives the last.
-pub(super) async fn words(said: &Readiness, count: usize) -> io::Result<String> {
+pub(super) async fn read_fields(fields: &Readiness, count: usize) -> io::Result<String> {
     let mut bytes = Vec::new();
     loop {
         let mut byte = [0];
         // One at a time: what follows belongs to who waits next.
-        if said.read(|fd| Ok(rustix::io::read(fd, &mut byte)?)).await? == 0 {
+        if fields
+            .read(|fd| Ok(rustix::io::read(fd, &mut byte)?))
+            .await?
+            == 0
+        {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         bytes.extend(byte);
         let ends = bytes.iter().filter(|byte| **byte == 0).count();
         if ends == count {
             bytes.pop();
-            let last = bytes.rsplit(|byte| *byte == 0).next().unwrap_or_default();
-            return Ok(String::from_utf8_lossy(last).into_owned());
+            let last_stream = bytes.rsplit(|byte| *byte == 0).next().unwrap_or_default();
+            return Ok(String::from_utf8_lossy(last_stream).into_owned());
         }
     }
 }
 
 /// The code that was said as the last thing, if it was.
-pub(super) fn last_word(said: &Readiness) -> Option<i32> {
-    let bytes = read_now(said.as_fd());
+pub(super) fn read_exit_code(fields: &Readiness) -> Option<i32> {
+    let bytes = read_now(fields.as_fd());
     let text = String::from_utf8_lossy(&bytes).into_owned();
     text.trim_end_matches('\0').parse().ok()
 }

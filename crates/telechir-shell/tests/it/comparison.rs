@@ -6,7 +6,7 @@ const CASES: &str = include_str!("../corpus/commands.json");
 const TABLE: &str = include_str!("../../../../benchmarks/shell-comparison.md");
 
 /// What the table says of us.
-fn ours(case: &Value) -> String {
+fn expected_cell(case: &Value) -> String {
     let text = |member: &str| case.get(member).and_then(Value::as_str).unwrap_or_default();
     match text("outcome") {
         "awaiting_input" => match text("prompt") {
@@ -22,7 +22,7 @@ fn ours(case: &Value) -> String {
 }
 
 #[test]
-fn the_table_has_every_command_with_what_came_of_it() {
+fn the_table_lists_every_command_with_its_outcome() {
     let cases: Vec<Value> = serde_json::from_str(CASES).unwrap();
     let rows: Vec<&str> = TABLE
         .lines()
@@ -32,7 +32,7 @@ fn the_table_has_every_command_with_what_came_of_it() {
     for (case, row) in cases.iter().zip(rows) {
         let begin = format!("| {} | `` ", case["name"].as_str().unwrap());
         assert!(row.starts_with(&begin), "{row}");
-        let said = format!(" `` | {} | ", ours(case));
-        assert!(row.contains(&said), "{said} is not in {row}");
+        let text = format!(" `` | {} | ", expected_cell(case));
+        assert!(row.contains(&text), "{text} is not in {row}");
     }
 }

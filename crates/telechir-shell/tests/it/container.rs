@@ -26,8 +26,8 @@ fn variable(name: &str) -> Option<String> {
 /// Settings of a container around that folder; none where no engine was named.
 fn settings(workspace: &TempDir) -> Option<Docker> {
     let (engine, image) = (variable(ENGINE)?, variable(IMAGE)?);
-    let ours = is_root().then(|| Identity::unprivileged(3_851)).flatten();
-    let identity = ours.unwrap_or_else(Identity::current);
+    let unprivileged = is_root().then(|| Identity::unprivileged(3_851)).flatten();
+    let identity = unprivileged.unwrap_or_else(Identity::current);
     let names = ["PATH", "HOME", "XDG_RUNTIME_DIR", "DOCKER_HOST"];
     let known = names.map(|name| Some((name.to_owned(), variable(name)?)));
     let mut docker = Docker::new(engine, image, workspace.path(), identity);
@@ -43,14 +43,14 @@ async fn contained() -> Option<(Bash, TempDir)> {
     Some((Bash::start(isolation).await.unwrap(), workspace))
 }
 
-async fn said(shell: &mut Bash, line: &str) -> String {
+async fn text(shell: &mut Bash, line: &str) -> String {
     let output = run(shell, line).await;
     format!("{}{}", output.stdout, output.stderr)
 }
 
 #[tokio::test]
-async fn it_remembers_and_keeps_outputs_apart() {
-    let Some((mut shell, kept)) = contained().await else {
+async fn it_keeps_state_and_separates_outputs() {
+    let Some((mut shell, folder)) = contained().await else {
         return;
     };
     assert!(shell.is_sandboxed());
@@ -63,7 +63,7 @@ async fn it_remembers_and_keeps_outputs_apart() {
     );
     assert_eq!(shell.cwd().as_deref(), Some("/tmp"));
     run(&mut shell, "cd; echo kept > file").await;
-    let file = fs::read_to_string(kept.path().join("file")).unwrap();
+    let file = fs::read_to_string(folder.path().join("file")).unwrap();
     assert_eq!(file, "kept\n");
     let lost = run(&mut shell, "exit 3").await;
     assert_eq!(lost.exit_code, Some(3));
@@ -73,11 +73,11 @@ async fn it_remembers_and_keeps_outputs_apart() {
 }
 
 #[tokio::test]
-async fn it_reaches_nothing_and_has_no_power() {
-    let Some((mut shell, _kept)) = contained().await else {
+async fn it_has_no_network_and_no_capabilities() {
+    let Some((mut shell, _workspace)) = contained().await else {
         return;
     };
-    let lines = said(
+    let lines = text(
         &mut shell,
         "grep -E 'CapEff|CapBnd|NoNewPrivs|Seccomp:' /proc/self/status | tr -s '\\t\\n' ' '",
     )
@@ -101,8 +101,8 @@ async fn it_reaches_nothing_and_has_no_power() {
 }
 
 #[tokio::test]
-async fn input_is_asked_for_and_given() {
-    let Some((mut shell, _kept)) = contained().await else {
+async fn it_reports_and_accepts_terminal_input() {
+    let Some((mut shell, _workspace)) = contained().await else {
         return;
     };
     let output = run(&mut shell, "read -s -p 'Password: ' p; echo ${#p}").await;
@@ -119,8 +119,8 @@ async fn input_is_asked_for_and_given() {
 }
 
 #[tokio::test]
-async fn a_timeout_ends_all_of_a_command_and_keeps_the_shell() {
-    let Some((mut shell, _kept)) = contained().await else {
+async fn a_timeout_kills_all_of_a_command_but_not_the_shell() {
+    let Some((mut shell, _workspace)) = contained().await else {
         return;
     };
     run(&mut shell, "x=1").await;
@@ -137,8 +137,8 @@ async fn a_timeout_ends_all_of_a_command_and_keeps_the_shell() {
 }
 
 #[tokio::test]
-async fn jobs_run_beside_it_and_nothing_is_left_at_the_end() {
-    let Some((mut shell, _kept)) = contained().await else {
+async fn jobs_run_in_the_background_and_end_with_the_shell() {
+    let Some((mut shell, _workspace)) = contained().await else {
         return;
     };
     let started = shell.start(&command("echo begun; sleep 98755.1")).await;
@@ -150,15 +150,15 @@ async fn jobs_run_beside_it_and_nothing_is_left_at_the_end() {
     )
     .await;
     assert!(runs("98755.1"));
-    let mut heard = String::new();
+    let mut output = String::new();
     for _ in 0..100 {
-        heard += &shell.read("job1", 1024).await.unwrap().stdout;
-        if !heard.is_empty() {
+        output += &shell.read("job1", 1024).await.unwrap().stdout;
+        if !output.is_empty() {
             break;
         }
         run(&mut shell, "sleep 0.05").await;
     }
-    assert_eq!(heard, "begun\n");
+    assert_eq!(output, "begun\n");
     let stopped = shell.stop("job1", 1024).await.unwrap();
     assert_eq!(stopped.outcome, ShellOutcome::Cancelled);
     shell.close().await.unwrap();
@@ -166,7 +166,7 @@ async fn jobs_run_beside_it_and_nothing_is_left_at_the_end() {
 }
 
 #[tokio::test]
-async fn an_image_that_is_not_there_is_said() {
+async fn a_missing_image_is_reported() {
     let workspace = workspace();
     let Some(mut docker) = settings(&workspace) else {
         return;

@@ -42,9 +42,9 @@ fn wrong(case: &Value, output: &CommandOutput) -> Vec<String> {
     compare("kind", case.get("kind"), of("kind"));
     let empty = Value::from("");
     compare("prompt", case.get("prompt"), of("prompt").or(Some(&empty)));
-    for (member, said) in [("out_has", &output.stdout), ("err_has", &output.stderr)] {
-        if let Some(wanted) = text(case, member).filter(|wanted| !said.contains(wanted)) {
-            wrong.push(format!("{member}: no {wanted:?} in {said:.300?}"));
+    for (member, stream) in [("out_has", &output.stdout), ("err_has", &output.stderr)] {
+        if let Some(wanted) = text(case, member).filter(|wanted| !stream.contains(wanted)) {
+            wrong.push(format!("{member}: no {wanted:?} in {stream:.300?}"));
         }
     }
     if case.get("lost").is_some() && !output.stderr.contains("a new one was started") {
@@ -54,8 +54,8 @@ fn wrong(case: &Value, output: &CommandOutput) -> Vec<String> {
 }
 
 fn typed(answer: &Value) -> Typed {
-    if let Some(said) = text(answer, "text") {
-        Typed::Text(said.to_owned())
+    if let Some(text) = text(answer, "text") {
+        Typed::Text(text.to_owned())
     } else if let Some(key) = text(answer, "key") {
         Typed::Key(Chord::parse(key).unwrap())
     } else if answer.get("end").is_some() {
@@ -66,15 +66,15 @@ fn typed(answer: &Value) -> Typed {
 }
 
 async fn check(shell: &mut Bash, case: &Value) -> Vec<String> {
-    let begun = Instant::now();
+    let started = Instant::now();
     let timeout = millis(case, "timeout_ms", 20_000);
     let max_output_bytes = case.get("max_output").and_then(Value::as_u64);
-    let asked = ShellCommand {
+    let request = ShellCommand {
         timeout,
         max_output_bytes: max_output_bytes.map_or(64 * 1024, |max| usize::try_from(max).unwrap()),
         ..command(text(case, "run").unwrap())
     };
-    let output = shell.run(&asked).await.unwrap();
+    let output = shell.run(&request).await.unwrap();
     let mut found = wrong(case, &output);
     let answers = case.get("answers").and_then(Value::as_array);
     for answer in answers.into_iter().flatten() {
@@ -86,15 +86,15 @@ async fn check(shell: &mut Bash, case: &Value) -> Vec<String> {
             job: None,
             typed: typed(answer),
             timeout,
-            max_output_bytes: asked.max_output_bytes,
+            max_output_bytes: request.max_output_bytes,
         };
         match shell.send(&input).await {
             Ok(output) => {
                 found.extend(wrong(answer, &output));
                 // A program that reads keys may show them itself.
                 let is_secret = hides && answer.get("shown").is_none();
-                let said = text(answer, "text").filter(|_| is_secret).unwrap_or("\0");
-                if format!("{output:?}").contains(said.trim_end()) {
+                let text = text(answer, "text").filter(|_| is_secret).unwrap_or("\0");
+                if format!("{output:?}").contains(text.trim_end()) {
                     found.push("what was hidden was shown".to_owned());
                 }
             }
@@ -102,8 +102,8 @@ async fn check(shell: &mut Bash, case: &Value) -> Vec<String> {
         }
     }
     let within = millis(case, "within_ms", 8000) * SLACK;
-    if begun.elapsed() > within {
-        found.push(format!("it took {:?}", begun.elapsed()));
+    if started.elapsed() > within {
+        found.push(format!("it took {:?}", started.elapsed()));
     }
     if let Some([look, wanted]) = case
         .get("left")
@@ -126,7 +126,7 @@ async fn check(shell: &mut Bash, case: &Value) -> Vec<String> {
 async fn every_command_has_its_outcome_and_the_shell_stays_usable() {
     let cases: Vec<Value> = serde_json::from_str(CASES).unwrap();
     assert!(cases.len() >= 60);
-    let (mut shell, _kept) = sandboxed().await;
+    let (mut shell, _workspace) = sandboxed().await;
     let mut wrong = Vec::new();
     for case in &cases {
         for problem in check(&mut shell, case).await {

@@ -14,7 +14,7 @@ use crate::{command, run, sandboxed, settings, workspace};
 
 /// Runs an attempt that must fail, and gives what it said.
 async fn refused(attempt: &str) -> String {
-    let (mut shell, _kept) = sandboxed().await;
+    let (mut shell, _workspace) = sandboxed().await;
     assert!(shell.is_sandboxed());
     let output = run(&mut shell, attempt).await;
     assert_eq!(
@@ -51,7 +51,7 @@ async fn the_kernels_settings_cannot_be_written() {
 
 #[tokio::test]
 async fn there_is_no_privilege_inside() {
-    let (mut shell, _kept) = sandboxed().await;
+    let (mut shell, _workspace) = sandboxed().await;
     let text = "grep -E '^(CapInh|CapPrm|CapEff|CapBnd|CapAmb|NoNewPrivs|Seccomp):' /proc/self/status | tr -d '\\t'; id -u";
     let zero = "0000000000000000";
     let expected = format!(
@@ -81,7 +81,7 @@ async fn nothing_of_the_host_can_be_read() {
 
 #[tokio::test]
 async fn the_environment_of_the_host_is_absent() {
-    let (mut shell, kept) = sandboxed().await;
+    let (mut shell, folder) = sandboxed().await;
     let names = run(&mut shell, "env | cut -d= -f1 | sort | tr '\\n' ' '")
         .await
         .stdout;
@@ -90,19 +90,19 @@ async fn the_environment_of_the_host_is_absent() {
         "HOME LANG LOGNAME PATH PWD SHELL SHLVL TERM TMPDIR USER _ "
     );
     let home = run(&mut shell, "echo $HOME").await.stdout;
-    assert_eq!(home.trim(), kept.path().to_str().unwrap());
+    assert_eq!(home.trim(), folder.path().to_str().unwrap());
 }
 
 #[tokio::test]
 async fn only_the_workspace_and_memory_can_be_written() {
-    let (mut shell, kept) = sandboxed().await;
+    let (mut shell, folder) = sandboxed().await;
     let text = "for d in / /usr /usr/local /etc /run /run/telechir /home /var /dev /proc /tmp /dev/shm . ; do
         (: > $d/probe) 2>/dev/null && echo $d; done";
     assert_eq!(
         run(&mut shell, text).await.stdout,
         "/run\n/tmp\n/dev/shm\n.\n"
     );
-    assert!(kept.path().join("probe").exists());
+    assert!(folder.path().join("probe").exists());
     for path in ["/run/probe", "/tmp/probe", "/dev/shm/probe"] {
         assert!(!fs::exists(path).unwrap(), "{path} is the host's");
     }
@@ -143,8 +143,8 @@ async fn services_of_the_host_cannot_be_reached() {
 }
 
 #[tokio::test]
-async fn only_a_loopback_is_there() {
-    let (mut shell, _kept) = sandboxed().await;
+async fn only_a_loopback_interface_exists() {
+    let (mut shell, _workspace) = sandboxed().await;
     let output = run(
         &mut shell,
         "tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '",
@@ -154,10 +154,10 @@ async fn only_a_loopback_is_there() {
 }
 
 #[tokio::test]
-async fn nothing_can_be_typed_into_the_terminal() {
+async fn terminal_input_cannot_be_injected() {
     let ioctl = "perl -e 'open(T, \"+<\", \"/dev/tty\") or exit 0; $x = \"x\"; ioctl(T, 0x5412, $x) and exit 0; print $!; exit 1'";
-    let said = refused(ioctl).await;
-    assert!(said.contains("not permitted"), "{said}");
+    let text = refused(ioctl).await;
+    assert!(text.contains("not permitted"), "{text}");
     let upper_half_set = "perl -e 'open(T, \"+</dev/tty\") or exit 0; \
         $x = \"x\"; $r = syscall(16, fileno(T), 0x100005412, $x); exit 0 if $r >= 0; print $!; exit 1'";
     if cfg!(target_arch = "x86_64") {
@@ -166,8 +166,8 @@ async fn nothing_can_be_typed_into_the_terminal() {
 }
 
 #[tokio::test]
-async fn a_terminal_that_is_asked_what_it_is_types_no_answer() {
-    let (mut shell, _kept) = sandboxed().await;
+async fn terminal_queries_type_no_reply() {
+    let (mut shell, _workspace) = sandboxed().await;
     let questions = r"\033[c\033[6n\033]10;?\007\033[21t";
     let attempt = format!(
         "stty -icanon min 0 time 0 </dev/tty; printf '{questions}' | tee /dev/tty; sleep 0.3; \
@@ -181,8 +181,8 @@ async fn a_terminal_that_is_asked_what_it_is_types_no_answer() {
 }
 
 #[tokio::test]
-async fn processes_of_the_host_are_not_seen() {
-    let (mut shell, _kept) = sandboxed().await;
+async fn processes_of_the_host_are_invisible() {
+    let (mut shell, _workspace) = sandboxed().await;
     let us = std::process::id();
     let output = run(&mut shell, "ls -d /proc/[0-9]* | wc -l").await.stdout;
     assert!(output.trim().parse::<u32>().unwrap() < 8, "{output}");
@@ -209,7 +209,7 @@ async fn processes_of_the_host_cannot_be_signalled() {
 }
 
 #[tokio::test]
-async fn no_environment_memory_or_secret_of_ours_is_seen() {
+async fn our_environment_memory_and_secrets_are_invisible() {
     let outside = workspace();
     let cookie = outside.path().join("authority");
     fs::write(&cookie, "cookie").unwrap();
@@ -218,7 +218,7 @@ async fn no_environment_memory_or_secret_of_ours_is_seen() {
     for file in ["environ", "mem", "maps", "root/etc/shadow", "cwd/x"] {
         refused(&format!("head -c1 /proc/{us}/{file}")).await;
     }
-    let (mut shell, _kept) = sandboxed().await;
+    let (mut shell, _workspace) = sandboxed().await;
     let text = "cat /proc/[0-9]*/environ | tr '\\0' '\\n' | cut -d= -f1 | sort -u | tr '\\n' ' '";
     let names = run(&mut shell, text).await.stdout;
     assert!(
@@ -229,17 +229,17 @@ async fn no_environment_memory_or_secret_of_ours_is_seen() {
 
 #[tokio::test]
 async fn there_is_no_display_and_no_bus() {
-    let (mut shell, _kept) = sandboxed().await;
+    let (mut shell, _workspace) = sandboxed().await;
     let text = "echo \"[$DISPLAY$WAYLAND_DISPLAY$XAUTHORITY$DBUS_SESSION_BUS_ADDRESS$AT_SPI_BUS]\"; \
                 ls -d /tmp/.X11-unix /run/user /run/dbus 2>/dev/null";
     assert_eq!(run(&mut shell, text).await.stdout, "[]\n");
 }
 
 #[tokio::test]
-async fn groups_of_processes_cannot_be_left_or_changed() {
+async fn cgroups_cannot_be_left_or_changed() {
     refused("ls /sys/fs/cgroup").await;
     refused("mkdir -p /sys/fs/cgroup/x").await;
-    let (mut shell, _kept) = sandboxed().await;
+    let (mut shell, _workspace) = sandboxed().await;
     // Of control groups nothing is seen but that there are some.
     let seen = run(&mut shell, "cut -d: -f3 /proc/self/cgroup | sort -u").await;
     assert!(!seen.stdout.contains("telechir"), "{seen:?}");
@@ -258,8 +258,8 @@ async fn nothing_is_resolved_and_no_datagram_leaves() {
 }
 
 #[tokio::test]
-async fn a_folder_that_a_command_names_widens_nothing() {
-    let (mut shell, _kept) = sandboxed().await;
+async fn the_working_directory_of_a_command_grants_no_access() {
+    let (mut shell, _workspace) = sandboxed().await;
     for folder in ["/", "/etc", "/root", "/home", "/proc/1/root"] {
         let there = telechir_device::ShellCommand {
             cwd: Some(folder.to_owned()),
@@ -306,9 +306,9 @@ fn foreign_call() -> Vec<u8> {
 
 #[cfg(target_arch = "x86_64")]
 #[tokio::test]
-async fn calls_of_another_architecture_do_not_pass() {
-    let (mut shell, kept) = sandboxed().await;
-    let program = kept.path().join("foreign");
+async fn system_calls_of_another_architecture_are_refused() {
+    let (mut shell, folder) = sandboxed().await;
+    let program = folder.path().join("foreign");
     fs::write(&program, foreign_call()).unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(&program, mode).unwrap();
@@ -322,7 +322,7 @@ async fn calls_of_another_architecture_do_not_pass() {
 }
 
 #[tokio::test]
-async fn a_setuid_program_in_reach_gives_nothing() {
+async fn a_setuid_program_in_the_workspace_has_no_effect() {
     if !is_root() {
         return;
     }
@@ -384,7 +384,7 @@ async fn dangerous_system_calls_are_refused() {
             "any call by its second number",
         ),
     ];
-    let (mut shell, _kept) = sandboxed().await;
+    let (mut shell, _workspace) = sandboxed().await;
     for (number, arguments, errno, what) in attempts {
         let output = run(
             &mut shell,
@@ -406,14 +406,14 @@ async fn no_namespace_can_be_nested() {
 }
 
 #[tokio::test]
-async fn setuid_programs_give_nothing() {
+async fn setuid_programs_have_no_effect() {
     refused("su -c true root </dev/null").await;
     refused("mount -t tmpfs none /tmp").await;
 }
 
 #[tokio::test]
-async fn no_descriptor_is_left_open() {
-    let (mut shell, _kept) = sandboxed().await;
+async fn no_other_descriptor_is_open() {
+    let (mut shell, _workspace) = sandboxed().await;
     let output = run(
         &mut shell,
         "ls /proc/self/fd | tr '\\n' ' '; ls /proc/$$/fd | tr '\\n' ' '",
@@ -435,7 +435,7 @@ async fn no_descriptor_is_left_open() {
 }
 
 #[tokio::test]
-async fn the_exchange_cannot_be_written() {
+async fn the_session_folder_is_read_only() {
     refused("echo 'echo evil' > /run/telechir/startup").await;
     refused("rm -f /run/telechir/command").await;
     refused("echo evil > /run/telechir/command").await;
@@ -443,7 +443,7 @@ async fn the_exchange_cannot_be_written() {
 }
 
 #[tokio::test]
-async fn a_folder_of_the_system_is_no_workspace() {
+async fn a_system_folder_is_refused_as_workspace() {
     let workspace = workspace();
     for path in ["/", "/etc", "/usr", "/root", "/tmp"] {
         let sandbox = telechir_shell::Sandbox {

@@ -4,7 +4,7 @@ use telechir_device::Shell;
 use telechir_shell::{Bash, Host, Isolation};
 use tempfile::TempDir;
 
-use crate::termination::{begin_daemons, runs};
+use crate::termination::{runs, start_daemons};
 use crate::workspace;
 
 async fn unsandboxed() -> (Bash, TempDir) {
@@ -16,15 +16,15 @@ async fn unsandboxed() -> (Bash, TempDir) {
 telechir_device::shell_contract!(unsandboxed);
 
 #[tokio::test]
-async fn says_that_it_is_no_sandbox() {
-    let (shell, _kept) = unsandboxed().await;
+async fn reports_that_it_is_not_sandboxed() {
+    let (shell, _workspace) = unsandboxed().await;
     assert!(!shell.is_sandboxed());
 }
 
 #[tokio::test]
 async fn nothing_is_left_after_close() {
-    let (mut shell, _kept) = unsandboxed().await;
-    begin_daemons(&mut shell, "98761.5").await;
+    let (mut shell, _workspace) = unsandboxed().await;
+    start_daemons(&mut shell, "98761.5").await;
     shell.close().await.unwrap();
     assert!(!runs("98761.5"));
 }

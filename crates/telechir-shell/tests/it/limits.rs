@@ -34,8 +34,8 @@ async fn limited() -> (Bash, TempDir) {
 }
 
 #[tokio::test]
-async fn a_fork_bomb_is_stopped_and_the_shell_lives() {
-    let (mut shell, _kept) = limited().await;
+async fn a_fork_bomb_is_stopped_and_the_shell_survives() {
+    let (mut shell, _workspace) = limited().await;
     let bomb = "kept=1; bash -c 'bomb() { bomb | bomb & }; bomb' 2>/dev/null; sleep 1000";
     let brief = telechir_device::ShellCommand {
         timeout: Duration::from_secs(1),
@@ -63,7 +63,7 @@ async fn start_takes() -> Duration {
 
 #[tokio::test]
 async fn the_host_stays_usable_beside_a_fork_bomb_a_flood_and_a_disk_filler() {
-    let (mut shell, _kept) = limited().await;
+    let (mut shell, _workspace) = limited().await;
     let attacks = "bash -c 'bomb() { bomb | bomb & }; bomb' 2>/dev/null; \
                    while :; do head -c 20M /dev/zero >/tmp/a; done 2>/dev/null & \
                    while :; do head -c 20M /dev/zero >/dev/shm/a; done 2>/dev/null & \
@@ -88,11 +88,11 @@ async fn the_host_stays_usable_beside_a_fork_bomb_a_flood_and_a_disk_filler() {
 }
 
 #[tokio::test]
-async fn memory_of_all_together_is_bounded_and_a_kill_for_it_is_said() {
+async fn total_memory_is_limited_and_a_kill_is_reported() {
     if !Cgroup::new(&Limits::default()).bounds().hold() {
         return;
     }
-    let (mut shell, _kept) = limited().await;
+    let (mut shell, _workspace) = limited().await;
     // Each alone is within its own limit.
     let hog = "perl -e '$x = \"x\" x (60 << 20); print \"whole\\n\"; sleep 1000'";
     let text = format!(
@@ -100,18 +100,18 @@ async fn memory_of_all_together_is_bounded_and_a_kill_for_it_is_said() {
     );
     let output = run(&mut shell, &text).await;
     assert_eq!(output.exit_code, Some(137), "{output:?}");
-    let said = "all together used more than 384 MiB of memory]";
-    assert!(output.stderr.contains(said), "{output:?}");
+    let text = "all together used more than 384 MiB of memory]";
+    assert!(output.stderr.contains(text), "{output:?}");
     assert!(shell.bounds().unwrap().starts_with("all together: 384 MiB"));
     // It is said once, and not of what failed for another reason.
     let output = run(&mut shell, "echo $kept; false").await;
     assert_eq!(output.stdout, "1\n");
-    assert!(!output.stderr.contains(said), "{output:?}");
+    assert!(!output.stderr.contains(text), "{output:?}");
     shell.close().await.unwrap();
 }
 
 #[tokio::test]
-async fn memory_disks_count_as_memory_of_all_together() {
+async fn memory_disks_count_as_total_memory() {
     if !Cgroup::new(&Limits::default()).bounds().hold() {
         return;
     }
@@ -133,44 +133,44 @@ async fn memory_disks_count_as_memory_of_all_together() {
 }
 
 #[tokio::test]
-async fn a_part_of_a_pipeline_and_a_job_that_end_for_want_of_memory_are_said() {
+async fn memory_kills_in_pipelines_and_jobs_are_reported() {
     if !Cgroup::new(&Limits::default()).bounds().hold() {
         return;
     }
-    let (mut shell, _kept) = limited().await;
-    let said = "all together used more than 384 MiB of memory]";
+    let (mut shell, _workspace) = limited().await;
+    let text = "all together used more than 384 MiB of memory]";
     // Three that are within their own limit, of which the pipe's end knows nothing.
     let hog = "perl -e '$x = \"x\" x (1 << 20); push @all, $x . $_ for 1..150; sleep 1'";
     let hogs = format!("{{ {hog} & {hog} & {hog} & wait; }} 2>/dev/null");
     let output = run(&mut shell, &format!("{hogs} | cat")).await;
     assert_eq!(output.exit_code, Some(0), "{output:?}");
-    assert!(output.stderr.contains(said), "{output:?}");
+    assert!(output.stderr.contains(text), "{output:?}");
     let started = shell
         .start(&command(&format!("{hogs}; exec sleep 1000")))
         .await;
     assert_eq!(started.unwrap().outcome, ShellOutcome::Running);
-    let mut heard = String::new();
+    let mut output = String::new();
     let start = Instant::now();
-    while !heard.contains(said) && start.elapsed() < Duration::from_secs(20) {
+    while !output.contains(text) && start.elapsed() < Duration::from_secs(20) {
         tokio::time::sleep(Duration::from_millis(50)).await;
-        heard = shell.read("job1", 4096).await.unwrap().stderr;
+        output = shell.read("job1", 4096).await.unwrap().stderr;
     }
-    assert!(heard.contains(said), "{heard}");
+    assert!(output.contains(text), "{output}");
     // Of a job that was read it is not said again.
     assert_eq!(shell.read("job1", 4096).await.unwrap().stderr, "");
     shell.close().await.unwrap();
 }
 
 /// Bytes that the file system of a folder has for those who are not root.
-fn room(folder: &std::path::Path) -> u64 {
+fn free_bytes(folder: &std::path::Path) -> u64 {
     let found = rustix::fs::statvfs(folder).unwrap();
     found.f_bavail * found.f_frsize
 }
 
 /// A shell that may write so much more to the disk of its workspace.
-async fn with_room(bytes: u64) -> (Bash, TempDir, u64) {
+async fn with_free_bytes(bytes: u64) -> (Bash, TempDir, u64) {
     let workspace = workspace();
-    let left = room(workspace.path()) - bytes;
+    let left = free_bytes(workspace.path()) - bytes;
     let limits = Limits {
         min_free_bytes: left,
         ..Limits::default()
@@ -189,17 +189,17 @@ static DISK: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 /// Lets a filler work in a shell that may write 96 MiB.
 async fn fill(filler: &str) {
     let _alone = DISK.lock().await;
-    let (mut shell, folder, left) = with_room(96 * MIB).await;
+    let (mut shell, folder, left) = with_free_bytes(96 * MIB).await;
     let limited = telechir_device::ShellCommand {
         timeout: Duration::from_secs(60),
         ..command(&format!("kept=1; {filler}"))
     };
     let output = shell.run(&limited).await.unwrap();
     assert_eq!(output.outcome, ShellOutcome::Error, "{filler}: {output:?}");
-    let said = "that wrote on: the file system of";
-    assert!(output.stderr.contains(said), "{filler}: {output:?}");
+    let text = "that wrote on: the file system of";
+    assert!(output.stderr.contains(text), "{filler}: {output:?}");
     // What it can write between two looks, and others write beside it.
-    assert!(room(folder.path()) + 4096 * MIB > left, "{filler}");
+    assert!(free_bytes(folder.path()) + 4096 * MIB > left, "{filler}");
     let next = run(&mut shell, "rm -rf ./*; echo $kept").await;
     assert_eq!(next.stdout, "1\n", "{filler}: {next:?}");
     shell.close().await.unwrap();
@@ -219,28 +219,28 @@ async fn many_small_files_do_not_fill_the_disk_of_the_workspace() {
 }
 
 #[tokio::test]
-async fn room_that_is_taken_without_writing_is_not_all_of_the_disk() {
+async fn space_allocated_without_writing_is_limited() {
     fill("for ((i = 0; i < 400; i++)); do fallocate -l 30M f$i; sleep 0.01; done; false").await;
 }
 
 #[tokio::test]
-async fn many_that_write_little_each_do_not_fill_the_disk_of_the_workspace() {
+async fn many_small_writers_do_not_fill_the_disk_of_the_workspace() {
     fill("for ((i = 0; i < 100000; i++)); do (head -c 1M /dev/zero >f$i &); done; false").await;
 }
 
 #[tokio::test]
-async fn processes_are_counted() {
-    let (mut shell, _kept) = limited().await;
+async fn the_number_of_processes_is_limited() {
+    let (mut shell, _workspace) = limited().await;
     let many = "perl -e 'for (1..400) { $p = fork; last unless defined $p; \
         if (!$p) { sleep 1000; exit } push @all, $p } print scalar @all; kill 9, @all'";
-    let begun = run(&mut shell, many).await.stdout.parse::<u32>().unwrap();
-    assert!((40..64).contains(&begun), "{begun}");
+    let started = run(&mut shell, many).await.stdout.parse::<u32>().unwrap();
+    assert!((40..64).contains(&started), "{started}");
     shell.close().await.unwrap();
 }
 
 #[tokio::test]
-async fn memory_disks_have_a_size() {
-    let (mut shell, _kept) = limited().await;
+async fn the_size_of_memory_disks_is_limited() {
+    let (mut shell, _workspace) = limited().await;
     for folder in ["/tmp", "/dev/shm"] {
         let output = run(
             &mut shell,
@@ -253,20 +253,23 @@ async fn memory_disks_have_a_size() {
 }
 
 #[tokio::test]
-async fn a_file_has_a_largest_size() {
-    let (mut shell, kept) = limited().await;
+async fn the_size_of_a_file_is_limited() {
+    let (mut shell, stored) = limited().await;
     assert_eq!(
         run(&mut shell, "head -c 100M /dev/zero > big")
             .await
             .outcome,
         ShellOutcome::Error
     );
-    assert_eq!(kept.path().join("big").metadata().unwrap().len(), 32 * MIB);
+    assert_eq!(
+        stored.path().join("big").metadata().unwrap().len(),
+        32 * MIB
+    );
 }
 
 #[tokio::test]
-async fn a_memory_hog_ends_and_the_shell_lives() {
-    let (mut shell, _kept) = limited().await;
+async fn a_memory_hog_is_killed_and_the_shell_survives() {
+    let (mut shell, _workspace) = limited().await;
     let output = run(
         &mut shell,
         "kept=1; perl -e '$x = \"x\" x (1 << 30); print length $x'",
@@ -281,7 +284,7 @@ async fn a_memory_hog_ends_and_the_shell_lives() {
 
 #[tokio::test]
 async fn an_endless_output_ends_by_timeout() {
-    let (mut shell, _kept) = limited().await;
+    let (mut shell, _workspace) = limited().await;
     let brief = telechir_device::ShellCommand {
         timeout: Duration::from_millis(500),
         ..command("yes")
@@ -292,27 +295,27 @@ async fn an_endless_output_ends_by_timeout() {
 }
 
 #[tokio::test]
-async fn a_gigabyte_is_kept_in_part_and_counted_whole() {
-    let (mut shell, _kept) = limited().await;
+async fn a_gigabyte_of_output_is_stored_in_part_and_counted() {
+    let (mut shell, _workspace) = limited().await;
     let output = run(&mut shell, "yes 0123456789abcde | head -c 1G; echo end").await;
     assert_eq!(output.outcome, ShellOutcome::Success);
     assert!(output.stdout.len() < 70_000 && output.stdout.ends_with("end\n"));
     let (first, gone) = (256 * MIB, 768 * MIB + 4);
-    let said = format!(
+    let text = format!(
         "its first {first} bytes are in /run/telechir-output/output-1, the other {gone} are gone"
     );
     assert!(
-        output.stdout.contains(&said),
+        output.stdout.contains(&text),
         "{}",
         &output.stdout[32_000..34_000]
     );
-    let kept = run(&mut shell, "stat -c %s /run/telechir-output/output-1").await;
-    assert_eq!(kept.stdout, format!("{first}\n"));
+    let stored = run(&mut shell, "stat -c %s /run/telechir-output/output-1").await;
+    assert_eq!(stored.stdout, format!("{first}\n"));
 }
 
 #[tokio::test]
-async fn a_flood_from_the_background_does_not_hold_up_the_next() {
-    let (mut shell, _kept) = limited().await;
+async fn background_output_does_not_delay_the_next_command() {
+    let (mut shell, _workspace) = limited().await;
     let output = run(&mut shell, "yes & yes >&2 & echo begun").await;
     assert_eq!(output.outcome, ShellOutcome::Success);
     let output = run(&mut shell, "echo next").await;
@@ -324,8 +327,8 @@ async fn a_flood_from_the_background_does_not_hold_up_the_next() {
 }
 
 #[tokio::test]
-async fn a_flood_of_reports_does_not_hide_the_end_of_time() {
-    let (mut shell, _kept) = limited().await;
+async fn forged_reports_do_not_prevent_a_timeout() {
+    let (mut shell, _workspace) = limited().await;
     run(
         &mut shell,
         "for n in 1 2; do yes >/run/telechir/control & done",

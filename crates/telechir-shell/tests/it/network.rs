@@ -106,14 +106,14 @@ const POLICY: &str = "
     reason = 'Public addresses.'
 ";
 
-struct Scene {
+struct NetworkFixture {
     shell: Bash,
     server: Server,
     decisions: Arc<Mutex<Vec<Decision>>>,
     _workspace: TempDir,
 }
 
-async fn scene() -> Scene {
+async fn fixture() -> NetworkFixture {
     let (workspace, server) = (workspace(), Server::start().await);
     let names = Names::new(&[
         ("good.test", &["127.0.0.1"]),
@@ -122,16 +122,16 @@ async fn scene() -> Scene {
         ("other.test", &["127.0.0.1"]),
     ]);
     let decisions: Arc<Mutex<Vec<Decision>>> = Arc::default();
-    let telling = Arc::clone(&decisions);
+    let recorder = Arc::clone(&decisions);
     let policy = Policy::from_toml(POLICY, "test").unwrap();
     let egress = Egress::new(policy.gate(Client::Shell))
         .with_resolver(names)
-        .on_decision(move |decision| telling.lock().unwrap().push(decision));
+        .on_decision(move |decision| recorder.lock().unwrap().push(decision));
     let sandbox = Sandbox {
         network: Some(egress),
         ..settings(&workspace)
     };
-    Scene {
+    NetworkFixture {
         shell: Bash::start(Isolation::Sandbox(sandbox)).await.unwrap(),
         server,
         decisions,
@@ -139,7 +139,7 @@ async fn scene() -> Scene {
     }
 }
 
-impl Scene {
+impl NetworkFixture {
     /// Runs a line in which `PORT` is the server's.
     async fn run(&mut self, line: &str) -> (String, ShellOutcome) {
         let line = line.replace("PORT", &self.server.port.to_string());
@@ -152,20 +152,20 @@ impl Scene {
 }
 
 #[tokio::test]
-async fn a_named_host_is_reached_by_common_programs() {
-    let mut scene = scene().await;
+async fn an_allowed_host_is_reached_by_common_programs() {
+    let mut fixture = fixture().await;
     for line in [
         "curl -sS http://good.test:PORT/a",
         "curl -sS --proxytunnel http://good.test:PORT/b",
         "python3 -c 'import urllib.request as u; print(u.urlopen(\"http://good.test:PORT/c\").read().decode())'",
         "exec 5<>/dev/tcp/127.0.0.1/3128; printf 'GET http://good.test:PORT/d HTTP/1.0\\r\\n\\r\\n' >&5; cat <&5; exec 5>&-",
     ] {
-        let (text, outcome) = scene.run(line).await;
+        let (text, outcome) = fixture.run(line).await;
         assert!(text.contains("hello"), "{line}: {text}");
         assert_eq!(outcome, ShellOutcome::Success, "{line}");
     }
-    assert_eq!(scene.server.seen().len(), 4);
-    let decisions = scene.decisions.lock().unwrap().clone();
+    assert_eq!(fixture.server.seen().len(), 4);
+    let decisions = fixture.decisions.lock().unwrap().clone();
     assert!(
         decisions
             .iter()
@@ -174,8 +174,8 @@ async fn a_named_host_is_reached_by_common_programs() {
 }
 
 #[tokio::test]
-async fn every_other_host_is_refused_and_says_why() {
-    let mut scene = scene().await;
+async fn other_hosts_are_refused_with_the_reason() {
+    let mut fixture = fixture().await;
     for host in [
         "other.test",
         "good.test.evil.test",
@@ -185,23 +185,23 @@ async fn every_other_host_is_refused_and_says_why() {
         "169.254.169.254",
     ] {
         let line = format!("curl -sS --noproxy '' --max-time 20 'http://{host}:PORT/'");
-        let (text, _) = scene.run(&line).await;
+        let (text, _) = fixture.run(&line).await;
         assert!(
             text.contains("telechir refused this connection"),
             "{host}: {text}"
         );
         assert!(text.contains("Rule: "), "{host}: {text}");
     }
-    let (text, outcome) = scene
+    let (text, outcome) = fixture
         .run("curl -sS --max-time 20 https://other.test/")
         .await;
     assert!(
         text.contains("403") && outcome == ShellOutcome::Error,
         "{text}"
     );
-    assert_eq!(scene.server.seen(), [""; 0]);
+    assert_eq!(fixture.server.seen(), [""; 0]);
     assert!(
-        scene
+        fixture
             .decisions
             .lock()
             .unwrap()
@@ -211,8 +211,8 @@ async fn every_other_host_is_refused_and_says_why() {
 }
 
 #[tokio::test]
-async fn what_goes_past_the_proxy_finds_no_way() {
-    let mut scene = scene().await;
+async fn traffic_that_bypasses_the_proxy_fails() {
+    let mut fixture = fixture().await;
     for line in [
         "curl -sS --noproxy '*' --max-time 5 http://127.0.0.1:PORT/",
         "curl -sS --noproxy '*' --max-time 5 http://good.test:PORT/",
@@ -224,10 +224,10 @@ async fn what_goes_past_the_proxy_finds_no_way() {
         "python3 -c 'import socket; socket.create_connection((\"192.0.2.1\", 53), 5)'",
         "python3 -c 'import socket; print(socket.getaddrinfo(\"good.test\", 80))'",
     ] {
-        let (text, outcome) = scene.run(line).await;
+        let (text, outcome) = fixture.run(line).await;
         assert_eq!(outcome, ShellOutcome::Error, "{line}: {text}");
     }
-    let (text, _) = scene
+    let (text, _) = fixture
         .run("tail -n +3 /proc/net/dev | cut -d: -f1; cat /proc/net/route | wc -l")
         .await;
     assert_eq!(
@@ -235,66 +235,62 @@ async fn what_goes_past_the_proxy_finds_no_way() {
         ["lo", "1"],
         "only a loopback"
     );
-    assert_eq!(scene.server.seen(), [""; 0]);
+    assert_eq!(fixture.server.seen(), [""; 0]);
 }
 
 #[tokio::test]
-async fn a_redirect_to_what_is_private_is_refused() {
-    let mut scene = scene().await;
+async fn a_redirect_to_a_private_address_is_refused() {
+    let mut fixture = fixture().await;
     let line = "curl -sS -L --noproxy '' http://good.test:PORT/redirect";
-    let (text, _) = scene.run(line).await;
-    assert!(
-        text.contains("telechir refused this connection"),
-        "{text}"
+    let (text, _) = fixture.run(line).await;
+    assert!(text.contains("telechir refused this connection"), "{text}");
+    assert_eq!(
+        fixture.server.seen().len(),
+        1,
+        "{:?}",
+        fixture.server.seen()
     );
-    assert_eq!(scene.server.seen().len(), 1, "{:?}", scene.server.seen());
 }
 
 #[tokio::test]
-async fn a_name_that_changes_its_mind_is_connected_as_it_was_judged() {
-    let mut scene = scene().await;
-    let (text, _) = scene.run("curl -sS http://rebinding.test:PORT/").await;
+async fn dns_rebinding_has_no_effect() {
+    let mut fixture = fixture().await;
+    let (text, _) = fixture.run("curl -sS http://rebinding.test:PORT/").await;
     assert_eq!(text, "hello\n");
-    let (text, _) = scene.run("curl -sS http://rebinding.test:PORT/").await;
-    assert!(
-        text.contains("telechir refused this connection"),
-        "{text}"
-    );
-    let (text, _) = scene.run("curl -sS http://public.test:PORT/").await;
-    assert!(
-        text.contains("telechir refused this connection"),
-        "{text}"
-    );
-    assert_eq!(scene.server.seen().len(), 1);
+    let (text, _) = fixture.run("curl -sS http://rebinding.test:PORT/").await;
+    assert!(text.contains("telechir refused this connection"), "{text}");
+    let (text, _) = fixture.run("curl -sS http://public.test:PORT/").await;
+    assert!(text.contains("telechir refused this connection"), "{text}");
+    assert_eq!(fixture.server.seen().len(), 1);
 }
 
 #[tokio::test]
-async fn its_own_loopback_is_still_its_own() {
-    let mut scene = scene().await;
+async fn the_sandbox_has_its_own_loopback() {
+    let mut fixture = fixture().await;
     let line = "(python3 -m http.server 8000 --bind 127.0.0.1 >/dev/null 2>&1 &) \
                 ; for i in $(seq 200); do curl -sSf http://localhost:8000/ -o /dev/null 2>/dev/null && break; sleep 0.05; done \
                 ; curl -sS -o /dev/null -w '%{http_code}' http://localhost:8000/";
-    let (text, _) = scene.run(line).await;
+    let (text, _) = fixture.run(line).await;
     assert_eq!(text, "200");
-    assert!(scene.decisions.lock().unwrap().is_empty());
+    assert!(fixture.decisions.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
-async fn a_shell_that_is_begun_anew_has_its_network_again_and_a_closed_one_none() {
-    let mut scene = scene().await;
-    scene.run("kill -9 $$").await;
-    let (text, _) = scene.run("curl -sS http://good.test:PORT/").await;
+async fn a_restarted_shell_has_its_network_again() {
+    let mut fixture = fixture().await;
+    fixture.run("kill -9 $$").await;
+    let (text, _) = fixture.run("curl -sS http://good.test:PORT/").await;
     assert_eq!(text, "hello\n");
-    scene.shell.close().await.unwrap();
+    fixture.shell.close().await.unwrap();
 }
 
 #[tokio::test]
-async fn the_proxy_is_at_no_address_of_this_machine() {
-    let scene = scene().await;
+async fn the_proxy_does_not_listen_on_the_machine_s_addresses() {
+    let fixture = fixture().await;
     let sockets = std::fs::read_to_string("/proc/net/tcp").unwrap();
     let listens = |line: &&str| line.contains(":0C38 00000000:0000 0A");
     assert_eq!(sockets.lines().filter(listens).count(), 0, "{sockets}");
-    drop(scene);
+    drop(fixture);
 }
 
 #[tokio::test]

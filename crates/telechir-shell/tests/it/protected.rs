@@ -26,7 +26,7 @@ fn write(folder: &Path, name: &str) {
 }
 
 #[tokio::test]
-async fn what_is_there_cannot_be_changed_replaced_or_moved_away() {
+async fn existing_files_cannot_be_changed_replaced_or_moved() {
     let workspace = workspace();
     let names = [
         ".git/hooks/pre-commit",
@@ -86,7 +86,7 @@ async fn what_is_there_cannot_be_changed_replaced_or_moved_away() {
 }
 
 #[tokio::test]
-async fn what_is_missing_cannot_be_made_and_nothing_of_that_is_left() {
+async fn missing_files_cannot_be_created_and_masks_are_removed() {
     let workspace = workspace();
     fs::create_dir(workspace.path().join(".git")).unwrap();
     let mut shell = around(&workspace, Missing::AreMasked).await;
@@ -121,7 +121,7 @@ async fn what_is_missing_cannot_be_made_and_nothing_of_that_is_left() {
 }
 
 #[tokio::test]
-async fn in_a_private_workspace_they_can_be_made() {
+async fn missing_files_can_be_created_in_a_private_workspace() {
     let workspace = workspace();
     let mut shell = around(&workspace, Missing::MayBeMade).await;
     let output = run(&mut shell, "echo x > .bashrc; mkdir -p .git/hooks").await;
@@ -129,17 +129,17 @@ async fn in_a_private_workspace_they_can_be_made() {
 }
 
 /// Starts a shell around a folder that others use, or says why there is none.
-async fn begun(workspace: &TempDir) -> Result<Bash, String> {
+async fn started(workspace: &TempDir) -> Result<Bash, String> {
     let sandbox = Sandbox {
         missing: Missing::AreMasked,
         ..settings(workspace)
     };
-    let begun = Bash::start(Isolation::Sandbox(sandbox)).await;
-    begun.map_err(|error| error.to_string())
+    let started = Bash::start(Isolation::Sandbox(sandbox)).await;
+    started.map_err(|error| error.to_string())
 }
 
 #[tokio::test]
-async fn a_link_in_a_protected_place_is_refused_by_name() {
+async fn a_link_at_a_protected_path_is_refused_by_name() {
     for (link, target) in [
         (".git/hooks", "../githooks"),
         (".bashrc", "dotfiles/bashrc"),
@@ -152,7 +152,7 @@ async fn a_link_in_a_protected_place_is_refused_by_name() {
         let path = workspace.path().join(link);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         symlink(target, &path).unwrap();
-        let error = begun(&workspace).await.unwrap_err();
+        let error = started(&workspace).await.unwrap_err();
         assert!(
             error.contains(&format!("{} is a link", path.display())),
             "{error}"
@@ -165,7 +165,7 @@ async fn a_link_in_a_protected_place_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn what_a_protected_link_leads_to_is_protected_too() {
+async fn the_target_of_a_protected_link_is_protected() {
     let workspace = workspace();
     write(workspace.path(), "scripts/hooks/check");
     write(workspace.path(), "scripts/build");
@@ -173,7 +173,7 @@ async fn what_a_protected_link_leads_to_is_protected_too() {
     let hook = workspace.path().join(".git/hooks/pre-commit");
     symlink("../../scripts/hooks/check", &hook).unwrap();
     symlink("/usr/bin/true", hook.with_file_name("pre-push")).unwrap();
-    let mut shell = begun(&workspace).await.unwrap();
+    let mut shell = started(&workspace).await.unwrap();
     for attempt in [
         "echo evil > scripts/hooks/check",
         "rm -f scripts/hooks/check",
@@ -197,7 +197,7 @@ async fn what_a_protected_link_leads_to_is_protected_too() {
 }
 
 #[tokio::test]
-async fn a_protected_link_over_another_link_or_to_nothing_is_refused() {
+async fn a_protected_link_over_another_link_or_to_a_missing_file_is_refused() {
     for target in ["../../scripts/current", "../../scripts/none"] {
         let workspace = workspace();
         write(workspace.path(), "scripts/one");
@@ -205,7 +205,7 @@ async fn a_protected_link_over_another_link_or_to_nothing_is_refused() {
         fs::create_dir_all(workspace.path().join(".git/hooks")).unwrap();
         let hook = workspace.path().join(".git/hooks/pre-commit");
         symlink(target, &hook).unwrap();
-        let error = begun(&workspace).await.unwrap_err();
+        let error = started(&workspace).await.unwrap_err();
         assert!(
             error.contains(&format!("{} is a link", hook.display())),
             "{error}"
@@ -214,7 +214,7 @@ async fn a_protected_link_over_another_link_or_to_nothing_is_refused() {
 }
 
 #[tokio::test]
-async fn in_a_private_workspace_a_link_is_no_reason_to_refuse() {
+async fn a_private_workspace_accepts_links() {
     let workspace = workspace();
     symlink("dotfiles/bashrc", workspace.path().join(".bashrc")).unwrap();
     let mut shell = around(&workspace, Missing::MayBeMade).await;
@@ -222,13 +222,13 @@ async fn in_a_private_workspace_a_link_is_no_reason_to_refuse() {
 }
 
 #[tokio::test]
-async fn hooks_are_protected_where_the_configuration_says_they_are() {
+async fn configured_hooks_paths_are_protected() {
     let workspace = workspace();
     write(workspace.path(), "tools/hooks/pre-commit");
     fs::create_dir_all(workspace.path().join(".git")).unwrap();
     let config = "[core]\n\thooksPath = tools/hooks\n";
     fs::write(workspace.path().join(".git/config"), config).unwrap();
-    let mut shell = begun(&workspace).await.unwrap();
+    let mut shell = started(&workspace).await.unwrap();
     for attempt in [
         "echo evil > tools/hooks/pre-commit",
         "touch tools/hooks/post-commit",
@@ -250,10 +250,10 @@ async fn hooks_are_protected_where_the_configuration_says_they_are() {
 }
 
 #[tokio::test]
-async fn another_spelling_is_another_file() {
+async fn differently_spelled_names_are_not_protected() {
     let workspace = workspace();
     write(workspace.path(), ".git/hooks/pre-commit");
-    let mut shell = begun(&workspace).await.unwrap();
+    let mut shell = started(&workspace).await.unwrap();
     let text = "mkdir -p .GIT/HOOKS; echo evil > .GIT/HOOKS/pre-commit; echo evil > .BASHRC; \
                 mkdir -p $'.g\\u0131t/hooks'; echo evil > $'.g\\u0131t/hooks/pre-commit'";
     run(&mut shell, text).await;
@@ -267,10 +267,10 @@ async fn another_spelling_is_another_file() {
 }
 
 #[tokio::test]
-async fn a_second_device_keeps_what_the_first_one_masked() {
+async fn masks_last_until_the_last_device_ends() {
     let workspace = workspace();
-    let first = begun(&workspace).await.unwrap();
-    let mut second = begun(&workspace).await.unwrap();
+    let first = started(&workspace).await.unwrap();
+    let mut second = started(&workspace).await.unwrap();
     first.close().await.unwrap();
     let output = run(&mut second, "echo evil > .bashrc").await;
     assert_ne!(output.outcome, ShellOutcome::Success, "{output:?}");

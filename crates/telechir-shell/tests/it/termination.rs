@@ -22,42 +22,42 @@ pub(crate) fn runs(mark: &str) -> bool {
 }
 
 /// A sleep of a length that no other test has, in ways meant to outlive its shell.
-pub(crate) async fn begin_daemons(shell: &mut Bash, mark: &str) {
+pub(crate) async fn start_daemons(shell: &mut Bash, mark: &str) {
     let text = format!(
         "setsid nohup sleep {mark} & (sleep {mark} &); (trap '' TERM HUP; sleep {mark}) & disown -a"
     );
     assert_eq!(run(shell, &text).await.outcome, ShellOutcome::Success);
-    until("the daemons began", || runs(mark)).await;
+    wait_until("the daemons began", || runs(mark)).await;
 }
 
 #[tokio::test]
 async fn nothing_is_left_after_close() {
-    let (mut shell, _kept) = sandboxed().await;
-    begin_daemons(&mut shell, "98761.1").await;
+    let (mut shell, _workspace) = sandboxed().await;
+    start_daemons(&mut shell, "98761.1").await;
     shell.close().await.unwrap();
     assert!(!runs("98761.1"));
 }
 
 #[tokio::test]
 async fn nothing_is_left_after_restart() {
-    let (mut shell, _kept) = sandboxed().await;
-    begin_daemons(&mut shell, "98761.2").await;
+    let (mut shell, _workspace) = sandboxed().await;
+    start_daemons(&mut shell, "98761.2").await;
     shell.restart().await.unwrap();
     assert!(!runs("98761.2"));
 }
 
 #[tokio::test]
 async fn nothing_is_left_after_a_drop() {
-    let (mut shell, _kept) = sandboxed().await;
-    begin_daemons(&mut shell, "98761.3").await;
+    let (mut shell, _workspace) = sandboxed().await;
+    start_daemons(&mut shell, "98761.3").await;
     drop(shell);
-    until("all of it ended", || !runs("98761.3")).await;
+    wait_until("all of it ended", || !runs("98761.3")).await;
 }
 
 /// Not a test of its own: the process that `kill -9` ends while it holds a shell.
 #[tokio::test]
-async fn helper_that_holds_a_shell() {
-    let Some(folder) = std::env::var_os("HOLD_A_SHELL") else {
+async fn helper_that_owns_a_shell() {
+    let Some(folder) = std::env::var_os("OWN_A_SHELL") else {
         return;
     };
     let identity = is_root().then(|| Identity::unprivileged(3_851)).flatten();
@@ -69,7 +69,7 @@ async fn helper_that_holds_a_shell() {
         ..Sandbox::new(workspace)
     };
     let mut shell = Bash::start(Isolation::Sandbox(sandbox)).await.unwrap();
-    begin_daemons(&mut shell, "98761.4").await;
+    start_daemons(&mut shell, "98761.4").await;
     run(&mut shell, "touch begun; sleep 98761.4").await;
 }
 
@@ -82,21 +82,21 @@ async fn nothing_is_left_after_we_are_killed() {
     }
     let us = std::env::current_exe().unwrap();
     let helper = Spawn::new(us)
-        .args(["--exact", "termination::helper_that_holds_a_shell"])
-        .env("HOLD_A_SHELL", folder.path());
+        .args(["--exact", "termination::helper_that_owns_a_shell"])
+        .env("OWN_A_SHELL", folder.path());
     let helper = helper.spawn().await.unwrap();
-    until("the helper began", || {
+    wait_until("the helper began", || {
         folder.path().join("workspace/begun").exists()
     })
     .await;
     assert!(runs("98761.4"));
     helper.signal(Signal::KILL).unwrap();
     helper.wait().await.unwrap();
-    until("all of it ended", || !runs("98761.4")).await;
+    wait_until("all of it ended", || !runs("98761.4")).await;
 }
 
 /// Waits for what no descriptor tells.
-async fn until(what: &str, holds: impl Fn() -> bool) {
+async fn wait_until(what: &str, holds: impl Fn() -> bool) {
     let started = Instant::now();
     while !holds() {
         assert!(
@@ -141,15 +141,15 @@ fn bash_of(folder: &std::path::Path) -> u32 {
 }
 
 #[tokio::test]
-async fn a_terminal_that_is_closed_costs_one_command() {
+async fn a_hung_up_terminal_fails_only_one_command() {
     if !is_root() {
         return;
     }
-    let (mut shell, kept) = sandboxed().await;
+    let (mut shell, folder) = sandboxed().await;
     // 0x5437 hangs a terminal up.
     let close = format!(
         "open(T, '+<', '/proc/{}/fd/0') or die $!; ioctl(T, 0x5437, 0) or die $!",
-        bash_of(kept.path())
+        bash_of(folder.path())
     );
     let perl = Spawn::new("perl")
         .args(["-e", &close])
@@ -169,7 +169,7 @@ async fn a_terminal_that_is_closed_costs_one_command() {
 
 #[tokio::test]
 async fn a_dropped_run_is_ended_before_the_next() {
-    let (mut shell, _kept) = sandboxed().await;
+    let (mut shell, _workspace) = sandboxed().await;
     run(&mut shell, "kept=1").await;
     let long = command("echo begun; sleep 1000; touch after");
     let dropped = tokio::time::timeout(Duration::from_millis(200), shell.run(&long)).await;
@@ -186,8 +186,8 @@ async fn a_dropped_run_is_ended_before_the_next() {
 }
 
 #[tokio::test]
-async fn a_dropped_run_is_ended_when_that_is_asked_for() {
-    let (mut shell, kept) = sandboxed().await;
+async fn a_dropped_run_is_ended_by_end_command() {
+    let (mut shell, folder) = sandboxed().await;
     run(&mut shell, "kept=1").await;
     let long = command("echo begun > mark; sleep 1000; touch after");
     let dropped = tokio::time::timeout(Duration::from_millis(200), shell.run(&long)).await;
@@ -198,12 +198,12 @@ async fn a_dropped_run_is_ended_when_that_is_asked_for() {
         (output.stdout.as_str(), output.outcome.clone()),
         ("1\n", ShellOutcome::Success)
     );
-    drop(kept);
+    drop(folder);
 }
 
 #[tokio::test]
-async fn a_command_that_waits_for_input_is_said_before_its_time_is_over() {
-    let (mut shell, _kept) = sandboxed().await;
+async fn a_command_that_waits_for_input_is_reported_before_its_timeout() {
+    let (mut shell, _workspace) = sandboxed().await;
     for text in [
         "read -s -p 'Password: ' x",
         "cat",
@@ -233,7 +233,7 @@ async fn a_command_that_waits_for_input_is_said_before_its_time_is_over() {
 }
 
 #[tokio::test]
-async fn a_workspace_out_of_reach_is_said() {
+async fn an_inaccessible_workspace_is_reported() {
     let workspace = workspace();
     let closed = workspace.path().join("closed");
     fs::create_dir_all(closed.join("inner")).unwrap();
@@ -252,8 +252,8 @@ async fn a_workspace_out_of_reach_is_said() {
 }
 
 #[tokio::test]
-async fn a_timeout_of_nothing_is_a_timeout() {
-    let (mut shell, _kept) = sandboxed().await;
+async fn a_zero_timeout_times_out() {
+    let (mut shell, _workspace) = sandboxed().await;
     let at_once = ShellCommand {
         timeout: Duration::ZERO,
         ..command("sleep 1000")
