@@ -1,5 +1,5 @@
-//! Measures how long a start and trivial commands take: `cargo run --example latency [host]`.
-#![expect(clippy::print_stdout, reason = "its whole purpose is to print")]
+//! Measures the time of a start and of trivial commands: `cargo run --example latency [host]`.
+#![expect(clippy::print_stdout, reason = "it is a command-line tool")]
 
 use std::time::{Duration, Instant};
 
@@ -47,7 +47,7 @@ fn command(line: &str) -> ShellCommand {
     }
 }
 
-/// Each after a pause and another program, as commands come in life.
+/// Runs each command after another program has run, as in real use.
 async fn disturbed(shell: &mut Bash) -> Result<(), Box<dyn std::error::Error>> {
     let command = command("true");
     let mut took = Vec::with_capacity(ROUNDS / 10);
@@ -77,7 +77,7 @@ async fn measure(shell: &mut Bash, line: &str) -> Result<(), DeviceError> {
 fn print(what: &str, mut took: Vec<Duration>) {
     took.sort();
     println!(
-        "{what:<16} {:>9.1} µs median, {:.1} least",
+        "{what:<16} {:>9.1} µs median, {:.1} minimum",
         micros(took[took.len() / 2]),
         micros(took[0])
     );

@@ -1,4 +1,4 @@
-//! What background jobs print after their command's result went out.
+//! Output of background processes after the result of their command.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,10 +10,10 @@ use tokio::task::JoinSet;
 use crate::capture::Capture;
 use crate::control_channel::PIPE_BYTES;
 
-/// Bytes that are kept until the next result.
+/// Retained bytes until the next result.
 const MAX_BYTES: usize = 8192;
 
-/// Reads on behind the results, so that no job is held up, and keeps the words for the next one.
+/// Reads such output continuously, so that no process blocks, and keeps it for the next result.
 #[derive(Debug)]
 pub(crate) struct BackgroundOutput {
     readers: JoinSet<()>,
@@ -31,7 +31,7 @@ impl BackgroundOutput {
         }
     }
 
-    /// Takes over an output that still has a writer.
+    /// Adds an output that still has a writer.
     pub(crate) fn add(&mut self, output: Readiness) {
         while self.readers.try_join_next().is_some() {}
         self.outputs.retain(|output| output.strong_count() > 0);
@@ -42,10 +42,10 @@ impl BackgroundOutput {
         });
     }
 
-    /// What was printed since the last time, with a line that says what it is; empty when nothing.
+    /// The output since the last call, with a label; empty if there is none.
     pub(crate) fn take(&self) -> String {
         for output in self.outputs.iter().filter_map(Weak::upgrade) {
-            // No more than a pipe holds, however much is still being said.
+            // At most one pipe's content, even if the writer continues.
             let mut left = PIPE_BYTES;
             while let Ok(read @ 1..) = read(output.as_fd(), &self.captured) {
                 left = left.saturating_sub(read);
@@ -62,12 +62,12 @@ impl BackgroundOutput {
             .captured(MAX_BYTES)
             .text;
         format!(
-            "[printed meanwhile by background jobs of earlier commands:]\n{text}\n[end of that]\n"
+            "[output of background processes of earlier commands:]\n{text}\n[end of background output]\n"
         )
     }
 }
 
-/// Reads once, under the lock, so that two readers keep the order.
+/// Reads once under the lock, so that concurrent readers keep the order.
 fn read(output: BorrowedFd<'_>, captured: &Mutex<Capture>) -> io::Result<usize> {
     let mut buffer = [0; 16 * 1024];
     let mut captured = captured.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! The shell that the engine sees: one bash, begun anew whenever it was lost.
+//! The shell device: one bash, restarted when it is lost.
 
 mod background;
 pub(crate) mod input;
@@ -21,24 +21,25 @@ use crate::session::{KillCounts, ShellSession};
 use crate::spool::Spools;
 use crate::{processes, sandbox, script};
 
-/// After the request to end, so long until the kill.
+/// Time between SIGTERM and SIGKILL.
 const GRACE_PERIOD: Duration = Duration::from_millis(500);
-/// Kills are repeated so often, and so quickly, for what comes after what was killed.
+/// Maximum rounds of SIGKILL, [`KILL_PAUSE`] apart, for processes started in the meantime.
 const MAX_KILLS: u32 = 20;
-/// So long the end of a command is waited for on the spot.
+/// Time for which the end of a command is polled in place, without the async runtime.
 const INLINE_WAIT: Duration = Duration::from_micros(300);
-/// The file of what holds for one command only.
+/// The script with the directory and variables of a single command.
 const RUN_FILE: &str = "run";
 const KILL_PAUSE: Duration = Duration::from_millis(100);
 
 /// A persistent bash.
 ///
-/// Folder, variables, functions and jobs last from command to command. When bash is lost (`exit`,
-/// `exec`, a kill) a new one is begun in the workspace, and the output says so. In a sandbox no
-/// process outlives it; on the host, one that left its parent, its session and its environment can.
+/// Directory, variables, functions and jobs persist between commands. If bash is lost (`exit`,
+/// `exec`, a kill), a new one is started in the workspace, and the output reports it. In a sandbox
+/// no process outlives the shell; on the host, a process that left its parent, session and
+/// environment can.
 ///
-/// A command that is seen to wait for input is told at once, and ended when the next one comes.
-/// So is one whose `run` was dropped.
+/// A command that waits for input is reported immediately and killed by the next command. The same
+/// holds for one whose `run` future was dropped.
 #[derive(Debug)]
 pub struct Bash {
     isolation: Isolation,
@@ -48,11 +49,11 @@ pub struct Bash {
     jobs: Jobs,
     spools: Spools,
     cwd: Option<String>,
-    /// Why processes of a shell that was lost were ended.
+    /// Pending notice of processes of a lost shell that were killed for their resource use.
     kill_notice: String,
 }
 
-/// How a command ended, or that it has not.
+/// How following a command ended.
 #[derive(Debug)]
 enum CommandEnd {
     Reported(CommandReport),
@@ -67,11 +68,11 @@ enum CommandEnd {
 }
 
 impl Bash {
-    /// Starts a bash.
+    /// Starts bash with this isolation.
     ///
     /// # Errors
-    /// When it, or the sandbox, cannot be had: [`DeviceError::Unavailable`] says why and what to
-    /// do. There is never less isolation than was asked for.
+    /// [`DeviceError::Unavailable`] with the reason and the fix if bash or the sandbox cannot be
+    /// started. There is never less isolation than requested.
     pub async fn start(isolation: Isolation) -> Result<Self, DeviceError> {
         let mut bash = Self {
             spools: spools(&isolation)?,
@@ -94,7 +95,7 @@ impl Bash {
         Ok(())
     }
 
-    /// The session, begun anew when there is none.
+    /// The session, restarted if there is none.
     async fn session(&mut self) -> Result<&mut ShellSession, DeviceError> {
         if self.session.is_none() {
             self.start_session().await?;
@@ -104,7 +105,7 @@ impl Bash {
             .ok_or_else(|| shell_gone(io::ErrorKind::NotFound.into()))
     }
 
-    /// Runs one command and says how it ended; the session is gone when it was lost.
+    /// Runs one command until it ends or waits; the session is gone if bash was lost.
     async fn execute(&mut self, command: &ShellCommand) -> Result<CommandEnd, DeviceError> {
         let text = script::text(&command.command)?;
         let session = self.session().await?;
@@ -127,7 +128,7 @@ impl Bash {
         let mut running = running;
         running.expect_echo(line.as_bytes());
         let deadline = running.started + command.timeout;
-        // Before it is typed: whoever drops this must find it.
+        // Set before typing, so that it is found if this future is dropped.
         self.running = Some(running);
         let session = self.session().await?;
         session
@@ -144,7 +145,7 @@ impl Bash {
         }
     }
 
-    /// Follows the command to its end, or until it waits.
+    /// Follows the command until it ends or waits for input.
     async fn end(&mut self, deadline: Instant) -> Result<CommandEnd, DeviceError> {
         match self.next_event(deadline, LookFor::EndOrInput).await? {
             CommandEvent::Reported(report) => Ok(CommandEnd::Reported(report)),
@@ -174,8 +175,8 @@ impl Bash {
             .map_err(shell_gone)
     }
 
-    /// Ends the running command and all it began: a request, then kills. bash is interrupted with
-    /// it, so that it does not go on with the rest. When that does not help, bash goes too.
+    /// Kills the running command and its descendants: SIGTERM, then SIGKILL. bash is interrupted,
+    /// too, so that it does not continue with the rest of a list. If that fails, bash is killed.
     async fn stop(&mut self) -> Result<CommandEnd, DeviceError> {
         let mut signal = Signal::TERM;
         for round in 0..=MAX_KILLS {
@@ -192,7 +193,7 @@ impl Bash {
             {
                 CommandEvent::Reported(report) => {
                     if let Some(session) = &self.session {
-                        // What it left in the background and did not heed the request.
+                        // Background processes of it that ignored SIGTERM.
                         processes::signal(&session.started_since(since), Signal::KILL);
                     }
                     return Ok(CommandEnd::Stopped {
@@ -211,7 +212,7 @@ impl Bash {
         })
     }
 
-    /// Ends what is left of a bash that cannot be used any more.
+    /// Kills what is left of an unusable bash.
     async fn mark_lost(&mut self) {
         if let Some(mut session) = self.session.take() {
             self.kill_notice = session.kill_notice();
@@ -222,12 +223,12 @@ impl Bash {
         }
     }
 
-    /// Ends the command that still runs, before another; what is to be said about it.
+    /// Kills a command that still runs before the next one; returns the notice about it.
     async fn end_previous(&mut self) -> Result<String, DeviceError> {
         let mut before = String::new();
         if self.running.is_some() {
             self.stop().await?;
-            before.push_str("[the command before was still running and was ended]\n");
+            before.push_str("[the previous command was still running and was killed]\n");
             match (self.running.take(), self.session.is_some()) {
                 (Some(running), true) => self.detach(running),
                 (_, true) => {}
@@ -238,7 +239,7 @@ impl Bash {
         Ok(before)
     }
 
-    /// The result of a command, or why there is none.
+    /// The result of a command, or the error.
     async fn finish(
         &mut self,
         end: Result<CommandEnd, DeviceError>,
@@ -246,11 +247,11 @@ impl Bash {
     ) -> Result<CommandOutput, DeviceError> {
         match end {
             Ok(end) => Ok(self.result(end, before).await),
-            // What was wrong with the command itself leaves the shell as it is.
+            // An invalid command leaves the shell as it is.
             Err(error @ (DeviceError::Refused { .. } | DeviceError::Unavailable { .. })) => {
                 Err(error)
             }
-            // Its terminal was closed, or bash was lost in a way that nothing else told.
+            // The terminal was closed, or bash was lost without another event.
             Err(error) => {
                 tracing::warn!(%error, "the shell was lost");
                 self.mark_lost().await;
@@ -259,7 +260,7 @@ impl Bash {
         }
     }
 
-    /// The result of a command, and a new bash when the old one was lost.
+    /// The result of a command; starts a new bash if the old one was lost.
     async fn result(&mut self, end: CommandEnd, before: String) -> CommandOutput {
         let mut prompt = String::new();
         let (mut out, mut err, duration) = match &mut self.running {
@@ -279,7 +280,7 @@ impl Bash {
             self.detach(running);
         }
         err.text = before + &err.text;
-        // A part of a pipeline, or a job: its end need not be the command's.
+        // Part of a pipeline or of a job: its end need not be the command's.
         err.text.push_str(&self.kill_notice());
         if lost {
             err.text.push_str(&self.replace().await);
@@ -312,7 +313,7 @@ impl Bash {
         }
     }
 
-    /// What is to be said of processes that were ended for what they used up.
+    /// The notice about processes that were killed for their resource use.
     fn kill_notice(&mut self) -> String {
         let before = std::mem::take(&mut self.kill_notice);
         match &mut self.session {
@@ -321,7 +322,7 @@ impl Bash {
         }
     }
 
-    /// The same at the end of a job's report.
+    /// Adds such a notice to a job's report.
     fn with_kill_notice(
         &mut self,
         job: &str,
@@ -335,7 +336,7 @@ impl Bash {
         output
     }
 
-    /// Parts with a command that is over.
+    /// Detaches a finished command; open outputs are read in the background.
     fn detach(&mut self, running: RunningCommand) {
         if let (Some(outputs), Some(session)) = (
             running.detach(&mut self.background_output),
@@ -345,7 +346,7 @@ impl Bash {
         }
     }
 
-    /// Begins a new bash and says what that means.
+    /// Starts a new bash and returns the notice about it.
     async fn replace(&mut self) -> String {
         const GONE: &str = "variables, functions and background jobs are gone";
         match self.start_session().await {
@@ -461,7 +462,7 @@ fn spools(isolation: &Isolation) -> Result<Spools, DeviceError> {
     };
     made.map_err(|error| DeviceError::Unavailable {
         what: "the shell",
-        message: format!("could not make a folder for long outputs: {error}"),
+        message: format!("failed to create a folder for long outputs: {error}"),
     })
 }
 

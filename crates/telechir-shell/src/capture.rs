@@ -1,15 +1,15 @@
-//! The beginning and the end of an output, in bounded memory.
+//! Captures the beginning and the end of an output in bounded memory.
 
 use std::collections::VecDeque;
 
 use crate::spool::{Spool, Spools};
 
-/// As much of a text as this may be no text, in hundredths.
+/// Maximum share of invalid or control bytes in text, in percent.
 const MAX_ODD_PERCENT: usize = 20;
-/// Shorter outputs are always shown.
+/// Outputs below this size are always treated as text, in bytes.
 const MIN_BINARY_BYTES: usize = 64;
 
-/// Collects bytes and keeps the first and the last of them; all of a long output goes to a file.
+/// Retains the first and last bytes of an output; long output also goes to a file.
 #[derive(Debug)]
 pub(crate) struct Capture {
     head: Vec<u8>,
@@ -21,17 +21,17 @@ pub(crate) struct Capture {
     spool: Option<Spool>,
 }
 
-/// A collected output as text.
+/// A captured output as text.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Captured {
-    /// What was kept; a line says how much is missing between its parts.
+    /// The retained text; a line in the middle gives the size of the omitted part.
     pub(crate) text: String,
-    /// Bytes that were left out.
+    /// Number of omitted bytes.
     pub(crate) truncated_bytes: u64,
 }
 
 impl Capture {
-    /// Keeps up to `max` bytes, half of them from the beginning.
+    /// Retains up to `max` bytes, half of them from the beginning.
     pub(crate) fn new(max: usize) -> Self {
         let head_max = max.div_ceil(2);
         Self {
@@ -45,7 +45,7 @@ impl Capture {
         }
     }
 
-    /// The same with a file for all of it, should it be long.
+    /// Like [`new`](Self::new), but writes long output to a file, too.
     pub(crate) fn spooled(max: usize, spools: &Spools) -> Self {
         Self {
             spools: Some(spools.clone()),
@@ -70,7 +70,7 @@ impl Capture {
         self.tail.extend(rest);
     }
 
-    /// Begins the file with what was kept, which is still all.
+    /// Creates the file with the retained bytes, which are still complete.
     fn spool(&mut self) {
         let Some(spools) = self.spools.take() else {
             return;
@@ -83,11 +83,11 @@ impl Capture {
                 spool.push(back);
                 self.spool = Some(spool);
             }
-            Err(error) => tracing::warn!(%error, "a long output could not be kept in a file"),
+            Err(error) => tracing::warn!(%error, "failed to create a file for a long output"),
         }
     }
 
-    /// The last bytes, at most so many.
+    /// The last bytes, up to `max`.
     pub(crate) fn tail(&self, max: usize) -> Vec<u8> {
         let skip = (self.head.len() + self.tail.len()).saturating_sub(max);
         let all = self.head.iter().chain(&self.tail).copied();
@@ -98,13 +98,13 @@ impl Capture {
         self.total == 0
     }
 
-    /// Bytes so far.
+    /// Total number of bytes so far.
     pub(crate) const fn total(&self) -> u64 {
         self.total
     }
 
-    /// The text so far in at most so many bytes, without a broken character at a cut; bytes that
-    /// are no text are replaced, and an output that is none is only said to be there.
+    /// The text so far in up to `max` bytes, cut between characters. Invalid bytes are replaced;
+    /// binary output is only reported with its size.
     pub(crate) fn captured(&mut self, max: usize) -> Captured {
         let retained = (self.head.len() + self.tail.len()) as u64;
         let is_complete = retained == self.total;
@@ -115,7 +115,7 @@ impl Capture {
             let location_note = self.location_note();
             let total = self.total;
             return Captured {
-                text: format!("[{total} bytes that are no text{location_note}]\n"),
+                text: format!("[{total} bytes of binary data{location_note}]\n"),
                 truncated_bytes: total,
             };
         }
@@ -140,7 +140,7 @@ impl Capture {
         }
     }
 
-    /// The first and the last bytes, together at most so many.
+    /// The first and last bytes, together up to `max`.
     fn head_and_tail(&self, max: usize) -> (Vec<u8>, Vec<u8>) {
         let max = max.min(self.head_max + self.tail_max);
         let first = max.div_ceil(2).min(self.head.len());
@@ -153,7 +153,7 @@ impl Capture {
         note.map(|note| format!("; {note}")).unwrap_or_default()
     }
 
-    /// Whether what was kept is more than a text with a few odd bytes in it.
+    /// Whether the retained bytes have too many invalid or control bytes for text.
     fn is_binary(&self) -> bool {
         let retained: Vec<u8> = self.head.iter().chain(&self.tail).copied().collect();
         if retained.len() < MIN_BINARY_BYTES {
@@ -167,12 +167,12 @@ impl Capture {
     }
 }
 
-/// Whether it has no place in a text, nor among what steers a terminal.
+/// Whether a character occurs neither in text nor in terminal control sequences.
 fn is_odd(c: &char) -> bool {
     c.is_control() && !matches!(c, '\t' | '\n' | '\r' | '\x08' | '\x0c' | '\x07' | '\x1b')
 }
 
-/// Bytes of the character that this byte begins; none for one in the middle.
+/// Length of the character that starts with this byte; `None` for a continuation byte.
 const fn length_of(byte: u8) -> Option<usize> {
     match byte {
         0x80..=0xBF => None,
@@ -198,7 +198,7 @@ fn without_broken_end(bytes: &[u8]) -> &[u8] {
 }
 
 fn without_broken_start(bytes: &[u8]) -> &[u8] {
-    // Four in a row belong to no character: then it is no text anyway.
+    // Four continuation bytes in a row are not UTF-8 anyway.
     let middle = bytes
         .iter()
         .take_while(|byte| length_of(**byte).is_none())
@@ -263,7 +263,7 @@ mod tests {
         let mut capture = Capture::new(1000);
         capture.push(&[0; 80]);
         let binary = capture.captured(1000);
-        assert_eq!(binary.text, "[80 bytes that are no text]\n");
+        assert_eq!(binary.text, "[80 bytes of binary data]\n");
         assert_eq!(binary.truncated_bytes, 80);
         let mut capture = Capture::new(1000);
         capture.push(

@@ -1,4 +1,4 @@
-//! Where commands run and what they may use.
+//! Configuration of a shell: its isolation and limits.
 
 use std::path::PathBuf;
 
@@ -6,44 +6,44 @@ use telechir_egress::Egress;
 use telechir_process::Identity;
 pub use telechir_process::confinement::{Limits, Missing};
 
-/// What stands between commands and the machine.
+/// The isolation between commands and the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Isolation {
-    /// bubblewrap: the workspace and nothing else.
+    /// bubblewrap, with access to the workspace only.
     Sandbox(Sandbox),
-    /// A container of Docker or Podman, for those who have an engine.
+    /// A container of Docker or Podman.
     Docker(Docker),
-    /// Nothing. Only for someone who asked for it in so many words.
+    /// No isolation; requires an explicit choice of the operator.
     Host(Host),
 }
 
-/// A sandbox: the system is read-only, home is absent, there is no network but what is let through.
+/// A sandbox: read-only system, no home, and no network except through the egress proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sandbox {
-    /// The one folder that is written to, at the same path inside; also the home there.
+    /// The writable folder, at the same path inside; also the home directory inside.
     pub workspace: PathBuf,
-    /// Whom commands run as. Root must say one; an ordinary user leaves it out.
+    /// User that commands run as; required for root, `None` otherwise.
     pub identity: Option<Identity>,
-    /// Further paths that can be read, at the same place inside.
+    /// Additional read-only paths, at the same location inside.
     pub read_only: Vec<PathBuf>,
-    /// Further paths that can be written to.
+    /// Additional writable paths, at the same location inside.
     pub writable: Vec<PathBuf>,
-    /// What becomes of protected files of the workspace that are not there.
+    /// Treatment of protected files of the workspace that do not exist.
     pub missing: Missing,
-    /// The way to the network; absent means that there is none.
+    /// The egress proxy; `None` means no network.
     pub network: Option<Egress>,
-    /// Variables on top of the few that are always set.
+    /// Additional environment variables.
     pub env: Vec<(String, String)>,
-    /// What commands may use.
+    /// Resource limits of commands.
     pub limits: Limits,
-    /// Where our own small files go; in memory by preference.
+    /// Folder for small session files; default `/dev/shm`, else `/tmp`.
     pub runtime_dir: PathBuf,
-    /// Where long outputs go; on disk by preference.
+    /// Folder for files of long outputs; default `/tmp`.
     pub output_dir: PathBuf,
 }
 
 impl Sandbox {
-    /// A sandbox around this workspace, which must exist.
+    /// A sandbox around this workspace, which must exist, with default settings.
     pub fn new(workspace: impl Into<PathBuf>) -> Self {
         Self {
             workspace: workspace.into(),
@@ -60,35 +60,35 @@ impl Sandbox {
     }
 }
 
-/// A container: an image of yours, with the workspace and nothing else of the machine.
+/// A container of an existing image, with access to the workspace only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Docker {
-    /// The engine's program, `docker` or `podman`.
+    /// The container engine's program, `docker` or `podman`.
     pub engine: String,
-    /// The image, which must be there already and hold bash and util-linux.
+    /// The image, which must exist locally and contain bash and util-linux.
     pub image: String,
-    /// The one folder that is written to, at the same path inside; also the home there.
+    /// The writable folder, at the same path inside; also the home directory inside.
     pub workspace: PathBuf,
-    /// Whom commands run as; never root.
+    /// User that commands run as; never root.
     pub identity: Identity,
-    /// Variables on top of the few that are always set.
+    /// Additional environment variables.
     pub env: Vec<(String, String)>,
-    /// The environment of the engine's own program, which tells it where its engine is. None of
-    /// it reaches the container.
+    /// Environment of the engine's client program, such as `DOCKER_HOST`; not passed to the
+    /// container.
     pub engine_env: Vec<(String, String)>,
-    /// What commands may use.
+    /// Resource limits of commands.
     pub limits: Limits,
-    /// Where our own small files go; in memory by preference.
+    /// Folder for small session files; default `/dev/shm`, else `/tmp`.
     pub runtime_dir: PathBuf,
-    /// Where long outputs go; on disk by preference.
+    /// Folder for files of long outputs; default `/tmp`.
     pub output_dir: PathBuf,
 }
 
 impl Docker {
-    /// The image where none is named.
+    /// Default image.
     pub const IMAGE: &str = "debian:12-slim";
 
-    /// A container of this image around this workspace, which must exist.
+    /// A container of this image around this workspace, which must exist, with default settings.
     pub fn new(
         engine: impl Into<String>,
         image: impl Into<String>,
@@ -109,21 +109,21 @@ impl Docker {
     }
 }
 
-/// No sandbox: commands run as the invoking user and can do all that user can.
+/// No sandbox: commands run as the invoking user with all its permissions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// The folder to begin in.
+    /// The initial working directory.
     pub workspace: PathBuf,
-    /// The environment, whole: nothing is inherited.
+    /// The complete environment: nothing is inherited.
     pub env: Vec<(String, String)>,
-    /// Where our own small files go; in memory by preference.
+    /// Folder for small session files; default `/dev/shm`, else `/tmp`.
     pub runtime_dir: PathBuf,
-    /// Where long outputs go; on disk by preference.
+    /// Folder for files of long outputs; default `/tmp`.
     pub output_dir: PathBuf,
 }
 
 impl Host {
-    /// Commands begin in this folder.
+    /// An unsandboxed shell that starts in this folder.
     pub fn new(workspace: impl Into<PathBuf>) -> Self {
         Self {
             workspace: workspace.into(),

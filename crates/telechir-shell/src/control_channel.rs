@@ -1,4 +1,4 @@
-//! The folder through which we and bash exchange commands, outputs and reports.
+//! The session folder: commands for bash, and pipes for outputs and reports.
 
 use std::fs::{self, File};
 use std::io;
@@ -14,44 +14,44 @@ use tempfile::TempDir;
 
 use crate::output::Output;
 
-/// Longest report that can be: a code, a path, two zero bytes.
+/// Maximum size of a report (number, exit code and path), in bytes.
 const MAX_REPORT_BYTES: usize = 8192;
-/// The file of the command's text.
+/// Name of the file with the command's text.
 pub(crate) const COMMAND: &str = "command";
-/// What a pipe holds at most.
+/// Capacity of our pipes, in bytes.
 pub(crate) const PIPE_BYTES: usize = 1 << 20;
 
-/// The folder and the pipes in it that last.
+/// The session folder and its permanent pipes.
 #[derive(Debug)]
 pub(crate) struct ControlChannel {
     folder: TempDir,
     inside: PathBuf,
     owner: Option<Identity>,
     control: OwnedFd,
-    /// Where bash itself writes between commands; kept open for reading and writing.
+    /// Receives what bash itself writes between commands; open for reading and writing.
     own: OwnedFd,
     partial: Vec<u8>,
-    /// Of the newest command; 0 before the first.
+    /// Number of the newest command; 0 before the first.
     number: u64,
-    /// Holds the text of the newest command.
+    /// File with the text of the newest command.
     command: File,
-    /// Of the newest pair of outputs.
+    /// Number of the newest pair of output pipes.
     pair: u64,
-    /// That pair, when no program has it any more.
+    /// That pair, if no program has it open.
     free: Option<[Output; 2]>,
 }
 
-/// What bash reports after every command.
+/// bash's report after each command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CommandReport {
-    /// The exit code.
+    /// Exit code of the command.
     pub(crate) code: i32,
-    /// Its folder.
+    /// Working directory after the command.
     pub(crate) cwd: String,
 }
 
 impl ControlChannel {
-    /// A new folder under `parent` that bash sees at `inside`, or where it is.
+    /// Creates a folder under `parent` that bash sees at `inside`, or at the same path.
     pub(crate) fn new(
         parent: &Path,
         inside: Option<&str>,
@@ -62,7 +62,7 @@ impl ControlChannel {
             .tempdir_in(parent)?;
         let inside = inside.map_or_else(|| folder.path().to_owned(), PathBuf::from);
         if let Some(owner) = owner {
-            // Ours to write, the child's to read, nobody else's.
+            // Writable for us, readable for the child's group, closed to others.
             chown(folder.path(), None, Some(owner.gid))?;
             fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o750))?;
         }
@@ -87,22 +87,22 @@ impl ControlChannel {
         })
     }
 
-    /// The folder as we see it.
+    /// The folder's path outside the sandbox.
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Whom bash runs as, when not as ourselves.
+    /// User that bash runs as; `None` means our own.
     pub(crate) const fn owner(&self) -> Option<Identity> {
         self.owner
     }
 
-    /// A file in the folder as bash sees it.
+    /// Path of a file in the folder, as bash sees it.
     pub(crate) fn inside(&self, name: &str) -> String {
         self.inside.join(name).to_string_lossy().into_owned()
     }
 
-    /// Writes a file for bash to read.
+    /// Writes a file that bash can read.
     pub(crate) fn write(&self, name: &str, text: &str) -> io::Result<()> {
         let path = self.folder.path().join(name);
         fs::write(&path, text)?;
@@ -113,22 +113,22 @@ impl ControlChannel {
         Ok(())
     }
 
-    /// Writes the text of the next command. bash has read that of the last one, whole.
+    /// Writes the text of the next command; bash has read the previous one completely.
     pub(crate) fn write_command(&self, text: &str) -> io::Result<()> {
         self.command.write_all_at(text.as_bytes(), 0)?;
         self.command.set_len(text.len() as u64)
     }
 
-    /// Takes back the pipes of a command of which no program has one any more.
+    /// Returns the pipes of a finished command for reuse.
     pub(crate) fn give_back(&mut self, outputs: [Output; 2]) {
         self.free = Some(outputs);
     }
 
-    /// The pipes for both outputs of the next command. Programs of earlier commands keep theirs.
+    /// Returns the output pipes of the next command. Programs of earlier commands keep theirs.
     pub(crate) fn next(&mut self) -> io::Result<[OwnedFd; 2]> {
         self.number += 1;
         if let Some(free) = self.free.take() {
-            // Opened anew: who saw the end of a pipe once sees it for ever.
+            // Reopened: a descriptor that has seen end-of-file keeps reporting it.
             let [out, err] = self.outputs();
             let open = |name| open_fifo(&self.folder.path().join(name), OFlags::RDONLY);
             let opened = [open(out)?, open(err)?];
@@ -147,15 +147,14 @@ impl ControlChannel {
         Ok([make(out)?, make(err)?])
     }
 
-    /// Makes the pipes of a background job: both outputs, where it says how it ended, and where it
-    /// is told to go on.
+    /// Creates the pipes of a background job: stdout, stderr, its exit code, and the start signal.
     pub(crate) fn job(&self, name: &str) -> io::Result<[OwnedFd; 4]> {
         let make = |part: &str, access| {
             let path = self.folder.path().join(format!("{name}.{part}"));
             make_fifo(&path, self.owner, access)
         };
         let read = OFlags::RDONLY;
-        // These are never without a writer, so their end is no news.
+        // Opened for writing, too, so they never report end-of-file.
         Ok([
             make("out", read)?,
             make("err", read)?,
@@ -164,12 +163,12 @@ impl ControlChannel {
         ])
     }
 
-    /// The number of the newest command.
+    /// Number of the newest command.
     pub(crate) const fn number(&self) -> u64 {
         self.number
     }
 
-    /// The number in the names of its pipes.
+    /// Number in the names of its output pipes.
     pub(crate) const fn pair(&self) -> u64 {
         self.pair
     }
@@ -178,12 +177,12 @@ impl ControlChannel {
         ["out", "err"].map(|name| format!("{name}{}", self.pair))
     }
 
-    /// What the runtime tells of reports by, as long as somebody waits for one.
+    /// Registers the report pipe with the runtime while a report is awaited.
     pub(crate) fn listen(&self) -> io::Result<Readiness> {
         Readiness::reading(self.control.try_clone()?)
     }
 
-    /// Waits for the report of the newest command. Nothing is lost when this is dropped.
+    /// Waits for the report of the newest command. Cancel safe.
     pub(crate) async fn report(&mut self, control: &Readiness) -> io::Result<CommandReport> {
         loop {
             if let Some(report) = self.take_report() {
@@ -200,8 +199,8 @@ impl ControlChannel {
         }
     }
 
-    /// The report of a command that is over in a moment, waited for right here: the runtime's
-    /// threads would take longer to wake each other than such a command takes.
+    /// Polls for the report of a fast command in place: waking a runtime thread would take longer
+    /// than such a command.
     pub(crate) fn report_within(&mut self, max_wait: Duration) -> Option<CommandReport> {
         let end = Instant::now() + max_wait;
         loop {
@@ -211,26 +210,26 @@ impl ControlChannel {
                 return report;
             }
             if left > max_wait / 2 {
-                // A sleeping processor takes longer to wake than most commands to end; where
-                // others wait for this one, they have it.
+                // Waking a sleeping processor takes longer than most commands; yielding still lets
+                // other threads run.
                 std::thread::yield_now();
                 continue;
             }
             let left = Timespec::try_from(left).ok()?;
             let mut polled = [PollFd::new(&self.control, PollFlags::IN)];
-            // An interrupted wait is a shorter one.
+            // An interrupted poll just shortens the wait.
             let _checked_again = poll(&mut polled, Some(&left));
         }
     }
 
-    /// A report that is there already.
+    /// The report, if it has arrived.
     pub(crate) fn try_report(&mut self) -> Option<CommandReport> {
         let received = read_now(self.control.as_fd());
         self.partial.extend(received);
         self.take_report()
     }
 
-    /// Forgets reports of what is over, and what bash said between commands.
+    /// Discards old reports and bash's own output between commands.
     pub(crate) fn clear(&mut self) {
         let _between_commands = read_now(self.own.as_fd());
         let _old = read_now(self.control.as_fd());
@@ -249,7 +248,7 @@ impl ControlChannel {
                 .and_then(|text| text.parse().ok());
             let cwd = String::from_utf8_lossy(cwd?).into_owned();
             self.partial = rest?.to_vec();
-            // Another number is a prompt that was not the end of this command.
+            // A report with another number belongs to a prompt that did not end this command.
             if let (Some(number), Some(code)) = (number, code)
                 && self.number == number
             {
@@ -259,7 +258,8 @@ impl ControlChannel {
     }
 }
 
-/// What is in a pipe by now; a writer that never ends does not hold this up.
+/// Reads the available bytes of a pipe, at most its capacity, so that an endless writer cannot
+/// block this.
 pub(crate) fn read_now(pipe: BorrowedFd<'_>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];
@@ -278,7 +278,7 @@ fn make_fifo(path: &Path, owner: Option<Identity>, access: OFlags) -> io::Result
         chown(path, Some(owner.uid), Some(owner.gid))?;
     }
     let fd = open_fifo(path, access)?;
-    // A bigger pipe means fewer turns; the default one also does.
+    // A larger pipe needs fewer wakeups; the default size works, too.
     let _best_effort = rustix::pipe::fcntl_setpipe_size(&fd, PIPE_BYTES);
     Ok(fd)
 }

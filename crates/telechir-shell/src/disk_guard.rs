@@ -1,4 +1,4 @@
-//! Keeps the last of a disk free: who goes on writing when little is left is ended.
+//! Keeps a minimum of disk space free: processes that keep writing below it are killed.
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,18 +17,18 @@ use tokio::time::sleep;
 use crate::config::Limits;
 use crate::processes::{self, SessionMarks, ShellProcess};
 
-/// Looks are this far apart when little is left, and when much is.
+/// Check intervals with little and with much free space.
 const CHECK_INTERVALS: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(1)];
-/// Faster than anyone fills a disk: bytes, and files, a second.
+/// Upper bound of the fill rate: bytes and files per second.
 const MAX_FILL_RATE: [u64; 2] = [4 << 30, 500_000];
-/// Who wrote less than this in all does not fill a disk.
+/// Minimum total of written bytes for a process to count as a writer.
 const MIN_WRITER_BYTES: u64 = 16 << 20;
-/// Who writes less than this between two looks is slow, and only counts with all others.
+/// Bytes between two checks below which a process is slow and counts only in the total.
 const SLOW_BYTES_PER_CHECK: u64 = 256 << 10;
-/// The same as little, of files.
+/// Minimum number of new files in total for all processes to count as writers.
 const MIN_WRITER_FILES: u64 = 1000;
 
-/// What of a file system is to be left: bytes, and names for files.
+/// Minimum free bytes and inodes of a file system.
 #[derive(Debug)]
 struct MinFree {
     folder: PathBuf,
@@ -40,7 +40,7 @@ impl MinFree {
         let free = free(folder)?;
         let configured = [limits.min_free_bytes, limits.min_free_files];
         let min_free = std::array::from_fn(|at| {
-            // Where there is less from the start, half of that.
+            // With less free space from the start, half of that.
             if free[at] > configured[at] {
                 configured[at]
             } else {
@@ -51,16 +51,16 @@ impl MinFree {
         Ok(Self { folder, min_free })
     }
 
-    /// What of this is above it.
+    /// The free space above the minimum.
     fn available(&self, free: [u64; 2]) -> [u64; 2] {
         std::array::from_fn(|at| free[at].saturating_sub(self.min_free[at]))
     }
 }
 
-/// What a file system has for those who are not root.
+/// Free bytes and inodes for unprivileged users.
 fn free(folder: &Path) -> io::Result<[u64; 2]> {
     let found = statvfs(folder)?;
-    // Some file systems make names as they need them, and count none.
+    // Some file systems allocate inodes dynamically and report none.
     let inodes = if found.f_files == 0 {
         u64::MAX
     } else {
@@ -69,7 +69,7 @@ fn free(folder: &Path) -> io::Result<[u64; 2]> {
     Ok([found.f_bavail.saturating_mul(found.f_frsize), inodes])
 }
 
-/// Looks after the disk as long as it is held.
+/// Monitors a file system until it is dropped.
 #[derive(Debug)]
 pub(crate) struct DiskGuard {
     floor: Arc<MinFree>,
@@ -78,7 +78,7 @@ pub(crate) struct DiskGuard {
 }
 
 impl DiskGuard {
-    /// Begins for the file system of a folder that the processes of a session can write to.
+    /// Starts monitoring the file system of a folder that a session's processes can write to.
     pub(crate) fn start(folder: &Path, limits: &Limits, root: Pid, shell: Pid) -> io::Result<Self> {
         let floor = Arc::new(MinFree::new(folder, limits)?);
         let killed = Arc::new(AtomicU64::new(0));
@@ -95,12 +95,12 @@ impl DiskGuard {
         })
     }
 
-    /// How often something was ended.
+    /// Number of processes killed so far.
     pub(crate) fn killed(&self) -> u64 {
         self.killed.load(Ordering::Relaxed)
     }
 
-    /// Why.
+    /// The reason for killing them, as text.
     pub(crate) fn reason(&self) -> String {
         let (folder, [bytes, files]) = (self.floor.folder.display(), self.floor.min_free);
         format!(
@@ -112,7 +112,7 @@ impl DiskGuard {
 
 async fn run_guard(floor: Arc<MinFree>, mut writers: Writers, killed: Arc<AtomicU64>) {
     loop {
-        // A file system that cannot be asked is not written to either.
+        // A file system that cannot be queried is assumed to be free.
         let free = free(&floor.folder).unwrap_or([u64::MAX; 2]);
         let available = floor.available(free);
         if available.contains(&0) {
@@ -125,7 +125,7 @@ async fn run_guard(floor: Arc<MinFree>, mut writers: Writers, killed: Arc<Atomic
     }
 }
 
-/// So long nobody reaches the floor.
+/// Time in which the minimum cannot be reached, even at the maximum fill rate.
 fn pause(available: [u64; 2]) -> Duration {
     let millis = available
         .iter()
@@ -135,7 +135,7 @@ fn pause(available: [u64; 2]) -> Duration {
     Duration::from_millis(millis.min().unwrap_or(0)).clamp(quickest, slowest)
 }
 
-/// Finds who writes among the processes of a session.
+/// Finds writers among the processes of a session.
 #[derive(Debug)]
 struct Writers {
     root: Pid,
@@ -143,16 +143,16 @@ struct Writers {
     last: Option<Observation>,
 }
 
-/// What was seen at the last look, and at the first of a shortage or since somebody was ended.
+/// The last check, and the baseline at the start of the shortage or after the last kill.
 #[derive(Debug)]
 struct Observation {
-    /// By number and beginning, what each had written.
+    /// Written bytes by pid and start time.
     written: HashMap<(i32, u64), u64>,
     free: [u64; 2],
     baseline: TotalUsage,
 }
 
-/// Of all of them together.
+/// Usage of all processes together.
 #[derive(Clone, Copy, Debug)]
 struct TotalUsage {
     written: u64,
@@ -166,8 +166,8 @@ impl Writers {
         Self { root, shell, last }
     }
 
-    /// Ends those that wrote since the last look, when less is there than then; says how many.
-    /// bash itself is interrupted: it writes in the words of a list or a loop.
+    /// Kills the processes that wrote since the last check, if the free space has shrunk; returns
+    /// their number. bash itself is interrupted, because its lists and loops can write, too.
     fn kill_writers(&mut self, free: [u64; 2]) -> u64 {
         let (root, shell) = (self.root, self.shell);
         let session = processes::session_processes(SessionMarks {
@@ -180,7 +180,7 @@ impl Writers {
         let (root, shell_number) = (root.as_raw_nonzero().get(), shell.as_raw_nonzero().get());
         let now: HashMap<(i32, u64), u64> = all()
             .map(|process| {
-                // Of bash its own words alone: it waits for all that runs in front.
+                // Of bash only its main thread: its totals include all foreground commands.
                 let written = match process.pid == shell_number {
                     true => written(&format!("{shell_number}/task/{shell_number}")),
                     false => written(&process.pid.to_string()),
@@ -188,7 +188,7 @@ impl Writers {
                 ((process.pid, process.started), written)
             })
             .collect();
-        // What was begun in the background without a parent is counted by the first of them.
+        // Exited orphans are counted by the first process.
         let orphaned = written(&shell_number.to_string()) + written(&root.to_string());
         let sum = TotalUsage {
             written: now.values().sum::<u64>() + orphaned,
@@ -201,7 +201,7 @@ impl Writers {
             free,
             baseline,
         });
-        // Whoever only removes files may go on.
+        // Processes that only delete files may continue.
         let Some(before) = before.filter(|before| has_shrunk(before.free, free)) else {
             return 0;
         };
@@ -222,7 +222,7 @@ impl Writers {
         self.last = None;
         processes::signal(&writers, Signal::KILL);
         if interrupts && let Ok(pidfd) = pidfd_open(shell, PidfdFlags::empty()) {
-            // It may be over by now.
+            // It may have exited.
             let _gone = pidfd_send_signal(&pidfd, Signal::INT);
         }
         writers.len() as u64 + u64::from(interrupts)
@@ -230,7 +230,7 @@ impl Writers {
 }
 
 impl TotalUsage {
-    /// Whether many wrote a little each, or took room without writing, since then.
+    /// Whether many processes wrote a little each, or allocated space without writing.
     fn is_exceeded_by(self, now: Self) -> bool {
         let [bytes, files] = std::array::from_fn(|at| self.free[at].saturating_sub(now.free[at]));
         let took_space =
@@ -243,7 +243,7 @@ fn has_shrunk(before: [u64; 2], now: [u64; 2]) -> bool {
     before.iter().zip(&now).any(|(before, now)| now < before)
 }
 
-/// What a process had the disk write, with those of its children that are over and were waited for.
+/// Bytes that a process and its reaped children wrote to disk.
 fn written(process: &str) -> u64 {
     let text = fs::read_to_string(format!("/proc/{process}/io")).unwrap_or_default();
     let bytes = text

@@ -1,4 +1,4 @@
-//! bash in a container of Docker or Podman: its arguments, and whether an engine runs.
+//! bash in a Docker or Podman container: its arguments, and checks of the engine.
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,14 +15,14 @@ use crate::control_channel::read_now;
 use crate::sandbox::{CHANNEL_DIR, OUTPUT_DIR};
 use crate::script::quote;
 
-/// Where the container finds bash's terminal.
+/// Path of bash's terminal in the container.
 const TERMINAL: &str = "/dev/telechir-terminal";
-/// An engine answers at once, or does not run.
+/// Time limit for a query of the engine, which normally responds immediately.
 const ENGINE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Of what an engine says.
+/// Maximum length of an engine's error message, in characters.
 const MAX_ERROR_CHARS: usize = 500;
 
-/// What is shared with the container, by its place outside.
+/// Paths outside that are mounted in the container.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ContainerMounts<'a> {
     pub(crate) workspace: &'a Path,
@@ -31,8 +31,8 @@ pub(crate) struct ContainerMounts<'a> {
     pub(crate) terminal: &'a Path,
 }
 
-/// The arguments that start bash: nothing is writable but the workspace and memory, nothing is
-/// reached, no power is held, and the container is gone with its first process.
+/// The arguments that start bash: only the workspace and memory disks are writable, there is no
+/// network and no privilege, and the container ends with its first process.
 pub(crate) fn arguments(docker: &Docker, mounts: ContainerMounts<'_>) -> Vec<OsString> {
     let limits = &docker.limits;
     let mut args: Vec<OsString> = [
@@ -53,7 +53,7 @@ pub(crate) fn arguments(docker: &Docker, mounts: ContainerMounts<'_>) -> Vec<OsS
     let mut option = |name: &str, value: String| args.push(format!("--{name}={value}").into());
     option("pids-limit", limits.processes.to_string());
     option("memory", limits.memory_bytes.to_string());
-    // As much again on disk would be no limit.
+    // Additional swap would double the limit.
     option("memory-swap", limits.memory_bytes.to_string());
     option("shm-size", limits.shared_memory_bytes.to_string());
     let (files, bytes) = (limits.open_files, limits.file_bytes);
@@ -67,7 +67,7 @@ pub(crate) fn arguments(docker: &Docker, mounts: ContainerMounts<'_>) -> Vec<OsS
     let identity = docker.identity;
     option("user", format!("{}:{}", identity.uid, identity.gid));
     if is_podman(docker) && !is_root() {
-        // Without root its users are others than ours, but for this.
+        // Rootless Podman maps users, except with this option.
         option("userns", "keep-id".to_owned());
     }
     let mut mount = |from: &Path, to: &Path, options: &str| {
@@ -94,15 +94,14 @@ pub(crate) fn arguments(docker: &Docker, mounts: ContainerMounts<'_>) -> Vec<OsS
     for (name, value) in fixed.into_iter().chain(extra_env) {
         args.push(format!("--env={name}={value}").into());
     }
-    // Whatever begins with a dash is an option of the engine, not the name of an image.
+    // An image name with a leading dash is not an option.
     args.push("--".into());
     args.push(docker.image.clone().into());
     args.extend(["--noprofile", "--norc", "-c", &init_script()].map(OsString::from));
     args
 }
 
-/// A field of a mount, whose fields the engines read as CSV: a comma in a folder's name begins no
-/// other one.
+/// A mount field, quoted as CSV: a comma in a folder's name must not start another field.
 fn mount_field(name: &str, path: &Path) -> OsString {
     let mut mount_field = OsString::from(name);
     mount_field.push(path);
@@ -116,8 +115,8 @@ fn mount_field(name: &str, path: &Path) -> OsString {
     OsString::from_vec(quote().chain(inner).chain(quote()).collect())
 }
 
-/// The first command inside, with whose end the container ends: when bash did, or when nobody
-/// holds the other end of its input any more, however we ended.
+/// The first command inside. The container ends with it: when bash exits, or when the other end of
+/// its input is closed, however our process ended.
 fn init_script() -> String {
     let startup = quote(&format!("{CHANNEL_DIR}/startup"));
     format!(
@@ -136,18 +135,18 @@ fn is_podman(docker: &Docker) -> bool {
     name.is_some_and(|name| name.to_string_lossy().starts_with("podman"))
 }
 
-/// The engine's program with arguments. It runs as we do: it is whom the user trusts with this.
+/// The engine's client program. It runs as our own user, whom the engine's operator trusts.
 pub(crate) fn engine(docker: &Docker, arguments: Vec<OsString>) -> Spawn {
     Spawn::new(docker.engine.as_str())
         .args(arguments)
         .envs(docker.engine_env.iter().map(|(name, value)| (name, value)))
-        // Podman without root is helped by setuid programs.
+        // Rootless Podman needs setuid helpers.
         .no_new_privs(false)
         .new_session()
         .stderr(Stdio::Piped)
 }
 
-/// What a program of the engine said against it by now, on one line.
+/// The available error output of the engine's program, on one line.
 pub(crate) fn stderr_text(stderr: Option<&OwnedFd>) -> String {
     let Some(stderr) = stderr else {
         return String::new();
@@ -158,10 +157,10 @@ pub(crate) fn stderr_text(stderr: Option<&OwnedFd>) -> String {
     parts.join(" ").chars().take(MAX_ERROR_CHARS).collect()
 }
 
-/// Asks the engine whether it runs.
+/// Checks that the engine runs and has the image.
 ///
 /// # Errors
-/// When it is not installed, or does not answer.
+/// If the engine is not installed or does not respond, or the image is missing.
 pub(crate) async fn check_engine(docker: &Docker) -> Result<(), DeviceError> {
     let engine = &docker.engine;
     if find_program(Path::new(engine)).is_none() {
@@ -171,16 +170,16 @@ pub(crate) async fn check_engine(docker: &Docker) -> Result<(), DeviceError> {
     }
     let no_answer = |reason: String| {
         unavailable(&format!(
-            "the engine of `{engine}` does not answer ({reason}); start it, for example with \
-             `systemctl start docker`, and see that you may use it"
+            "the engine of `{engine}` does not respond ({reason}); start it, for example with \
+             `systemctl start docker`, and check that you have permission to use it"
         ))
     };
     let or_unavailable =
         |reason: Option<String>| reason.map_or(Ok(()), |reason| Err(no_answer(reason)));
-    // Its program answers `version` for itself alone.
+    // `version` succeeds without a running engine.
     or_unavailable(engine_error(docker, &["info"]).await)?;
     let image = &docker.image;
-    // A name that looks like an option is none.
+    // After `--`, a name with a leading dash is not an option.
     let inspect = [
         "image",
         "inspect",
@@ -198,7 +197,7 @@ pub(crate) async fn check_engine(docker: &Docker) -> Result<(), DeviceError> {
     }
 }
 
-/// Why the engine does not do something, in its words; none when it did.
+/// Runs a command of the engine; returns its error message if it fails.
 async fn engine_error(docker: &Docker, arguments: &[&str]) -> Option<String> {
     let arguments = arguments.iter().map(OsString::from).collect();
     let mut child: Child = match engine(docker, arguments).spawn().await {
@@ -217,13 +216,13 @@ async fn engine_error(docker: &Docker, arguments: &[&str]) -> Option<String> {
             })
         }
         Ok(Err(error)) => Some(error.to_string()),
-        Err(_) => Some("it took too long".to_owned()),
+        Err(_) => Some("timed out".to_owned()),
     }
 }
 
-/// That no container can be had, why, and what else there is.
+/// An error with the reason why no container is available, and the alternative.
 pub(crate) fn unavailable(reason: &str) -> DeviceError {
-    let message = format!("{reason}. The sandboxed shell needs no engine");
+    let message = format!("{reason}. The sandboxed shell works without a container engine");
     DeviceError::Unavailable {
         what: "the shell in a container",
         message,
@@ -277,7 +276,7 @@ mod tests {
         ] {
             assert!(args.contains(&expected), "{expected}: {args:?}");
         }
-        // An image that looks like an option stays an image.
+        // An image name with a leading dash stays an image.
         let end = args.iter().position(|arg| *arg == "--");
         let image = args.iter().position(|arg| *arg == "--privileged");
         assert_eq!(end.map(|end| end + 1), image);
@@ -306,12 +305,12 @@ mod tests {
             text.contains("`no-such-engine` was not found; install"),
             "{text}"
         );
-        // A program that is there and says no.
+        // A program that exists but fails.
         docker.engine = "false".to_owned();
         let error = check_engine(&docker).await.expect_err("no engine");
         let text = error.to_string();
         assert!(
-            text.contains("does not answer") && text.contains("start it"),
+            text.contains("does not respond") && text.contains("start it"),
             "{text}"
         );
     }

@@ -1,8 +1,8 @@
-//! An editor of the files in a workspace, and of a model's memory beside it.
+//! Edits files in a workspace and in a model's memory.
 //!
-//! `root` reaches files and nothing else, `patch` applies diffs, `lines` finds where their parts
-//! stand, `text` does what editors do.
-//! Started as root, every step runs in a thread that has become the session's user.
+//! `root` accesses files, `patch` applies diffs, `lines` finds the position of their hunks, and
+//! `text` implements the commands of text editors. As root, every step runs in a thread that has
+//! switched to the session's user.
 
 mod lines;
 mod patch;
@@ -24,14 +24,14 @@ use tokio::sync::oneshot;
 
 use root::{EditRefusal, WorkspaceRoot};
 
-/// What models call the folder of their memory.
+/// Path under which models see their memory.
 const MEMORY_PATH: &str = "/memories";
-/// Earlier texts of files that an undo can bring back.
+/// Maximum number of changes that can be undone.
 const UNDO_STEPS: usize = 50;
-/// Bytes of them, all together.
+/// Maximum size of their earlier texts in total, in bytes.
 const UNDO_BYTES: usize = 32 * 1024 * 1024;
 
-/// An editor of real files.
+/// An editor of real files, with an undo history for the session.
 #[derive(Debug)]
 pub struct FileEditor {
     workspace: Arc<WorkspaceRoot>,
@@ -40,7 +40,7 @@ pub struct FileEditor {
     before: UndoHistory,
 }
 
-/// What files were before they were changed, the newest last.
+/// Earlier texts of changed files, oldest first; `None` for files that did not exist.
 #[derive(Debug, Default)]
 struct UndoHistory {
     texts: VecDeque<(PathBuf, Option<String>)>,
@@ -73,21 +73,21 @@ impl UndoHistory {
 }
 
 impl FileEditor {
-    /// An editor of this workspace; as root, the one who edits is `identity`.
+    /// Creates an editor of this workspace; as root, edits run as `identity`.
     ///
     /// # Errors
-    /// When the folder cannot be opened, or started as root nobody else is named.
+    /// If the folder cannot be opened, or we are root and `identity` is not an unprivileged user.
     pub fn new(workspace: &Path, identity: Option<Identity>) -> Result<Self, DeviceError> {
         let unavailable = |message: String| DeviceError::Unavailable {
             what: "the editor",
             message,
         };
         if telechir_process::is_root() && identity.is_none_or(|identity| identity.uid == 0) {
-            let message = "started as root, it needs an unprivileged user to edit as";
+            let message = "telechir runs as root; choose an unprivileged user for edits";
             return Err(unavailable(message.to_owned()));
         }
         let workspace = open_owned_folder(workspace, identity)
-            .map_err(|message| unavailable(format!("as workspace: {message}")))?;
+            .map_err(|message| unavailable(format!("{message}")))?;
         Ok(Self {
             workspace: Arc::new(workspace),
             memory: None,
@@ -96,10 +96,10 @@ impl FileEditor {
         })
     }
 
-    /// With a memory in this folder; models call it `/memories`.
+    /// Adds a memory in this folder; models see it as `/memories`.
     ///
     /// # Errors
-    /// When it cannot be opened.
+    /// If the folder cannot be opened.
     pub fn with_memory(mut self, folder: &Path) -> Result<Self, DeviceError> {
         let memory = open_owned_folder(folder, self.identity).map_err(|message| {
             DeviceError::Unavailable {
@@ -115,27 +115,27 @@ impl FileEditor {
         match tool {
             EditTool::Patch | EditTool::Editor => Ok(self.workspace.clone()),
             EditTool::Memory => self.memory.clone().ok_or_else(|| {
-                refuse("this session has no memory; it would have one with --memory-dir=DIR")
+                refuse("this session has no memory; the operator can add one with --memory-dir DIR")
             }),
         }
     }
 
-    /// Does something with files as the session's user.
+    /// Runs file operations as the session's user.
     async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, EditRefusal> + Send + 'static,
     ) -> Result<T, DeviceError> {
         let identity = self.identity;
         let (sender, receiver) = oneshot::channel();
-        // A thread of its own: what it becomes it stays, and it ends here.
+        // A separate thread: its credentials change permanently, and it ends here.
         let spawned = std::thread::Builder::new()
             .name("telechir-edit".to_owned())
             .spawn(move || {
                 let done = match become_user(identity) {
                     Ok(()) => work(),
-                    Err(error) => Err(format!("the session's user cannot be taken on: {error}")),
+                    Err(error) => Err(format!("failed to switch to the session's user: {error}")),
                 };
-                // Nobody waits any more when the call was given up.
+                // The receiver is gone if the call was cancelled.
                 sender.send(done).ok();
             });
         let failed = |message: String| DeviceError::Unavailable {
@@ -145,19 +145,19 @@ impl FileEditor {
         spawned.map_err(|error| failed(error.to_string()))?;
         receiver
             .await
-            .map_err(|_| failed("it ended without an answer".to_owned()))?
+            .map_err(|_| failed("the editing thread panicked".to_owned()))?
             .map_err(|message| refuse(&message))
     }
 }
 
-/// A folder that a person named, which is the session user's from now on.
+/// Opens a folder that the operator chose, after giving it to the session's user.
 fn open_owned_folder(folder: &Path, identity: Option<Identity>) -> Result<WorkspaceRoot, String> {
     let folder = confinement::workspace(folder, identity).map_err(|error| error.to_string())?;
     WorkspaceRoot::open(&folder)
-        .map_err(|error| format!("{} cannot be opened: {error}", folder.display()))
+        .map_err(|error| format!("cannot open {}: {error}", folder.display()))
 }
 
-/// Makes the calling thread another user's for good, without any right of root.
+/// Switches the calling thread permanently to another user, without any privilege.
 fn become_user(identity: Option<Identity>) -> rustix::io::Result<()> {
     let Some(identity) = identity else {
         return Ok(());
@@ -186,7 +186,10 @@ impl Editor for FileEditor {
         let at = root.path().join(&inside);
         let undone = match (located, self.before.newest(&at)) {
             (EditStep::Undo { .. }, None) => {
-                return Err(refuse(&format!("{} was not edited here", located.path())));
+                return Err(refuse(&format!(
+                    "{} was not edited in this session",
+                    located.path()
+                )));
             }
             (EditStep::Undo { .. }, undone) => undone,
             _ => None,
@@ -215,7 +218,7 @@ impl Editor for FileEditor {
     }
 }
 
-/// A path of a model as seen from its folder.
+/// Converts a model's path to one relative to its folder.
 fn relative_path(root: &WorkspaceRoot, tool: EditTool, path: &str) -> Result<PathBuf, EditRefusal> {
     let path = Path::new(path);
     let base = match tool {
@@ -225,7 +228,7 @@ fn relative_path(root: &WorkspaceRoot, tool: EditTool, path: &str) -> Result<Pat
     match path.strip_prefix(base) {
         Ok(inside) => root.relative(inside),
         Err(_) if path.is_absolute() => Err(format!(
-            "{} is outside of {}, the only folder this tool reaches",
+            "{} is outside {}, the only folder that this tool can access",
             path.display(),
             base.display()
         )),
@@ -252,7 +255,7 @@ fn locate_step(
         *path = real
             .into_os_string()
             .into_string()
-            .map_err(|_| "a name on the way is no text in UTF-8".to_owned())?;
+            .map_err(|_| "the real path is not UTF-8".to_owned())?;
         Ok(())
     };
     match &mut step {
@@ -275,7 +278,7 @@ fn locate_step(
 struct FileChange {
     text: String,
     changed: bool,
-    /// What the file was before, when it was changed: none inside when it was not there.
+    /// The file's earlier text if it was changed; the inner `None` means that it did not exist.
     before: Option<Option<String>>,
 }
 
@@ -326,7 +329,7 @@ fn execute(
             let (after, line) = text::replace(&before, old, new)?;
             root.write(inside, &after)?;
             let seen = text::excerpt(&after, line, new.lines().count());
-            let text = format!("{name} was changed. Its lines there are now:\n{seen}");
+            let text = format!("{name} was changed. The lines around the change are now:\n{seen}");
             Ok(FileChange::changed_file(text, Some(before)))
         }
         EditStep::Insert { line, text, .. } => {
@@ -337,7 +340,7 @@ fn execute(
                 .unwrap_or(usize::MAX)
                 .saturating_add(1);
             let seen = text::excerpt(&after, at, text.lines().count());
-            let text = format!("{name} was changed. Its lines there are now:\n{seen}");
+            let text = format!("{name} was changed. The lines around the change are now:\n{seen}");
             Ok(FileChange::changed_file(text, Some(before)))
         }
         EditStep::Undo { .. } => {
@@ -346,17 +349,17 @@ fn execute(
                 None => root.remove(inside)?,
             }
             Ok(FileChange {
-                text: format!("The last change of {name} was taken back."),
+                text: format!("The last change of {name} was undone."),
                 changed: true,
                 before: None,
             })
         }
         EditStep::Delete { .. } => {
             let before = match root.kind(inside)? {
-                None => return Err(format!("{name} is not there")),
-                // A diff names files; only a memory's folder goes with all that is in it.
+                None => return Err(format!("{name} does not exist")),
+                // A patch deletes files only; the memory tool deletes folders with their contents.
                 Some(FileType::Directory) if tool != EditTool::Memory => {
-                    return Err(format!("{name} is a folder"));
+                    return Err(format!("{name} is a directory"));
                 }
                 Some(FileType::RegularFile) => root.read(inside).ok(),
                 Some(_) => None,
@@ -372,7 +375,7 @@ fn execute(
             let target = relative_path(root, tool, to)?;
             root.rename(inside, &target)?;
             Ok(FileChange {
-                text: format!("{name} is now {to}."),
+                text: format!("{name} was renamed to {to}."),
                 changed: true,
                 before: None,
             })
@@ -380,7 +383,7 @@ fn execute(
         EditStep::Add { diff, .. } => {
             if root.kind(inside)?.is_some() {
                 return Err(format!(
-                    "{name} is there already; use update_file to change it"
+                    "{name} already exists; use update_file to change it"
                 ));
             }
             let text = patch::new_file(diff)?;
@@ -407,7 +410,7 @@ fn execute(
 fn existing(root: &WorkspaceRoot, inside: &Path) -> Result<Option<String>, EditRefusal> {
     match root.kind(inside)? {
         Some(FileType::RegularFile) => root.read(inside).map(Some),
-        Some(_) => Err(format!("{} is no file", inside.display())),
+        Some(_) => Err(format!("{} is not a regular file", inside.display())),
         None => Ok(None),
     }
 }
@@ -422,16 +425,14 @@ fn view(
         return text::numbered(&root.read(inside)?, lines).map(FileChange::unchanged);
     }
     if lines.is_some() {
-        return Err(format!(
-            "{name} is a folder and has no lines; leave `view_range` out"
-        ));
+        return Err(format!("{name} is a directory; omit `view_range`"));
     }
     let found = root.list(inside)?;
     let listed = if found.is_empty() {
         format!("{name} is empty.")
     } else {
         format!(
-            "{name}, two levels deep, without names that begin with a dot:\n{}",
+            "{name}, two levels deep, without hidden files:\n{}",
             found.join("\n")
         )
     };

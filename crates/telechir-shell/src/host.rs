@@ -1,4 +1,4 @@
-//! bash without a sandbox, for someone who asked for it.
+//! bash without a sandbox, for operators who chose this.
 
 use std::os::fd::OwnedFd;
 
@@ -7,15 +7,15 @@ use telechir_process::{Spawn, Stdio};
 use crate::config::Host;
 use crate::control_channel::ControlChannel;
 
-/// A variable that every process of one shell has.
+/// Environment variable that marks every process of a shell.
 const MARK: &str = "TELECHIR_SHELL";
 
-/// It and its value, as they stand in an environment.
+/// The variable with its value, as in an environment block.
 pub(crate) fn mark(channel: &ControlChannel) -> String {
     format!("{MARK}={}", channel.path().display())
 }
 
-/// Puts together the command that starts bash as ourselves.
+/// Describes the command that starts bash as our own user.
 pub(crate) fn prepare(host: &Host, channel: &ControlChannel, terminal: OwnedFd) -> Spawn {
     let home = host.workspace.as_os_str();
     Spawn::new("bash")

@@ -1,4 +1,4 @@
-//! Whether a command waits for someone to type, and for what.
+//! Detects that a command waits for terminal input, and of which kind.
 
 use std::fs;
 use std::ops::RangeInclusive;
@@ -17,7 +17,7 @@ const READ_CALL: &str = "0";
 #[cfg(not(target_arch = "x86_64"))]
 const READ_CALL: &str = "63";
 
-/// `poll`, `select`, `epoll_wait` and their kin.
+/// System calls that wait for descriptors: `poll`, `select`, `epoll_wait` and variants.
 #[cfg(target_arch = "x86_64")]
 const POLL_CALLS: &[&str] = &["7", "23", "232", "270", "271", "281", "441"];
 #[cfg(not(target_arch = "x86_64"))]
@@ -41,22 +41,22 @@ const EDITORS: [&str; 14] = [
     "mcedit",
 ];
 
-/// What is remembered from one look to the next.
+/// State between two checks.
 #[derive(Debug, Default)]
 pub(crate) struct InputWaitDetector {
-    /// The time that the group had used when it was last seen to watch the terminal.
+    /// Processor time of the group when it last polled the terminal.
     used: Option<u64>,
 }
 
 impl InputWaitDetector {
-    /// What the foreground group of a terminal waits for, when it does.
+    /// The kind of input that the terminal's foreground group waits for, if any.
     ///
-    /// Certain for a process inside a read of the terminal. One that takes keys one by one may
-    /// watch the terminal and other things at once: it counts when its whole group did nothing
-    /// between two looks.
+    /// Certain for a process that is blocked in a `read` of the terminal. A program that reads
+    /// single keys may poll the terminal and other descriptors: it counts if its group used no
+    /// processor time between two checks.
     pub(crate) fn check(&mut self, terminal: &Pty) -> Option<InputRequestKind> {
         let foreground = terminal.foreground().ok()?;
-        // What was typed and not read yet is its business, not ours.
+        // Unread input means that the program is still busy with earlier input.
         if terminal.unread() > 0 {
             return None;
         }
@@ -76,17 +76,17 @@ impl InputWaitDetector {
     }
 }
 
-/// The processes of a group.
+/// The processes of a process group.
 pub(crate) fn group_processes(group: Pid) -> Vec<ShellProcess> {
     let group = group.as_raw_nonzero().get();
     let all = processes::all().into_values();
     all.filter(|process| process.group == group).collect()
 }
 
-/// Interrupts a terminal's foreground group as control-C does: all of it at one stroke, for one
-/// whose child dies before itself would take that for the child's own end, and go on.
+/// Interrupts a terminal's foreground group like ctrl+c, with one signal to the group: if a child
+/// died first, its parent could mistake that for the child's own end and continue.
 pub(crate) fn interrupt(group: Pid) {
-    // It may be over by now, which is what we want.
+    // It may have exited, which is the goal.
     let _gone = kill_process_group(group, Signal::INT);
 }
 
@@ -131,12 +131,12 @@ fn is_polling(pid: i32) -> bool {
     is_poll && (0..3).any(|number| is_terminal(&format!("/proc/{pid}/fd/{number}")))
 }
 
-/// The system call a process is in.
+/// The system call that a process is in.
 fn syscall(pid: i32) -> Option<String> {
     fs::read_to_string(format!("/proc/{pid}/syscall")).ok()
 }
 
-/// By its device: in a container it has a name of ours.
+/// Compares the device number, because the path differs in a container.
 fn is_terminal(link: &str) -> bool {
     const SLAVES: RangeInclusive<u32> = 136..=143;
     const CONTROLLING: (u32, u32) = (5, 0);

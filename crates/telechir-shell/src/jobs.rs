@@ -1,4 +1,4 @@
-//! Background jobs: each with a terminal of its own, read on all the time.
+//! Background jobs: each has its own terminal and is read continuously.
 
 mod output;
 
@@ -24,36 +24,36 @@ use crate::spool::Spools;
 use crate::terminal::Pty;
 use output::{JobEnd, SharedOutput};
 
-/// Jobs that may run at once.
+/// Maximum number of running jobs.
 const MAX_RUNNING: usize = 32;
-/// Jobs that are remembered; the oldest that ended goes first.
+/// Maximum number of listed jobs; the oldest finished one is removed first.
 const MAX_REMEMBERED: usize = 64;
-/// How long a job is given to begin.
+/// Time limit for a job to report its start.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long what follows an answer is watched, at most, and without a word.
+/// Maximum time to watch for the reaction to input, and the time without output that ends it.
 const REACTION_TIMEOUT: Duration = Duration::from_secs(2);
 const QUIET_PERIOD: Duration = Duration::from_millis(150);
-/// After the request to end, so long until the kill.
+/// Time between SIGTERM and SIGKILL.
 const GRACE_PERIOD: Duration = Duration::from_millis(500);
 const KILL_PAUSE: Duration = Duration::from_millis(20);
 const MAX_KILLS: u32 = 100;
 
-/// The jobs of a shell, oldest first.
+/// The background jobs of a shell, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Jobs {
     jobs: Vec<BackgroundJob>,
     number: u64,
 }
 
-/// What a new job is watched by.
+/// The terminal and pipes of a new job.
 #[derive(Debug)]
 pub(crate) struct JobPipes {
     pub(crate) terminal: Pty,
     pub(crate) out: OwnedFd,
     pub(crate) err: OwnedFd,
-    /// Where it says that it began, and how it ended.
+    /// Reports the start and the exit code.
     pub(crate) end: OwnedFd,
-    /// Where it is told to go on.
+    /// Carries the start signal.
     pub(crate) go: OwnedFd,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct JobPipes {
 struct BackgroundJob {
     name: String,
     command: Command,
-    /// The variable that all its processes have.
+    /// Environment entry that marks its processes.
     mark: String,
     leader: Pid,
     started: Instant,
@@ -71,31 +71,31 @@ struct BackgroundJob {
     log: SharedOutput,
     input_wait: input_wait::InputWaitDetector,
     has_open_line: bool,
-    /// What was told in its reports of processes that were ended for what they used up.
+    /// Kills that its reports have mentioned.
     reported: KillCounts,
-    /// Why it went with its shell, until that is told.
+    /// Pending notice about the loss of its shell.
     loss_notice: String,
-    /// A pipe that nobody holds forgets what is in it.
+    /// Kept open, because a pipe without any open end loses its content.
     _go: OwnedFd,
     _readers: JoinSet<()>,
 }
 
 impl Jobs {
-    /// The next job's name.
+    /// Returns the name of the next job.
     ///
     /// # Errors
-    /// When too many run.
+    /// If too many jobs run.
     pub(crate) fn next(&mut self) -> Result<String, DeviceError> {
         let running = self.jobs.iter().filter(|job| job.log.end().is_none());
         if running.count() >= MAX_RUNNING {
-            let message = format!("{MAX_RUNNING} background jobs run already; stop one first.");
+            let message = format!("{MAX_RUNNING} background jobs are running; stop one first.");
             return Err(DeviceError::Refused { message });
         }
         self.number += 1;
         Ok(format!("job{}", self.number))
     }
 
-    /// Takes over a job that was started, once it says that it began.
+    /// Adds a started job, once it reports its start.
     pub(crate) async fn add(
         &mut self,
         name: String,
@@ -163,42 +163,42 @@ impl Jobs {
         Ok(())
     }
 
-    /// All of them as they are now.
+    /// The current state of all jobs.
     pub(crate) fn list(&mut self) -> Vec<ShellJob> {
         self.jobs.iter_mut().map(BackgroundJob::describe).collect()
     }
 
-    /// The shell was lost, and they with it; why, where that is known.
+    /// Marks all jobs as killed with their shell; `why` is the notice, if the reason is known.
     pub(crate) fn mark_lost(&mut self, why: &str) {
         for job in &mut self.jobs {
             if job.log.end().is_none() {
                 why.clone_into(&mut job.loss_notice);
             }
             job.log.set_end(JobEnd::Killed);
-            // They are counted anew by the next shell.
+            // The next shell counts from zero.
             job.reported = KillCounts::default();
         }
     }
 
-    /// What was told in a job's reports of processes that were ended for what they used up.
+    /// Kills that a job's reports have mentioned.
     pub(crate) fn reported(&self, name: &str) -> KillCounts {
         let job = self.jobs.iter().find(|job| job.name == name);
         job.map(|job| job.reported).unwrap_or_default()
     }
 
-    /// Notes that this was told.
+    /// Records that a job's report mentions these kills.
     pub(crate) fn set_reported(&mut self, name: &str, reported: KillCounts) {
         if let Some(job) = self.jobs.iter_mut().find(|job| job.name == name) {
             job.reported = reported;
         }
     }
 
-    /// Forgets all of them.
+    /// Removes all jobs.
     pub(crate) fn clear(&mut self) {
         self.jobs.clear();
     }
 
-    /// Whether the job's terminal does not show what is typed into it.
+    /// Whether the job's terminal hides typed input.
     pub(crate) fn hides_input(&self, name: &str) -> bool {
         let job = self.jobs.iter().find(|job| job.name == name);
         job.is_some_and(|job| {
@@ -207,10 +207,10 @@ impl Jobs {
         })
     }
 
-    /// What a job printed since the last time.
+    /// The output of a job since the last read.
     ///
     /// # Errors
-    /// When there is none of this name.
+    /// If there is no such job.
     pub(crate) fn read(
         &mut self,
         name: &str,
@@ -222,10 +222,10 @@ impl Jobs {
         Ok(job.take(outcome, max, spools))
     }
 
-    /// Types into a job and says what follows.
+    /// Types into a job and returns its reaction.
     ///
     /// # Errors
-    /// When there is none of this name, it ended, or it cannot be typed.
+    /// If there is no such job, it has ended, or the input cannot be typed.
     pub(crate) async fn send(
         &mut self,
         name: &str,
@@ -242,10 +242,10 @@ impl Jobs {
         Ok(job.take(outcome, input.max_output_bytes, spools))
     }
 
-    /// Ends a job with all it started; its last words.
+    /// Kills a job with its descendants; returns its last output.
     ///
     /// # Errors
-    /// When there is none of this name.
+    /// If there is no such job.
     pub(crate) async fn stop(
         &mut self,
         name: &str,
@@ -270,9 +270,9 @@ impl Jobs {
     fn job(&mut self, name: &str) -> Result<&mut BackgroundJob, DeviceError> {
         let existing: Vec<&str> = self.jobs.iter().map(|job| job.name.as_str()).collect();
         let existing = if existing.is_empty() {
-            "there is none".to_owned()
+            "no job exists".to_owned()
         } else {
-            format!("there are {}", existing.join(", "))
+            format!("existing jobs: {}", existing.join(", "))
         };
         let message = format!("There is no background job `{name}`; {existing}.");
         let job = self.jobs.iter_mut().find(|job| job.name == name);
@@ -283,7 +283,7 @@ impl Jobs {
 type JobStatus = (ShellOutcome, Option<i32>, Option<InputRequest>);
 
 impl BackgroundJob {
-    /// What became of it by now. What it said before is heard first.
+    /// Its current state, after reading the available output.
     fn outcome(&mut self) -> JobStatus {
         let end = self.log.end();
         self.drain();
@@ -293,7 +293,7 @@ impl BackgroundJob {
             Some(JobEnd::Killed) => (ShellOutcome::Cancelled, None, None),
             None => match self.input_wait.check(&self.terminal) {
                 Some(kind) => {
-                    // It may have asked just now.
+                    // The prompt may have been printed just now.
                     self.drain();
                     let prompt = self.log.prompt();
                     let awaiting = Some(InputRequest { kind, prompt });
@@ -345,7 +345,7 @@ impl BackgroundJob {
         }
     }
 
-    /// Types, and waits until the job said what it has to say to that.
+    /// Types, and waits for the job's reaction.
     async fn answer(&mut self, input: &ShellInput) -> Result<(), DeviceError> {
         let failed = |source: io::Error| DeviceError::Disconnected {
             device: "shell",
@@ -378,7 +378,7 @@ impl BackgroundJob {
         Ok(())
     }
 
-    /// Ends all of it: a request, then kills. The signal that ended it.
+    /// Kills all its processes: SIGTERM, then SIGKILL. Returns the last signal.
     async fn end(&self) -> Signal {
         let mut signal = Signal::TERM;
         let requested_at = Instant::now();
@@ -390,7 +390,7 @@ impl BackgroundJob {
             if requested_at.elapsed() >= GRACE_PERIOD {
                 signal = Signal::KILL;
             }
-            // The request is made once.
+            // SIGTERM is sent only at the start.
             if signal == Signal::KILL || requested_at.elapsed() < KILL_PAUSE {
                 processes::signal(&left, signal);
             }
@@ -412,7 +412,7 @@ mod tests {
             .job("job7")
             .map(|_| ())
             .map_err(|error| error.to_string());
-        assert!(error.is_err_and(|text| text.contains("`job7`; there is none")));
+        assert!(error.is_err_and(|text| text.contains("`job7`; no job exists")));
         assert_eq!(jobs.next().ok().as_deref(), Some("job1"));
         assert_eq!(jobs.next().ok().as_deref(), Some("job2"));
     }

@@ -1,16 +1,15 @@
-//! The bytes that a terminal sends for a key.
+//! Translates keys to the bytes that a terminal sends.
 
 use telechir_device::DeviceError;
 use telechir_protocol::{Chord, Key, Modifier, NamedKey};
 
-/// What a program reads when these keys are pressed.
+/// The bytes that a program reads when these keys are pressed.
 ///
 /// # Errors
-/// When a terminal has nothing for them.
+/// If a terminal has no bytes for them.
 pub(crate) fn bytes(chord: &Chord) -> Result<Vec<u8>, DeviceError> {
     let refusal = || {
-        let message =
-            format!("A terminal has no bytes for the key `{chord}`; send the text instead.");
+        let message = format!("Key `{chord}` has no terminal equivalent; send text instead.");
         DeviceError::Refused { message }
     };
     let modifiers: Vec<Modifier> = chord.modifiers().collect();
@@ -38,7 +37,7 @@ pub(crate) fn bytes(chord: &Chord) -> Result<Vec<u8>, DeviceError> {
     Ok([escape, &plain].concat())
 }
 
-/// The character that control makes of this one.
+/// The control character of a key.
 fn control(c: char) -> Option<u8> {
     let upper = u8::try_from(c.to_ascii_uppercase()).ok()?;
     match upper {

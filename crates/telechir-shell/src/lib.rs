@@ -1,5 +1,30 @@
-//! One bash that remembers, in a sandbox: its terminal is its input, its outputs are pipes, and
-//! the end of a command is an event.
+//! A persistent bash, sandboxed by default: input goes to its terminal, outputs come from pipes,
+//! and the end of a command is an event that bash reports.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::time::Duration;
+//! use telechir_device::{Shell, ShellCommand};
+//! use telechir_process::{Identity, is_root};
+//! use telechir_protocol::Command;
+//! use telechir_shell::{Bash, Isolation, Sandbox};
+//!
+//! let mut sandbox = Sandbox::new("/home/me/project");
+//! sandbox.identity = is_root().then(|| Identity::unprivileged(0)).flatten();
+//! let mut shell = Bash::start(Isolation::Sandbox(sandbox)).await?;
+//! let command = ShellCommand {
+//!     command: Command::Line("cargo test".to_owned()),
+//!     timeout: Duration::from_secs(60),
+//!     max_output_bytes: 64 * 1024,
+//!     cwd: None,
+//!     env: Vec::new(),
+//! };
+//! let output = shell.run(&command).await?;
+//! println!("{:?}: {}", output.outcome, output.stdout);
+//! shell.close().await?;
+//! # Ok(())
+//! # }
+//! ```
 
 mod background_output;
 mod bash;

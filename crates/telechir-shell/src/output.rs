@@ -1,12 +1,12 @@
-//! Our end of a pipe that a command writes to: looked at directly, or through the runtime.
+//! Our end of a command's output pipe, read directly or through the async runtime.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use telechir_process::Readiness;
 
-/// Our end of such a pipe. The runtime learns of it only when there is something to wait for:
-/// most commands are over before that.
+/// Our end of a pipe. It is registered with the runtime only when waiting is needed; most commands
+/// end before that.
 #[derive(Debug)]
 pub(crate) enum Output {
     Plain(OwnedFd),
@@ -14,7 +14,7 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// Hands it to the runtime.
+    /// Registers it with the runtime.
     pub(crate) fn watched(self) -> io::Result<Readiness> {
         match self {
             Self::Plain(fd) => Readiness::reading(fd),

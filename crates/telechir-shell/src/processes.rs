@@ -1,4 +1,4 @@
-//! The processes of a session, read from `/proc`, and how they are ended.
+//! Lists the processes of a session from `/proc`, and signals them.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -8,23 +8,23 @@ use std::sync::LazyLock;
 use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 use telechir_process::{Pid, Signal};
 
-/// A variable that every process of one background job has.
+/// Environment variable that marks every process of a background job.
 pub(crate) const JOB: &str = "TELECHIR_JOB";
 
-/// One process.
+/// A process that has not exited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ShellProcess {
     pub(crate) pid: i32,
     pub(crate) parent: i32,
     pub(crate) group: i32,
     pub(crate) session: i32,
-    /// In the kernel's ticks since it started.
+    /// Start time in the kernel's ticks.
     pub(crate) started: u64,
-    /// Ticks of the processor that it used.
+    /// Used processor time in the kernel's ticks.
     pub(crate) used: u64,
 }
 
-/// All processes that we can see.
+/// All visible processes by pid.
 pub(crate) fn all() -> HashMap<i32, ShellProcess> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return HashMap::new();
@@ -35,7 +35,7 @@ pub(crate) fn all() -> HashMap<i32, ShellProcess> {
     pids.filter_map(|pid| Some((pid, read(pid)?))).collect()
 }
 
-/// A process that is not over.
+/// A process, unless it has exited.
 pub(crate) fn find(pid: Pid) -> Option<ShellProcess> {
     read(pid.as_raw_nonzero().get())
 }
@@ -44,10 +44,10 @@ fn read(pid: i32) -> Option<ShellProcess> {
     parse(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// The name is in parentheses and may hold anything, so the fields count from the last one.
+/// The name is in parentheses and may contain any character, so count from the last one.
 fn parse(pid: i32, stat: &str) -> Option<ShellProcess> {
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
-    // A zombie is over.
+    // Zombies have exited.
     if matches!(*fields.first()?, "Z" | "X") {
         return None;
     }
@@ -64,7 +64,7 @@ fn parse(pid: i32, stat: &str) -> Option<ShellProcess> {
     })
 }
 
-/// Ticks since the kernel started, of which there are a hundred a second.
+/// Time since boot in ticks, of 10 ms each.
 pub(crate) fn now() -> u64 {
     static UPTIME: LazyLock<Option<File>> = LazyLock::new(|| File::open("/proc/uptime").ok());
     let mut buffer = [0; 64];
@@ -75,19 +75,19 @@ pub(crate) fn now() -> u64 {
     seconds.replace('.', "").parse().unwrap_or(0)
 }
 
-/// What tells the processes of a session from others when the tree does not.
+/// Criteria that identify a session's processes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SessionMarks<'a> {
-    /// Everything below this process belongs.
+    /// All its descendants belong to the session.
     pub(crate) root: Pid,
-    /// bash; with those between it and the root it is left out. Its terminal's session belongs.
+    /// bash. It and its ancestors up to the root are excluded; its terminal's session belongs.
     pub(crate) shell: Pid,
-    /// Whoever has this in its environment belongs, also when it left tree and session.
+    /// A process with this environment entry belongs, even outside the process tree and session.
     pub(crate) variable: Option<&'a str>,
 }
 
-/// The processes of a session, parents first: who is told to end before its child is does not go
-/// on after it.
+/// The processes of a session, parents first: a parent signalled before its child cannot continue
+/// after the child's end.
 pub(crate) fn session_processes(marks: SessionMarks<'_>) -> Vec<ShellProcess> {
     let all = all();
     let ancestors = |pid: i32| {
@@ -111,10 +111,10 @@ pub(crate) fn session_processes(marks: SessionMarks<'_>) -> Vec<ShellProcess> {
     processes
 }
 
-/// The first process of the namespace that a process is in, when that is another than ours.
+/// The first process of another process's pid namespace; `None` if that is our own.
 pub(crate) fn first_of_namespace(process: Pid) -> Option<Pid> {
     let mut pid = process.as_raw_nonzero().get();
-    // Everything in a namespace has its first process above it.
+    // The first process is an ancestor of all others in its namespace.
     loop {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
         let line = status
@@ -122,7 +122,7 @@ pub(crate) fn first_of_namespace(process: Pid) -> Option<Pid> {
             .find_map(|line| line.strip_prefix("NSpid:"))?;
         let mut numbers = line.split_ascii_whitespace();
         let inside = numbers.next_back()?;
-        // One number alone is of our own namespace.
+        // A single number means our own namespace.
         numbers.next()?;
         if inside == "1" {
             return Pid::from_raw(pid);
@@ -131,7 +131,7 @@ pub(crate) fn first_of_namespace(process: Pid) -> Option<Pid> {
     }
 }
 
-/// The processes of a background job: what its leader began, on its terminal or off it.
+/// The processes of a background job: descendants of its leader, on its terminal or marked.
 pub(crate) fn job_processes(leader: Pid, variable: &str) -> Vec<ShellProcess> {
     let all = all();
     let leader = leader.as_raw_nonzero().get();
@@ -148,7 +148,7 @@ pub(crate) fn job_processes(leader: Pid, variable: &str) -> Vec<ShellProcess> {
     processes
 }
 
-/// Whether a process catches or ignores interrupts, so that it may go on after one.
+/// Whether a process catches or ignores SIGINT, so that it may continue after one.
 pub(crate) fn handles_interrupts(pid: i32) -> bool {
     const INTERRUPT: u64 = 1 << 1;
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
@@ -161,7 +161,7 @@ pub(crate) fn handles_interrupts(pid: i32) -> bool {
     masks.into_iter().any(|mask| mask & INTERRUPT != 0)
 }
 
-/// Whether a process is one of a background job.
+/// Whether a process belongs to a background job.
 pub(crate) fn belongs_to_job(pid: i32) -> bool {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let begin = format!("{JOB}=");
@@ -177,8 +177,8 @@ fn has_variable(pid: i32, variable: &str) -> bool {
         .any(|entry| entry == variable.as_bytes())
 }
 
-/// Those of `processes` that a command began which started at `since`: neither older themselves
-/// nor started by one that is.
+/// The processes that belong to a command started at `since`: not older themselves, nor descendants
+/// of an older one.
 pub(crate) fn started_since(processes: Vec<ShellProcess>, since: u64) -> Vec<ShellProcess> {
     let by_pid: HashMap<i32, ShellProcess> = processes
         .iter()
@@ -193,7 +193,7 @@ pub(crate) fn started_since(processes: Vec<ShellProcess>, since: u64) -> Vec<She
     processes.into_iter().filter(is_new).collect()
 }
 
-/// Sends a signal to each, unless its number has a new owner by now.
+/// Sends a signal to each process, unless its pid was reused.
 pub(crate) fn signal(processes: &[ShellProcess], signal: Signal) {
     for process in processes {
         let Some(pid) = Pid::from_raw(process.pid) else {
@@ -203,7 +203,7 @@ pub(crate) fn signal(processes: &[ShellProcess], signal: Signal) {
             continue;
         };
         if read(process.pid).is_some_and(|now| now.started == process.started) {
-            // It may be over by now, which is what we want.
+            // It may have exited, which is the goal.
             let _gone = pidfd_send_signal(&pidfd, signal);
         }
     }

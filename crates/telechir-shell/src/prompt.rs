@@ -1,13 +1,13 @@
-//! What a command that waits asks for, in its own words.
+//! Extracts the prompt of a command that waits for input.
 
-/// The last question in what was printed: a line that was not ended, or one that asks.
+/// The prompt in printed text: the unfinished last line, or a last line that looks like a question.
 pub(crate) fn extract(printed: &[u8]) -> String {
     let text = without_escapes(&String::from_utf8_lossy(printed));
     let line = match text.rsplit_once('\n') {
         None => text.as_str(),
         Some((before, "")) => {
             let last = before.rsplit('\n').next().unwrap_or_default().trim_end();
-            // A line that was ended is a question only when it looks like one.
+            // A finished line counts only if it looks like a question.
             if last.ends_with([':', '?', '>', ']', ')']) {
                 last
             } else {
@@ -20,7 +20,7 @@ pub(crate) fn extract(printed: &[u8]) -> String {
     line.unwrap_or_default().trim().to_owned()
 }
 
-/// Leaves out what steers a terminal.
+/// Removes terminal control sequences.
 fn without_escapes(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();

@@ -1,4 +1,4 @@
-//! A command that runs: its outputs, and the events that can happen to it.
+//! A running command: its outputs and its events.
 
 use std::collections::VecDeque;
 use std::io;
@@ -22,59 +22,59 @@ use crate::session::ShellSession;
 use crate::spool::Spools;
 use crate::terminal::Pty;
 
-/// Without any output for so long, it may be waiting for input.
+/// Time without output after which the command is checked for waiting for input.
 const QUIET_PERIOD: Duration = Duration::from_millis(150);
-/// The looks get rarer up to this.
+/// Maximum of this time, which doubles with each check.
 const MAX_QUIET_PERIOD: Duration = Duration::from_secs(2);
 const READ_CHUNK: usize = 64 * 1024;
 const TERMINAL_READ_CHUNK: usize = 4096;
-/// For what is there when a command is over, which is little as a rule.
+/// Buffer size for the remaining output at the end of a command, which is usually short.
 const DRAIN_CHUNK: usize = 8192;
-/// Bytes of what programs say to the terminal itself.
+/// Retained bytes of what programs write to the terminal itself.
 const MAX_TERMINAL_BYTES: usize = 4096;
-/// Bytes in which a prompt is looked for.
+/// Number of last bytes that are searched for a prompt.
 const MAX_PROMPT_BYTES: usize = 512;
 
-/// What happened to a command.
+/// An event of a running command.
 #[derive(Debug)]
 pub(crate) enum CommandEvent {
-    /// It is over, and bash ready for the next.
+    /// The command ended, and bash is ready for the next one.
     Reported(CommandReport),
-    /// bash is over.
+    /// bash exited.
     Ended(ExitStatus),
-    /// The deadline came first.
+    /// The deadline passed.
     TimeOver,
-    /// It waits for someone to type this.
+    /// The command waits for terminal input of this kind.
     Waiting(InputRequestKind),
 }
 
-/// Whether to look out for a command that waits for input.
+/// The events to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LookFor {
-    /// Its end.
+    /// The end of the command.
     End,
-    /// Its end, and whether it waits for input.
+    /// The end of the command, or that it waits for input.
     EndOrInput,
 }
 
-/// A command between its beginning and its result.
+/// A command between its start and its result.
 #[derive(Debug)]
 pub(crate) struct RunningCommand {
-    /// Bytes of both outputs together in a result.
+    /// Maximum number of bytes of both outputs in a result.
     max: usize,
     out: CapturedStream,
     err: CapturedStream,
     terminal: CapturedStream,
-    /// What the terminal will show back of what we typed.
+    /// Bytes that the terminal will echo.
     echo: VecDeque<u8>,
-    /// Which of them spoke last.
+    /// The stream of the newest output.
     last_stream: StreamKind,
-    /// What it asked last.
+    /// The newest prompt.
     prompt: String,
     input_wait: InputWaitDetector,
-    /// Whether the last that was typed into it was a line without its end.
+    /// Whether the last input ended with an unfinished line.
     pub(crate) has_open_line: bool,
-    /// When it began, in the kernel's ticks.
+    /// Start of the command in the kernel's ticks.
     pub(crate) since: u64,
     pub(crate) started: Instant,
 }
@@ -89,17 +89,17 @@ pub(crate) enum StreamKind {
 
 #[derive(Debug)]
 struct CapturedStream {
-    /// None when it is watched elsewhere.
+    /// `None` if it is read elsewhere.
     output: Option<Output>,
-    /// Whether a program may still write to it.
+    /// Whether a program can still write to it.
     is_open: bool,
     capture: Capture,
-    /// Made when there is something to wait for.
+    /// Allocated at the first wait.
     buffer: Vec<u8>,
 }
 
 impl RunningCommand {
-    /// Begins to watch a command with these outputs, of which `max` bytes are kept.
+    /// Creates the state of a command with these outputs, retaining up to `max` bytes.
     pub(crate) fn new(outputs: [OwnedFd; 2], max: usize, spools: &Spools) -> Self {
         let [out, err] = outputs;
         let capture = || Capture::spooled(max, spools);
@@ -118,12 +118,12 @@ impl RunningCommand {
         }
     }
 
-    /// Expects the terminal to show these bytes back, which are no words of the command.
+    /// Sets the bytes that the terminal will echo, which are not output of the command.
     pub(crate) fn expect_echo(&mut self, bytes: &[u8]) {
         self.echo = bytes.iter().copied().collect();
     }
 
-    /// Keeps what the terminal said, but for what it only shows back.
+    /// Records terminal output, except for the echo of typed input.
     fn read_terminal(&mut self, received: &[u8]) {
         let echoed = received
             .iter()
@@ -132,14 +132,14 @@ impl RunningCommand {
         let echoed = echoed.count();
         self.echo.drain(..echoed);
         if echoed < received.len() {
-            // Whatever else was typed is not shown any more.
+            // After other output, the rest of the input is no longer echoed.
             self.echo.clear();
             self.terminal.capture.push(&received[echoed..]);
             self.last_stream = StreamKind::Terminal;
         }
     }
 
-    /// Reads on until something happens. Can be dropped and called again.
+    /// Waits for the next event and reads output in the meantime. Cancel safe.
     pub(crate) async fn next_event(
         &mut self,
         session: &mut ShellSession,
@@ -159,7 +159,7 @@ impl RunningCommand {
         let mut ended = pin!(child.wait());
         let (mut quiet, mut check_at) = (QUIET_PERIOD, Instant::now() + QUIET_PERIOD);
         loop {
-            // The deadline comes first: no flood of reports or outputs may hide it.
+            // The deadline is checked first, so that no flood of reports or output hides it.
             tokio::select! {
                 biased;
                 () = sleep_until(deadline) => {
@@ -167,7 +167,7 @@ impl RunningCommand {
                 }
                 report = channel.report(&control) => return Ok(CommandEvent::Reported(report?)),
                 status = &mut ended => {
-                    // A report may have been its last word.
+                    // bash may have reported just before it exited.
                     return Ok(channel.try_report().map_or(CommandEvent::Ended(status?), CommandEvent::Reported));
                 }
                 read = self.out.read() => {
@@ -197,7 +197,7 @@ impl RunningCommand {
         }
     }
 
-    /// Reads what is there without waiting.
+    /// Reads the available output without blocking.
     pub(crate) fn drain(&mut self, terminal: Option<&Pty>) {
         self.out.drain();
         self.err.drain();
@@ -209,14 +209,14 @@ impl RunningCommand {
         }
     }
 
-    /// What it asks: the line it did not end, or its last words. Said again when it said no more.
+    /// The command's prompt: its unfinished line or last question. Unchanged without new output.
     pub(crate) fn prompt(&mut self) -> String {
         let last = match self.last_stream {
             StreamKind::Out => &self.out,
             StreamKind::Err => &self.err,
             StreamKind::Terminal => &self.terminal,
         };
-        // Two that speak at once are heard one after the other.
+        // With output on several streams, the others are searched after the newest.
         let streams = [last, &self.terminal, &self.err, &self.out];
         let mut captures = streams.into_iter().map(|stream| &stream.capture);
         if captures.clone().any(|capture| !capture.is_empty()) {
@@ -229,7 +229,7 @@ impl RunningCommand {
         self.prompt.clone()
     }
 
-    /// Keeps so many bytes of output from here on, which begins anew.
+    /// Starts capturing anew, with this limit.
     pub(crate) fn reset_output(&mut self, max: usize, spools: &Spools) {
         self.max = max;
         self.out.capture = Capture::spooled(max, spools);
@@ -237,14 +237,14 @@ impl RunningCommand {
         self.terminal.capture = Capture::new(MAX_TERMINAL_BYTES);
     }
 
-    /// Its outputs so far, what it said to the terminal joined to the second.
+    /// The outputs so far; terminal output is appended to stderr.
     pub(crate) fn captured(&mut self) -> [Captured; 2] {
         let [out, mut err] = both(&mut self.out.capture, &mut self.err.capture, self.max);
         if !self.terminal.capture.is_empty() {
             let received = self.terminal.capture.captured(MAX_TERMINAL_BYTES);
             err.truncated_bytes += received.truncated_bytes;
             err.text = format!(
-                "{}[said to the terminal:]\n{}\n",
+                "{}[written to the terminal:]\n{}\n",
                 err.text,
                 received.text.trim_end()
             );
@@ -252,8 +252,8 @@ impl RunningCommand {
         [out, err]
     }
 
-    /// Leaves outputs that are still open to those who keep the words of background jobs; gives
-    /// them back when no program has one.
+    /// Hands open outputs to the background reader; returns them for reuse if no program has them
+    /// open.
     pub(crate) fn detach(self, background_output: &mut BackgroundOutput) -> Option<[Output; 2]> {
         if !self.out.is_open && !self.err.is_open {
             return Some([self.out.output?, self.err.output?]);
@@ -262,7 +262,9 @@ impl RunningCommand {
             if let Some(output) = stream.output.filter(|_| stream.is_open) {
                 match output.watched() {
                     Ok(output) => background_output.add(output),
-                    Err(error) => tracing::warn!(%error, "a job's words cannot be heard"),
+                    Err(error) => {
+                        tracing::warn!(%error, "failed to read a background process's output")
+                    }
                 }
             }
         }
@@ -270,7 +272,7 @@ impl RunningCommand {
     }
 }
 
-/// Both outputs within one bound: what the errors leave, and they leave half of it at least.
+/// Both outputs within a common limit, of which stderr gets at least half if it needs it.
 pub(crate) fn both(out: &mut Capture, err: &mut Capture, max: usize) -> [Captured; 2] {
     let length = |capture: &Capture| usize::try_from(capture.total()).unwrap_or(usize::MAX);
     let for_err = length(err).min((max / 2).max(max.saturating_sub(length(out))));
@@ -287,7 +289,7 @@ impl CapturedStream {
         }
     }
 
-    /// Hands it to the runtime.
+    /// Registers it with the async runtime.
     fn listen(&mut self) -> io::Result<()> {
         if let Some(output) = self.output.take() {
             self.output = Some(Output::Watched(output.watched()?));
@@ -296,7 +298,7 @@ impl CapturedStream {
         Ok(())
     }
 
-    /// Never, when it is closed.
+    /// Reads once; never returns if the stream is closed.
     async fn read(&mut self) -> io::Result<usize> {
         let Some(Output::Watched(readiness)) = self.output.as_ref().filter(|_| self.is_open) else {
             return std::future::pending().await;
@@ -314,7 +316,7 @@ impl CapturedStream {
         }
     }
 
-    /// No more than a pipe holds: beyond that it is what a job in the background goes on to say.
+    /// Reads at most one pipe's content: later bytes belong to background processes.
     fn drain(&mut self) {
         let mut left = PIPE_BYTES;
         let mut rest = [0; DRAIN_CHUNK];

@@ -1,4 +1,4 @@
-//! bash inside bubblewrap: what it is given, and proof that it holds.
+//! bash in a bubblewrap sandbox: its description, and its verification.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,14 +16,14 @@ use crate::control_channel::ControlChannel;
 use crate::script;
 use crate::spool::Spools;
 
-/// Where the exchange is inside.
+/// Path of the session folder inside.
 pub(crate) const CHANNEL_DIR: &str = "/run/telechir";
-/// Where long outputs are inside.
+/// Path of the folder with long outputs inside.
 pub(crate) const OUTPUT_DIR: &str = "/run/telechir-output";
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 const USER_NAME: &str = "telechir";
 
-/// What is needed to start and watch one sandbox.
+/// Everything needed to start and monitor a sandbox.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) spawn: Spawn,
@@ -32,30 +32,30 @@ pub(crate) struct Prepared {
     pub(crate) group: Cgroup,
 }
 
-/// Whom commands run as.
+/// The user that commands run as.
 ///
 /// # Errors
-/// When we are root and no other user is named.
+/// If we are root and no other user is configured.
 pub(crate) fn identity(sandbox: &Sandbox) -> Result<Option<Identity>, DeviceError> {
     match sandbox.identity {
         Some(identity) if identity.uid == 0 => Err(unavailable("commands must not run as root")),
         None if is_root() => Err(unavailable(
-            "started as root, it needs an unprivileged user to run as",
+            "telechir runs as root; choose an unprivileged user to run it as",
         )),
         identity => Ok(identity),
     }
 }
 
-/// The workspace as it is named inside and out.
+/// The canonical path of the workspace, inside and outside.
 ///
 /// # Errors
-/// When it cannot be one.
+/// If the folder cannot be a workspace.
 pub(crate) fn workspace(sandbox: &Sandbox) -> Result<PathBuf, DeviceError> {
     let checked = confinement::workspace(&sandbox.workspace, sandbox.identity);
     checked.map_err(|error| workspace_error(&error))
 }
 
-/// The host shell would have the same workspace: it is no way out of this.
+/// An error about the workspace. It does not suggest the host shell, which has the same workspace.
 fn workspace_error(error: &ConfinementError) -> DeviceError {
     DeviceError::Unavailable {
         what: "the sandboxed shell",
@@ -63,10 +63,10 @@ fn workspace_error(error: &ConfinementError) -> DeviceError {
     }
 }
 
-/// Puts together the command that starts bash in a sandbox.
+/// Describes the command that starts bash in a sandbox.
 ///
 /// # Errors
-/// When a part of it cannot be made.
+/// If the workspace, the sandbox or a session file cannot be prepared.
 pub(crate) fn prepare(
     sandbox: &Sandbox,
     workspace: &Path,
@@ -77,18 +77,18 @@ pub(crate) fn prepare(
     let confinement =
         Confinement::new(sandbox.identity, &sandbox.limits).map_err(unavailable_because)?;
     let could_not =
-        |what: &str, error: io::Error| unavailable(&format!("could not {what}: {error}"));
+        |what: &str, error: io::Error| unavailable(&format!("failed to {what}: {error}"));
     write_files(channel, workspace).map_err(|error| could_not("write its files", error))?;
     let protected = Protected::find(workspace, sandbox.missing);
     let protected = protected.map_err(|error| workspace_error(&error))?;
     let confinement = mounts(confinement, sandbox, channel, spools).workspace(&protected);
     let group = Cgroup::new(&sandbox.limits);
-    // It becomes bash, so that bubblewrap itself tells how bash ended.
+    // `setsid` is replaced by bash, so that bubblewrap itself reports bash's exit.
     let bash_command =
         format!("setsid --ctty bash --noprofile --rcfile {CHANNEL_DIR}/startup --noediting +H -i");
     let (spawn, info) = variables(confinement, sandbox, workspace)
         .command(bash_command.split_ascii_whitespace())
-        .map_err(|error| could_not("make its system call filter", error))?;
+        .map_err(|error| could_not("create its seccomp filter", error))?;
     Ok(Prepared {
         spawn: spawn.stdin(Stdio::Fd(terminal)).cgroup(&group),
         info,
@@ -147,7 +147,7 @@ fn variables(confinement: Confinement, sandbox: &Sandbox, workspace: &Path) -> C
         })
 }
 
-/// What bash reads when it starts: it holds itself and all it starts to the limits.
+/// bash's startup script: it limits itself and its descendants first.
 pub(crate) fn startup(sandbox: &Sandbox, channel: &ControlChannel) -> String {
     sandbox.limits.script() + &script::startup(channel)
 }
@@ -163,45 +163,43 @@ fn write_files(channel: &ControlChannel, workspace: &Path) -> io::Result<()> {
     channel.write("hosts", Account::hosts())
 }
 
-/// Opens the way to the network, where the sandbox has one, to what is confined with this process.
+/// Serves the egress proxy to the sandbox with this first process, if it has one.
 ///
 /// # Errors
-/// When it cannot be opened: a shell without it would only look broken.
+/// If serving fails: a shell without its network would only look broken.
 pub(crate) fn serve_network(
     sandbox: &Sandbox,
     bash_command: Pid,
 ) -> Result<Option<Serving>, DeviceError> {
     let open = |egress: &Egress| {
         let served = egress.serve_inside(bash_command, sandbox.identity);
-        served.map_err(|error| {
-            unavailable(&format!("could not open its way to the network: {error}"))
-        })
+        served.map_err(|error| unavailable(&format!("failed to serve its egress proxy: {error}")))
     };
     sandbox.network.as_ref().map(open).transpose()
 }
 
-/// Looks from outside at a bash that was started, whether the sandbox is what it should be.
+/// Verifies from outside that bash is sandboxed.
 ///
 /// # Errors
-/// When a layer is missing.
+/// If a layer of the sandbox is missing.
 pub(crate) fn verify(shell: Pid) -> Result<(), DeviceError> {
     confinement::verify(shell).map_err(unavailable_because)
 }
 
-/// That no sandbox can be had, why, and what else there is.
+/// An error with the reason why no sandbox is available, and the alternative.
 pub(crate) fn unavailable(why: &str) -> DeviceError {
     let message =
-        format!("{why}. To run commands without a sandbox, ask for the host shell: --shell=host");
+        format!("{why}. To run commands without a sandbox, choose the host shell: --shell=host");
     DeviceError::Unavailable {
         what: "the sandboxed shell",
         message,
     }
 }
 
-/// The same with the words of what is in the way.
+/// Like [`unavailable`], with the reason of the sandbox.
 #[expect(
     clippy::needless_pass_by_value,
-    reason = "it stands where an error is taken over"
+    reason = "used as a function in `map_err`"
 )]
 pub(crate) fn unavailable_because(error: ConfinementError) -> DeviceError {
     unavailable(&error.to_string())
@@ -215,7 +213,7 @@ mod tests {
     fn a_process_outside_fails_verification() {
         assert!(verify(rustix::process::getpid()).is_err());
         let error = verify(Pid::INIT).map_err(|error| error.to_string());
-        assert!(error.is_err_and(|text| text.contains("it does not hold")));
+        assert!(error.is_err_and(|text| text.contains("the sandbox is incomplete")));
     }
 
     #[test]
@@ -226,8 +224,8 @@ mod tests {
         .to_string();
         for part in [
             "No permissions",
-            "user namespaces may be switched off",
-            "ask for the host shell",
+            "user namespaces may be disabled",
+            "choose the host shell",
         ] {
             assert!(text.contains(part), "{text}");
         }
@@ -235,9 +233,6 @@ mod tests {
             "bwrap: Can't find source path /x: Permission denied",
         ))
         .to_string();
-        assert!(
-            !text.contains("switched off") && text.contains("/x"),
-            "{text}"
-        );
+        assert!(!text.contains("disabled") && text.contains("/x"), "{text}");
     }
 }

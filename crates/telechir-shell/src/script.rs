@@ -1,4 +1,4 @@
-//! The little that bash itself is told: how to report, and how to run one command.
+//! The scripts that bash runs: the report hook, and the line that runs one command.
 
 use telechir_device::{DeviceError, ShellCommand};
 use telechir_protocol::Command;
@@ -6,13 +6,12 @@ use telechir_protocol::Command;
 use crate::control_channel::{COMMAND, ControlChannel};
 use crate::processes::JOB;
 
-/// What bash reads when it starts.
+/// bash's startup script.
 ///
-/// `exec` stands alone there: behind `builtin` its redirections would not last.
-/// `$?` must come through untouched: the report saves it first, and bash restores it after
-/// `PROMPT_COMMAND`. What was typed for a command that did not read it must not be taken for the
-/// next command. An end of input that a command left for bash must not end it. The prompt
-/// variables are set anew each time because commands change them.
+/// `exec` has no `builtin` prefix, because its redirections would not persist with one. `$?` must
+/// stay unchanged: the report saves it first, and bash restores it after `PROMPT_COMMAND`. Input
+/// that a command did not read must not become the next command, and an end of input left for
+/// bash must not end it. The prompt variables are reset each time because commands change them.
 pub(crate) fn startup(channel: &ControlChannel) -> String {
     let (control, own) = (
         quote(&channel.inside("control")),
@@ -40,11 +39,11 @@ pub(crate) fn startup(channel: &ControlChannel) -> String {
     )
 }
 
-/// The line that is typed for the newest command.
+/// The line that is typed to run the newest command.
 ///
-/// It says the command's number, which the report repeats: an interrupt may come before the line
-/// is read, and then the prompt that follows is not its end. The assignment hides in a file's
-/// name because there alone it leaves `$?` as it is.
+/// It contains the command's number, which the report repeats: an interrupt can produce a prompt
+/// before the line is read. The assignment is hidden in a file name because only there it leaves
+/// `$?` unchanged.
 pub(crate) fn line(channel: &ControlChannel, reads: &str) -> String {
     let [reads, out, err] = [reads, "out", "err"].map(|name| quote(&channel.inside(name)));
     let (number, pair) = (channel.number(), channel.pair());
@@ -54,10 +53,11 @@ pub(crate) fn line(channel: &ControlChannel, reads: &str) -> String {
     )
 }
 
-/// What that line reads when something holds for this command only: that, then the command.
+/// The script for a command with its own directory or variables: it sets them, then runs the
+/// command.
 ///
 /// # Errors
-/// When a variable's name is none.
+/// If a variable's name is invalid.
 pub(crate) fn run(channel: &ControlChannel, command: &ShellCommand) -> Result<String, DeviceError> {
     let mut script = String::new();
     if let Some(cwd) = &command.cwd {
@@ -81,8 +81,8 @@ pub(crate) fn run(channel: &ControlChannel, command: &ShellCommand) -> Result<St
     Ok(script)
 }
 
-/// What starts a background job: a process that leads a session on a terminal of its own, with
-/// the shell's folder, exported variables and functions.
+/// The script that starts a background job: a process that leads a session on its own terminal,
+/// with the shell's directory, exported variables and functions.
 pub(crate) fn start_job(
     channel: &ControlChannel,
     name: &str,
@@ -105,7 +105,7 @@ pub(crate) fn start_job(
     )
 }
 
-/// What leads the job and tells how it ended, however that came.
+/// The script of the job's leader, which reports the exit code in every case.
 pub(crate) fn lead_job(channel: &ControlChannel, name: &str) -> String {
     let file = |part: &str| quote(&channel.inside(&format!("{name}.{part}")));
     let (run, end, go) = (file("run"), file("end"), file("go"));
@@ -118,10 +118,10 @@ pub(crate) fn lead_job(channel: &ControlChannel, name: &str) -> String {
     )
 }
 
-/// What the job itself reads: what holds for it, then the command.
+/// The job's own script: its directory and variables, then the command.
 ///
 /// # Errors
-/// When a variable's name is none.
+/// If a variable's name is invalid.
 pub(crate) fn run_job(command: &ShellCommand) -> Result<String, DeviceError> {
     let mut script = String::new();
     if let Some(cwd) = &command.cwd {
@@ -135,19 +135,19 @@ pub(crate) fn run_job(command: &ShellCommand) -> Result<String, DeviceError> {
     Ok(script)
 }
 
-/// The command itself.
+/// The command as a script.
 ///
 /// # Errors
-/// When it is empty or holds a zero byte, which bash would leave out.
+/// If it contains a zero byte, which bash would drop.
 pub(crate) fn text(command: &Command) -> Result<String, DeviceError> {
     let line = command.to_line();
     if line.contains('\0') {
-        let message = "The command holds a zero byte, which no shell can read.".to_owned();
+        let message = "The command contains a zero byte, which no shell can read.".to_owned();
         return Err(DeviceError::Refused { message });
     }
     Ok(match command {
         Command::Line(_) => line + "\n",
-        // Neither aliases nor functions: argv names a program.
+        // Without aliases and functions: argv names a program.
         Command::Argv(_) => format!("builtin command -- {line}\n"),
     })
 }
@@ -156,7 +156,9 @@ fn checked_name(name: &str) -> Result<&str, DeviceError> {
     if is_name(name) {
         return Ok(name);
     }
-    let message = format!("`{name}` is no name of a variable; use letters, digits and `_`.");
+    let message = format!(
+        "`{name}` is not a valid variable name; use letters, digits and `_`, not a digit first."
+    );
     Err(DeviceError::Refused { message })
 }
 
@@ -165,7 +167,7 @@ fn is_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// One word for bash.
+/// Quotes one shell word.
 pub(crate) fn quote(argument: &str) -> String {
     format!("'{}'", argument.replace('\'', r"'\''"))
 }

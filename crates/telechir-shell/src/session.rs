@@ -1,4 +1,4 @@
-//! One living bash: how it starts, what belongs to it, how it ends.
+//! One running bash: its start, its processes, and its end.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,44 +21,44 @@ use crate::spool::Spools;
 use crate::terminal::Pty;
 use crate::{docker, host, sandbox, script};
 
-/// A sandbox takes some ten milliseconds; a machine out of breath takes longer.
+/// Time limit for a start. A sandbox takes about ten milliseconds, longer on a loaded machine.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 const END_TIMEOUT: Duration = Duration::from_secs(5);
-/// Nothing tells of the end of processes that are not our children.
+/// The kernel does not report the end of processes that are not our children.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How many processes were ended, and for what.
+/// Number of processes killed for exceeding limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KillCounts {
     memory: u64,
     disk: u64,
 }
 
-/// A bash that waits for commands or runs one.
+/// A bash that is idle or runs a command.
 #[derive(Debug)]
 pub(crate) struct ShellSession {
     pub(crate) child: Child,
     pub(crate) terminal: Pty,
     pub(crate) channel: ControlChannel,
-    /// Its folder when it was ready.
+    /// Working directory after the start.
     pub(crate) cwd: String,
-    /// bash, which leads its terminal's session.
+    /// Pid of bash, which leads its terminal's session.
     pub(crate) shell: Pid,
     shell_fd: OwnedFd,
-    /// The first process of a sandbox or container: when it is gone, so is all inside.
+    /// First process of a sandbox or container; everything inside ends with it.
     first: Option<OwnedFd>,
     first_pid: Option<Pid>,
-    /// What bounds all of it together.
+    /// The cgroup with the limits in total.
     pub(crate) group: Option<Cgroup>,
-    /// What keeps its disk from being filled.
+    /// Monitors the workspace's file system.
     disk: Option<DiskGuard>,
-    /// What was told of processes that were ended for what they used up.
+    /// Kills that were already reported.
     reported: KillCounts,
-    /// Held as long as the sandbox lives.
+    /// Kept open as long as the sandbox runs.
     _info: Option<Told>,
     _protected: Option<Protected>,
     _network: Option<Serving>,
-    /// The container ends when nobody holds these.
+    /// Kept open, because the container ends when they close.
     _pipes: [Option<OwnedFd>; 2],
 }
 
@@ -66,7 +66,7 @@ impl ShellSession {
     /// Starts bash and waits until it is ready.
     ///
     /// # Errors
-    /// When it, or the sandbox, cannot be had.
+    /// If bash or the sandbox cannot be started.
     pub(crate) async fn start(isolation: &Isolation, spools: &Spools) -> Result<Self, DeviceError> {
         match isolation {
             Isolation::Sandbox(sandbox) => Self::start_in_sandbox(sandbox, spools).await,
@@ -81,7 +81,7 @@ impl ShellSession {
     ) -> Result<Self, DeviceError> {
         docker::check_engine(docker).await?;
         let failed =
-            |error: io::Error| docker::unavailable(&format!("could not prepare it: {error}"));
+            |error: io::Error| docker::unavailable(&format!("failed to prepare it: {error}"));
         let owner = Some(docker.identity);
         if docker.identity.uid == 0 {
             return Err(docker::unavailable("commands must not run as root"));
@@ -107,12 +107,12 @@ impl ShellSession {
         let spawn = docker::engine(docker, arguments).stdin(Stdio::Piped);
         let child = spawn.spawn().await;
         let mut child =
-            child.map_err(|error| docker::unavailable(&format!("could not {error}")))?;
+            child.map_err(|error| docker::unavailable(&format!("failed to {error}")))?;
         let pipes = [child.take_stdin(), child.take_stderr()];
         let ended = || {
             let error_text = docker::stderr_text(pipes[1].as_ref());
             docker::unavailable(&format!(
-                "the container ended before bash was ready: {error_text}"
+                "the container exited before bash was ready: {error_text}"
             ))
         };
         let report = first_report(&mut channel, &child).await.ok_or_else(ended)?;
@@ -122,7 +122,7 @@ impl ShellSession {
             |error: confinement::ConfinementError| docker::unavailable(&error.to_string());
         confinement::verify_container(session.shell).map_err(refused)?;
         let first = processes::first_of_namespace(session.shell)
-            .ok_or_else(|| docker::unavailable("its processes cannot be seen from here"))?;
+            .ok_or_else(|| docker::unavailable("its processes are not visible in /proc"))?;
         let first_fd =
             pidfd_open(first, PidfdFlags::empty()).map_err(|errno| failed(errno.into()))?;
         session.first = Some(first_fd);
@@ -137,7 +137,7 @@ impl ShellSession {
         let identity = sandbox::identity(sandbox)?;
         let workspace: PathBuf = sandbox::workspace(sandbox)?;
         let failed =
-            |error: io::Error| sandbox::unavailable(&format!("could not prepare it: {error}"));
+            |error: io::Error| sandbox::unavailable(&format!("failed to prepare it: {error}"));
         let mut channel =
             ControlChannel::new(&sandbox.runtime_dir, Some(sandbox::CHANNEL_DIR), identity)
                 .map_err(failed)?;
@@ -148,7 +148,7 @@ impl ShellSession {
         let prepared = sandbox::prepare(sandbox, &workspace, &channel, spools, slave)?;
         let child = prepared.spawn.spawn().await;
         let child = child
-            .map_err(|error: SpawnError| sandbox::unavailable(&format!("could not {error}")))?;
+            .map_err(|error: SpawnError| sandbox::unavailable(&format!("failed to {error}")))?;
         let complaint = || sandbox::unavailable_because(prepared.info.complaint());
         let report = first_report(&mut channel, &child)
             .await
@@ -190,8 +190,8 @@ impl ShellSession {
             .map_err(failed)?;
         let (terminal, slave) = Pty::open(None).map_err(failed)?;
         let child = host::prepare(host, &channel, slave).spawn().await;
-        let child = child.map_err(|error| unavailable(format!("could not {error}")))?;
-        let ended = || unavailable("bash ended before it was ready".to_owned());
+        let child = child.map_err(|error| unavailable(format!("failed to {error}")))?;
+        let ended = || unavailable("bash exited before it was ready".to_owned());
         let report = first_report(&mut channel, &child).await.ok_or_else(ended)?;
         Self::with(child, terminal, channel, report).map_err(failed)
     }
@@ -223,14 +223,14 @@ impl ShellSession {
         })
     }
 
-    /// What a command began that started at this tick.
+    /// Processes of a command that started at this tick, without those of background jobs.
     pub(crate) fn started_since(&self, since: u64) -> Vec<ShellProcess> {
         let mut started_since = processes::started_since(self.processes(), since);
         started_since.retain(|process| !processes::belongs_to_job(process.pid));
         started_since
     }
 
-    /// A further terminal, which programs of this session can open by the name that comes with it.
+    /// Opens another terminal; programs of this session can open it by the returned name.
     pub(crate) fn open_terminal(&self) -> io::Result<(Pty, String)> {
         let maker = match self.first_pid {
             Some(first) => format!("/proc/{}/root/dev/ptmx", first.as_raw_nonzero()),
@@ -239,15 +239,14 @@ impl ShellSession {
         Pty::open_by(maker.as_ref(), self.channel.owner())
     }
 
-    /// What is to be said of processes that were ended since this was last asked, because they
-    /// used up too much together.
+    /// A notice about processes killed since the last call because they exceeded limits together.
     pub(crate) fn kill_notice(&mut self) -> String {
         let now = self.ended();
         let reported = std::mem::replace(&mut self.reported, now);
         self.kill_notice_since(reported)
     }
 
-    /// How many processes were ended so far for what they used up.
+    /// Number of processes killed so far for exceeding limits.
     pub(crate) fn ended(&self) -> KillCounts {
         KillCounts {
             memory: self.group.as_ref().map_or(0, Cgroup::killed_for_memory),
@@ -255,7 +254,7 @@ impl ShellSession {
         }
     }
 
-    /// What is to be said of those that were ended since then.
+    /// A notice about processes killed since then.
     pub(crate) fn kill_notice_since(&self, reported: KillCounts) -> String {
         let (now, mut kill_notice) = (self.ended(), String::new());
         let what = |count| if count == 1 { "a process" } else { "processes" };
@@ -263,24 +262,24 @@ impl ShellSession {
             let mib = group.bounds().memory_bytes.unwrap_or_default() >> 20;
             let what = what(now.memory - reported.memory);
             kill_notice.push_str(&format!(
-                "[the kernel ended {what}: all together used more than {mib} MiB of memory]\n"
+                "[the kernel killed {what}: total memory use exceeded {mib} MiB]\n"
             ));
         }
         if let Some(disk) = self.disk.as_ref().filter(|_| now.disk > reported.disk) {
             let (what, reason) = (what(now.disk - reported.disk), disk.reason());
-            kill_notice.push_str(&format!("[ended {what} that wrote on: {reason}]\n"));
+            kill_notice.push_str(&format!("[killed {what} that kept writing: {reason}]\n"));
         }
         kill_notice
     }
 
-    /// Interrupts bash itself, so that it does not go on with a list or a loop.
+    /// Interrupts bash itself, so that it does not continue with a list or loop.
     pub(crate) fn interrupt(&self) {
-        // It may be over by now.
+        // It may have exited.
         let _gone = pidfd_send_signal(&self.shell_fd, Signal::INT);
     }
 
     fn processes(&self) -> Vec<ShellProcess> {
-        // A sandbox is a namespace, whose tree nobody leaves.
+        // A sandbox has a pid namespace, which no process can leave.
         let variable = self.first.is_none().then(|| host::mark(&self.channel));
         let marks = SessionMarks {
             root: self.first_pid.unwrap_or_else(|| self.child.pid()),
@@ -290,7 +289,7 @@ impl ShellSession {
         processes::session_processes(marks)
     }
 
-    /// Kills everything of it.
+    /// Kills all processes of the session.
     fn kill(&self) {
         if let Some(group) = &self.group {
             group.kill();
@@ -305,10 +304,10 @@ impl ShellSession {
         let _gone = self.child.signal_group(Signal::KILL);
     }
 
-    /// Kills everything of it and waits until it is gone.
+    /// Kills all processes of the session and waits for their end.
     ///
     /// # Errors
-    /// When something is still there.
+    /// If a process still runs after five seconds.
     pub(crate) async fn end(self) -> io::Result<()> {
         self.kill();
         let gone = timeout(END_TIMEOUT, async {
@@ -316,7 +315,7 @@ impl ShellSession {
             match &self.first {
                 Some(first) => gone(first.as_fd()).await,
                 None => {
-                    // Whatever was begun while the others were killed.
+                    // Processes started while the others were killed.
                     while !self.processes().is_empty() {
                         self.kill();
                         sleep(POLL_INTERVAL).await;
@@ -335,7 +334,7 @@ impl Drop for ShellSession {
     }
 }
 
-/// The first report; none when bash ended instead or took too long.
+/// Waits for bash's first report; `None` if bash exits or takes too long.
 async fn first_report(channel: &mut ControlChannel, child: &Child) -> Option<CommandReport> {
     let control = channel.listen().ok()?;
     let report = async {

@@ -1,4 +1,4 @@
-//! The whole of long outputs, in files that commands can read.
+//! Files with complete long outputs, readable by commands.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -10,39 +10,39 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use telechir_process::{Identity, guardian};
 use tempfile::TempDir;
 
-/// Bytes of one output that are kept at most.
+/// Maximum stored size of one output, in bytes.
 pub(crate) const MAX_OUTPUT_BYTES: u64 = 256 << 20;
-/// Bytes of all outputs together; the oldest go first.
+/// Maximum stored size of all outputs, in bytes; the oldest are removed first.
 const MAX_TOTAL_BYTES: u64 = 1 << 30;
 
-/// The files of one shell. Clones share them.
+/// The output files of one shell. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Spools(Arc<Mutex<SpoolFiles>>);
 
 #[derive(Debug)]
 struct SpoolFiles {
     folder: TempDir,
-    /// Where the folder is for commands.
+    /// The folder's path inside the sandbox.
     inside: PathBuf,
     owner: Option<Identity>,
     number: u64,
     by_age: VecDeque<(PathBuf, u64)>,
 }
 
-/// The file of one output.
+/// The file with one output.
 #[derive(Debug)]
 pub(crate) struct Spool {
     file: File,
     inside: PathBuf,
     written: u64,
-    /// Why nothing more is written, when that is so.
+    /// The error after which nothing more is written.
     write_error: Option<String>,
     dropped_bytes: u64,
     spools: Spools,
 }
 
 impl Spools {
-    /// A folder under `parent` that commands see at `inside`, or where it is.
+    /// Creates a folder under `parent` that commands see at `inside`, or at the same path.
     pub(crate) fn new(
         parent: &Path,
         inside: Option<&str>,
@@ -65,12 +65,12 @@ impl Spools {
         }))))
     }
 
-    /// The folder as we see it.
+    /// The folder's path outside the sandbox.
     pub(crate) fn folder(&self) -> PathBuf {
         self.lock().folder.path().to_owned()
     }
 
-    /// A new file.
+    /// Creates the next output file.
     pub(crate) fn create(&self) -> io::Result<Spool> {
         let mut files = self.lock();
         files.number += 1;
@@ -103,7 +103,7 @@ impl Spools {
 }
 
 impl SpoolFiles {
-    /// Removes the oldest until one more of the longest fits.
+    /// Removes the oldest files until one more of maximum size fits.
     fn remove_oldest(&mut self) {
         let mut all: u64 = self.by_age.iter().map(|(_, bytes)| bytes).sum();
         while all + MAX_OUTPUT_BYTES > MAX_TOTAL_BYTES
@@ -116,7 +116,7 @@ impl SpoolFiles {
 }
 
 impl Spool {
-    /// Writes on, up to the most that is kept; the rest is counted.
+    /// Appends bytes up to the maximum size; further ones are only counted.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         let room = MAX_OUTPUT_BYTES - self.written;
         let fits = usize::try_from(room).map_or(bytes.len(), |room| bytes.len().min(room));
@@ -133,23 +133,23 @@ impl Spool {
         self.dropped_bytes += (bytes.len() - fits) as u64;
     }
 
-    /// Where the whole is, or how much of it.
+    /// Location of the complete output, or which part of it is stored.
     pub(crate) fn location_note(&self) -> String {
         let path = self.inside.display();
         match (&self.write_error, self.dropped_bytes) {
-            (Some(error), _) => format!("only a part of it could be kept in {path}: {error}"),
+            (Some(error), _) => format!("only a part of it is in {path}: {error}"),
             (None, 0) => format!("all of it is in {path}"),
             (None, dropped_bytes) => {
                 let written = self.written;
                 format!(
-                    "its first {written} bytes are in {path}, the other {dropped_bytes} are gone"
+                    "its first {written} bytes are in {path}, the other {dropped_bytes} were discarded"
                 )
             }
         }
     }
 }
 
-/// Its length counts from then on.
+/// From now on its final size counts.
 impl Drop for Spool {
     fn drop(&mut self) {
         let name = self.inside.file_name().unwrap_or_default();
@@ -183,7 +183,7 @@ mod tests {
             "{location_note}"
         );
         assert!(
-            location_note.contains("other 3 are gone"),
+            location_note.contains("other 3 were discarded"),
             "{location_note}"
         );
         let file = spools.folder().join("output-1");

@@ -1,4 +1,4 @@
-//! The terminal that bash reads its lines from.
+//! The pseudo-terminal from which bash reads its lines.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,12 +14,12 @@ use rustix::termios::{
 };
 use telechir_process::{Identity, Pid, Readiness};
 
-/// How a terminal treats what is typed.
+/// Input modes of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TerminalModes {
-    /// Whether it shows it.
+    /// Whether input is echoed.
     pub(crate) has_echo: bool,
-    /// Whether programs get it by lines.
+    /// Whether programs receive input by lines.
     pub(crate) is_canonical: bool,
 }
 
@@ -27,27 +27,28 @@ const FLAGS: OpenptFlags = OpenptFlags::RDWR
     .union(OpenptFlags::NOCTTY)
     .union(OpenptFlags::CLOEXEC);
 
-/// The longest line that a terminal holds until its end comes.
+/// Maximum length of a line in canonical mode, in bytes.
 pub(crate) const MAX_LINE_BYTES: usize = 4095;
 
-/// Our side of it.
+/// Our side of a pseudo-terminal.
 #[derive(Debug)]
 pub(crate) struct Pty {
     master: OwnedFd,
-    /// The other side too: only there can unread input be thrown away.
+    /// The other side, needed to discard unread input.
     slave: OwnedFd,
     modes: Termios,
 }
 
 impl Pty {
-    /// A new terminal and its other side, which belongs to `owner`.
+    /// Opens a terminal whose other side belongs to `owner`; returns that side, too.
     pub(crate) fn open(owner: Option<Identity>) -> io::Result<(Self, OwnedFd)> {
         let terminal = Self::with(openpt(FLAGS)?, owner)?;
         let slave = terminal.slave.try_clone()?;
         Ok((terminal, slave))
     }
 
-    /// A new terminal of this maker, and the name of its other side beside that.
+    /// Opens a terminal with this `ptmx` device; returns the name of its other side in that
+    /// device's `/dev/pts`.
     pub(crate) fn open_by(maker: &Path, owner: Option<Identity>) -> io::Result<(Self, String)> {
         let access = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
         let master = rustix::fs::open(maker, access, Mode::empty())?;
@@ -69,8 +70,8 @@ impl Pty {
             )?;
         }
         let mut modes = tcgetattr(&slave)?;
-        // What is typed is shown back, as programs that hide a password expect to switch off; and
-        // output comes as it was written.
+        // Echo is on, because programs that read a password switch it off; output stays
+        // unprocessed.
         modes.local_modes.insert(LocalModes::ECHO);
         modes.output_modes.remove(OutputModes::OPOST);
         tcsetattr(&slave, OptionalActions::Now, &modes)?;
@@ -91,14 +92,14 @@ impl Pty {
         })
     }
 
-    /// Types a line. What an earlier command left unread or changed is put right first.
+    /// Types a line, after discarding unread input and restoring the modes.
     pub(crate) async fn type_line(&self, line: &str) -> io::Result<()> {
         tcflush(&self.slave, QueueSelector::IFlush)?;
         tcsetattr(&self.slave, OptionalActions::Now, &self.modes)?;
         self.send(line.as_bytes()).await
     }
 
-    /// Types bytes.
+    /// Types bytes; waits while the terminal's input queue is full.
     pub(crate) async fn send(&self, bytes: &[u8]) -> io::Result<()> {
         let mut rest = bytes;
         let mut readiness = None;
@@ -121,17 +122,17 @@ impl Pty {
         Ok(())
     }
 
-    /// What the runtime tells by of words to the terminal itself, as long as somebody listens.
+    /// Registers terminal output with the runtime, as long as the reader exists.
     pub(crate) fn listen(&self) -> io::Result<PtyReader> {
         Ok(PtyReader(Readiness::reading(self.master.try_clone()?)?))
     }
 
-    /// Reads what is there without waiting.
+    /// Reads the available output without blocking.
     pub(crate) fn read_now(&self, buffer: &mut [u8]) -> io::Result<usize> {
         read_open(self.master.as_fd(), buffer)
     }
 
-    /// How it treats what is typed now.
+    /// The current input modes.
     pub(crate) fn modes_now(&self) -> io::Result<TerminalModes> {
         let modes = tcgetattr(&self.slave)?.local_modes;
         Ok(TerminalModes {
@@ -140,28 +141,28 @@ impl Pty {
         })
     }
 
-    /// How much of what was typed nobody read yet.
+    /// Number of typed bytes that no program has read yet.
     pub(crate) fn unread(&self) -> u64 {
         rustix::io::ioctl_fionread(&self.slave).unwrap_or(0)
     }
 
-    /// The group in the foreground.
+    /// The foreground process group.
     pub(crate) fn foreground(&self) -> io::Result<Pid> {
         Ok(tcgetpgrp(&self.master)?)
     }
 
-    /// The leader of its session: bash.
+    /// The leader of its session, which is bash.
     pub(crate) fn leader(&self) -> io::Result<Pid> {
         Ok(tcgetsid(&self.master)?)
     }
 }
 
-/// Hears what programs write to a terminal itself.
+/// Reads what programs write to the terminal itself.
 #[derive(Debug)]
 pub(crate) struct PtyReader(Readiness);
 
 impl PtyReader {
-    /// Reads what they wrote; 0 when the terminal's other side is closed.
+    /// Reads once; returns 0 when the terminal's other side is closed.
     pub(crate) async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.read(|fd| read_open(fd, buffer)).await
     }
@@ -169,7 +170,7 @@ impl PtyReader {
 
 fn read_open(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
     match rustix::io::read(fd, buffer) {
-        // How a terminal says that its other side is closed.
+        // `EIO` means that the other side is closed.
         Err(Errno::IO) => Ok(0),
         other => Ok(other?),
     }

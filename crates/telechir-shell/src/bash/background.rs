@@ -1,4 +1,4 @@
-//! Starting background jobs.
+//! Starts background jobs.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::jobs::JobPipes;
 use crate::script;
 use crate::session::ShellSession;
 
-/// bash only begins it.
+/// Time limit for bash to start the job, not for the job itself.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 
 impl Bash {
@@ -56,7 +56,7 @@ impl Bash {
         let watch = (&self.spools, reported);
         let added = self.jobs.add(name.clone(), command, mark, pipes, watch);
         added.await.map_err(|error| DeviceError::Refused {
-            message: format!("The job did not begin: {error}."),
+            message: format!("The job did not start: {error}."),
         })?;
         output.stdout = format!("Started {name}.\n");
         output.exit_code = None;

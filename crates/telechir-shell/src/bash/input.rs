@@ -1,4 +1,4 @@
-//! Answering a command that waits for input.
+//! Sends input to a command that waits for it.
 
 use telechir_device::{DeviceError, ShellInput, Typed};
 use tokio::time::{Instant, timeout_at};
@@ -8,20 +8,20 @@ use crate::terminal::{MAX_LINE_BYTES, TerminalModes};
 use crate::{input_wait, keys, processes};
 
 impl Bash {
-    /// Whether the terminal does not show what is typed into the command that runs.
+    /// Whether the terminal hides what is typed into the running command.
     pub(super) fn hides_typed_input(&self) -> bool {
         let session = self.session.as_ref().filter(|_| self.running.is_some());
-        // When it cannot be told, nothing is lost by silence.
+        // If the modes cannot be read, hiding is the safe assumption.
         session.is_some_and(|session| {
             let modes = session.terminal.modes_now();
             modes.map_or(true, |modes| !modes.has_echo)
         })
     }
 
-    /// Types into the command that waits, and follows it on.
+    /// Types into the waiting command and follows it.
     pub(super) async fn answer(&mut self, input: &ShellInput) -> Result<CommandEnd, DeviceError> {
         let (Some(session), Some(running)) = (&mut self.session, &mut self.running) else {
-            let message = "No command waits for input; run one first.".to_owned();
+            let message = "No command is waiting for input; run one first.".to_owned();
             return Err(DeviceError::Refused { message });
         };
         let modes = session.terminal.modes_now().map_err(shell_gone)?;
@@ -39,7 +39,8 @@ impl Bash {
                     session.interrupt();
                 } else {
                     let group = input_wait::group_processes(foreground);
-                    // What certainly dies of it takes the rest of the command with it.
+                    // If every process dies of the interrupt, bash must not run the rest of the
+                    // command.
                     if !group
                         .iter()
                         .any(|process| processes::handles_interrupts(process.pid))
@@ -50,7 +51,7 @@ impl Bash {
                 }
             }
             Some(bytes) => {
-                // A program that does not read leaves no room for more; that is its time-out.
+                // A program that does not read fills the terminal; the command then times out.
                 if let Ok(sent) = timeout_at(deadline, session.terminal.send(&bytes)).await {
                     sent.map_err(shell_gone)?;
                 }
@@ -60,7 +61,7 @@ impl Bash {
     }
 }
 
-/// What is typed; none for an interrupt, which is a signal and not a byte.
+/// The bytes to type; `None` for an interrupt, which is sent as a signal.
 pub(crate) fn bytes(
     typed: &Typed,
     modes: TerminalModes,
@@ -79,23 +80,23 @@ pub(crate) fn bytes(
             Some(text.clone().into_bytes())
         }
         Typed::Key(chord) => match keys::bytes(chord)? {
-            // Some programs switch the key off and still heed the signal.
+            // Some programs disable the key and still handle the signal.
             byte if byte == [0x03] && modes.is_canonical => None,
             bytes => Some(bytes),
         },
-        // Twice then: the first time it only hands on what was typed of a line.
+        // Twice: after an unfinished line, the first one only submits that line.
         Typed::End if modes.is_canonical && has_open_line => Some(vec![0x04, 0x04]),
         Typed::End => Some(vec![0x04]),
         Typed::Interrupt => None,
     })
 }
 
-/// Whether it leaves a line without its end.
+/// Whether the input ends with an unfinished line.
 pub(crate) fn has_unfinished_line(typed: &Typed) -> bool {
     matches!(typed, Typed::Text(text) if !text.is_empty() && !text.ends_with('\n'))
 }
 
-/// What the terminal shows back of plain text.
+/// The bytes that the terminal echoes.
 pub(crate) fn echo(typed: &Typed, modes: TerminalModes) -> &[u8] {
     match typed {
         Typed::Text(text) if modes.has_echo => text.as_bytes(),

@@ -1,17 +1,16 @@
-//! Where runs of lines stand in a file: found in time that grows with the lines of both, not with
-//! their product, whatever is looked for.
+//! Finds runs of lines in a file, in time linear in the lines of both, whatever is searched.
 //!
-//! Lines are compared as numbers. One pass over the file finds the last place of every run (as
-//! Aho and Corasick do), so one that is not there any more costs nothing, and one that is there
-//! is looked for up to its place and no further (as Knuth, Morris and Pratt do).
+//! Lines are compared as numbers. One pass over the file (Aho-Corasick) finds the last position of
+//! every run, so a run that does not follow costs nothing; a run that does is searched only up to
+//! its position (Knuth-Morris-Pratt).
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-/// What of a line counts, from the strictest to the most lenient.
+/// The compared part of a line, from the strictest to the most lenient mode.
 const MATCH_MODES: [fn(&str) -> &str; 3] = [|line| line, str::trim_end, str::trim];
 
-/// A file, and all that is looked for in it.
+/// A file and the runs to find in it.
 #[derive(Debug)]
 pub(crate) struct LineSearch<'a> {
     file: &'a [&'a str],
@@ -20,7 +19,7 @@ pub(crate) struct LineSearch<'a> {
 }
 
 impl<'a> LineSearch<'a> {
-    /// These runs are named by their place in the list.
+    /// Runs are identified by their index.
     pub(crate) fn new(file: &'a [&'a str], runs: Vec<Vec<&'a str>>) -> Self {
         Self {
             file,
@@ -29,23 +28,23 @@ impl<'a> LineSearch<'a> {
         }
     }
 
-    /// The file's lines.
+    /// All lines of the file.
     pub(crate) fn file(&self) -> &'a [&'a str] {
         self.file
     }
 
-    /// A run's lines.
+    /// The lines of a run.
     pub(crate) fn run(&self, run: usize) -> &[&'a str] {
         &self.runs[run]
     }
 
-    /// Where a run first begins, not before `from`, in the strictest way that finds it. Cheap for
-    /// all runs together as long as `from` does not go back.
+    /// First position of a run at or after `from`, in the strictest mode that finds it. Cheap for
+    /// all runs together if `from` never decreases.
     pub(crate) fn find(&self, run: usize, from: usize) -> Option<usize> {
         self.modes().find_map(|mode| mode.find(run, from))
     }
 
-    /// Whether a run begins at `position`, in any way.
+    /// Whether a run starts at `position`, in any mode.
     pub(crate) fn is_at(&self, run: usize, position: usize) -> bool {
         let is_at = |mode: &MatchMode| mode.file[position..].starts_with(&mode.runs[run]);
         self.modes().any(is_at)
@@ -57,13 +56,13 @@ impl<'a> LineSearch<'a> {
     }
 }
 
-/// File and runs in one way to compare lines.
+/// The file and the runs in one mode of comparison.
 #[derive(Debug)]
 struct MatchMode {
-    /// A number for each line; none of the runs has the number 0.
+    /// A number for each line; 0 occurs in no run.
     file: Vec<u32>,
     runs: Vec<Vec<u32>>,
-    /// Where each run begins for the last time.
+    /// Last position of each run.
     last: Vec<Option<usize>>,
 }
 
@@ -95,9 +94,9 @@ impl MatchMode {
     }
 }
 
-/// Where a run first begins, not before `from`.
+/// First position of a run at or after `from`, by Knuth-Morris-Pratt.
 fn first_position(file: &[u32], run: &[u32], from: usize) -> Option<usize> {
-    // For each beginning of the run, how much of its end is a beginning too.
+    // For each prefix of the run, the length of its longest proper suffix that is a prefix, too.
     let mut border = vec![0; run.len()];
     for at in 1..run.len() {
         border[at] = extend(run, &border, border[at - 1], run[at]);
@@ -112,7 +111,7 @@ fn first_position(file: &[u32], run: &[u32], from: usize) -> Option<usize> {
     None
 }
 
-/// How much of the run's beginning is there with one line more.
+/// Length of the run's prefix that matches after one more line.
 fn extend(run: &[u32], border: &[usize], mut matched: usize, line: u32) -> usize {
     step_count::record_step();
     while run[matched] != line {
@@ -125,7 +124,7 @@ fn extend(run: &[u32], border: &[usize], mut matched: usize, line: u32) -> usize
     matched + 1
 }
 
-/// Where each run begins for the last time.
+/// Last position of each run, by Aho-Corasick.
 fn last_positions(file: &[u32], runs: &[Vec<u32>]) -> Vec<Option<usize>> {
     let mut tree = LineIndex::new();
     let ends: Vec<usize> = runs.iter().map(|run| tree.add(run)).collect();
@@ -136,7 +135,7 @@ fn last_positions(file: &[u32], runs: &[Vec<u32>]) -> Vec<Option<usize>> {
         at = tree.extend(at, *line);
         seen[at] = Some(position);
     }
-    // Where something ends, everything ends that it ends with.
+    // Where a node ends, all its suffixes end, too.
     for node in by_length.into_iter().rev() {
         let suffix = tree.nodes[node].suffix;
         seen[suffix] = seen[suffix].max(seen[node]);
@@ -145,21 +144,21 @@ fn last_positions(file: &[u32], runs: &[Vec<u32>]) -> Vec<Option<usize>> {
     ends.into_iter().zip(runs).map(last).collect()
 }
 
-/// All beginnings of all runs; the first is the empty one.
+/// A trie of all prefixes of all runs; node 0 is the empty prefix.
 #[derive(Debug)]
 struct LineIndex {
     nodes: Vec<IndexNode>,
-    /// By a node and the line that follows.
+    /// Child by node and next line.
     next: HashMap<(usize, u32), usize>,
 }
 
 #[derive(Debug)]
 struct IndexNode {
-    /// Without its last line.
+    /// The node without the last line.
     parent: usize,
     line: u32,
     length: usize,
-    /// The longest other node that this one ends with.
+    /// The longest other node that is a suffix of this one.
     suffix: usize,
 }
 
@@ -196,7 +195,7 @@ impl LineIndex {
         at
     }
 
-    /// Finds what each node ends with, and gives all but the empty one by their length.
+    /// Sets the suffix of each node; returns all nodes but the empty one, by length.
     fn link(&mut self) -> Vec<usize> {
         let mut by_length: Vec<usize> = (1..self.nodes.len()).collect();
         by_length.sort_by_key(|node| self.nodes[*node].length);
@@ -209,7 +208,7 @@ impl LineIndex {
         by_length
     }
 
-    /// The longest node that ends with `at` and one line more.
+    /// The longest node that is a suffix of `at` with one more line.
     fn extend(&self, mut at: usize, line: u32) -> usize {
         loop {
             step_count::record_step();
@@ -222,7 +221,7 @@ impl LineIndex {
     }
 }
 
-/// Counts steps in tests; elsewhere there is nothing.
+/// Counts steps in tests; a no-op otherwise.
 #[cfg(not(test))]
 mod step_count {
     pub(super) fn record_step() {}
@@ -240,7 +239,7 @@ mod step_count {
         STEPS.with(|size| size.set(size.get() + 1));
     }
 
-    /// How many steps were made in `of`, by this thread.
+    /// Number of steps that this thread makes in `of`.
     pub(super) fn size(of: impl FnOnce()) -> usize {
         let before = STEPS.with(Cell::get);
         of();
@@ -252,7 +251,7 @@ mod step_count {
 mod tests {
     use super::{LineSearch, step_count};
 
-    /// Where each of the lines begins that is looked for after the one before.
+    /// Finds each run after the previous one.
     #[track_caller]
     fn check(file: &str, runs: &[&str], positions: &[Option<usize>]) {
         let file: Vec<&str> = file.split(',').collect();
@@ -292,7 +291,7 @@ mod tests {
         check("\ta,b", &["a", "b "], &[Some(0), Some(1)]);
     }
 
-    /// Every run begins as much of the file does, and stands there only with other blanks.
+    /// The worst case: all runs share prefixes with the file, and match only in the last mode.
     #[test]
     fn search_time_is_linear_in_the_lines() {
         let size = |size: usize| {

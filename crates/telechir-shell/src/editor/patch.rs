@@ -1,15 +1,15 @@
-//! Diffs without line numbers, as OpenAI's `apply_patch` has them: `@@` lines say near which line,
-//! the lines after them begin with a blank (is there), a minus (goes) or a plus (comes).
+//! Diffs without line numbers, in the format of OpenAI's `apply_patch`: `@@` lines narrow the
+//! position, other lines begin with a space (context), a minus (removed) or a plus (added).
 //!
-//! Where the lines are not there letter by letter, they are looked for again without the blanks at
-//! their ends, then without those at both ends. Lines that stay are kept as the file has them.
+//! Lines without an exact match are searched again without trailing whitespace, then without
+//! leading and trailing whitespace. Context lines keep the file's whitespace.
 
 use super::lines::LineSearch;
 
-/// Bytes of a diff; no model says so many at once.
+/// Maximum size of a diff in bytes; larger than any model's output.
 const MAX_DIFF_BYTES: usize = 4 * 1024 * 1024;
 
-/// How many lines came and went.
+/// Number of added and removed lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DiffStats {
     pub(crate) added: usize,
@@ -17,7 +17,7 @@ pub(crate) struct DiffStats {
 }
 
 const END_OF_FILE: &str = "*** End of File";
-/// Lines that some models put around the diff of a file.
+/// Lines that some models put around the diff of a file; ignored.
 const ENVELOPE: [&str; 4] = [
     "*** Begin Patch",
     "*** End Patch",
@@ -25,10 +25,10 @@ const ENVELOPE: [&str; 4] = [
     "*** Add File:",
 ];
 
-/// The text of a new file: every line of the diff begins with a plus.
+/// The text of a new file, in whose diff every line begins with a plus.
 ///
 /// # Errors
-/// With a sentence for the model that names the first line that does not.
+/// A message for the model with the first other line.
 pub(crate) fn new_file(diff: &str) -> Result<String, String> {
     let mut text = String::new();
     for (at, line) in lines_of(diff).enumerate() {
@@ -37,7 +37,7 @@ pub(crate) fn new_file(diff: &str) -> Result<String, String> {
         }
         let Some(line) = line.strip_prefix('+') else {
             return Err(format!(
-                "line {} of the diff does not begin with `+`, as every line of a new file does: {line:?}",
+                "line {} of the diff does not begin with `+`, which every line of a new file needs: {line:?}",
                 at + 1
             ));
         };
@@ -47,20 +47,20 @@ pub(crate) fn new_file(diff: &str) -> Result<String, String> {
     Ok(text)
 }
 
-/// The text after the change.
+/// Applies a diff; returns the new text.
 ///
 /// # Errors
-/// With a sentence for the model: which part of the diff does not fit, and where it nearly does.
+/// A message for the model with the hunk that does not match, and a near match if there is one.
 pub(crate) fn apply(text: &str, diff: &str) -> Result<(String, DiffStats), String> {
     if diff.len() > MAX_DIFF_BYTES {
         return Err(format!(
-            "the diff has {} bytes, and {MAX_DIFF_BYTES} is the most; send it in parts",
+            "the diff has {} bytes, the maximum is {MAX_DIFF_BYTES}; send it in parts",
             diff.len()
         ));
     }
     let parse_hunks = parse_hunks(diff)?;
     if parse_hunks.iter().all(|hunk| hunk.lines.is_empty()) {
-        return Err("the diff changes nothing: it has no line that begins with `+` or `-`".into());
+        return Err("the diff changes nothing: no line begins with `+` or `-`".into());
     }
     let file: Vec<&str> = text.split_inclusive('\n').collect();
     let bare: Vec<&str> = file.iter().map(|line| bare(line)).collect();
@@ -129,15 +129,15 @@ enum DiffLine<'a> {
     Added(&'a str),
 }
 
-/// Lines that stand together.
+/// A group of adjacent lines.
 #[derive(Default)]
 struct Hunk<'a> {
-    /// The line of the diff where it begins, from 1.
+    /// Its first line in the diff, from 1.
     diff_line: usize,
-    /// Lines of the file after which it stands, each after the one before.
+    /// Lines of the file that precede it, each after the previous one.
     anchors: Vec<&'a str>,
     lines: Vec<DiffLine<'a>>,
-    /// Its last line is the file's.
+    /// Whether its last line must be the file's last.
     at_end: bool,
 }
 
@@ -160,7 +160,7 @@ fn parse_hunks(diff: &str) -> Result<Vec<Hunk<'_>>, String> {
         } else {
             current.lines.push(parse_line(line).ok_or_else(|| {
                 format!(
-                    "line {} of the diff begins with none of ` `, `-`, `+` and `@@`: {line:?}",
+                    "line {} of the diff must begin with a space, `-`, `+` or `@@`: {line:?}",
                     at + 1
                 )
             })?);
@@ -175,14 +175,14 @@ fn parse_hunks(diff: &str) -> Result<Vec<Hunk<'_>>, String> {
     Ok(parse_hunks)
 }
 
-/// What a line says that begins with `@@`; an empty one only begins a section.
+/// The text of an `@@` line; `Some(None)` if it only starts a hunk.
 fn anchor(line: &str) -> Option<Option<&str>> {
     let rest = line.strip_prefix("@@")?;
     let anchor = rest.strip_prefix(' ').unwrap_or(rest);
     Some(Some(anchor).filter(|anchor| !anchor.trim().is_empty()))
 }
 
-/// An empty line is an empty line that stays: models leave the blank before it out.
+/// Parses a line. An empty line is an empty context line: models omit its leading space.
 fn parse_line(line: &str) -> Option<DiffLine<'_>> {
     let Some(first) = line.chars().next() else {
         return Some(DiffLine::Context(""));
@@ -197,7 +197,7 @@ fn parse_line(line: &str) -> Option<DiffLine<'_>> {
 }
 
 impl<'a> Hunk<'a> {
-    /// The lines that have to be there.
+    /// The lines that must be in the file.
     fn old(&self) -> Vec<&'a str> {
         let old = |parse_line: &DiffLine<'a>| match parse_line {
             DiffLine::Context(line) | DiffLine::Removed(line) => Some(*line),
@@ -206,13 +206,14 @@ impl<'a> Hunk<'a> {
         self.lines.iter().filter_map(old).collect()
     }
 
-    /// What is looked for: each anchor, then the old lines.
+    /// The runs to search: each anchor, then the old lines.
     fn runs(&self) -> impl Iterator<Item = Vec<&'a str>> {
         let anchors = self.anchors.iter().map(|anchor| vec![*anchor]);
         anchors.chain([self.old()])
     }
 
-    /// Where its old lines begin in the file, not before `from`; `run` is the first of its runs.
+    /// Position of its old lines in the file, at or after `from`; `run` is the index of its first
+    /// run.
     fn position(&self, lines: &LineSearch<'_>, run: usize, from: usize) -> Result<usize, String> {
         let file = lines.file();
         let mut after = from;
@@ -221,7 +222,7 @@ impl<'a> Hunk<'a> {
             after = 1 + found.ok_or_else(|| {
                 let hint = near_hint(file, anchor, after);
                 format!(
-                    "the part at line {} of the diff stands after {anchor:?}, which is not in the file{hint}",
+                    "the hunk at line {} of the diff follows {anchor:?}, which was not found in the file{hint}",
                     self.diff_line
                 )
             })?;
@@ -247,14 +248,14 @@ impl<'a> Hunk<'a> {
         let first = wanted.copied().unwrap_or_default();
         let hint = near_hint(file, first, after);
         format!(
-            "the {} lines of the part at line {} of the diff are not in the file as they stand there; they begin with {first:?}{hint}. Look at the file again and send the lines as they are",
+            "the {} old lines of the hunk at line {} of the diff were not found in the file; they begin with {first:?}{hint}. View the file again and send the lines unchanged",
             old.len(),
             self.diff_line
         )
     }
 }
 
-/// Where a line is after all, or that it is nowhere.
+/// Position of a similar line, as a suffix of an error message.
 fn near_hint(file: &[&str], line: &str, after: usize) -> String {
     let near = |(_, other): &(usize, &&str)| other.trim() == line.trim();
     match file.iter().enumerate().find(near) {

@@ -1,29 +1,32 @@
-//! What holds of any file and any diff: what comes and goes is what the diff says, and no more.
+//! Properties of every file and diff: exactly the lines of the diff are added and removed.
 
 use super::patch;
 
-/// Applies a diff, and panics when something else came of it.
+/// Applies a diff and checks the result.
 pub(crate) fn check(file: &str, diff: &str) {
     if let Ok(new) = patch::new_file(diff) {
-        assert!(new.len() <= diff.len() + 1, "a file of more than its diff");
+        assert!(
+            new.len() <= diff.len() + 1,
+            "the new file is larger than its diff"
+        );
     }
     let Ok((after, stats)) = patch::apply(file, diff) else {
         return;
     };
     assert!(
         after.len() <= file.len() + diff.len() + 2 * (stats.added + 1),
-        "{after:?} is more than the file and its diff"
+        "{after:?} is larger than the file and its diff"
     );
     let lines = |text: &str| text.split_inclusive('\n').count();
     assert_eq!(
         lines(&after) + stats.removed,
         lines(file) + stats.added,
-        "{stats:?} makes {after:?} of {file:?}"
+        "{stats:?} turned {file:?} into {after:?}"
     );
     for line in diff.split_inclusive('\n') {
         let line = line.trim_end_matches(['\r', '\n']);
         if let Some(new) = line.strip_prefix('+') {
-            assert!(after.contains(new), "{new:?} did not come");
+            assert!(after.contains(new), "{new:?} was not added");
         }
     }
 }

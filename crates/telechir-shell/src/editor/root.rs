@@ -1,4 +1,4 @@
-//! A folder whose files can be reached, and nothing else: the kernel keeps every path below it.
+//! Access to the files in one folder and nothing else: the kernel confines every path to it.
 
 use std::ffi::OsStr;
 use std::io::{self, Read as _, Write as _};
@@ -12,30 +12,30 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-/// The largest file that is read: more than a model can.
+/// Maximum size of a file, in bytes.
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
-/// How often a path is walked again when others move folders about meanwhile.
+/// Maximum retries of a path while other processes move folders.
 const MAX_RETRIES: usize = 16;
-/// Entries of a folder's view.
+/// Maximum number of entries in a directory listing.
 const MAX_ENTRIES: usize = 1_000;
 
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
-/// For paths that were located: whatever became a link since then is refused.
+/// For resolved paths: a component that has become a link since is refused.
 const NO_LINKS: ResolveFlags = BENEATH.union(ResolveFlags::NO_SYMLINKS);
 
-/// Why something with a file did not work, in words for a model.
+/// The reason why an operation failed, as a message for the model.
 pub(super) type EditRefusal = String;
 
-/// The folder.
+/// An open workspace or memory folder.
 #[derive(Debug)]
 pub(super) struct WorkspaceRoot {
     folder: OwnedFd,
-    /// Its own path, without links.
+    /// The folder's absolute path, without links.
     path: PathBuf,
 }
 
 impl WorkspaceRoot {
-    /// Opens a folder.
+    /// Opens a folder and resolves its path.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = open(path, flags, Mode::empty())?;
@@ -43,12 +43,12 @@ impl WorkspaceRoot {
         Ok(Self { folder, path })
     }
 
-    /// Its own path, without links.
+    /// The folder's absolute path, without links.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A path as it was said, seen from here, `.` and `..` taken away by their letters.
+    /// Normalizes a relative path lexically, without `.` and `..`.
     pub(super) fn relative(&self, path_given: &Path) -> Result<PathBuf, EditRefusal> {
         let mut relative = PathBuf::new();
         for part in path_given.components() {
@@ -58,7 +58,7 @@ impl WorkspaceRoot {
                 Component::ParentDir if relative.pop() => {}
                 Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
                     return Err(format!(
-                        "{} leads out of the workspace",
+                        "{} leads outside the workspace",
                         path_given.display()
                     ));
                 }
@@ -67,7 +67,7 @@ impl WorkspaceRoot {
         Ok(relative)
     }
 
-    /// The path of the file itself: every link on the way followed, and none may lead out.
+    /// Resolves all links of a path; none may lead outside.
     pub(super) fn resolve(&self, relative: &Path) -> Result<PathBuf, EditRefusal> {
         let mut rest = PathBuf::new();
         let mut head = relative.to_owned();
@@ -75,10 +75,10 @@ impl WorkspaceRoot {
             match self.real(&head) {
                 Ok(real) => return Ok(join(&real, &rest)),
                 Err(Errno::NOENT) if head.as_os_str().is_empty() => {
-                    return Err("the workspace itself is gone".to_owned());
+                    return Err("the workspace itself no longer exists".to_owned());
                 }
                 Err(Errno::NOENT) if self.is_link(&head) => {
-                    return Err(format!("{} is a link to nothing", head.display()));
+                    return Err(format!("{} is a dangling link", head.display()));
                 }
                 Err(Errno::NOENT) => {
                     let name = head.file_name().map(OsStr::to_owned).unwrap_or_default();
@@ -127,7 +127,7 @@ impl WorkspaceRoot {
         }
     }
 
-    /// What a path is; none when nothing is there.
+    /// The type of a file; `None` if it does not exist.
     pub(super) fn kind(&self, located: &Path) -> Result<Option<FileType>, EditRefusal> {
         match self
             .open_beneath(located, OFlags::PATH, NO_LINKS)
@@ -139,7 +139,7 @@ impl WorkspaceRoot {
         }
     }
 
-    /// The text of a file.
+    /// Reads a text file.
     pub(super) fn read(&self, located: &Path) -> Result<String, EditRefusal> {
         let name = located.display();
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -148,41 +148,42 @@ impl WorkspaceRoot {
         let stat = fstat(&file).map_err(|error| refused(located, error))?;
         match kind(&stat) {
             FileType::RegularFile => {}
-            FileType::Directory => return Err(format!("{name} is a folder")),
+            FileType::Directory => return Err(format!("{name} is a directory")),
             FileType::Symlink
             | FileType::Fifo
             | FileType::Socket
             | FileType::CharacterDevice
             | FileType::BlockDevice
             | FileType::Unknown => {
-                return Err(format!("{name} is no file, but a device, pipe or socket"));
+                return Err(format!(
+                    "{name} is not a regular file, but a device, pipe or socket"
+                ));
             }
         }
         let mut bytes = Vec::new();
         let mut limited = std::fs::File::from(file).take(MAX_FILE_BYTES + 1);
         limited
             .read_to_end(&mut bytes)
-            .map_err(|error| format!("{name} cannot be read: {error}"))?;
+            .map_err(|error| format!("cannot read {name}: {error}"))?;
         if bytes.len() as u64 > MAX_FILE_BYTES {
             return Err(format!(
                 "{name} is larger than {MAX_FILE_BYTES} bytes; use shell commands for it"
             ));
         }
         String::from_utf8(bytes).map_err(|_| {
-            format!("{name} is no text in UTF-8; use shell commands to look at it or change it")
+            format!("{name} is not UTF-8 text; use shell commands to view or change it")
         })
     }
 
-    /// Writes a whole file: afterwards it is as before or as asked, never half of it. Folders on
-    /// the way are made.
+    /// Writes a file atomically; creates missing parent folders.
     pub(super) fn write(&self, located: &Path, text: &str) -> Result<(), EditRefusal> {
-        let failed = |error: io::Error| format!("{} cannot be written: {error}", located.display());
+        let failed = |error: io::Error| format!("cannot write {}: {error}", located.display());
         let (folder, name) = self.parent(located, true)?;
         let mode = match statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if kind(&stat) == FileType::RegularFile => {
                 Mode::from_raw_mode(stat.st_mode) & Mode::from_raw_mode(0o777)
             }
-            Ok(_) => return Err(format!("{} is no file", located.display())),
+            Ok(_) => return Err(format!("{} is not a regular file", located.display())),
             Err(Errno::NOENT) => Mode::from_raw_mode(0o644),
             Err(error) => return Err(refused(located, error)),
         };
@@ -204,29 +205,29 @@ impl WorkspaceRoot {
             Ok(())
         };
         write().map_err(|error| {
-            // Nothing can be done about what cannot be removed either.
+            // Best effort: the file cannot be removed otherwise.
             unlinkat(&folder, &temp_name, AtFlags::empty()).ok();
             failed(error)
         })
     }
 
-    /// Removes a file, or a folder with all that is in it.
+    /// Removes a file, or a folder with its contents.
     pub(super) fn remove(&self, located: &Path) -> Result<(), EditRefusal> {
         let (folder, name) = self.parent(located, false)?;
         remove(&folder, &name).map_err(|error| refused(located, error))
     }
 
-    /// Gives a file or folder another name, which nothing has yet.
+    /// Renames a file or folder; the new name must not exist.
     pub(super) fn rename(&self, located: &Path, to: &Path) -> Result<(), EditRefusal> {
         if self.kind(to)?.is_some() {
-            return Err(format!("{} is there already", to.display()));
+            return Err(format!("{} already exists", to.display()));
         }
         let (from_folder, from) = self.parent(located, false)?;
         let (to_folder, name) = self.parent(to, true)?;
         renameat(&from_folder, &from, &to_folder, &name).map_err(|error| refused(located, error))
     }
 
-    /// The names in a folder and in its folders, those that begin with a dot left out.
+    /// Lists a folder two levels deep, without hidden files.
     pub(super) fn list(&self, located: &Path) -> Result<Vec<String>, EditRefusal> {
         let mut names = Vec::new();
         self.list_into(located, Path::new(""), 2, &mut names)?;
@@ -262,7 +263,7 @@ impl WorkspaceRoot {
                 if is_folder { "/" } else { "" }
             ));
             if is_folder && depth > 1 {
-                // One that is closed to us, or gone meanwhile, is only named.
+                // A folder that cannot be read is only listed by name.
                 self.list_into(&folder.join(name), &path, depth - 1, names)
                     .ok();
             }
@@ -270,10 +271,10 @@ impl WorkspaceRoot {
         Ok(())
     }
 
-    /// The folder of a file, and the file's name in it.
+    /// Opens a file's parent folder; returns it with the file's name.
     fn parent(&self, located: &Path, make: bool) -> Result<(OwnedFd, PathBuf), EditRefusal> {
         let Some(name) = located.file_name() else {
-            return Err("the workspace itself is not to be changed".to_owned());
+            return Err("the workspace itself cannot be changed".to_owned());
         };
         let folder = located.parent().unwrap_or_else(|| Path::new(""));
         let flags = OFlags::PATH | OFlags::DIRECTORY;
@@ -302,7 +303,7 @@ impl WorkspaceRoot {
     }
 }
 
-/// Removes what has this name, and never follows a link.
+/// Removes an entry without following links.
 fn remove(folder: &OwnedFd, name: &Path) -> Result<(), Errno> {
     match unlinkat(folder, name, AtFlags::empty()) {
         Err(Errno::ISDIR | Errno::PERM) => {}
@@ -320,7 +321,7 @@ fn remove(folder: &OwnedFd, name: &Path) -> Result<(), Errno> {
     unlinkat(folder, name, AtFlags::REMOVEDIR)
 }
 
-/// A name beside a file's own for what is not whole yet.
+/// The name of the temporary file beside a file.
 fn temp_name(name: &Path) -> PathBuf {
     let unique = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
@@ -345,7 +346,7 @@ fn join(head: &Path, rest: &Path) -> PathBuf {
     }
 }
 
-/// Where an open file is.
+/// The path of an open file.
 fn path_of(file: &OwnedFd) -> Result<PathBuf, Errno> {
     use std::os::fd::AsRawFd as _;
     let link = format!("/proc/thread-self/fd/{}", file.as_fd().as_raw_fd());
@@ -353,20 +354,23 @@ fn path_of(file: &OwnedFd) -> Result<PathBuf, Errno> {
     Ok(PathBuf::from(OsStr::from_bytes(path.as_bytes())))
 }
 
-/// An error of the kernel in words for a model.
+/// A system error as a message for the model.
 fn refused(path: &Path, error: Errno) -> EditRefusal {
     let path = path.display();
     match error {
-        Errno::NOENT => format!("{path} is not there"),
-        Errno::XDEV => format!("{path} leads out of the workspace"),
+        Errno::NOENT => format!("{path} does not exist"),
+        Errno::XDEV => format!("{path} leads outside the workspace"),
         Errno::LOOP => {
-            format!("{path} has become a link since it was looked at, or is one in a circle")
+            format!("{path} has become a link since it was resolved, or is part of a link cycle")
         }
-        Errno::NOTDIR => format!("{path} goes through a file as if it were a folder"),
-        Errno::ACCESS | Errno::PERM => format!("{path} is closed to this session's user"),
-        Errno::NAMETOOLONG => format!("{path} is too long a name"),
+        Errno::NOTDIR => format!("{path} uses a file as a directory"),
+        Errno::ACCESS | Errno::PERM => {
+            format!("permission denied for {path} as this session's user")
+        }
+        Errno::NAMETOOLONG => format!("the name {path} is too long"),
         Errno::NOSYS => {
-            "this kernel cannot keep paths inside a folder (openat2, Linux 5.6 or newer)".to_owned()
+            "this kernel cannot confine paths to a folder (requires openat2, Linux 5.6 or newer)"
+                .to_owned()
         }
         error => format!("{path}: {error}"),
     }

@@ -1,14 +1,14 @@
-//! What a text editor does with a text, and how it shows one.
+//! The commands of a text editor, and its numbered views.
 
-/// Characters of a view; a longer one is cut, and says so.
-pub(crate) const MAX_VIEW_CHARS: usize = 100_000;
-/// Lines around a change that are shown with it.
+/// Maximum size of a view, in bytes; a longer one is cut with a note.
+pub(crate) const MAX_VIEW_BYTES: usize = 100_000;
+/// Number of lines shown before and after a change.
 const CONTEXT_LINES: usize = 4;
 
-/// The text with `new` in the place of `old`, and the line where that is.
+/// Replaces `old` by `new`; returns the text and the line of the change.
 ///
 /// # Errors
-/// With a sentence for the model, unless `old` is there exactly once.
+/// A message for the model, unless `old` occurs exactly once.
 pub(crate) fn replace(text: &str, old: &str, new: &str) -> Result<(String, usize), String> {
     if old.is_empty() {
         return Err("`old_str` is empty; to add lines, use insert".to_owned());
@@ -20,7 +20,7 @@ pub(crate) fn replace(text: &str, old: &str, new: &str) -> Result<(String, usize
     let others: Vec<String> = positions.map(|line| line.to_string()).collect();
     if !others.is_empty() {
         return Err(format!(
-            "`old_str` is there {} times, at the lines {line}, {}; send more of the text around the one you mean",
+            "`old_str` occurs {} times, at lines {line}, {}; include more surrounding text to make it unique",
             others.len() + 1,
             others.join(", ")
         ));
@@ -33,13 +33,13 @@ fn not_found(text: &str, old: &str) -> String {
     let near = first.and_then(|first| {
         let at = text.lines().position(|line| line.trim() == first.trim())?;
         Some(format!(
-            "; its line {:?} is at line {}, but what follows differs, perhaps in blanks",
+            "; its line {:?} is at line {}, but the following text differs, perhaps in whitespace",
             first.trim(),
             at + 1
         ))
     });
     format!(
-        "`old_str` is not in the file{}; look at the file again",
+        "`old_str` was not found in the file{}; view the file again",
         near.unwrap_or_default()
     )
 }
@@ -48,16 +48,16 @@ fn line_at(text: &str, offset: usize) -> usize {
     text[..offset].matches('\n').count() + 1
 }
 
-/// The text with lines added after so many.
+/// Inserts lines after line `after`; 0 is the beginning.
 ///
 /// # Errors
-/// With a sentence for the model, when there are not so many.
+/// A message for the model if the file has fewer lines.
 pub(crate) fn insert(text: &str, after: u64, new: &str) -> Result<String, String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let at = usize::try_from(after).unwrap_or(usize::MAX);
     if at > lines.len() {
         return Err(format!(
-            "`insert_line` is {after}, and the file has {} lines; it is a number from 0 to {0}",
+            "`insert_line` is {after}, but the file has {} lines; expected 0 to {0}",
             lines.len()
         ));
     }
@@ -73,16 +73,16 @@ pub(crate) fn insert(text: &str, after: u64, new: &str) -> Result<String, String
     Ok(out)
 }
 
-/// Lines with their numbers, from 1.
+/// A view of lines with their numbers, from 1.
 ///
 /// # Errors
-/// With a sentence for the model, when the first of them is beyond the end.
+/// A message for the model if the first line is beyond the end.
 pub(crate) fn numbered(text: &str, lines: Option<(u64, Option<u64>)>) -> Result<String, String> {
     let count = text.lines().count();
     let (first, last) = lines.unwrap_or((1, None));
     if first > 1 && first > count as u64 {
         return Err(format!(
-            "`view_range` begins at line {first}, and the file has {count} lines"
+            "`view_range` starts at line {first}, but the file has {count} lines"
         ));
     }
     let index = |line: u64| usize::try_from(line).unwrap_or(usize::MAX);
@@ -91,9 +91,9 @@ pub(crate) fn numbered(text: &str, lines: Option<(u64, Option<u64>)>) -> Result<
     let shown = text.lines().enumerate().take(last).skip(first - 1);
     for (at, line) in shown {
         out.push_str(&format!("{:>6}\t{line}\n", at + 1));
-        if out.len() > MAX_VIEW_CHARS {
+        if out.len() > MAX_VIEW_BYTES {
             let is_boundary = |end: &usize| out.is_char_boundary(*end);
-            let end = (0..=MAX_VIEW_CHARS)
+            let end = (0..=MAX_VIEW_BYTES)
                 .rev()
                 .find(is_boundary)
                 .unwrap_or_default();
@@ -111,7 +111,7 @@ pub(crate) fn numbered(text: &str, lines: Option<(u64, Option<u64>)>) -> Result<
     Ok(out)
 }
 
-/// What is around a changed line, numbered, so that the model sees what it did.
+/// A numbered view of the lines around a change.
 pub(crate) fn excerpt(text: &str, line: usize, lines: usize) -> String {
     let first = line.saturating_sub(CONTEXT_LINES).max(1);
     let last = line.saturating_add(lines).saturating_add(CONTEXT_LINES);
@@ -120,13 +120,13 @@ pub(crate) fn excerpt(text: &str, line: usize, lines: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_VIEW_CHARS, excerpt, insert, numbered, replace};
+    use super::{MAX_VIEW_BYTES, excerpt, insert, numbered, replace};
 
     #[test]
     fn text_must_occur_exactly_once() {
         assert_eq!(replace("a\nb\n", "b", "c"), Ok(("a\nc\n".to_owned(), 2)));
         let error = replace("x\ny\nx\n", "x", "z").unwrap_err();
-        assert!(error.contains("2 times, at the lines 1, 3"), "{error}");
+        assert!(error.contains("2 times, at lines 1, 3"), "{error}");
         let error = replace("fn a() {\n  1\n}\n", "fn a() {\n 1", "").unwrap_err();
         assert!(error.contains("at line 1"), "{error}");
         assert!(replace("a", "", "b").is_err());
@@ -153,9 +153,9 @@ mod tests {
             Ok("     2\tb\n     3\tc\n")
         );
         assert!(numbered("a\n", Some((5, None))).is_err());
-        let long = "é".repeat(MAX_VIEW_CHARS);
+        let long = "é".repeat(MAX_VIEW_BYTES);
         let view = numbered(&long, None).unwrap();
-        assert!(view.len() < MAX_VIEW_CHARS + 200 && view.contains("[cut at line 1 of 1"));
+        assert!(view.len() < MAX_VIEW_BYTES + 200 && view.contains("[cut at line 1 of 1"));
         assert!(excerpt("a\nb\nc\n", 2, 1).contains("     2\tb"));
     }
 }

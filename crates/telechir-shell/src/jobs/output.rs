@@ -1,4 +1,4 @@
-//! What a job said and how it ended, shared with those who listen to it.
+//! The output and the end of a job, shared by its readers.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,19 +15,19 @@ use crate::prompt;
 use crate::running::{StreamKind, both};
 use crate::spool::Spools;
 
-/// Bytes of each output that are kept between two reads, beside the file.
+/// Retained bytes of each output between two reads, in addition to the file.
 const MAX_RETAINED_BYTES: usize = 64 * 1024;
 const MAX_PROMPT_BYTES: usize = 512;
 const READ_CHUNK: usize = 64 * 1024;
 
-/// How a job ended.
+/// How a background job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JobEnd {
     Code(i32),
     Killed,
 }
 
-/// What was heard since the last read.
+/// Output since the last read.
 #[derive(Debug)]
 struct JobOutput {
     captures: [Capture; 3],
@@ -38,7 +38,7 @@ struct JobOutput {
     end: Option<JobEnd>,
 }
 
-/// The same for all who listen.
+/// A shared handle of [`JobOutput`] that signals changes.
 #[derive(Clone, Debug)]
 pub(super) struct SharedOutput {
     log: Arc<Mutex<JobOutput>>,
@@ -73,7 +73,7 @@ impl SharedOutput {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads once, under the lock, so that two readers keep the order.
+    /// Reads once under the lock, so that concurrent readers keep the order.
     pub(super) fn read(&self, output: BorrowedFd<'_>, kind: StreamKind) -> io::Result<usize> {
         let mut buffer = [0; READ_CHUNK];
         let mut log = self.lock();
@@ -83,7 +83,7 @@ impl SharedOutput {
         Ok(read)
     }
 
-    /// Reads what is there by now.
+    /// Reads the available output, at most one pipe's content.
     pub(super) fn drain(&self, output: BorrowedFd<'_>, kind: StreamKind) {
         let mut left = PIPE_BYTES;
         while let Ok(read @ 1..) = self.read(output, kind) {
@@ -99,7 +99,7 @@ impl SharedOutput {
         self.changed.notify_waiters();
     }
 
-    /// Waits for the next word, or the end.
+    /// Waits for new output or the end.
     pub(super) async fn changed(&self) {
         self.changed.notified().await;
     }
@@ -116,21 +116,21 @@ impl SharedOutput {
         self.lock().end
     }
 
-    /// The first end counts.
+    /// Sets how the job ended, unless that is known.
     pub(super) fn set_end(&self, ended: JobEnd) {
         self.lock().end.get_or_insert(ended);
         self.changed.notify_waiters();
     }
 
-    /// What it asks.
+    /// The newest prompt of the job.
     pub(super) fn prompt(&self) -> String {
         self.lock().prompt()
     }
 
-    /// What was heard, at most so many bytes, and begins anew.
+    /// Takes the output, up to `max` bytes, and starts capturing anew.
     pub(super) fn take(&self, max: usize, spools: &Spools) -> [Captured; 2] {
         let mut log = self.lock();
-        // Asked for later, it is still known.
+        // Updates the prompt, which must survive the reset.
         log.prompt();
         let [mut out, mut err, mut terminal] =
             std::mem::replace(&mut log.captures, captures(spools));
@@ -140,7 +140,7 @@ impl SharedOutput {
             let fields = terminal.captured(max / 4);
             err.truncated_bytes += fields.truncated_bytes;
             let read_fields = fields.text.trim_end();
-            err.text = format!("{}[said to the terminal:]\n{read_fields}\n", err.text);
+            err.text = format!("{}[written to the terminal:]\n{read_fields}\n", err.text);
         }
         [out, err]
     }
@@ -174,12 +174,12 @@ impl JobOutput {
     }
 }
 
-/// Waits until so many words, each with a zero byte behind it, were said, and gives the last.
+/// Reads `count` fields, each terminated by a zero byte; returns the last one.
 pub(super) async fn read_fields(fields: &Readiness, count: usize) -> io::Result<String> {
     let mut bytes = Vec::new();
     loop {
         let mut byte = [0];
-        // One at a time: what follows belongs to who waits next.
+        // Byte by byte: the bytes after these fields belong to the next reader.
         if fields
             .read(|fd| Ok(rustix::io::read(fd, &mut byte)?))
             .await?
@@ -197,7 +197,7 @@ pub(super) async fn read_fields(fields: &Readiness, count: usize) -> io::Result<
     }
 }
 
-/// The code that was said as the last thing, if it was.
+/// The exit code, if it is the only content of the pipe.
 pub(super) fn read_exit_code(fields: &Readiness) -> Option<i32> {
     let bytes = read_now(fields.as_fd());
     let text = String::from_utf8_lossy(&bytes).into_owned();

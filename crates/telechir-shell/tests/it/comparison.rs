@@ -1,11 +1,11 @@
-//! The comparison in the documentation says of us what the corpus finds true.
+//! The comparison table in the documentation matches the corpus.
 
 use serde_json::Value;
 
 const CASES: &str = include_str!("../corpus/commands.json");
 const TABLE: &str = include_str!("../../../../benchmarks/shell-comparison.md");
 
-/// What the table says of us.
+/// The expected cell of telechir's column.
 fn expected_cell(case: &Value) -> String {
     let text = |member: &str| case.get(member).and_then(Value::as_str).unwrap_or_default();
     match text("outcome") {

@@ -1,4 +1,4 @@
-//! bash in a real container, where an engine and an image were named: `make container` does.
+//! bash in a real container, if an engine and an image are configured, as by `make container`.
 
 use std::fs;
 use std::time::Duration;
@@ -18,12 +18,12 @@ const IMAGE: &str = "TELECHIR_TEST_IMAGE";
 fn variable(name: &str) -> Option<String> {
     #[expect(
         clippy::disallowed_methods,
-        reason = "a test process has no other edge to be told by"
+        reason = "a test process is configured by its environment"
     )]
     std::env::var(name).ok()
 }
 
-/// Settings of a container around that folder; none where no engine was named.
+/// A container around this folder; `None` without a configured engine.
 fn settings(workspace: &TempDir) -> Option<Docker> {
     let (engine, image) = (variable(ENGINE)?, variable(IMAGE)?);
     let unprivileged = is_root().then(|| Identity::unprivileged(3_851)).flatten();
@@ -32,7 +32,7 @@ fn settings(workspace: &TempDir) -> Option<Docker> {
     let known = names.map(|name| Some((name.to_owned(), variable(name)?)));
     let mut docker = Docker::new(engine, image, workspace.path(), identity);
     docker.engine_env = known.into_iter().flatten().collect();
-    // Not every machine that runs containers lets a process have more.
+    // Some machines that run containers do not allow more.
     docker.limits.open_files = docker.limits.open_files.min(1024);
     Some(docker)
 }

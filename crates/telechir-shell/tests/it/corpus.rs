@@ -1,4 +1,4 @@
-//! Commands as people and models write them, with what must come of each, as data.
+//! Commands as users and models write them, with their expected results, as data.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use telechir_shell::Bash;
 use crate::{command, run, sandboxed};
 
 const CASES: &str = include_str!("../corpus/commands.json");
-/// However busy the machine, what is said of a time holds within this.
+/// Factor on time limits, for busy machines.
 const SLACK: u32 = 4;
 
 fn text<'a>(case: &'a Value, member: &str) -> Option<&'a str> {
@@ -25,7 +25,7 @@ fn millis(case: &Value, member: &str, otherwise: u64) -> Duration {
     )
 }
 
-/// What is wrong with an output, compared with what a case says of it.
+/// Differences between an output and the expectations of a case.
 fn wrong(case: &Value, output: &CommandOutput) -> Vec<String> {
     let mut wrong = Vec::new();
     let json = serde_json::to_value(output).unwrap();
@@ -48,7 +48,7 @@ fn wrong(case: &Value, output: &CommandOutput) -> Vec<String> {
         }
     }
     if case.get("lost").is_some() && !output.stderr.contains("a new one was started") {
-        wrong.push("the loss is not said".to_owned());
+        wrong.push("the loss of the shell is not reported".to_owned());
     }
     wrong
 }
@@ -91,7 +91,7 @@ async fn check(shell: &mut Bash, case: &Value) -> Vec<String> {
         match shell.send(&input).await {
             Ok(output) => {
                 found.extend(wrong(answer, &output));
-                // A program that reads keys may show them itself.
+                // A program that reads keys may echo them itself.
                 let is_secret = hides && answer.get("shown").is_none();
                 let text = text(answer, "text").filter(|_| is_secret).unwrap_or("\0");
                 if format!("{output:?}").contains(text.trim_end()) {

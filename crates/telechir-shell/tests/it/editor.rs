@@ -1,4 +1,4 @@
-//! The editor on real files: what it does, and that nothing outside can be reached.
+//! The editor on real files: its operations, and that it cannot access other folders.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt, chown, symlink};
@@ -64,7 +64,7 @@ impl EditorFixture {
     async fn refusal(&mut self, json: Value) -> String {
         let message = match self.edit(json.clone()).await {
             Err(error) => error.to_failure().message,
-            Ok(edited) => panic!("{json} was carried out: {edited:?}"),
+            Ok(edited) => panic!("{json} was not refused: {edited:?}"),
         };
         assert!(message.starts_with("Nothing was changed: "), "{message}");
         message
@@ -129,7 +129,10 @@ async fn a_file_is_created_changed_viewed_and_restored() {
     let message = fixture
         .refusal(json!({"name": "undo_edit", "path": path}))
         .await;
-    assert!(message.contains("was not edited here"), "{message}");
+    assert!(
+        message.contains("was not edited in this session"),
+        "{message}"
+    );
 }
 
 #[tokio::test]
@@ -156,18 +159,14 @@ async fn patches_create_change_and_delete_files() {
     let add = json!({"name": "create_file", "path": "new.rs", "diff": "+a\n"});
     fixture.edit_with(patch, add.clone()).await.unwrap();
     let again = fixture.edit_with(patch, add).await.unwrap_err();
-    assert!(again.to_failure().message.contains("is there already"));
+    assert!(again.to_failure().message.contains("already exists"));
     fixture
         .edit_with(patch, json!({"name": "delete_file", "path": "new.rs"}))
         .await
         .unwrap();
     assert!(!fixture.workspace.path().join("new.rs").exists());
     let left: Vec<_> = fs::read_dir(fixture.workspace.path()).unwrap().collect();
-    assert_eq!(
-        left.len(),
-        1,
-        "something was left beside the file: {left:?}"
-    );
+    assert_eq!(left.len(), 1, "a temporary file was left: {left:?}");
 }
 
 #[tokio::test]
@@ -274,18 +273,23 @@ async fn files_that_are_not_text_are_refused_with_the_reason() {
         .set_len(1 << 33)
         .unwrap();
     for (path, expected) in [
-        ("binary", "no text in UTF-8"),
+        ("binary", "not UTF-8 text"),
         ("pipe", "device, pipe or socket"),
         ("huge", "larger than"),
-        ("missing", "is not there"),
-        ("dangling", "link to nothing"),
-        ("binary/x", "as if it were a folder"),
+        ("missing", "does not exist"),
+        ("dangling", "dangling link"),
+        ("binary/x", "uses a file as a directory"),
     ] {
         let message = fixture.refusal(json!({"name": "view", "path": path})).await;
         assert!(message.contains(expected), "{path}: {message}");
     }
     let create = json!({"name": "create", "path": "folder", "file_text": ""});
-    assert!(fixture.refusal(create).await.contains("is no file"));
+    assert!(
+        fixture
+            .refusal(create)
+            .await
+            .contains("is not a regular file")
+    );
 }
 
 #[tokio::test]

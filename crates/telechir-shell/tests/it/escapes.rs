@@ -1,4 +1,4 @@
-//! Attempts to get out of the sandbox, each inside the real one.
+//! Attempts to escape from the real sandbox.
 
 use std::fs;
 use std::net::TcpListener;
@@ -12,7 +12,7 @@ use telechir_shell::{Bash, Isolation};
 
 use crate::{command, run, sandboxed, settings, workspace};
 
-/// Runs an attempt that must fail, and gives what it said.
+/// Runs an attempt that must fail; returns its output.
 async fn refused(attempt: &str) -> String {
     let (mut shell, _workspace) = sandboxed().await;
     assert!(shell.is_sandboxed());
@@ -29,13 +29,13 @@ async fn refused(attempt: &str) -> String {
     output.stdout + &output.stderr
 }
 
-/// The number of a system call, made from Perl, which every Debian has; prints what came of it.
+/// Makes a system call from Perl, which every Debian has, and prints the result.
 fn system_call(number: libc_number::Number, arguments: &str) -> String {
     let number = number.0;
     format!("perl -e '$r = syscall({number}, {arguments}); exit 0 if $r >= 0; print $!+0; exit 1'")
 }
 
-/// Numbers by name, so that the attempts read as what they are.
+/// System call numbers by name.
 mod libc_number {
     #[derive(Clone, Copy)]
     pub(crate) struct Number(pub(crate) i64);
@@ -194,14 +194,14 @@ async fn processes_of_the_host_are_invisible() {
 async fn processes_of_the_host_cannot_be_signalled() {
     let workspace = workspace();
     let settings = settings(&workspace);
-    // Of the same user: outside of namespaces nothing would protect it.
+    // It has the same user: only the namespaces protect it.
     let stranger = Spawn::new("sleep").arg("1000").identity(settings.identity);
     let stranger = stranger.spawn().await.unwrap();
     let mut shell = Bash::start(Isolation::Sandbox(settings)).await.unwrap();
     let number = stranger.pid().as_raw_nonzero();
     let output = run(&mut shell, &format!("kill -9 {number}")).await;
     assert_eq!(output.outcome, ShellOutcome::Error, "{output:?}");
-    // Of itself it ends all; the end may be seen with the next command.
+    // Inside, it kills everything; the loss may be reported with the next command.
     run(&mut shell, "kill -9 -1").await;
     run(&mut shell, "true").await;
     assert_eq!(run(&mut shell, "echo next").await.stdout, "next\n");
@@ -240,7 +240,7 @@ async fn cgroups_cannot_be_left_or_changed() {
     refused("ls /sys/fs/cgroup").await;
     refused("mkdir -p /sys/fs/cgroup/x").await;
     let (mut shell, _workspace) = sandboxed().await;
-    // Of control groups nothing is seen but that there are some.
+    // Only the existence of cgroups is visible.
     let seen = run(&mut shell, "cut -d: -f3 /proc/self/cgroup | sort -u").await;
     assert!(!seen.stdout.contains("telechir"), "{seen:?}");
 }
@@ -270,8 +270,8 @@ async fn the_working_directory_of_a_command_grants_no_access() {
     }
 }
 
-/// A program of x86_64 that makes the call `getpid` by the gate and the number of the older
-/// architecture, and ends well when it was answered.
+/// An x86-64 program that calls `getpid` by the i386 gate and number, and exits with 0 if that
+/// works.
 #[cfg(target_arch = "x86_64")]
 fn foreign_call() -> Vec<u8> {
     const CODE: [u8; 22] = [
@@ -314,7 +314,7 @@ async fn system_calls_of_another_architecture_are_refused() {
     fs::set_permissions(&program, mode).unwrap();
     let outside = Spawn::new(&program).spawn().await.unwrap();
     let outside = outside.wait().await.unwrap();
-    // Where the kernel has that gate, the program is one that works.
+    // On kernels with that gate, the program works outside.
     assert!(outside.success() || !fs::exists("/proc/sys/abi/vsyscall32").unwrap());
     let output = run(&mut shell, "./foreign").await;
     assert_ne!(output.exit_code, Some(0), "{output:?}");
@@ -419,7 +419,7 @@ async fn no_other_descriptor_is_open() {
         "ls /proc/self/fd | tr '\\n' ' '; ls /proc/$$/fd | tr '\\n' ' '",
     )
     .await;
-    // 3 is the folder that `ls` reads; 10 and up are bash's own, which no program gets.
+    // 3 is the directory that `ls` reads; 10 and up are bash's own, which programs do not inherit.
     let (of_program, of_bash) = output.stdout.split_at("0 1 2 3 ".len());
     assert_eq!(of_program, "0 1 2 3 ");
     assert!(

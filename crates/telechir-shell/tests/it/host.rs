@@ -1,4 +1,4 @@
-//! The contract, on the host.
+//! The shell contract, on the host.
 
 use telechir_device::Shell;
 use telechir_shell::{Bash, Host, Isolation};

@@ -1,4 +1,4 @@
-//! What one command can use up.
+//! Resource limits of commands.
 
 use std::time::{Duration, Instant};
 
@@ -53,7 +53,7 @@ async fn a_fork_bomb_is_stopped_and_the_shell_survives() {
     shell.close().await.unwrap();
 }
 
-/// How long it takes us to start a program and see its end.
+/// Time to start a program and see its end.
 async fn start_takes() -> Duration {
     let start = Instant::now();
     let child = Spawn::new("true").spawn().await.unwrap();
@@ -93,17 +93,17 @@ async fn total_memory_is_limited_and_a_kill_is_reported() {
         return;
     }
     let (mut shell, _workspace) = limited().await;
-    // Each alone is within its own limit.
+    // Each process is within its own limit.
     let hog = "perl -e '$x = \"x\" x (60 << 20); print \"whole\\n\"; sleep 1000'";
     let text = format!(
         "kept=1; for i in 1 2 3 4; do {hog} & done; wait -n; x=$?; kill %1 %2 %3 %4 2>/dev/null; wait; exit_with() {{ return $1; }}; exit_with $x"
     );
     let output = run(&mut shell, &text).await;
     assert_eq!(output.exit_code, Some(137), "{output:?}");
-    let text = "all together used more than 384 MiB of memory]";
+    let text = "total memory use exceeded 384 MiB]";
     assert!(output.stderr.contains(text), "{output:?}");
-    assert!(shell.bounds().unwrap().starts_with("all together: 384 MiB"));
-    // It is said once, and not of what failed for another reason.
+    assert!(shell.bounds().unwrap().starts_with("in total: 384 MiB"));
+    // It is reported once, and not for other failures.
     let output = run(&mut shell, "echo $kept; false").await;
     assert_eq!(output.stdout, "1\n");
     assert!(!output.stderr.contains(text), "{output:?}");
@@ -127,7 +127,10 @@ async fn memory_disks_count_as_total_memory() {
     let mut shell = Bash::start(Isolation::Sandbox(sandbox)).await.unwrap();
     let text = "head -c 200M /dev/zero >/tmp/big; stat -c %s /tmp/big; rm /tmp/big; false";
     let output = run(&mut shell, text).await;
-    assert!(output.stderr.contains("64 MiB of memory]"), "{output:?}");
+    assert!(
+        output.stderr.contains("total memory use exceeded 64 MiB]"),
+        "{output:?}"
+    );
     assert_eq!(run(&mut shell, "echo next").await.stdout, "next\n");
     shell.close().await.unwrap();
 }
@@ -138,8 +141,8 @@ async fn memory_kills_in_pipelines_and_jobs_are_reported() {
         return;
     }
     let (mut shell, _workspace) = limited().await;
-    let text = "all together used more than 384 MiB of memory]";
-    // Three that are within their own limit, of which the pipe's end knows nothing.
+    let text = "total memory use exceeded 384 MiB]";
+    // Three processes within their own limits, of which the end of the pipeline knows nothing.
     let hog = "perl -e '$x = \"x\" x (1 << 20); push @all, $x . $_ for 1..150; sleep 1'";
     let hogs = format!("{{ {hog} & {hog} & {hog} & wait; }} 2>/dev/null");
     let output = run(&mut shell, &format!("{hogs} | cat")).await;
@@ -156,18 +159,18 @@ async fn memory_kills_in_pipelines_and_jobs_are_reported() {
         output = shell.read("job1", 4096).await.unwrap().stderr;
     }
     assert!(output.contains(text), "{output}");
-    // Of a job that was read it is not said again.
+    // Not reported again for a job that was read.
     assert_eq!(shell.read("job1", 4096).await.unwrap().stderr, "");
     shell.close().await.unwrap();
 }
 
-/// Bytes that the file system of a folder has for those who are not root.
+/// Free bytes of a file system for unprivileged users.
 fn free_bytes(folder: &std::path::Path) -> u64 {
     let found = rustix::fs::statvfs(folder).unwrap();
     found.f_bavail * found.f_frsize
 }
 
-/// A shell that may write so much more to the disk of its workspace.
+/// A shell that may use this much more of its workspace's disk.
 async fn with_free_bytes(bytes: u64) -> (Bash, TempDir, u64) {
     let workspace = workspace();
     let left = free_bytes(workspace.path()) - bytes;
@@ -183,10 +186,10 @@ async fn with_free_bytes(bytes: u64) -> (Bash, TempDir, u64) {
     (shell, workspace, left)
 }
 
-/// They share a disk: one filler at a time.
+/// The tests share a disk: one filler at a time.
 static DISK: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// Lets a filler work in a shell that may write 96 MiB.
+/// Runs a filler in a shell that may write 96 MiB.
 async fn fill(filler: &str) {
     let _alone = DISK.lock().await;
     let (mut shell, folder, left) = with_free_bytes(96 * MIB).await;
@@ -196,9 +199,9 @@ async fn fill(filler: &str) {
     };
     let output = shell.run(&limited).await.unwrap();
     assert_eq!(output.outcome, ShellOutcome::Error, "{filler}: {output:?}");
-    let text = "that wrote on: the file system of";
+    let text = "that kept writing: the file system of";
     assert!(output.stderr.contains(text), "{filler}: {output:?}");
-    // What it can write between two looks, and others write beside it.
+    // It can write between two checks, and other processes write, too.
     assert!(free_bytes(folder.path()) + 4096 * MIB > left, "{filler}");
     let next = run(&mut shell, "rm -rf ./*; echo $kept").await;
     assert_eq!(next.stdout, "1\n", "{filler}: {next:?}");
@@ -214,7 +217,7 @@ async fn one_big_file_does_not_fill_the_disk_of_the_workspace() {
 async fn many_small_files_do_not_fill_the_disk_of_the_workspace() {
     let perl = "perl -e 'for (1..4000000) { open F, \">\", \"f$_\" or die; print F \"x\" x 4096 }'";
     fill(perl).await;
-    // By bash itself, in the words of a loop.
+    // By bash itself, in a loop.
     fill("printf -v x '%65536s'; for ((i = 0; i < 1000000; i++)); do echo \"$x\" >f$i; done").await;
 }
 
@@ -302,7 +305,7 @@ async fn a_gigabyte_of_output_is_stored_in_part_and_counted() {
     assert!(output.stdout.len() < 70_000 && output.stdout.ends_with("end\n"));
     let (first, gone) = (256 * MIB, 768 * MIB + 4);
     let text = format!(
-        "its first {first} bytes are in /run/telechir-output/output-1, the other {gone} are gone"
+        "its first {first} bytes are in /run/telechir-output/output-1, the other {gone} were discarded"
     );
     assert!(
         output.stdout.contains(&text),

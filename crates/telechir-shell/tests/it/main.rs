@@ -1,5 +1,5 @@
 //! Real bash, in the real sandbox and on the host.
-#![expect(clippy::unwrap_used, reason = "a test stops where its ground is gone")]
+#![expect(clippy::unwrap_used, reason = "a test fails where its setup fails")]
 
 mod comparison;
 mod container;
@@ -22,7 +22,7 @@ use telechir_shell::{Bash, Isolation, Sandbox};
 use telechir_testkit::gate::{Part, require};
 use tempfile::TempDir;
 
-/// A folder that any user can reach.
+/// A folder that any user can access.
 fn workspace() -> TempDir {
     let folder = tempfile::tempdir_in("/tmp").unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
@@ -30,7 +30,7 @@ fn workspace() -> TempDir {
     folder
 }
 
-/// Settings of a sandbox around that folder, as whoever runs the tests.
+/// A sandbox around this folder, for the user who runs the tests.
 fn settings(workspace: &TempDir) -> Sandbox {
     require(Part::Sandbox);
     let identity = is_root().then(|| Identity::unprivileged(3_850)).flatten();

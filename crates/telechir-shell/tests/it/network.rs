@@ -1,4 +1,4 @@
-//! The sandbox's way to the network: named hosts through the proxy, and nothing else at all.
+//! The sandbox's network: allowed hosts through the proxy, and nothing else.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 
 use crate::{run, settings, workspace};
 
-/// Names and their addresses, in turn; the last one stays.
+/// A resolver with several addresses for a name, in turn; the last one stays.
 #[derive(Clone, Debug)]
 struct Names(Arc<Mutex<HashMap<String, Vec<IpAddr>>>>);
 
@@ -42,7 +42,7 @@ impl Resolve for Names {
     }
 }
 
-/// A server of this machine's loopback that keeps the first line of each request.
+/// A loopback server that records the first line of each request.
 #[derive(Debug)]
 struct Server {
     port: u16,
@@ -92,7 +92,7 @@ impl Drop for Server {
     }
 }
 
-/// `good.test` stands for a public host: this machine's loopback is opened to that name.
+/// `good.test` stands for a public host: it may resolve to loopback.
 const POLICY: &str = "
     [[network]]
     from = ['shell']

@@ -1,4 +1,4 @@
-//! Files of the workspace that make other programs run things later.
+//! Protected files of the workspace, which other programs execute or obey.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -75,7 +75,7 @@ async fn existing_files_cannot_be_changed_replaced_or_moved() {
         let path = workspace.path().join(name);
         assert_eq!(fs::read_to_string(&path).unwrap(), "own\n", "{name}");
     }
-    // The rest of the repository is there to work in.
+    // The rest of the repository is writable.
     let output = run(
         &mut shell,
         "touch .git/index && mkdir src && echo x > src/file",
@@ -128,7 +128,7 @@ async fn missing_files_can_be_created_in_a_private_workspace() {
     assert_eq!(output.outcome, ShellOutcome::Success, "{output:?}");
 }
 
-/// Starts a shell around a folder that others use, or says why there is none.
+/// Starts a shell around a shared folder, or returns the error.
 async fn started(workspace: &TempDir) -> Result<Bash, String> {
     let sandbox = Sandbox {
         missing: Missing::AreMasked,
@@ -157,10 +157,13 @@ async fn a_link_at_a_protected_path_is_refused_by_name() {
             error.contains(&format!("{} is a link", path.display())),
             "{error}"
         );
-        assert!(!error.contains("shell=host"), "no way out of it: {error}");
+        assert!(
+            !error.contains("shell=host"),
+            "the host shell is no alternative: {error}"
+        );
         let left = fs::read_dir(workspace.path()).unwrap().flatten();
         let masks = left.filter(|entry| entry.metadata().unwrap().len() == 0);
-        assert_eq!(masks.count(), 0, "nothing is left in the folder");
+        assert_eq!(masks.count(), 0, "no empty file is left in the folder");
     }
 }
 

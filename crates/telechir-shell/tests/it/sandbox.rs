@@ -1,3 +1,3 @@
-//! The contract, in the sandbox.
+//! The shell contract, in the sandbox.
 
 telechir_device::shell_contract!(crate::sandboxed);

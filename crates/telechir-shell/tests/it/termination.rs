@@ -1,4 +1,4 @@
-//! Nothing outlives a shell, and nothing is begun in silence where it cannot be had.
+//! No process outlives a shell, and failures to start one are reported.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use telechir_testkit::gate::{Part, require};
 
 use crate::{command, run, sandboxed, settings, workspace};
 
-/// Whether a process whose command line holds `mark` runs anywhere on this machine.
+/// Whether any process of this machine has `mark` in its command line.
 pub(crate) fn runs(mark: &str) -> bool {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let lines = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
@@ -21,13 +21,13 @@ pub(crate) fn runs(mark: &str) -> bool {
         .any(|line| String::from_utf8_lossy(&line).contains(mark))
 }
 
-/// A sleep of a length that no other test has, in ways meant to outlive its shell.
+/// Starts processes that try to outlive their shell, with a sleep time that no other test uses.
 pub(crate) async fn start_daemons(shell: &mut Bash, mark: &str) {
     let text = format!(
         "setsid nohup sleep {mark} & (sleep {mark} &); (trap '' TERM HUP; sleep {mark}) & disown -a"
     );
     assert_eq!(run(shell, &text).await.outcome, ShellOutcome::Success);
-    wait_until("the daemons began", || runs(mark)).await;
+    wait_until("the daemons have started", || runs(mark)).await;
 }
 
 #[tokio::test]
@@ -51,10 +51,10 @@ async fn nothing_is_left_after_a_drop() {
     let (mut shell, _workspace) = sandboxed().await;
     start_daemons(&mut shell, "98761.3").await;
     drop(shell);
-    wait_until("all of it ended", || !runs("98761.3")).await;
+    wait_until("all processes have ended", || !runs("98761.3")).await;
 }
 
-/// Not a test of its own: the process that `kill -9` ends while it holds a shell.
+/// Helper, not a test: a process with a shell, killed by `kill -9`.
 #[tokio::test]
 async fn helper_that_owns_a_shell() {
     let Some(folder) = std::env::var_os("OWN_A_SHELL") else {
@@ -85,17 +85,17 @@ async fn nothing_is_left_after_we_are_killed() {
         .args(["--exact", "termination::helper_that_owns_a_shell"])
         .env("OWN_A_SHELL", folder.path());
     let helper = helper.spawn().await.unwrap();
-    wait_until("the helper began", || {
+    wait_until("the helper has started", || {
         folder.path().join("workspace/begun").exists()
     })
     .await;
     assert!(runs("98761.4"));
     helper.signal(Signal::KILL).unwrap();
     helper.wait().await.unwrap();
-    wait_until("all of it ended", || !runs("98761.4")).await;
+    wait_until("all processes have ended", || !runs("98761.4")).await;
 }
 
-/// Waits for what no descriptor tells.
+/// Polls for a condition that no descriptor reports.
 async fn wait_until(what: &str, holds: impl Fn() -> bool) {
     let started = Instant::now();
     while !holds() {
@@ -121,7 +121,7 @@ async fn nothing_is_left_in_the_runtime_folder() {
     assert_eq!(fs::read_dir(runtime.path()).unwrap().count(), 0);
 }
 
-/// The bash of a sandbox that holds this folder, by its number outside.
+/// Pid, outside, of the bash of a sandbox with this folder.
 fn bash_of(folder: &std::path::Path) -> u32 {
     let is_it = |pid: &u32| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -146,7 +146,7 @@ async fn a_hung_up_terminal_fails_only_one_command() {
         return;
     }
     let (mut shell, folder) = sandboxed().await;
-    // 0x5437 hangs a terminal up.
+    // 0x5437 is TIOCVHANGUP, which hangs up the terminal.
     let close = format!(
         "open(T, '+<', '/proc/{}/fd/0') or die $!; ioctl(T, 0x5437, 0) or die $!",
         bash_of(folder.path())
@@ -180,7 +180,7 @@ async fn a_dropped_run_is_ended_before_the_next() {
         ("1\n", ShellOutcome::Success)
     );
     assert!(
-        output.stderr.contains("was still running and was ended"),
+        output.stderr.contains("was still running and was killed"),
         "{output:?}"
     );
 }

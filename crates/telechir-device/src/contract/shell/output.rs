@@ -168,7 +168,7 @@ pub async fn all_of_a_long_output_can_be_read(shell: &mut impl Shell) {
 /// An output that is no text is said to be none, and can be read from its file.
 pub async fn no_text_is_said_to_be_none(shell: &mut impl Shell) {
     let output = run(shell, "head -c 3000 /dev/urandom").await;
-    let begin = "[3000 bytes that are no text; all of it is in ";
+    let begin = "[3000 bytes of binary data; all of it is in ";
     assert!(output.stdout.starts_with(begin), "{}", output.stdout);
     assert_eq!(output.truncated_bytes, 3000);
     let place = output.stdout[begin.len()..]
