@@ -54,17 +54,17 @@ impl Child {
         self.pidfd.as_ref().map(AsFd::as_fd)
     }
 
-    /// Takes our end of its standard input; `None` if it is no pipe or was taken before.
+    /// Takes our end of its standard input; `None` if it is not a pipe or was taken before.
     pub fn take_stdin(&mut self) -> Option<OwnedFd> {
         self.pipes[0].take()
     }
 
-    /// Takes our end of its standard output; `None` if it is no pipe or was taken before.
+    /// Takes our end of its standard output; `None` if it is not a pipe or was taken before.
     pub fn take_stdout(&mut self) -> Option<OwnedFd> {
         self.pipes[1].take()
     }
 
-    /// Takes our end of its standard error; `None` if it is no pipe or was taken before.
+    /// Takes our end of its standard error; `None` if it is not a pipe or was taken before.
     pub fn take_stderr(&mut self) -> Option<OwnedFd> {
         self.pipes[2].take()
     }
@@ -94,7 +94,7 @@ impl Child {
     /// Sends a signal to the process alone.
     ///
     /// # Errors
-    /// If the signal is refused. A process that has exited is no error.
+    /// If the signal is refused. A process that has exited is not an error.
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
         let Some(pidfd) = &self.pidfd else {
             return Ok(());
@@ -105,7 +105,7 @@ impl Child {
     /// Sends a signal to all processes of its group.
     ///
     /// # Errors
-    /// If the signal is refused. Processes that have exited are no error.
+    /// If the signal is refused. Processes that have exited are not an error.
     pub fn signal_group(&self, signal: Signal) -> io::Result<()> {
         if self.pidfd.is_none() {
             return Ok(());

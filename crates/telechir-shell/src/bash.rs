@@ -228,7 +228,7 @@ impl Bash {
         let mut before = String::new();
         if self.running.is_some() {
             self.stop().await?;
-            before.push_str("[the previous command was still running and was killed]\n");
+            before.push_str("[the previous command was still running and was ended]\n");
             match (self.running.take(), self.session.is_some()) {
                 (Some(running), true) => self.detach(running),
                 (_, true) => {}

@@ -192,7 +192,7 @@ pub(crate) async fn check_engine(docker: &Docker) -> Result<(), DeviceError> {
         None => Ok(()),
         Some(reason) => Err(unavailable(&format!(
             "`{engine}` has no image `{image}` ({reason}); get it with `{engine} pull {image}`, or \
-             name one that is there: --shell={engine}:IMAGE"
+             choose a local one with --shell={engine}:IMAGE"
         ))),
     }
 }

@@ -86,8 +86,7 @@ impl FileEditor {
             let message = "telechir runs as root; choose an unprivileged user for edits";
             return Err(unavailable(message.to_owned()));
         }
-        let workspace = open_owned_folder(workspace, identity)
-            .map_err(|message| unavailable(format!("{message}")))?;
+        let workspace = open_owned_folder(workspace, identity).map_err(unavailable)?;
         Ok(Self {
             workspace: Arc::new(workspace),
             memory: None,

@@ -229,7 +229,7 @@ impl RunningCommand {
         self.prompt.clone()
     }
 
-    /// Starts capturing anew, with this limit.
+    /// Restarts capturing with this limit.
     pub(crate) fn reset_output(&mut self, max: usize, spools: &Spools) {
         self.max = max;
         self.out.capture = Capture::spooled(max, spools);

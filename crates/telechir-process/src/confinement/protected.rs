@@ -178,9 +178,8 @@ impl ProtectedFinder<'_> {
         match self.missing {
             Missing::MayBeMade => Ok(()),
             Missing::AreMasked => Err(ConfinementError(format!(
-                "{} is a protected path, but also a link, which a command could replace; put its \
-                 target there, or choose another folder with \
-                 --workspace",
+                "{} is a link at a protected path, and a command could replace it; put its target \
+                 there, or choose another folder with --workspace",
                 link.display()
             ))),
         }

@@ -127,7 +127,7 @@ impl SharedOutput {
         self.lock().prompt()
     }
 
-    /// Takes the output, up to `max` bytes, and starts capturing anew.
+    /// Takes the output, up to `max` bytes, and restarts capturing.
     pub(super) fn take(&self, max: usize, spools: &Spools) -> [Captured; 2] {
         let mut log = self.lock();
         // Updates the prompt, which must survive the reset.

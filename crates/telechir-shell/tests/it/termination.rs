@@ -180,7 +180,7 @@ async fn a_dropped_run_is_ended_before_the_next() {
         ("1\n", ShellOutcome::Success)
     );
     assert!(
-        output.stderr.contains("was still running and was killed"),
+        output.stderr.contains("was still running and was ended"),
         "{output:?}"
     );
 }
