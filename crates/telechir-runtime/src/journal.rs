@@ -5,10 +5,10 @@
 mod blob;
 mod chain;
 mod folder;
-mod pen;
 mod read;
 mod reserve;
 mod schema;
+mod transaction;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -22,9 +22,9 @@ use telechir_protocol::CallId;
 
 use crate::{JournalError, SessionEvent};
 use folder::Folder;
-use pen::{Reply, Task};
 pub use read::{Record, RecordKind, Verified, VerifyFault, read, read_blob, verify, verify_since};
 use reserve::Reserve;
+use transaction::{Reply, Task};
 use writer::Writer;
 
 static COUNTER: AtomicU64 = AtomicU64::new(0);

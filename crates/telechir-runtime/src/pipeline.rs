@@ -1,14 +1,14 @@
 //! The walk of a turn, top to bottom: announce, judge, ask, map, act, observe, close, answer.
 
-mod batch;
+mod approval;
+mod call_groups;
 mod command;
-mod desk;
 mod edit;
-mod said;
+mod kill_switch;
 mod screen;
 mod shell;
 mod step;
-mod stopped;
+mod step_info;
 
 use std::time::Instant;
 
@@ -23,8 +23,8 @@ use telechir_protocol::{
 use crate::journal::BegunTurn;
 use crate::recorder::{OpenTurn, millis};
 use crate::{CallKind, RuntimeError, Session, SessionEvent};
-use batch::Batch;
-pub(crate) use desk::Asked;
+pub(crate) use approval::Asked;
+use call_groups::Batch;
 
 /// Whether a turn may be one that came before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ pub(crate) async fn recover(session: &mut Session) {
 
 /// Says that a person stopped the session, when one did, and ends what still runs.
 pub(crate) async fn heed_stop(session: &mut Session) {
-    let _for_calls = stopped::stopped(session).await;
+    let _for_calls = kill_switch::stopped(session).await;
 }
 
 /// Announces a call, carries it out, keeps and announces its result.
@@ -108,8 +108,8 @@ async fn answer(
         kind,
         steps,
     });
-    let result = match (stopped::stopped(session).await, call) {
-        (Some(failure), call) => stopped::unbegun(call, failure),
+    let result = match (kill_switch::stopped(session).await, call) {
+        (Some(failure), call) => kill_switch::unbegun(call, failure),
         (None, ToolCall::Computer(call)) => {
             ToolResult::Computer(screen::answer(session, turn, place, call, batch).await?)
         }
@@ -120,7 +120,7 @@ async fn answer(
         (None, ToolCall::Function(call)) => ToolResult::Function(function(session, call)),
     };
     // Said as soon as it is known, not with the next call.
-    stopped::stopped(session).await;
+    kill_switch::stopped(session).await;
     session
         .recorder
         .answer(&result.clone().into_content())

@@ -12,9 +12,9 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::task::block_in_place;
 
-use super::pen::{Head, Pen, Reply, Task};
 use super::reserve::Reserve;
 use super::schema::store;
+use super::transaction::{Head, Pen, Reply, Task};
 use crate::JournalError;
 
 /// Jobs that may wait; a sender that can wait waits, one that cannot loses its row and says so.

@@ -12,8 +12,8 @@ use telechir_protocol::{
     CommandOutput, Failure, FailureKind, ShellAction, ShellCall, ShellOutcome,
 };
 
-use super::said::Said;
-use super::stopped;
+use super::kill_switch;
+use super::step_info::Said;
 use crate::execute::{Bounds, until_stopped};
 use crate::journal::{Begun, BegunTurn, Repeat};
 use crate::recorder::{OpenStep, millis};
@@ -70,7 +70,7 @@ pub(super) async fn carry_out(
     shell.is_tainted |= Judge::tainting(command) == Tainting::Tainted;
     let ran = shell.run(permit, step, bounds, stop).await;
     tell_loss(session, ran.is_err());
-    finish(open, &said, ran, stopped::why(session)).await
+    finish(open, &said, ran, kill_switch::why(session)).await
 }
 
 /// What is asked beside running commands: its intent, the doing, its outcome.
@@ -121,7 +121,7 @@ pub(super) async fn attend(
     shell.is_tainted |= matches!(permit.proposal().task, ShellTask::Send { .. });
     let ran = shell.attend(permit, bounds, stop).await;
     tell_loss(session, ran.is_err());
-    finish(open, &said, ran, stopped::why(session)).await
+    finish(open, &said, ran, kill_switch::why(session)).await
 }
 
 /// Announces that the shell is gone, when this failed because of it.

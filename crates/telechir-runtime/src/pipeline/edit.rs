@@ -7,9 +7,9 @@ use telechir_device::Edited;
 use telechir_policy::{EditFacts, EditProposal, Judge, Permitted, Verdict, summarize_edit};
 use telechir_protocol::{EditCall, EditResult, EditStep, Failure, FailureKind, Meta};
 
-use super::desk::{Desk, question_of, still_holds};
+use super::approval::{Desk, question_of, still_holds};
 use super::not_understood;
-use super::said::Said;
+use super::step_info::Said;
 use crate::journal::{Begun, BegunTurn, Repeat};
 use crate::recorder::OpenStep;
 use crate::{ActionEffect, DeviceKind, JournalError, RuntimeError, Session};

@@ -7,8 +7,8 @@ use telechir_protocol::{
     TargetId,
 };
 
-use super::batch::Batch;
-use super::desk::{Desk, question_of, still_holds};
+use super::approval::{Desk, question_of, still_holds};
+use super::call_groups::Batch;
 use super::not_understood;
 use super::step::{camera, carry_out, failed, not_started, replay};
 use crate::execute::{Screen, lost, sentence};

@@ -11,10 +11,10 @@ use telechir_protocol::{
     CommandOutput, Failure, FailureKind, Meta, ShellAction, ShellCall, ShellOutcome, ShellResult,
 };
 
+use super::approval::{Desk, question_of, still_holds};
 use super::command::{self, Ran, gone};
-use super::desk::{Desk, question_of, still_holds};
 use super::not_understood;
-use super::said::Said;
+use super::step_info::Said;
 use crate::execute::lost;
 use crate::journal::{BegunTurn, Repeat};
 use crate::recorder::OpenStep;

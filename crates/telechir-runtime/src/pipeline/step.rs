@@ -9,8 +9,8 @@ use telechir_protocol::{
     Action, ActionKind, ComputerCall, Failure, FailureKind, ObserveMode, StepOutcome, StepState,
 };
 
-use super::said::Said;
-use super::stopped;
+use super::kill_switch;
+use super::step_info::Said;
 use crate::execute::{Screen, unless, until_stopped};
 use crate::journal::{Begun, BegunTurn, Repeat};
 use crate::observe::{Camera, Marking, Shot, View, lacking, placed};
@@ -293,7 +293,7 @@ fn with_fitting(text: String, intent: Option<&str>) -> String {
 
 /// A step that a person did not let come to its end.
 fn cut_short(session: &Session) -> Deed {
-    let failure = stopped::why(session);
+    let failure = kill_switch::why(session);
     let state = failure.map_or(StepState::Delivered, |failure| StepState::Failed {
         failure,
     });

@@ -5,13 +5,13 @@
     reason = "tests look at what they are about"
 )]
 
-mod again;
 mod approval;
 mod fakes;
 mod full_disk;
 mod journal;
 mod kill;
 mod labels;
+mod replay;
 mod screens;
 mod shells;
 mod stops;
