@@ -1,4 +1,4 @@
-//! Asking a person. With nobody to ask the answer is no.
+//! Approval of questions by the user. Without an approver every question is denied.
 
 use std::fmt;
 use std::future::Future;
@@ -6,22 +6,23 @@ use std::pin::Pin;
 
 use telechir_policy::{Decision, Question};
 
-/// Whoever shows questions to a person and brings back the answers.
+/// Shows approval questions to the user and returns the decisions.
 pub trait Approver: Send {
-    /// Shows the question and waits for the answer. Dropping the future withdraws the question.
+    /// Shows the question and waits for the decision. Dropping the future withdraws the question.
     ///
-    /// Only a person's clear yes is [`Question::approve`]; whatever else happens is a no.
+    /// Return [`Question::approve`] only for an explicit yes of the user; anything else is a
+    /// denial.
     fn decide(&mut self, question: &Question) -> impl Future<Output = Decision> + Send;
 }
 
-/// Nobody is there to be asked, so every question is answered with no.
+/// Denies every question, for sessions without a user who could answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DenyAll;
 
 impl Approver for DenyAll {
     async fn decide(&mut self, _question: &Question) -> Decision {
         Decision::Deny {
-            reason: "A person would have to agree, and nobody can be asked.".to_owned(),
+            reason: "This needs the user's approval, and nobody can be asked.".to_owned(),
         }
     }
 }
@@ -42,7 +43,7 @@ impl<A: Approver> AnyApprover for A {
     }
 }
 
-/// Any approver.
+/// A boxed [`Approver`].
 pub(crate) struct BoxApprover(Box<dyn AnyApprover>);
 
 impl BoxApprover {

@@ -1,4 +1,4 @@
-//! Bounded fan-out of events. A slow reader loses events, never holds up the run.
+//! Bounded fan-out of events. A slow reader loses events and never delays the session.
 
 use std::sync::Arc;
 
@@ -6,19 +6,19 @@ use tokio::sync::broadcast;
 
 use crate::SessionEvent;
 
-/// Events a reader may be behind.
+/// Maximum number of events that a reader may lag behind.
 const CAPACITY: usize = 1024;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Bus(broadcast::Sender<Arc<SessionEvent>>);
+pub(crate) struct EventBus(broadcast::Sender<Arc<SessionEvent>>);
 
-impl Bus {
+impl EventBus {
     pub(crate) fn new() -> Self {
         Self(broadcast::Sender::new(CAPACITY))
     }
 
     pub(crate) fn send(&self, event: SessionEvent) {
-        // Nobody listening is fine.
+        // An error means that there is no reader, which is normal.
         let _receivers = self.0.send(Arc::new(event));
     }
 
@@ -27,14 +27,15 @@ impl Bus {
     }
 }
 
-/// Reads a session's events from the moment of subscribing.
+/// Receives a session's events from the moment of subscribing.
 #[derive(Debug)]
 pub struct EventReader(broadcast::Receiver<Arc<SessionEvent>>);
 
 impl EventReader {
-    /// The next event; none when the session is gone. Cancel-safe.
+    /// Returns the next event, or none when the session is gone. Cancel-safe.
     ///
-    /// A reader that fell behind gets one [`SessionEvent::Missed`] in place of what it lost.
+    /// A reader that lagged behind gets one [`SessionEvent::EventsDropped`] instead of the lost
+    /// events.
     pub async fn next(&mut self) -> Option<Arc<SessionEvent>> {
         match self.0.recv().await {
             Ok(event) => Some(event),

@@ -6,33 +6,33 @@ use telechir_device::Settle;
 use telechir_image::Format;
 use telechir_protocol::Size;
 
-/// Which calls are answered with a fresh picture they did not ask for.
+/// Which results include a screenshot that the call did not request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum AutoScreenshot {
-    /// Each, failed ones too: for dialects whose every result needs a picture.
+    /// Every result, also of failed calls: for dialects that require a screenshot in each result.
     #[default]
     EveryCall,
-    /// The last computer call of each family in a turn, and one that failed.
+    /// The last computer call of each tool group in a turn, and every failed call.
     LastOfBatch,
 }
 
-/// How large pictures may be, and how they are encoded. A larger screen is scaled down, its
-/// proportions kept.
+/// Maximum size and encoding of screenshots. A larger screen is scaled down proportionally.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScreenshotRule {
-    /// Pixels from left to right; absent means no limit.
+    /// Maximum width in pixels; absent means no limit.
     pub max_width: Option<u32>,
-    /// Pixels of the longer edge; absent means no limit.
+    /// Maximum length of the longer edge in pixels; absent means no limit.
     pub max_edge: Option<u32>,
-    /// Pixels altogether; absent means no limit.
+    /// Maximum number of pixels; absent means no limit.
     pub max_pixels: Option<u64>,
-    /// How the picture is encoded.
+    /// Encoding of the screenshot.
     pub format: Format,
-    /// Bytes of a picture; one with more is encoded in another format. Absent means no limit.
+    /// Maximum encoded size in bytes; a larger screenshot is encoded in another format. Absent
+    /// means no limit.
     pub max_bytes: Option<usize>,
 }
 
-/// Pictures 1280 pixels wide: what every model was shown most, and large enough to read.
+/// Screenshots up to 1280 pixels wide: the width most used with every model, and readable.
 impl Default for ScreenshotRule {
     fn default() -> Self {
         Self {
@@ -43,7 +43,7 @@ impl Default for ScreenshotRule {
 }
 
 impl ScreenshotRule {
-    /// The screen at its own size.
+    /// Screenshots at the screen's own size, as PNG.
     pub const fn native() -> Self {
         Self {
             max_width: None,
@@ -54,7 +54,7 @@ impl ScreenshotRule {
         }
     }
 
-    /// The same for a part of the screen that is looked at closer: as wide as the model can take.
+    /// The rule for a zoomed part of the screen: as wide as the model accepts.
     pub(crate) const fn of_part(self) -> Self {
         Self {
             max_width: None,
@@ -62,10 +62,12 @@ impl ScreenshotRule {
         }
     }
 
-    /// The size of the picture of a screen of this size; never larger than the screen.
+    /// The size of the screenshot of a screen of this size; never larger than the screen.
     pub fn fit(&self, screen: Size) -> Size {
         let (width, height) = (f64::from(screen.width), f64::from(screen.height));
-        let wide = self.max_width.map_or(1.0, |most| f64::from(most) / width);
+        let wide = self
+            .max_width
+            .map_or(1.0, |max_width| f64::from(max_width) / width);
         let edge = self
             .max_edge
             .map_or(1.0, |edge| f64::from(edge) / width.max(height));
@@ -87,39 +89,39 @@ impl ScreenshotRule {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "between 1 and a u32"
+    reason = "the value is between 1 and u32::MAX"
 )]
 fn floor(value: f64) -> u32 {
-    // A hair more than the product, so that an exact limit is not missed by rounding.
+    // Slightly more than the product, so that rounding does not miss an exact limit.
     (value + 1e-6).floor().max(1.0) as u32
 }
 
-/// What every wait and every size of a session ends at.
+/// Limits on the time, size and number of everything a session does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// For a command when the model names no time.
+    /// Timeout of a command if the call names none.
     pub command: Duration,
-    /// For all commands of a call, whatever the model names.
+    /// Maximum total time of all commands of a call, also if the call names more.
     pub command_at_most: Duration,
-    /// Bytes of output of a command that are kept, of both streams together.
+    /// Maximum retained output of a command in bytes, stdout and stderr together.
     pub output_bytes: usize,
-    /// For a wait whose length the model does not say.
+    /// Duration of a wait action that names none.
     pub wait: Duration,
-    /// For a wait, whatever the model says.
+    /// Maximum duration of a wait action.
     pub wait_at_most: Duration,
-    /// For an action of a device, over and above the time it is meant to take.
+    /// Timeout of a device action, in addition to the action's own duration.
     pub action: Duration,
-    /// For a person to answer; later is a no.
+    /// How long to wait for the user's decision; after that the answer is no.
     pub approval: Duration,
-    /// Questions within a minute; whatever would be asked beyond that is denied.
+    /// Maximum number of approval questions per minute; further ones are denied.
     pub questions_a_minute: usize,
-    /// For finding a host's addresses.
+    /// Timeout for resolving a host name.
     pub resolve: Duration,
-    /// How long a screen is watched before its picture is taken.
+    /// How long to wait for the screen to settle before a screenshot.
     pub settle: Settle,
-    /// How long it is watched between two actions.
+    /// How long to wait for the screen to settle between two actions.
     pub between: Settle,
-    /// Actions of one call.
+    /// Maximum number of actions per call.
     pub actions: usize,
 }
 

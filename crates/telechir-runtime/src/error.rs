@@ -1,101 +1,101 @@
-//! What the operator should hear. What a model should hear is data in a result.
+//! Errors for the operator. Errors for the model are data in a result.
 
 use std::io;
 use std::path::PathBuf;
 
 use telechir_protocol::IncompleteTurn;
 
-/// Why a turn could not be carried out or a session not be built. Texts read after "failed to".
+/// Why a turn could not be executed or a session could not be built. Texts continue "failed to".
 #[derive(Debug, thiserror::Error)]
 pub enum RuntimeError {
-    /// What happens could not be recorded, so it did not happen.
+    /// An action could not be recorded and was therefore not performed.
     #[error("record the session")]
     Journal(#[from] JournalError),
-    /// A call without exactly one result: a mistake of this program.
-    #[error("answer every call; this is a bug of telechir")]
+    /// A call did not get exactly one result: a bug in this program.
+    #[error("answer every call; this is a bug in telechir")]
     Incomplete(#[from] IncompleteTurn),
-    /// A device could not be closed; the others were.
+    /// A device could not be closed; all other devices were.
     #[error("close the {device}: {message}")]
     Close {
-        /// Which.
+        /// Name of the device.
         device: &'static str,
-        /// What it says.
+        /// The device's error.
         message: String,
     },
 }
 
-/// Why a journal cannot be opened, written or read. Texts read after "failed to".
+/// Why a journal cannot be opened, written or read. Texts continue "failed to".
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// A file or folder of it.
+    /// A file or folder of the journal could not be used.
     #[error("{what} {}", path.display())]
     File {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
-        /// On what.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// Another process writes into it.
-    #[error("open the journal {}: another telechir process is using it; give another folder with --record", path.display())]
+    /// Another process has the journal open.
+    #[error("open the journal {}: another telechir process is using it; choose another folder with --record", path.display())]
     InUse {
-        /// The folder.
+        /// Folder of the journal.
         path: PathBuf,
     },
-    /// There are other things in its folder, which would become private with it.
-    #[error("record in {}: it holds other files, and a recording's folder is private; give --record an empty folder or the name of one that is to be made", path.display())]
+    /// The folder contains other files, which would become private as well.
+    #[error("record in {}: the folder contains other files, and a recording's folder is private; pass --record an empty or new folder", path.display())]
     NotFree {
-        /// The folder.
+        /// Folder of the journal.
         path: PathBuf,
     },
-    /// There is none.
-    #[error("read the recording {}: there is none; give the folder that --record named when it was made", path.display())]
+    /// The folder contains no recording.
+    #[error("read the recording {}: not found; pass the folder that was given to --record", path.display())]
     Absent {
-        /// The folder.
+        /// Folder of the journal.
         path: PathBuf,
     },
-    /// It was written by a later version, or is none.
+    /// The journal has a newer format, or the file is not a journal.
     #[error("open the journal {}: {problem}", path.display())]
     Format {
-        /// The folder.
+        /// Folder of the journal.
         path: PathBuf,
-        /// What is wrong and what to do.
+        /// What is wrong, and what to do about it.
         problem: String,
     },
-    /// The store itself.
+    /// SQLite returned an error.
     #[error("{what} the journal")]
     Store {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
-        /// What SQLite says.
+        /// The error of SQLite.
         #[source]
         source: rusqlite::Error,
     },
-    /// A whole group of rows was not written.
+    /// A group of rows could not be written.
     #[error("write the journal: {message}")]
     Write {
-        /// What SQLite says.
+        /// The error of SQLite.
         message: String,
     },
-    /// No room for an action's intent and outcome.
-    #[error("write the journal: the disk of {} is full, and nothing is begun that could not be recorded to its end; make room there or give another folder with --record", path.display())]
+    /// The disk is too full for an action's intent and outcome.
+    #[error("write the journal: disk full at {}; free space or choose another folder with --record (no action was started)", path.display())]
     Full {
-        /// The folder.
+        /// Folder of the journal.
         path: PathBuf,
     },
-    /// The writer ended before its time.
-    #[error("write the journal: its writer has ended")]
+    /// The writer thread exited unexpectedly.
+    #[error("write the journal: its writer thread exited")]
     Ended,
-    /// The same step of the same call was asked for before, but as something else.
+    /// The journal already has a different action for this step of this call.
     #[error(
-        "carry out step {step} of call {call_id}: the journal has another action under this key"
+        "execute step {step} of call {call_id}: the journal has a different action for this step"
     )]
     OtherDigest {
-        /// The call.
+        /// Id of the call.
         call_id: String,
-        /// The step.
+        /// Index of the step, from 0.
         step: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! Everything that can happen in a session, as one enum. Never holds typed text or pictures.
+//! Everything that can happen in a session, as one enum. Never contains typed text or images.
 
 use std::net::IpAddr;
 
@@ -6,22 +6,22 @@ use serde::{Deserialize, Serialize};
 use telechir_policy::{Digest, Verdict};
 use telechir_protocol::{ActionKind, CallId, Failure, FrameId, Size, UnsettledReason};
 
-/// A device of a session.
+/// A kind of device of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceKind {
-    /// The desktop.
+    /// A desktop: its windows, pointer and keyboard.
     Desktop,
-    /// The browser.
+    /// A browser with its tabs.
     Browser,
-    /// The shell.
+    /// A shell that runs commands.
     Shell,
-    /// The editor.
+    /// An editor of text files.
     Editor,
 }
 
 impl DeviceKind {
-    /// The name in events and flags.
+    /// The name used in events and flags.
     pub fn name(self) -> &'static str {
         match self {
             Self::Desktop => "desktop",
@@ -32,255 +32,255 @@ impl DeviceKind {
     }
 }
 
-/// What a call is for.
+/// The kind of tool that a call uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallKind {
-    /// A screen or browser.
+    /// A call to a desktop or browser.
     Computer,
-    /// A shell.
+    /// A call to the shell.
     Shell,
-    /// An editor.
+    /// A call to the editor.
     Edit,
-    /// Any other tool.
+    /// A call to any other tool.
     Function,
 }
 
-/// The strongest thing that is true of an action that was begun.
+/// The strongest statement that is true of a started action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionEffect {
-    /// Handed over; nothing confirms its effect.
+    /// Sent to the device; nothing confirms its effect.
     Delivered,
-    /// Seen to take effect.
+    /// Observed to take effect.
     Confirmed,
-    /// It failed.
+    /// Failed; the failure says why.
     Failed,
-    /// It was stopped before its end.
+    /// Stopped before it was complete.
     Cancelled,
-    /// It had happened before; the answer comes from the journal.
+    /// Performed earlier; the result comes from the journal.
     Recorded,
-    /// A crash came between its start and its end: nobody knows.
+    /// A crash happened between its start and its end, so its effect is unknown.
     Interrupted,
 }
 
-/// What happened.
+/// An event of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum SessionEvent {
-    /// The session began.
+    /// The session started.
     #[serde(alias = "session_opened")]
     SessionStarted {
-        /// Its name.
+        /// Name of the session in the journal.
         run: String,
-        /// The policy it is under.
+        /// Digest of the session's policy.
         policy: Digest,
-        /// What it has.
+        /// Devices of the session.
         devices: Vec<DeviceKind>,
-        /// What commands may use up all together, in words; absent where nobody can say.
+        /// Resource limits of all commands together, as text; absent when unknown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         shell_bounds: Option<String>,
     },
-    /// The session ended; nothing follows.
+    /// The session ended; no event follows.
     SessionClosed {
-        /// Why.
+        /// Why the session ended.
         reason: String,
     },
-    /// A model's turn arrived.
+    /// A turn of the model arrived.
     #[serde(alias = "turn_began")]
     TurnStarted {
-        /// Counted from 0.
+        /// Number of the turn, from 0.
         turn: u64,
-        /// How many of its calls are ours to answer.
+        /// Number of calls that this session answers.
         calls: usize,
     },
     /// Every call of the turn has its result.
     #[serde(alias = "turn_answered")]
     TurnCompleted {
-        /// Counted from 0.
+        /// Number of the turn, from 0.
         turn: u64,
-        /// How long it took.
+        /// Duration of the turn in milliseconds.
         ms: u64,
     },
     /// A call arrived.
     CallReceived {
-        /// The call.
+        /// Id of the call.
         call_id: CallId,
-        /// What it is for.
+        /// Kind of tool that it uses.
         kind: CallKind,
-        /// One line a step.
+        /// One line per step.
         steps: Vec<String>,
     },
-    /// A call was judged.
+    /// A call was judged by the policy.
     CallJudged {
-        /// The call.
+        /// Id of the call.
         call_id: CallId,
         /// The strictest verdict of its steps.
         verdict: Verdict,
-        /// Which rule decided.
+        /// The rule that decided.
         rule: String,
-        /// Why.
+        /// The reason given by the rule.
         reason: String,
     },
-    /// A person is asked.
+    /// The user is asked for approval.
     QuestionAsked {
-        /// The call.
+        /// Id of the call.
         call_id: CallId,
-        /// The digest of what would be done.
+        /// Digest of the proposal that needs approval.
         digest: Digest,
-        /// One line a step, without typed text.
+        /// One line per step, without typed text.
         steps: Vec<String>,
-        /// Why.
+        /// The reasons for asking.
         reasons: Vec<String>,
     },
-    /// The person answered, or nobody did.
+    /// The user decided, or the approval timed out.
     QuestionAnswered {
-        /// The call.
+        /// Id of the call.
         call_id: CallId,
-        /// Whether it may run.
+        /// Whether the proposal was approved.
         approved: bool,
-        /// Why not.
+        /// Why it was denied; absent when approved.
         reason: Option<String>,
     },
-    /// An action is about to be carried out; its intent is durable.
+    /// An action is about to be performed; its intent is durable.
     ActionStarted {
-        /// The call.
+        /// Id of the call.
         call_id: CallId,
-        /// Its place in the call, from 0.
+        /// Index of the step in the call, from 0.
         step: usize,
-        /// Where.
+        /// The device that performs it.
         device: DeviceKind,
-        /// The kind of an action on a screen; none for a command.
+        /// Kind of a screen action; absent for a command or edit.
         kind: Option<ActionKind>,
-        /// One line, without typed text.
+        /// One line about the action, without typed text.
         summary: String,
-        /// Under which verdict; `ask` means that a person agreed.
+        /// Verdict of the policy; `ask` means that the user approved.
         verdict: Verdict,
     },
-    /// An action ended; its outcome is written, and durable before the call is answered.
+    /// An action ended. Its outcome is written, and durable before the call is answered.
     ActionFinished {
-        /// The call.
+        /// Id of the call.
         call_id: CallId,
-        /// Its place in the call, from 0.
+        /// Index of the step in the call, from 0.
         step: usize,
-        /// Where.
+        /// The device that performed it.
         device: DeviceKind,
-        /// The kind of an action on a screen; none for a command.
+        /// Kind of a screen action; absent for a command or edit.
         kind: Option<ActionKind>,
-        /// One line, without typed text.
+        /// One line about the action, without typed text.
         summary: String,
-        /// Under which verdict; `ask` means that a person agreed.
+        /// Verdict of the policy; `ask` means that the user approved.
         verdict: Verdict,
-        /// What is known of its effect.
+        /// What is known about the effect.
         effect: ActionEffect,
-        /// Why it failed.
+        /// Why it failed; absent otherwise.
         failure: Option<Failure>,
-        /// How a command ended, such as `exit 0`.
+        /// How a command ended, for example `exit 0`; absent for screen actions.
         outcome: Option<String>,
-        /// How long it took.
+        /// Duration of the action in milliseconds.
         ms: u64,
     },
-    /// A picture was taken for the model.
+    /// A screenshot was taken for the model.
     #[serde(alias = "picture_taken")]
     ScreenshotTaken {
-        /// The call it answers.
+        /// Id of the call that it answers.
         call_id: CallId,
-        /// Of which device.
+        /// The device that it shows.
         device: DeviceKind,
-        /// Its name for labels and refs.
+        /// Id of the screenshot, to which labels and refs belong.
         frame: FrameId,
-        /// Its BLAKE3 digest: its name in the journal.
+        /// BLAKE3 digest of the encoded image: its name in the journal.
         blob: String,
-        /// Its size.
+        /// Size of the screenshot in pixels.
         size: Size,
-        /// Whether the screen had stopped changing.
+        /// Whether the screen had settled.
         settled: bool,
-        /// How long it was waited for.
+        /// How long settling was waited for, in milliseconds.
         #[serde(default)]
         settle_ms: u64,
-        /// Why it had not.
+        /// Why the screen had not settled; absent when it had.
         #[serde(default, alias = "held", skip_serializing_if = "Option::is_none")]
         unsettled: Option<UnsettledReason>,
-        /// An earlier picture that shows the same, so that this one was not encoded again.
+        /// An earlier, identical screenshot, which was sent instead of a new encoding.
         #[serde(default, alias = "same_as", skip_serializing_if = "Option::is_none")]
         identical_to: Option<FrameId>,
-        /// How long settling, capturing and encoding took.
+        /// Time for settling, capturing and encoding in milliseconds.
         ms: u64,
     },
     /// A call has its result.
     CallAnswered {
-        /// The call.
+        /// Id of the call.
         call_id: CallId,
-        /// Why it did not do what was asked.
+        /// Why the call failed; absent when it succeeded.
         failure: Option<Failure>,
-        /// How long it took, asking included.
+        /// Duration of the call in milliseconds, including approval.
         ms: u64,
     },
     /// A device is gone; later calls to it are answered with an error.
     DeviceLost {
-        /// Which.
+        /// The device that is gone.
         device: DeviceKind,
-        /// What it said.
+        /// The device's last error.
         message: String,
     },
-    /// A program of a device asked for a connection. Holds no path: what is asked for may be secret.
+    /// A program on a device requested a connection. Contains no path, which might be secret.
     ConnectionJudged {
-        /// Whose program.
+        /// The device whose program requested it.
         device: DeviceKind,
-        /// The host, as it was judged.
+        /// The host as the policy judged it.
         host: String,
-        /// The port; none when what was asked for names none.
+        /// The port; absent when the request names none.
         port: Option<u16>,
-        /// The address that it was connected with.
+        /// The IP address of the connection; absent when none was opened.
         address: Option<IpAddr>,
-        /// Whether it was let through.
+        /// Whether the connection was allowed.
         passed: bool,
-        /// Which rule decided.
+        /// The rule that decided.
         rule: String,
-        /// Why.
+        /// The reason given by the rule.
         reason: String,
     },
     /// A request was sent to the model.
     RequestSent {
-        /// Counted from 1.
+        /// Number of the request, from 1.
         step: u64,
-        /// How many there may be.
+        /// Maximum number of requests in this run.
         limit: u64,
     },
     /// The model's response arrived.
     ResponseReceived {
-        /// Counted from 1.
+        /// Number of the request, from 1.
         step: u64,
-        /// How long it took.
+        /// Time to the complete response in milliseconds.
         ms: u64,
-        /// Tokens read.
+        /// Input tokens that the provider counted; absent when not reported.
         input_tokens: Option<u64>,
-        /// Tokens written.
+        /// Output tokens that the provider counted; absent when not reported.
         output_tokens: Option<u64>,
     },
-    /// A request is sent again.
+    /// A request to the model is sent again.
     Retrying {
-        /// Counted from 1.
+        /// Number of the retry, from 1.
         attempt: u32,
-        /// After so long.
+        /// Delay before the retry in milliseconds.
         wait_ms: u64,
-        /// Why.
+        /// Why the previous attempt failed.
         reason: String,
     },
-    /// The model said something that is not a call.
+    /// The model sent a text message.
     #[serde(alias = "model_spoke")]
     AssistantMessage {
-        /// Its text.
+        /// Text of the message.
         text: String,
     },
-    /// Something the operator should know.
+    /// A warning for the operator.
     Warning {
-        /// A sentence.
+        /// Text of the warning, as a sentence.
         message: String,
     },
-    /// This reader was too slow: so many events are missing here. Never recorded.
+    /// This reader was too slow and lost events. Never recorded.
     EventsDropped {
-        /// How many.
+        /// Number of lost events.
         count: u64,
     },
 }

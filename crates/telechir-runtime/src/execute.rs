@@ -1,4 +1,4 @@
-//! The only caller of devices. What acts takes the permission for it.
+//! The only caller of devices. Every function that acts requires a permission.
 
 mod editor;
 mod shell;
@@ -14,36 +14,36 @@ use telechir_device::{
 use telechir_policy::{Device, Display, Permitted, ScreenProposal, hold};
 use telechir_protocol::{Action, ActionKind, Failure, FailureKind, Key, Size, Target};
 
-use crate::observe::Kept;
+use crate::observe::LastFrame;
 use crate::{DeviceKind, Limits, ScreenshotRule};
-pub(crate) use shell::{Bounds, ShellSlot};
+pub(crate) use shell::{CommandLimits, ShellSlot};
 
 pub(crate) use editor::EditorSlot;
 
-/// For reading all words on a screen, which is slow.
-const READING: Duration = Duration::from_secs(30);
+/// OCR of a full screen is slow.
+const OCR_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A screen of the session with what is known of it.
+/// A screen of the session and its state.
 #[derive(Debug)]
-pub(crate) struct Screen {
+pub(crate) struct ScreenSlot {
     computer: BoxComputer,
     pub(crate) device: Device,
     pub(crate) display: Display,
-    /// How the newest picture lies on the screen.
+    /// Maps points of the latest screenshot to the screen.
     pub(crate) viewport: Viewport,
-    /// The newest picture of all of it.
-    pub(crate) kept: Option<Kept>,
-    /// What the numbers on the newest labelled picture mean.
+    /// The latest screenshot of the full visible region.
+    pub(crate) last_frame: Option<LastFrame>,
+    /// Meaning of the labels on the latest labelled screenshot.
     pub(crate) labels: Labels,
-    /// Keys that calls left pressed.
-    pub(crate) held: Vec<Key>,
-    /// What it said when it went away.
+    /// Keys that earlier calls left pressed.
+    pub(crate) pressed: Vec<Key>,
+    /// The device's last error, once it is gone.
     pub(crate) lost: Option<String>,
-    /// Whether it was acted on and not watched since.
+    /// Whether it was acted on since it last settled.
     is_moving: bool,
 }
 
-impl Screen {
+impl ScreenSlot {
     pub(crate) fn new(
         computer: BoxComputer,
         device: Device,
@@ -55,13 +55,13 @@ impl Screen {
             computer,
             device,
             display,
-            kept: None,
+            last_frame: None,
             labels: Labels::default(),
-            held: Vec::new(),
+            pressed: Vec::new(),
             lost: None,
             is_moving: false,
         };
-        screen.viewport = screen.lies(rule);
+        screen.viewport = screen.default_viewport(rule);
         screen
     }
 
@@ -72,18 +72,22 @@ impl Screen {
         }
     }
 
-    /// What of the screen the model is shown.
-    pub(crate) fn shown(&self) -> ScreenRegion {
+    /// The region of the screen that the model sees.
+    pub(crate) fn visible_region(&self) -> ScreenRegion {
         self.computer.visible_region()
     }
 
-    /// How a picture of what is shown lies on the screen.
-    pub(crate) fn lies(&self, rule: ScreenshotRule) -> Viewport {
-        let shown = self.shown();
-        Viewport::of_part(self.computer.size(), shown, rule.fit(shown.size()))
+    /// The viewport of a screenshot of the visible region.
+    pub(crate) fn default_viewport(&self, rule: ScreenshotRule) -> Viewport {
+        let visible_region = self.visible_region();
+        Viewport::of_part(
+            self.computer.size(),
+            visible_region,
+            rule.fit(visible_region.size()),
+        )
     }
 
-    /// Why a person stopped it.
+    /// Why the kill switch stopped this screen.
     pub(crate) fn stopped(&self) -> Option<&'static str> {
         self.computer.stopped()
     }
@@ -96,19 +100,19 @@ impl Screen {
         self.viewport.screenshot()
     }
 
-    /// Whether the engine or the device can do it.
+    /// Whether the runtime or the device supports this kind of action.
     pub(crate) fn supports(&self, kind: ActionKind) -> bool {
-        let is_ours = matches!(
+        let is_runtime_action = matches!(
             kind,
             ActionKind::Screenshot
                 | ActionKind::ObserveScreen
                 | ActionKind::Zoom
                 | ActionKind::Wait
         );
-        is_ours || (kind != ActionKind::Other && self.computer.supports(&kind))
+        is_runtime_action || (kind != ActionKind::Other && self.computer.supports(&kind))
     }
 
-    /// Carries out one action that is the device's to do.
+    /// Performs one action on the device.
     pub(crate) async fn perform(
         &mut self,
         permit: &Permitted<ScreenProposal>,
@@ -116,7 +120,7 @@ impl Screen {
         limits: &Limits,
     ) -> Result<ActionReport, DeviceError> {
         let action = self.permitted(permit, step)?;
-        self.calm(limits).await?;
+        self.settle_after_action(limits).await?;
         let on_screen = self
             .viewport
             .labelled_action(action, &self.labels)
@@ -124,34 +128,33 @@ impl Screen {
                 message: sentence(&error.to_string()),
             })?;
         self.computer.set_viewport(self.viewport);
-        let limit = limits.action + meant_duration(action);
+        let limit = limits.action + requested_duration(action);
         let done = within(
-            "carry out the action",
+            "perform the action",
             limit,
             self.computer.perform(&on_screen),
         )
         .await;
         self.is_moving = true;
         if done.is_ok() {
-            hold(&mut self.held, action);
+            hold(&mut self.pressed, action);
         }
-        let done = done.map_err(|error| self.in_label_s_words(error, action));
-        self.note(done)
+        let done = done.map_err(|error| self.with_label_target(error, action));
+        self.note_loss(done)
     }
 
-    /// A model that aimed at a number knows no ref: what is gone is said by its number and the
-    /// newest labelled picture.
-    fn in_label_s_words(&self, error: DeviceError, action: &Action) -> DeviceError {
+    /// Replaces the ref of a stale target by the label that the model used, since it knows no refs.
+    fn with_label_target(&self, error: DeviceError, action: &Action) -> DeviceError {
         match (&error, action.target(), self.labels.newest()) {
             (DeviceError::Stale { .. }, Some(Target::Label { n, .. }), Some(newest)) => {
-                let target = format!("label {n} of {newest}, the newest labelled picture");
+                let target = format!("label {n} of {newest}, the latest labelled screenshot");
                 DeviceError::Stale { target }
             }
             _ => error,
         }
     }
 
-    /// Where a window or a monitor is.
+    /// Finds the region of a window or a monitor.
     pub(crate) async fn locate(
         &mut self,
         permit: &Permitted<ScreenProposal>,
@@ -160,14 +163,14 @@ impl Screen {
         limits: &Limits,
     ) -> Result<PartLocation, DeviceError> {
         self.permitted(permit, step)?;
-        self.calm(limits).await?;
+        self.settle_after_action(limits).await?;
         self.computer.set_viewport(self.viewport);
         let located = within("find it", limits.action, self.computer.locate_part(part)).await;
-        self.note(located)
+        self.note_loss(located)
     }
 
-    /// The pixels once the screen stopped changing, and whether it did.
-    pub(crate) async fn look(
+    /// Waits until the screen settles, then captures it.
+    pub(crate) async fn settle_and_capture(
         &mut self,
         permit: &Permitted<ScreenProposal>,
         step: usize,
@@ -176,7 +179,7 @@ impl Screen {
     ) -> Result<(Frame, Settled), DeviceError> {
         self.permitted(permit, step)?;
         self.is_moving = false;
-        // For the wait and for the picture.
+        // One for the wait and one for the capture.
         let limit = settle.ceiling + limits.action * 2;
         let seen = within(
             "capture the screen",
@@ -184,38 +187,38 @@ impl Screen {
             self.computer.settle_and_capture(settle),
         )
         .await;
-        self.note(seen)
+        self.note_loss(seen)
     }
 
-    /// The elements to draw numbers on, for the picture of a permitted step.
+    /// The elements to label on the screenshot of a permitted step.
     pub(crate) async fn marks(
         &mut self,
         permit: &Permitted<ScreenProposal>,
         step: usize,
-        at_most: usize,
+        max_marks: usize,
         limits: &Limits,
     ) -> Result<Vec<Mark>, DeviceError> {
         self.permitted(permit, step)?;
-        let marks = self.computer.marks(at_most);
-        let marks = within("ask for elements", limits.action, marks).await;
-        self.note(marks)
+        let marks = self.computer.marks(max_marks);
+        let marks = within("list the elements", limits.action, marks).await;
+        self.note_loss(marks)
     }
 
-    /// Words read off the pixels of what says nothing of itself, for a permitted step.
-    pub(crate) async fn words(
+    /// Words recognized by OCR in areas without accessibility information, for a permitted step.
+    pub(crate) async fn ocr(
         &mut self,
         permit: &Permitted<ScreenProposal>,
         step: usize,
-        at_most: usize,
+        max_marks: usize,
     ) -> Result<Vec<Mark>, DeviceError> {
         self.permitted(permit, step)?;
-        let words = self.computer.ocr_words(at_most);
-        let words = within("read the words on the screen", READING, words).await;
-        self.note(words)
+        let ocr = self.computer.ocr_words(max_marks);
+        let ocr = within("recognize the text on the screen", OCR_TIMEOUT, ocr).await;
+        self.note_loss(ocr)
     }
 
-    /// What applications or the page say they show, for a permitted step; none when the device
-    /// knows of no elements.
+    /// The outline of the page or the applications, for a permitted step; none when the device has
+    /// no elements.
     pub(crate) async fn outline(
         &mut self,
         permit: &Permitted<ScreenProposal>,
@@ -234,39 +237,34 @@ impl Screen {
             tab: None,
         };
         let read = self.computer.perform(&read);
-        let read = within("ask for elements", limits.action, read).await;
-        Ok(self.note(read)?.text)
+        let read = within("list the elements", limits.action, read).await;
+        Ok(self.note_loss(read)?.text)
     }
 
-    /// Waits until the screen stopped changing.
+    /// Waits until the screen settles.
     async fn settle(&mut self, settle: Settle, limits: &Limits) -> Result<Settled, DeviceError> {
         self.is_moving = false;
         let limit = settle.ceiling + limits.action;
         let settled = within("settle", limit, self.computer.settle(settle)).await;
-        self.note(settled)
+        self.note_loss(settled)
     }
 
-    /// Between two actions a moment; before a picture it is watched for longer.
-    async fn calm(&mut self, limits: &Limits) -> Result<(), DeviceError> {
+    /// Settles briefly before the next action; before a screenshot the wait is longer.
+    async fn settle_after_action(&mut self, limits: &Limits) -> Result<(), DeviceError> {
         if self.is_moving {
             self.settle(limits.between, limits).await?;
         }
         Ok(())
     }
 
-    /// Where the browser is.
+    /// The browser's URL and tabs.
     pub(crate) async fn context(&mut self, limits: &Limits) -> Result<PageContext, DeviceError> {
-        self.calm(limits).await?;
-        let context = within(
-            "ask for the tabs",
-            limits.action,
-            self.computer.page_context(),
-        )
-        .await;
-        self.note(context)
+        self.settle_after_action(limits).await?;
+        let context = within("list the tabs", limits.action, self.computer.page_context()).await;
+        self.note_loss(context)
     }
 
-    /// Releases every key and button.
+    /// Releases all pressed keys and buttons.
     pub(crate) async fn release(&mut self, limits: &Limits) -> Result<(), DeviceError> {
         let released = within(
             "release the keys",
@@ -275,9 +273,9 @@ impl Screen {
         )
         .await;
         if released.is_ok() {
-            self.held.clear();
+            self.pressed.clear();
         }
-        self.note(released)
+        self.note_loss(released)
     }
 
     pub(crate) async fn close(mut self, limit: Duration) -> Result<(), String> {
@@ -290,7 +288,7 @@ impl Screen {
             .map_err(|error| error.to_string())
     }
 
-    /// The action that the permission is for, when it is for this screen.
+    /// The action of the permitted proposal, if it is for this screen.
     fn permitted<'a>(
         &self,
         permit: &'a Permitted<ScreenProposal>,
@@ -301,12 +299,12 @@ impl Screen {
             .then(|| proposal.actions.get(step))
             .flatten();
         action.ok_or_else(|| DeviceError::Refused {
-            message: "There is no permission for this step.".to_owned(),
+            message: "This step has no permission.".to_owned(),
         })
     }
 
-    /// Remembers when the device is gone.
-    fn note<T>(&mut self, result: Result<T, DeviceError>) -> Result<T, DeviceError> {
+    /// Records when the device is gone.
+    fn note_loss<T>(&mut self, result: Result<T, DeviceError>) -> Result<T, DeviceError> {
         if let Err(error @ DeviceError::Disconnected { .. }) = &result {
             self.lost = Some(error.to_string());
         }
@@ -314,18 +312,18 @@ impl Screen {
     }
 }
 
-fn unpermitted() -> DeviceError {
+fn no_permission() -> DeviceError {
     DeviceError::Refused {
-        message: "There is no permission for this step.".to_owned(),
+        message: "This step has no permission.".to_owned(),
     }
 }
 
-/// How long an action takes by its own words.
+/// The duration that the action itself specifies.
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "only these say how long they take"
+    reason = "only these actions specify a duration"
 )]
-fn meant_duration(action: &Action) -> Duration {
+fn requested_duration(action: &Action) -> Duration {
     match action {
         Action::HoldKey { duration, .. } => *duration,
         Action::Drag { duration, .. } | Action::LongPress { duration, .. } => {
@@ -335,7 +333,7 @@ fn meant_duration(action: &Action) -> Duration {
     }
 }
 
-/// A device promises to end in bounded time; this holds when it does not.
+/// Limits a device call. Devices should end in bounded time; this holds when one does not.
 async fn within<T>(
     what: &'static str,
     limit: Duration,
@@ -350,9 +348,9 @@ async fn within<T>(
     }
 }
 
-/// Waits until a person stops one of these screens.
-pub(crate) fn until_stopped<'a>(screens: impl IntoIterator<Item = &'a Screen>) -> UntilStopped {
-    let mut stops: Vec<UntilStopped> = screens.into_iter().map(Screen::until_stopped).collect();
+/// Waits until the kill switch stops one of these screens.
+pub(crate) fn until_stopped<'a>(screens: impl IntoIterator<Item = &'a ScreenSlot>) -> UntilStopped {
+    let mut stops: Vec<UntilStopped> = screens.into_iter().map(ScreenSlot::until_stopped).collect();
     Box::pin(poll_fn(move |context| {
         let told = stops.iter_mut().map(|stop| stop.as_mut().poll(context));
         told.fold(Poll::Pending, |told, next| match told {
@@ -362,8 +360,8 @@ pub(crate) fn until_stopped<'a>(screens: impl IntoIterator<Item = &'a Screen>) -
     }))
 }
 
-/// What comes of it, unless a person stops the session first: then it is dropped.
-pub(crate) async fn unless<T>(
+/// Runs `work` unless the kill switch stops the session first; then `work` is dropped.
+pub(crate) async fn or_stopped<T>(
     stop: impl Future<Output = &'static str>,
     work: impl Future<Output = T>,
 ) -> Option<T> {
@@ -374,7 +372,7 @@ pub(crate) async fn unless<T>(
     }
 }
 
-/// An error's text as a sentence for the model.
+/// Formats an error as a sentence for the model.
 pub(crate) fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     let first: String = chars
@@ -385,7 +383,7 @@ pub(crate) fn sentence(text: &str) -> String {
     format!("{first}{}.", chars.as_str().trim_end_matches('.'))
 }
 
-/// What a lost device answers with.
+/// The failure of every call to a device that is gone.
 pub(crate) fn lost(device: DeviceKind, message: &str) -> Failure {
     let device = device.name();
     Failure::new(

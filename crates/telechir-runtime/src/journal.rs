@@ -1,6 +1,7 @@
-//! The journal of sessions: what was meant and what became of it, durable and chained.
+//! The journal of sessions: intents and outcomes, durable and hash-chained.
 //!
-//! A folder with one SQLite file and the pictures beside it. One process writes to it at a time.
+//! A journal is a folder with one SQLite file and the screenshots beside it. One process writes to
+//! it at a time.
 
 mod blob;
 mod chain;
@@ -24,27 +25,27 @@ use crate::{JournalError, SessionEvent};
 use folder::Folder;
 pub use read::{Record, RecordKind, Verified, VerifyFault, read, read_blob, verify, verify_since};
 use reserve::Reserve;
-use transaction::{Reply, Task};
-use writer::Writer;
+use transaction::{WriteOp, WriteReply};
+use writer::JournalWriter;
 
 static COUNTER: AtomicU64 = AtomicU64::new(0);
 
-/// Names a session in a journal.
+/// Name of a session in a journal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RunId(String);
 
 impl RunId {
-    /// A name; the same name in the same journal continues the same session.
+    /// Wraps a name; the same name in the same journal continues the same session.
     pub fn new(name: impl Into<String>) -> Self {
         Self(name.into())
     }
 
-    /// A name that no other session has.
+    /// Creates a name that no other session has.
     pub fn unique() -> Self {
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
-        // Two sessions of one process may begin in the same nanosecond, of two processes likewise.
+        // Two sessions of one process may start in the same nanosecond, and so may two processes.
         let within = COUNTER.fetch_add(1, Ordering::Relaxed);
         Self(format!(
             "{:x}-{:x}-{within:x}",
@@ -53,38 +54,38 @@ impl RunId {
         ))
     }
 
-    /// The name.
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// A folder that sessions are recorded in. Clones write to the same one.
+/// A folder that sessions are recorded in. Clones write to the same folder.
 #[derive(Clone, Debug)]
 pub struct Journal {
-    inner: Arc<Inner>,
+    inner: Arc<JournalInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
-    // Before the folder, so that the writer has ended when the lock is given up.
-    writer: Writer,
+struct JournalInner {
+    // Declared before the folder, so that the writer ends before the lock is released.
+    writer: JournalWriter,
     folder: Folder,
 }
 
-/// Tells, later, whether something was written.
+/// Reports later whether an enqueued row was written.
 #[derive(Debug)]
-pub(crate) struct Receipt(writer::Receipt);
+pub(crate) struct WriteReceipt(writer::ReplyReceiver);
 
-impl Receipt {
-    /// Waits until that is known.
+impl WriteReceipt {
+    /// Waits until the row is written.
     pub(crate) async fn done(self) -> Result<(), JournalError> {
         let answer = self.0.await.map_err(|_| JournalError::Ended)?;
         answer.map(drop)
     }
 }
 
-/// Names one step of one call.
+/// Identifies one step of one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ActionKey {
     pub(crate) turn: u64,
@@ -93,53 +94,53 @@ pub(crate) struct ActionKey {
     pub(crate) digest: Digest,
 }
 
-/// A turn's number, and whether the journal had it before.
+/// A turn's number, and whether the journal has it already.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct BegunTurn {
+pub(crate) struct OpenedTurn {
     pub(crate) number: u64,
-    pub(crate) is_known: bool,
+    pub(crate) is_retry: bool,
 }
 
-/// A step that was begun before.
+/// A step that was started earlier.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct RecordedStep {
     pub(crate) step: usize,
     pub(crate) digest: String,
     pub(crate) verdict: Verdict,
-    /// None when nobody knows whether it ended.
+    /// None if it is unknown whether the step ended.
     pub(crate) outcome: Option<Value>,
 }
 
-/// What the journal knows of a step that is about to begin.
+/// What the journal has about a step that is about to start.
 #[derive(Debug)]
-pub(crate) enum Begun {
-    /// Nothing: its intent is now durable, carry it out.
+pub(crate) enum BeginOutcome {
+    /// Nothing: the intent is now durable, so the step can be performed.
     Fresh,
-    /// It ended before; this was its outcome.
+    /// The step ended earlier with this outcome.
     Recorded(Value),
-    /// It began before and nobody knows whether it ended.
+    /// The step started earlier, and it is unknown whether it ended.
     Interrupted,
 }
 
-/// Whether a step may be carried out again when nobody knows whether it was.
+/// Whether a step may be repeated if it is unknown whether it was performed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Repeat {
-    /// It only looks.
+    /// The step only reads.
     Harmless,
-    /// It may have had its effect already.
+    /// The step may already have had its effect.
     Never,
 }
 
 impl Journal {
-    /// Opens the journal in a folder, which is made when it is not there.
+    /// Opens the journal in a folder, which is created if missing.
     ///
     /// # Errors
-    /// When another process uses it, it is of a later version, or it cannot be written.
+    /// When another process uses it, it has a newer format, or it cannot be written.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, JournalError> {
         Self::in_folder(Folder::open(folder.as_ref())?)
     }
 
-    /// A journal in a folder of its own that is gone with it: for sessions nobody records.
+    /// Opens a journal in a temporary folder that is removed with it.
     ///
     /// # Errors
     /// When no temporary folder can be written.
@@ -149,61 +150,68 @@ impl Journal {
 
     fn in_folder(folder: Folder) -> Result<Self, JournalError> {
         let connection = schema::open(folder.path())?;
-        let reserve = Reserve::take(folder.path())?;
-        let writer = Writer::start(connection, reserve)?;
+        let reserve = Reserve::create(folder.path())?;
+        let writer = JournalWriter::start(connection, reserve)?;
         Ok(Self {
-            inner: Arc::new(Inner { writer, folder }),
+            inner: Arc::new(JournalInner { writer, folder }),
         })
     }
 
-    /// Where it is.
+    /// Path of the journal's folder.
     pub fn folder(&self) -> PathBuf {
         self.inner.folder.path().to_owned()
     }
 
-    /// Begins a turn, or goes on with the one that a crash left open or that had one of `calls`.
+    /// Starts a turn, or continues the one that a crash left open or that has one of `calls`.
     pub(crate) async fn begin_turn(
         &self,
         run: &RunId,
         calls: Vec<CallId>,
-    ) -> Result<BegunTurn, JournalError> {
+    ) -> Result<OpenedTurn, JournalError> {
         let run = run.clone();
-        match self.ask(Task::BeginTurn { run, calls }).await? {
-            Reply::Turn(turn) => Ok(turn),
-            Reply::Written | Reply::Begun(_) | Reply::Known(_) => Err(JournalError::Ended),
+        match self.commit(WriteOp::BeginTurn { run, calls }).await? {
+            WriteReply::Turn(turn) => Ok(turn),
+            WriteReply::GroupResult | WriteReply::Begin(_) | WriteReply::Steps(_) => {
+                Err(JournalError::Ended)
+            }
         }
     }
 
-    /// Begins the turn that comes after the last, which has ended; durable before its first step.
+    /// Starts the turn after the last one, which has ended. Durable before the turn's first step.
     pub(crate) async fn next_turn(
         &self,
         run: &RunId,
         number: u64,
-    ) -> Result<BegunTurn, JournalError> {
+    ) -> Result<OpenedTurn, JournalError> {
         let run = run.clone();
-        let task = Task::NextTurn { run, number };
-        self.inner.writer.hand_over(task).await?;
-        let is_known = false;
-        Ok(BegunTurn { number, is_known })
+        let op = WriteOp::NextTurn { run, number };
+        self.inner.writer.enqueue(op).await?;
+        let is_retry = false;
+        Ok(OpenedTurn { number, is_retry })
     }
 
-    /// Says that a turn is over.
-    pub(crate) fn post_turn_end(&self, run: &RunId, turn: u64) {
+    /// Records that a turn has ended.
+    pub(crate) fn send_turn_end(&self, run: &RunId, turn: u64) {
         let run = run.clone();
-        self.inner.writer.post(Task::EndTurn { run, turn });
+        self.inner.writer.send(WriteOp::EndTurn { run, turn });
     }
 
-    /// The steps of a call that were begun before.
-    pub(crate) async fn known(
+    /// The steps of a call that were started earlier.
+    pub(crate) async fn recorded_steps(
         &self,
         run: &RunId,
         turn: u64,
         call_id: &CallId,
-    ) -> Result<Vec<Known>, JournalError> {
+    ) -> Result<Vec<RecordedStep>, JournalError> {
         let (run, call_id) = (run.clone(), call_id.clone());
-        match self.ask(Task::Known { run, turn, call_id }).await? {
-            Reply::Known(known) => Ok(known),
-            Reply::Written | Reply::Begun(_) | Reply::Turn(_) => Err(JournalError::Ended),
+        match self
+            .commit(WriteOp::RecordedSteps { run, turn, call_id })
+            .await?
+        {
+            WriteReply::Steps(steps) => Ok(steps),
+            WriteReply::GroupResult | WriteReply::Begin(_) | WriteReply::Turn(_) => {
+                Err(JournalError::Ended)
+            }
         }
     }
 
@@ -215,83 +223,88 @@ impl Journal {
         body: Value,
     ) -> Result<(), JournalError> {
         let run = run.clone();
-        self.ask(Task::Append { run, kind, body }).await.map(drop)
+        self.commit(WriteOp::Append { run, kind, body })
+            .await
+            .map(drop)
     }
 
-    /// Hands a row over, waiting for room only; it is durable before whatever is handed over later.
-    pub(crate) async fn hand_over(
+    /// Enqueues a row, waiting only for space in the queue. It is durable before any row enqueued
+    /// later.
+    pub(crate) async fn enqueue(
         &self,
         run: &RunId,
         kind: RecordKind,
         body: Value,
     ) -> Result<(), JournalError> {
         let run = run.clone();
-        let task = Task::Append { run, kind, body };
-        self.inner.writer.hand_over(task).await.map(drop)
+        let op = WriteOp::Append { run, kind, body };
+        self.inner.writer.enqueue(op).await.map(drop)
     }
 
-    /// Hands a row over without waiting; it is durable before whatever is handed over later.
-    pub(crate) fn post(&self, run: &RunId, kind: RecordKind, body: Value) {
+    /// Enqueues a row without waiting. It is durable before any row enqueued later.
+    pub(crate) fn send(&self, run: &RunId, kind: RecordKind, body: Value) {
         let run = run.clone();
-        self.inner.writer.post(Task::Append { run, kind, body });
+        self.inner.writer.send(WriteOp::Append { run, kind, body });
     }
 
-    /// Hands an event over without waiting.
-    pub(crate) fn post_event(&self, run: &RunId, event: &SessionEvent) {
+    /// Enqueues an event without waiting.
+    pub(crate) fn send_event(&self, run: &RunId, event: &SessionEvent) {
         match serde_json::to_value(event) {
-            Ok(body) => self.post(run, RecordKind::Event, body),
-            Err(error) => tracing::warn!(%error, "an event could not be written as JSON"),
+            Ok(body) => self.send(run, RecordKind::Event, body),
+            Err(error) => tracing::warn!(%error, "failed to serialize an event as JSON"),
         }
     }
 
-    /// Makes a step's intent durable, unless the journal knows the step already.
+    /// Makes a step's intent durable, unless the journal has the step already.
     pub(crate) async fn begin(
         &self,
         run: &RunId,
         key: &ActionKey,
         body: Value,
         repeat: Repeat,
-    ) -> Result<Begun, JournalError> {
+    ) -> Result<BeginOutcome, JournalError> {
         let (run, key) = (run.clone(), key.clone());
-        let task = Task::Begin {
+        let op = WriteOp::Begin {
             run,
             key,
             body,
             repeat,
         };
-        match self.ask(task).await? {
-            Reply::Begun(begun) => Ok(begun),
-            Reply::Written | Reply::Turn(_) | Reply::Known(_) => Err(JournalError::Ended),
+        match self.commit(op).await? {
+            WriteReply::Begin(outcome) => Ok(outcome),
+            WriteReply::GroupResult | WriteReply::Turn(_) | WriteReply::Steps(_) => {
+                Err(JournalError::Ended)
+            }
         }
     }
 
-    /// Hands a step's outcome over; it is durable before whatever is waited for later, which says
-    /// by the receipt whether that went well.
+    /// Enqueues a step's outcome. It is durable before any write that is waited for later; the
+    /// receipt reports whether it succeeded.
     pub(crate) async fn finish(
         &self,
         run: &RunId,
         key: &ActionKey,
         body: Value,
-    ) -> Result<Receipt, JournalError> {
+    ) -> Result<WriteReceipt, JournalError> {
         let (run, key) = (run.clone(), key.clone());
-        let task = Task::Finish { run, key, body };
-        self.inner.writer.hand_over(task).await.map(Receipt)
+        let op = WriteOp::Finish { run, key, body };
+        self.inner.writer.enqueue(op).await.map(WriteReceipt)
     }
 
-    /// Hands a step's outcome over without waiting: for steps that are being dropped.
-    pub(crate) fn post_finish(&self, run: &RunId, key: &ActionKey, body: Value) {
+    /// Enqueues a step's outcome without waiting, for steps that are being dropped.
+    pub(crate) fn send_outcome(&self, run: &RunId, key: &ActionKey, body: Value) {
         let (run, key) = (run.clone(), key.clone());
-        self.inner.writer.post(Task::Finish { run, key, body });
+        self.inner.writer.send(WriteOp::Finish { run, key, body });
     }
 
-    /// Keeps bytes under their BLAKE3 digest, which it returns once they are durable.
+    /// Stores bytes under their BLAKE3 digest and returns it once they are durable.
     pub(crate) async fn put_blob(&self, bytes: Vec<u8>) -> Result<String, JournalError> {
         let folder = self.folder();
-        let kept = tokio::task::spawn_blocking(move || blob::put(&folder, &bytes)).await;
-        kept.map_err(|_| JournalError::Ended)?
+        let stored = tokio::task::spawn_blocking(move || blob::put(&folder, &bytes)).await;
+        stored.map_err(|_| JournalError::Ended)?
     }
 
-    async fn ask(&self, task: Task) -> Result<Reply, JournalError> {
-        self.inner.writer.ask(task).await
+    async fn commit(&self, op: WriteOp) -> Result<WriteReply, JournalError> {
+        self.inner.writer.commit(op).await
     }
 }

@@ -1,7 +1,22 @@
 //! Sessions: judge, ask, act, observe, record. The only caller of devices.
 //!
-//! Start reading in `pipeline.rs`: it is the walk of a call from top to bottom. This crate has
-//! never seen a provider's JSON and cannot tell which model is driving.
+//! Start reading in `pipeline.rs`, which is the path of a call from top to bottom. This crate does
+//! not know providers' JSON or which model is driving.
+//!
+//! ```
+//! use telechir_policy::Policy;
+//! use telechir_runtime::{Journal, Session, verify};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let journal = Journal::open(folder.path().join("recording"))?;
+//! let session = Session::builder(Policy::from_toml("", "example")?).journal(journal).build()?;
+//! assert!(session.devices().is_empty());
+//! drop(session);
+//!
+//! let checked = verify(folder.path().join("recording"))?;
+//! assert_eq!((checked.rows, checked.fault), (2, None));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod approver;
 mod bus;

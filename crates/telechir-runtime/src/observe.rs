@@ -1,4 +1,4 @@
-//! Taking a picture for the model: settled, captured, scaled, encoded, kept. Never an old one.
+//! Screenshots for the model: settle, capture, scale, encode, store. Never an outdated one.
 
 use std::time::Instant;
 
@@ -6,27 +6,27 @@ use telechir_device::{DeviceError, Frame, Labels, Mark, ScreenRegion, Settle, Se
 use telechir_policy::{Permitted, ScreenProposal};
 use telechir_protocol::{CallId, Failure, FailureKind, FrameId, Media, Region, Settling, Size};
 
-use crate::execute::{Screen, sentence};
+use crate::execute::{ScreenSlot, sentence};
 use crate::recorder::{Recorder, millis};
-use crate::screenshot::develop;
+use crate::screenshot::encode_screenshot;
 use crate::{Limits, RuntimeError, ScreenshotRule, SessionEvent};
 
-/// A picture for a result.
+/// A screenshot for a result.
 #[derive(Clone, Debug)]
-pub(crate) struct Shot {
+pub(crate) struct ModelScreenshot {
     pub(crate) media: Media,
-    /// None for a part of the screen: points never belong to it.
+    /// None for a part of the screen: points never refer to it.
     pub(crate) frame: Option<FrameId>,
     pub(crate) size: Size,
-    /// What is said of it.
-    pub(crate) sighting: Settling,
-    /// What its numbers are, when it has any.
+    /// Whether and how the screen settled.
+    pub(crate) settling: Settling,
+    /// The labels as text, if the screenshot has any.
     pub(crate) labels: Option<String>,
 }
 
-/// The newest picture of a whole screen: the next that shows the same is not encoded again.
+/// The latest screenshot of the full visible region, reused if the next one is identical.
 #[derive(Clone, Debug)]
-pub(crate) struct Kept {
+pub(crate) struct LastFrame {
     frame: Frame,
     size: Size,
     rule: ScreenshotRule,
@@ -36,81 +36,84 @@ pub(crate) struct Kept {
     name: FrameId,
 }
 
-/// What of the screen the model wants to see.
+/// The area of the screen that a screenshot shows.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum View {
-    /// All that the model is shown.
-    Whole,
-    /// A part of the newest picture.
+pub(crate) enum CaptureArea {
+    /// The complete visible region.
+    Full,
+    /// A region of the latest screenshot.
     Part(Region),
-    /// A window or a monitor.
-    Seen(ScreenRegion),
+    /// The region of a window or a monitor on the screen.
+    Located(ScreenRegion),
 }
 
-/// What gets a number on a picture.
+/// What gets labels on a screenshot.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Marking {
-    Nothing,
-    /// What can be acted on, at most so many.
+pub(crate) enum MarkMode {
+    Off,
+    /// Interactive elements, up to this number.
     Elements(usize),
-    /// Also words that are read off what says nothing of itself, at most so many altogether.
-    AndWords(usize),
+    /// Also words that OCR finds in areas without accessibility information, up to this number in
+    /// total.
+    WithOcr(usize),
 }
 
-/// What is needed for every picture of a session.
+/// The settings and state for all screenshots of a session.
 pub(crate) struct Camera<'a> {
     pub(crate) recorder: &'a Recorder,
     pub(crate) rule: ScreenshotRule,
     pub(crate) limits: &'a Limits,
-    pub(crate) marking: Marking,
+    pub(crate) marking: MarkMode,
     pub(crate) screenshots: &'a mut u64,
 }
 
 impl Camera<'_> {
-    /// Takes the picture that a step of a permitted proposal asks for.
+    /// Takes the screenshot for a step of a permitted proposal.
     pub(crate) async fn take(
         &mut self,
-        screen: &mut Screen,
+        screen: &mut ScreenSlot,
         permit: &Permitted<ScreenProposal>,
         step: usize,
-        (view, settle): (View, Settle),
-    ) -> Result<Result<Shot, Failure>, RuntimeError> {
-        let began = Instant::now();
-        let (frame, settled) = match screen.look(permit, step, settle, self.limits).await {
+        (view, settle): (CaptureArea, Settle),
+    ) -> Result<Result<ModelScreenshot, Failure>, RuntimeError> {
+        let started = Instant::now();
+        let (frame, settled) = match screen
+            .settle_and_capture(permit, step, settle, self.limits)
+            .await
+        {
             Ok(seen) => seen,
-            Err(error) => return Ok(Err(unseen(&error))),
+            Err(error) => return Ok(Err(no_screenshot(&error))),
         };
-        let (frame, size, is_whole) = match self.cut(screen, frame, view) {
-            Ok(cut) => cut,
+        let (frame, size, is_full_view) = match self.crop(screen, frame, view) {
+            Ok(crop) => crop,
             Err(failure) => return Ok(Err(failure)),
         };
-        let marked = match is_whole {
+        let marked = match is_full_view {
             true => self.mark(screen, permit, step).await,
             false => None,
         };
         let drawn = marked.as_ref().map_or(&[][..], |marked| &marked.marks);
-        let again = screen
-            .kept
-            .as_ref()
-            .filter(|kept| is_whole && kept.shows(&frame, size, self.rule, drawn));
-        let (media, blob, same_as) = match again {
-            Some(kept) => (
-                kept.media.clone(),
-                kept.blob.clone(),
-                Some(kept.name.clone()),
+        let previous = screen.last_frame.as_ref().filter(|last_frame| {
+            is_full_view && last_frame.matches(&frame, size, self.rule, drawn)
+        });
+        let (media, blob, identical_to) = match previous {
+            Some(last_frame) => (
+                last_frame.media.clone(),
+                last_frame.blob.clone(),
+                Some(last_frame.name.clone()),
             ),
-            None => match self.develop(&frame, size, (drawn, screen.viewport)).await? {
+            None => match self.encode(&frame, size, (drawn, screen.viewport)).await? {
                 Some((media, blob)) => (media, blob, None),
-                None => return Ok(Err(undeveloped())),
+                None => return Ok(Err(encode_failed())),
             },
         };
         let name = self.next_name();
         let labels = marked.as_ref().map(|marked| {
             screen.labels = Labels::of(name.clone(), &marked.marks);
-            marked.told(&name, &screen.viewport)
+            marked.label_text(&name, &screen.viewport)
         });
-        if is_whole && same_as.is_none() {
-            screen.kept = Some(Kept {
+        if is_full_view && identical_to.is_none() {
+            screen.last_frame = Some(LastFrame {
                 frame,
                 size,
                 rule: self.rule,
@@ -120,8 +123,8 @@ impl Camera<'_> {
                 name: name.clone(),
             });
         }
-        let sighting = sighting(&settled, same_as.clone(), &screen.viewport);
-        self.recorder.announce(SessionEvent::ScreenshotTaken {
+        let settling = settling(&settled, identical_to.clone(), &screen.viewport);
+        self.recorder.emit(SessionEvent::ScreenshotTaken {
             call_id: call_of(permit),
             device: screen.kind(),
             frame: name.clone(),
@@ -130,98 +133,102 @@ impl Camera<'_> {
             settled: settled.is_settled(),
             settle_ms: millis(settled.waited),
             unsettled: settled.unsettled,
-            identical_to: same_as,
-            ms: millis(began.elapsed()),
+            identical_to: identical_to,
+            ms: millis(started.elapsed()),
         });
-        Ok(Ok(Shot {
+        Ok(Ok(ModelScreenshot {
             media,
-            frame: is_whole.then_some(name),
+            frame: is_full_view.then_some(name),
             size,
-            sighting,
+            settling,
             labels,
         }))
     }
 
-    /// Encodes a picture and keeps it in the journal; none when it cannot be encoded.
-    async fn develop(
+    /// Encodes a screenshot and stores it in the journal; none when encoding fails.
+    async fn encode(
         &self,
         frame: &Frame,
         size: Size,
         (marks, viewport): (&[Mark], Viewport),
     ) -> Result<Option<(Media, String)>, RuntimeError> {
         let (frame, marks, rule) = (frame.clone(), marks.to_vec(), self.rule);
-        let developed =
-            tokio::task::spawn_blocking(move || develop(&frame, size, (&marks, &viewport), rule));
-        match developed.await {
+        let encoded = tokio::task::spawn_blocking(move || {
+            encode_screenshot(&frame, size, (&marks, &viewport), rule)
+        });
+        match encoded.await {
             Ok(Ok((media, bytes))) => {
                 let blob = self.recorder.journal.put_blob(bytes).await?;
                 Ok(Some((media, blob)))
             }
             Ok(Err(error)) => {
-                tracing::error!(%error, "a picture is missing");
+                tracing::error!(%error, "a screenshot could not be encoded");
                 Ok(None)
             }
             Err(_) => Ok(None),
         }
     }
 
-    /// What is numbered; none when nothing is to be. A picture without numbers is better than
-    /// none.
+    /// Collects the elements to label; none when labels are off. Failures only leave labels out.
     async fn mark(
         &self,
-        screen: &mut Screen,
+        screen: &mut ScreenSlot,
         permit: &Permitted<ScreenProposal>,
         step: usize,
-    ) -> Option<Marked> {
-        let (at_most, with_words) = match self.marking {
-            Marking::Nothing => return None,
-            Marking::Elements(at_most) => (at_most, false),
-            Marking::AndWords(at_most) => (at_most, true),
+    ) -> Option<MarkedElements> {
+        let (max_marks, with_ocr) = match self.marking {
+            MarkMode::Off => return None,
+            MarkMode::Elements(max_marks) => (max_marks, false),
+            MarkMode::WithOcr(max_marks) => (max_marks, true),
         };
-        let mut marked = Marked::default();
-        match screen.marks(permit, step, at_most, self.limits).await {
+        let mut marked = MarkedElements::default();
+        match screen.marks(permit, step, max_marks, self.limits).await {
             Ok(marks) => marked.marks = marks,
-            Err(error) => marked.lacks.push(lacking(&error)),
+            Err(error) => marked.unavailable.push(unavailable(&error)),
         }
-        let left = at_most.saturating_sub(marked.marks.len());
-        if with_words && left > 0 {
-            match screen.words(permit, step, left).await {
-                Ok(words) => marked.marks.extend(words),
-                Err(error) => marked.lacks.push(lacking(&error)),
+        let left = max_marks.saturating_sub(marked.marks.len());
+        if with_ocr && left > 0 {
+            match screen.ocr(permit, step, left).await {
+                Ok(ocr) => marked.marks.extend(ocr),
+                Err(error) => marked.unavailable.push(unavailable(&error)),
             }
         }
         Some(marked)
     }
 
-    /// The pixels to encode and the size to encode them at. Points belong to the newest whole one.
-    fn cut(
+    /// The pixels to encode and their target size. Points refer to the latest full screenshot.
+    fn crop(
         &self,
-        screen: &mut Screen,
+        screen: &mut ScreenSlot,
         frame: Frame,
-        view: View,
+        view: CaptureArea,
     ) -> Result<(Frame, Size, bool), Failure> {
         match view {
-            View::Whole => {
-                let (screen_size, shown) = (frame.size(), screen.shown());
-                let frame = cropped(frame, shown)?;
+            CaptureArea::Full => {
+                let (screen_size, visible_region) = (frame.size(), screen.visible_region());
+                let frame = crop_frame(frame, visible_region)?;
                 let size = self.rule.fit(frame.size());
-                screen.viewport = Viewport::of_part(screen_size, shown, size);
+                screen.viewport = Viewport::of_part(screen_size, visible_region, size);
                 Ok((frame, size, true))
             }
-            View::Part(region) => {
+            CaptureArea::Part(region) => {
                 let region = screen.viewport.region(region).map_err(|error| {
                     let message = sentence(&error.to_string());
                     Failure::new(FailureKind::InvalidInput, message)
                 })?;
-                self.closer(frame, region)
+                self.crop_part(frame, region)
             }
-            View::Seen(region) => self.closer(frame, region),
+            CaptureArea::Located(region) => self.crop_part(frame, region),
         }
     }
 
-    /// A part, in its own size where the model can take that: nobody points at its pixels.
-    fn closer(&self, frame: Frame, region: ScreenRegion) -> Result<(Frame, Size, bool), Failure> {
-        let part = cropped(frame, region)?;
+    /// Crops a part at its own size if the model accepts that; points never refer to it.
+    fn crop_part(
+        &self,
+        frame: Frame,
+        region: ScreenRegion,
+    ) -> Result<(Frame, Size, bool), Failure> {
+        let part = crop_frame(frame, region)?;
         let size = self.rule.of_part().fit(part.size());
         Ok((part, size, false))
     }
@@ -232,8 +239,8 @@ impl Camera<'_> {
     }
 }
 
-impl Kept {
-    fn shows(&self, frame: &Frame, size: Size, rule: ScreenshotRule, marks: &[Mark]) -> bool {
+impl LastFrame {
+    fn matches(&self, frame: &Frame, size: Size, rule: ScreenshotRule, marks: &[Mark]) -> bool {
         let drawn = |mark: &Mark| (mark.region, mark.kind);
         (self.size, self.rule) == (size, rule)
             && self.marks.iter().map(drawn).eq(marks.iter().map(drawn))
@@ -241,19 +248,19 @@ impl Kept {
     }
 }
 
-/// The part of a frame inside `region`; all of it without a copy.
-fn cropped(frame: Frame, region: ScreenRegion) -> Result<Frame, Failure> {
+/// The part of a frame inside `region`, without a copy if that is the complete frame.
+fn crop_frame(frame: Frame, region: ScreenRegion) -> Result<Frame, Failure> {
     if region == ScreenRegion::whole(frame.size()) {
         return Ok(frame);
     }
     frame.crop(region).ok_or_else(|| {
-        let message = "The screen changed its size; look again.";
+        let message = "The screen size changed; take a new screenshot.";
         Failure::new(FailureKind::InvalidInput, message)
     })
 }
 
-/// What is said of a picture beside it, in the picture's own places.
-fn sighting(settled: &Settled, same_as: Option<FrameId>, viewport: &Viewport) -> Settling {
+/// The settling of a screenshot, in the screenshot's own coordinates.
+fn settling(settled: &Settled, identical_to: Option<FrameId>, viewport: &Viewport) -> Settling {
     Settling {
         settled: settled.is_settled(),
         settle_ms: millis(settled.waited),
@@ -261,48 +268,48 @@ fn sighting(settled: &Settled, same_as: Option<FrameId>, viewport: &Viewport) ->
         animated_region: settled
             .animated_region
             .map(|region| viewport.screenshot_pixels(region)),
-        identical_to: same_as,
+        identical_to: identical_to,
     }
 }
 
-fn undeveloped() -> Failure {
-    let message = "The picture of the screen could not be encoded.";
+fn encode_failed() -> Failure {
+    let message = "The screenshot could not be encoded.";
     Failure::new(FailureKind::Device, message)
 }
 
-/// What is numbered on a picture.
+/// The labels of a screenshot.
 #[derive(Debug, Default)]
-struct Marked {
+struct MarkedElements {
     marks: Vec<Mark>,
-    /// Why something is missing, in sentences.
-    lacks: Vec<String>,
+    /// Why labels are missing, as sentences.
+    unavailable: Vec<String>,
 }
 
-impl Marked {
-    /// In words, each with the middle of its place on the picture.
-    fn told(&self, name: &FrameId, viewport: &Viewport) -> String {
+impl MarkedElements {
+    /// The labels as text, each with the centre of its region on the screenshot.
+    fn label_text(&self, name: &FrameId, viewport: &Viewport) -> String {
         let name = name.as_str();
         let mut lines = vec![if self.marks.is_empty() {
-            format!("{name} has no labels: nothing is known of what it shows.")
+            format!("{name} has no labels: no elements are known.")
         } else {
             format!("Labels of {name}:")
         }];
         let marks = (1u32..).zip(&self.marks);
-        lines.extend(marks.map(|(n, mark)| format!("{n}: {}", placed(mark, viewport))));
-        lines.extend(self.lacks.iter().cloned());
+        lines.extend(marks.map(|(n, mark)| format!("{n}: {}", mark_line(mark, viewport))));
+        lines.extend(self.unavailable.iter().cloned());
         lines.join("\n")
     }
 }
 
-/// A mark in words, with the middle of its place on the picture.
-pub(crate) fn placed(mark: &Mark, viewport: &Viewport) -> String {
+/// One line about a mark, with the centre of its region on the screenshot.
+pub(crate) fn mark_line(mark: &Mark, viewport: &Viewport) -> String {
     let centre = mark.region.centre();
     let (x, y) = viewport.seen_at(centre.x().cast_signed(), centre.y().cast_signed());
     format!("{} at {x},{y}", mark.line)
 }
 
-/// What is missing, as a sentence.
-pub(crate) fn lacking(error: &DeviceError) -> String {
+/// Why elements are unavailable, as a sentence.
+pub(crate) fn unavailable(error: &DeviceError) -> String {
     sentence(&format!("failed to {error}"))
 }
 
@@ -310,7 +317,7 @@ fn call_of(permit: &Permitted<ScreenProposal>) -> CallId {
     permit.proposal().call_id.clone()
 }
 
-fn unseen(error: &DeviceError) -> Failure {
+fn no_screenshot(error: &DeviceError) -> Failure {
     let kind = error.to_failure().kind;
-    Failure::new(kind, format!("There is no picture: failed to {error}."))
+    Failure::new(kind, format!("No screenshot: failed to {error}."))
 }

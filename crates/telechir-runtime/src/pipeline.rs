@@ -1,4 +1,4 @@
-//! The walk of a turn, top to bottom: announce, judge, ask, map, act, observe, close, answer.
+//! The path of a turn, top to bottom: announce, judge, ask, map, act, observe, close, answer.
 
 mod approval;
 mod call_groups;
@@ -20,54 +20,54 @@ use telechir_protocol::{
     FunctionResult, Meta, ModelTurn, ShellAction, ToolCall, ToolResult,
 };
 
-use crate::journal::BegunTurn;
-use crate::recorder::{OpenTurn, millis};
+use crate::journal::OpenedTurn;
+use crate::recorder::{TurnGuard, millis};
 use crate::{CallKind, RuntimeError, Session, SessionEvent};
-pub(crate) use approval::Asked;
-use call_groups::Batch;
+pub(crate) use approval::QuestionRate;
+use call_groups::CallGroups;
 
-/// Whether a turn may be one that came before.
+/// Whether a turn may have been delivered before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Arrival {
-    /// It follows those before it, even when its calls have the names of earlier ones.
-    New,
-    /// Sent again it is the same turn, known by the names of its calls.
-    PerhapsAgain,
+pub(crate) enum Delivery {
+    /// A new turn, even if its call ids equal those of earlier turns.
+    First,
+    /// Possibly a retry, recognized by its call ids.
+    MaybeRetry,
 }
 
-/// Carries out a turn's calls in their order and joins each with its one result.
-pub(crate) async fn carry_out(
+/// Executes a turn's calls in order and pairs each with its result.
+pub(crate) async fn execute(
     session: &mut Session,
     turn: ModelTurn,
-    arrival: Arrival,
+    arrival: Delivery,
 ) -> Result<AnsweredTurn, RuntimeError> {
     recover(session).await;
     let calls = turn.calls();
-    let seen = match arrival {
-        Arrival::New => Vec::new(),
-        Arrival::PerhapsAgain => calls
+    let known_calls = match arrival {
+        Delivery::First => Vec::new(),
+        Delivery::MaybeRetry => calls
             .iter()
             .filter_map(ToolCall::call_id)
             .cloned()
             .collect(),
     };
-    // A turn that has been begun ends with what holds it, however that goes.
+    // From here on the guard records the end of the turn, also when this future is dropped.
     let next = session.next_turn;
-    let open = OpenTurn::begin(&session.recorder, calls.len(), seen, next).await?;
-    session.next_turn = Some(next.unwrap_or(0).max(open.turn.number + 1));
+    let guard = TurnGuard::begin(&session.recorder, calls.len(), known_calls, next).await?;
+    session.next_turn = Some(next.unwrap_or(0).max(guard.turn.number + 1));
     session.is_in_turn = true;
-    let mut batch = Batch::of(&calls, session.observe);
+    let mut groups = CallGroups::new(&calls, session.auto_screenshot);
     let mut results = Vec::with_capacity(calls.len());
-    for (place, call) in calls.iter().enumerate() {
-        results.push(answer(session, open.turn, place, call, &mut batch).await?);
+    for (call_index, call) in calls.iter().enumerate() {
+        results.push(answer(session, guard.turn, call_index, call, &mut groups).await?);
     }
     session.is_in_turn = false;
     let answered = turn.answer(results)?;
-    open.end();
+    guard.end();
     Ok(answered)
 }
 
-/// A turn that was dropped may have left keys and buttons pressed, and a command running.
+/// Cleans up after a dropped turn, which may have left inputs pressed and a command running.
 pub(crate) async fn recover(session: &mut Session) {
     if !std::mem::take(&mut session.is_in_turn) {
         return;
@@ -75,43 +75,43 @@ pub(crate) async fn recover(session: &mut Session) {
     for screen in &mut session.screens {
         if let Err(error) = screen.release(&session.limits).await {
             let message = format!("After a stopped turn: failed to {error}.");
-            session.recorder.announce(SessionEvent::Warning { message });
+            session.recorder.emit(SessionEvent::Warning { message });
         }
     }
     if let Some(shell) = &mut session.shell
         && let Err(error) = shell.end_command(&session.limits).await
     {
         let message = format!("After a stopped turn: failed to {error}.");
-        session.recorder.announce(SessionEvent::Warning { message });
+        session.recorder.emit(SessionEvent::Warning { message });
     }
 }
 
-/// Says that a person stopped the session, when one did, and ends what still runs.
-pub(crate) async fn heed_stop(session: &mut Session) {
-    let _for_calls = kill_switch::stopped(session).await;
+/// If the kill switch was pressed, announces it and ends everything that still runs.
+pub(crate) async fn check_kill_switch(session: &mut Session) {
+    let _for_calls = kill_switch::check(session).await;
 }
 
-/// Announces a call, carries it out, keeps and announces its result.
+/// Announces a call, executes it, and records and announces its result.
 async fn answer(
     session: &mut Session,
-    turn: BegunTurn,
-    place: usize,
+    turn: OpenedTurn,
+    call_index: usize,
     call: &ToolCall,
-    batch: &mut Batch,
+    groups: &mut CallGroups,
 ) -> Result<ToolResult, RuntimeError> {
-    let began = Instant::now();
+    let started = Instant::now();
     let call_id = call.call_id().cloned().unwrap_or_else(|| CallId::new(""));
-    let (kind, content, steps) = described(session, call);
+    let (kind, content, steps) = describe(session, call);
     session.recorder.call(&content).await?;
-    session.recorder.announce(SessionEvent::CallReceived {
+    session.recorder.emit(SessionEvent::CallReceived {
         call_id: call_id.clone(),
         kind,
         steps,
     });
-    let result = match (kill_switch::stopped(session).await, call) {
-        (Some(failure), call) => kill_switch::unbegun(call, failure),
+    let result = match (kill_switch::check(session).await, call) {
+        (Some(failure), call) => kill_switch::cancelled_result(call, failure),
         (None, ToolCall::Computer(call)) => {
-            ToolResult::Computer(screen::answer(session, turn, place, call, batch).await?)
+            ToolResult::Computer(screen::answer(session, turn, call_index, call, groups).await?)
         }
         (None, ToolCall::Shell(call)) => {
             ToolResult::Shell(shell::answer(session, turn, call).await?)
@@ -119,22 +119,22 @@ async fn answer(
         (None, ToolCall::Edit(call)) => ToolResult::Edit(edit::answer(session, turn, call).await?),
         (None, ToolCall::Function(call)) => ToolResult::Function(function(session, call)),
     };
-    // Said as soon as it is known, not with the next call.
-    kill_switch::stopped(session).await;
+    // Announced as soon as it is known, not only with the next call.
+    kill_switch::check(session).await;
     session
         .recorder
         .answer(&result.clone().into_content())
         .await?;
     let failure = failure(&result).cloned();
-    session.recorder.announce(SessionEvent::CallAnswered {
+    session.recorder.emit(SessionEvent::CallAnswered {
         call_id,
         failure,
-        ms: millis(began.elapsed()),
+        ms: millis(started.elapsed()),
     });
     Ok(result)
 }
 
-fn described(session: &Session, call: &ToolCall) -> (CallKind, Content, Vec<String>) {
+fn describe(session: &Session, call: &ToolCall) -> (CallKind, Content, Vec<String>) {
     match call {
         ToolCall::Computer(call) => {
             let steps = call.actions.iter().map(summarize).collect();
@@ -154,11 +154,11 @@ fn described(session: &Session, call: &ToolCall) -> (CallKind, Content, Vec<Stri
             (CallKind::Shell, Content::ShellCall(shown), steps)
         }
         ToolCall::Edit(call) => {
-            let told = |operation: &EditOperation| match operation.step() {
+            let line = |operation: &EditOperation| match operation.step() {
                 Ok(step) => summarize_edit(&step),
                 Err(_) => escape(&operation.name),
             };
-            let steps = call.operations.iter().map(told).collect();
+            let steps = call.operations.iter().map(line).collect();
             (CallKind::Edit, Content::EditCall(call.clone()), steps)
         }
         ToolCall::Function(call) => (
@@ -207,7 +207,7 @@ fn function(session: &Session, call: &FunctionCall) -> FunctionResult {
     }
 }
 
-/// What a call is answered with that the dialect could not read.
+/// The failure of a call that the dialect could not decode.
 fn not_understood(exception: &str) -> Failure {
     let message = format!("The call was not understood and nothing was done: {exception}");
     Failure::new(FailureKind::InvalidInput, message)

@@ -1,4 +1,4 @@
-//! One session's hand on the journal and the bus: what is said is said to both.
+//! Sends everything that happens in one session to the journal and the event bus.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -7,20 +7,21 @@ use base64::Engine as _;
 use serde_json::Value;
 use telechir_protocol::{CallId, Content};
 
-use crate::bus::Bus;
+use crate::bus::EventBus;
 use crate::journal::{
-    ActionKey, Begun, BegunTurn, Journal, Known, Receipt, RecordKind, Repeat, RunId,
+    ActionKey, BeginOutcome, Journal, OpenedTurn, RecordKind, RecordedStep, Repeat, RunId,
+    WriteReceipt,
 };
 use crate::{JournalError, SessionEvent};
 
-/// Says what happens.
+/// Writes to one session's journal and event bus.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorder {
     pub(crate) run: RunId,
     pub(crate) journal: Journal,
-    pub(crate) bus: Bus,
-    /// Of outcomes that were handed over.
-    receipts: Arc<Mutex<Vec<Receipt>>>,
+    pub(crate) bus: EventBus,
+    /// Receipts of enqueued outcomes that are not yet confirmed.
+    receipts: Arc<Mutex<Vec<WriteReceipt>>>,
 }
 
 impl Recorder {
@@ -28,30 +29,30 @@ impl Recorder {
         Self {
             run,
             journal,
-            bus: Bus::new(),
+            bus: EventBus::new(),
             receipts: Arc::default(),
         }
     }
 
-    /// Tells everyone; the journal has it before anything that is waited for later.
-    pub(crate) fn announce(&self, event: SessionEvent) {
-        self.journal.post_event(&self.run, &event);
+    /// Emits an event. The journal has it before anything that is waited for later.
+    pub(crate) fn emit(&self, event: SessionEvent) {
+        self.journal.send_event(&self.run, &event);
         self.bus.send(event);
     }
 
-    /// Keeps a call as the model made it; durable before any intent of it.
+    /// Records a call as the model made it; durable before any of its intents.
     pub(crate) async fn call(&self, content: &Content) -> Result<(), JournalError> {
         let body = serde_json::to_value(content).unwrap_or_default();
         self.journal
-            .hand_over(&self.run, RecordKind::Call, body)
+            .enqueue(&self.run, RecordKind::Call, body)
             .await
     }
 
-    /// Keeps a call's result, its pictures by their digests.
+    /// Records a call's result, with images replaced by their digests.
     pub(crate) async fn answer(&self, content: &Content) -> Result<(), JournalError> {
         let mut body = serde_json::to_value(content).unwrap_or_default();
         for (digest, bytes) in take_screenshots(&mut body) {
-            tracing::debug!(%digest, bytes = bytes.len(), "keep a picture");
+            tracing::debug!(%digest, bytes = bytes.len(), "store an image");
             self.journal.put_blob(bytes).await?;
         }
         self.journal
@@ -60,7 +61,7 @@ impl Recorder {
         self.outcomes_are_written().await
     }
 
-    /// What was handed over is written by now, or could not be: then nothing rests on it.
+    /// Waits for the enqueued outcomes. An error means that nothing may depend on them.
     async fn outcomes_are_written(&self) -> Result<(), JournalError> {
         let receipts = {
             let mut receipts = self.receipts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -72,16 +73,18 @@ impl Recorder {
         Ok(())
     }
 
-    /// The steps of a call that were begun before.
-    pub(crate) async fn known(
+    /// The steps of a call that were started earlier.
+    pub(crate) async fn recorded_steps(
         &self,
-        turn: BegunTurn,
+        turn: OpenedTurn,
         call_id: &CallId,
-    ) -> Result<Vec<Known>, JournalError> {
-        if !turn.is_known {
+    ) -> Result<Vec<RecordedStep>, JournalError> {
+        if !turn.is_retry {
             return Ok(Vec::new());
         }
-        self.journal.known(&self.run, turn.number, call_id).await
+        self.journal
+            .recorded_steps(&self.run, turn.number, call_id)
+            .await
     }
 
     /// Makes a step's intent durable.
@@ -90,14 +93,14 @@ impl Recorder {
         key: &ActionKey,
         body: Value,
         repeat: Repeat,
-    ) -> Result<Begun, JournalError> {
-        let begun = self.journal.begin(&self.run, key, body, repeat).await?;
+    ) -> Result<BeginOutcome, JournalError> {
+        let outcome = self.journal.begin(&self.run, key, body, repeat).await?;
         self.outcomes_are_written().await?;
-        Ok(begun)
+        Ok(outcome)
     }
 }
 
-/// Replaces every picture inside a value by its digest and hands out the bytes.
+/// Replaces every image in a value by its digest and returns the bytes.
 fn take_screenshots(value: &mut Value) -> Vec<(String, Vec<u8>)> {
     let mut screenshots = Vec::new();
     match value {
@@ -122,76 +125,76 @@ fn take_screenshots(value: &mut Value) -> Vec<(String, Vec<u8>)> {
     screenshots
 }
 
-/// A step that was begun. Dropped before its end, it is recorded as cancelled.
+/// A step that has started. If dropped before it ends, it is recorded as cancelled.
 #[derive(Debug)]
-pub(crate) struct OpenStep {
+pub(crate) struct StepGuard {
     recorder: Recorder,
     key: ActionKey,
-    /// The event of its end, as it would be were it cancelled.
-    ended: Option<SessionEvent>,
-    began: Instant,
+    /// The event to emit if the step is cancelled.
+    cancelled_event: Option<SessionEvent>,
+    started_at: Instant,
 }
 
-impl OpenStep {
+impl StepGuard {
     pub(crate) fn new(recorder: &Recorder, key: ActionKey, cancelled: SessionEvent) -> Self {
         let recorder = recorder.clone();
         Self {
             recorder,
             key,
-            ended: Some(cancelled),
-            began: Instant::now(),
+            cancelled_event: Some(cancelled),
+            started_at: Instant::now(),
         }
     }
 
     pub(crate) fn elapsed(&self) -> Duration {
-        self.began.elapsed()
+        self.started_at.elapsed()
     }
 
-    /// Hands the outcome over, then tells everyone. It is durable before the next effect and before
-    /// the answer.
+    /// Enqueues the outcome, then emits the event. The outcome is durable before the next effect
+    /// and before the answer.
     pub(crate) async fn finish(
         mut self,
         body: Value,
         event: SessionEvent,
     ) -> Result<(), JournalError> {
         let (journal, run) = (self.recorder.journal.clone(), self.recorder.run.clone());
-        // Written even when this future is dropped while it waits: it happened.
-        self.ended = None;
+        // The action has happened, so its outcome is written even if this future is dropped.
+        self.cancelled_event = None;
         let receipt = journal.finish(&run, &self.key, body).await?;
         let receipts = &self.recorder.receipts;
         let mut receipts = receipts.lock().unwrap_or_else(PoisonError::into_inner);
         receipts.push(receipt);
         drop(receipts);
-        self.recorder.announce(event);
+        self.recorder.emit(event);
         Ok(())
     }
 }
 
-impl Drop for OpenStep {
+impl Drop for StepGuard {
     fn drop(&mut self) {
-        let Some(event) = self.ended.take() else {
+        let Some(event) = self.cancelled_event.take() else {
             return;
         };
         let body = serde_json::json!({ "cancelled": true });
         self.recorder
             .journal
-            .post_finish(&self.recorder.run, &self.key, body);
-        self.recorder.announce(event);
+            .send_outcome(&self.recorder.run, &self.key, body);
+        self.recorder.emit(event);
     }
 }
 
-/// A turn that was begun. Dropped before its end, it is over all the same.
+/// A turn that has started. If dropped, its end is recorded with a warning.
 #[derive(Debug)]
-pub(crate) struct OpenTurn {
+pub(crate) struct TurnGuard {
     recorder: Recorder,
-    pub(crate) turn: BegunTurn,
-    began: Instant,
+    pub(crate) turn: OpenedTurn,
+    started_at: Instant,
     is_answered: bool,
 }
 
-impl OpenTurn {
-    /// Begins a turn with so many calls, or goes on with the earlier one that had one of `seen`.
-    /// `next` is its number, where the last one is known to have ended.
+impl TurnGuard {
+    /// Starts a turn of `calls` calls, or continues the earlier turn that has one of `known_calls`.
+    /// `next` is its number if the previous turn is known to have ended.
     pub(crate) async fn begin(
         recorder: &Recorder,
         calls: usize,
@@ -203,40 +206,42 @@ impl OpenTurn {
             Some(number) => journal.next_turn(run, number).await?,
             None => journal.begin_turn(run, seen).await?,
         };
-        recorder.announce(SessionEvent::TurnStarted {
+        recorder.emit(SessionEvent::TurnStarted {
             turn: turn.number,
             calls,
         });
-        let (recorder, began) = (recorder.clone(), Instant::now());
+        let (recorder, started_at) = (recorder.clone(), Instant::now());
         Ok(Self {
             recorder,
             turn,
-            began,
+            started_at,
             is_answered: false,
         })
     }
 
     pub(crate) fn end(mut self) {
         self.is_answered = true;
-        let (turn, ms) = (self.turn.number, millis(self.began.elapsed()));
-        self.recorder
-            .announce(SessionEvent::TurnCompleted { turn, ms });
+        let (turn, ms) = (self.turn.number, millis(self.started_at.elapsed()));
+        self.recorder.emit(SessionEvent::TurnCompleted { turn, ms });
     }
 }
 
-impl Drop for OpenTurn {
+impl Drop for TurnGuard {
     fn drop(&mut self) {
         self.recorder
             .journal
-            .post_turn_end(&self.recorder.run, self.turn.number);
+            .send_turn_end(&self.recorder.run, self.turn.number);
         if !self.is_answered {
-            let message = format!("Turn {} was stopped before its end.", self.turn.number);
-            self.recorder.announce(SessionEvent::Warning { message });
+            let message = format!(
+                "Turn {} was stopped before it was complete.",
+                self.turn.number
+            );
+            self.recorder.emit(SessionEvent::Warning { message });
         }
     }
 }
 
-/// A duration as events say it.
+/// A duration in milliseconds, as events contain it.
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,11 +1,11 @@
-//! Finds the addresses that a policy judges names by.
+//! Resolves the host names that a policy judges by address.
 
 use std::net::IpAddr;
 use std::time::Duration;
 
 use telechir_policy::Resolved;
 
-/// All addresses of these hosts as this machine sees them now; none for one that has none in time.
+/// All addresses of these hosts as this machine resolves them now; empty after `limit`.
 pub(crate) async fn resolve(hosts: Vec<String>, limit: Duration) -> Vec<Resolved> {
     let mut resolved = Vec::with_capacity(hosts.len());
     for host in hosts {

@@ -1,7 +1,7 @@
-//! A frame as a model gets it: scaled, numbered, encoded, in base64.
+//! Encodes a frame for the model: scaled, labelled, encoded, in base64.
 //!
-//! Whatever is drawn must be part of what `Kept` in `observe.rs` compares, or a picture without
-//! it would be sent again.
+//! `LastFrame` in `observe.rs` must compare everything that is drawn here, or an outdated
+//! screenshot would be sent again.
 
 use base64::Engine as _;
 use telechir_device::{Frame, Mark, Viewport, draw};
@@ -10,17 +10,17 @@ use telechir_protocol::{DataContent, Media, Size};
 
 use crate::ScreenshotRule;
 
-/// A frame as the PNG that a model gets of it, in its own size.
+/// Encodes a frame as PNG at its own size.
 ///
 /// # Errors
-/// When it cannot be encoded.
+/// When the PNG encoder fails.
 pub fn png(frame: &Frame) -> Result<Vec<u8>, ImageError> {
     encode(frame, Format::Png)
 }
 
-/// The picture of a frame at `size`, which is not larger than the frame, with numbers on what is
-/// marked: for the message, and its bytes for the journal.
-pub(crate) fn develop(
+/// Encodes a frame at `size`, which is at most the frame's size, with labels on `marks`. Returns
+/// the media for the message and the bytes for the journal.
+pub(crate) fn encode_screenshot(
     frame: &Frame,
     size: Size,
     (marks, viewport): (&[Mark], &Viewport),
@@ -30,8 +30,8 @@ pub(crate) fn develop(
     if !marks.is_empty() {
         draw(&mut screenshot, marks, viewport);
     }
-    let most = rule.max_bytes.unwrap_or(usize::MAX);
-    let (bytes, format) = encode_within(&screenshot, rule.format, most)?;
+    let max_bytes = rule.max_bytes.unwrap_or(usize::MAX);
+    let (bytes, format) = encode_within(&screenshot, rule.format, max_bytes)?;
     let base64 = base64::engine::general_purpose::STANDARD.encode(&bytes);
     let media = DataContent::from_base64(format.media_type(), &base64);
     Ok((Media::Data(media), bytes))

@@ -8,16 +8,16 @@ use telechir_policy::{Device, Display, Judge, Policy};
 use telechir_protocol::{ActionKind, AnsweredTurn, ModelTurn, Size};
 
 use crate::approver::BoxApprover;
-use crate::execute::{EditorSlot, Screen, ShellSlot, until_stopped};
-use crate::pipeline::{Arrival, Asked};
+use crate::execute::{EditorSlot, ScreenSlot, ShellSlot, until_stopped};
+use crate::pipeline::{Delivery, QuestionRate};
 use crate::recorder::Recorder;
 use crate::{
     Approver, AutoScreenshot, DenyAll, DeviceKind, EventReader, Journal, Limits, RunId,
     RuntimeError, ScreenshotRule, SessionEvent, pipeline,
 };
 
-/// Puts a session together. Only the policy is required; without a journal of its own the
-/// session is recorded in a temporary one, and without an approver every question is a no.
+/// Builds a session. Only the policy is required; without a journal the session is recorded in a
+/// temporary one, and without an approver every question is denied.
 #[derive(Debug)]
 pub struct SessionBuilder {
     policy: Policy,
@@ -27,95 +27,95 @@ pub struct SessionBuilder {
     approver: BoxApprover,
     journal: Option<Journal>,
     run: Option<RunId>,
-    observe: AutoScreenshot,
+    auto_screenshot: AutoScreenshot,
     screenshot: ScreenshotRule,
     marks: Option<usize>,
     limits: Limits,
 }
 
 impl SessionBuilder {
-    /// A desktop of this session's own.
+    /// Adds a private desktop, started for this session.
     #[must_use]
     pub fn desktop(self, desktop: BoxComputer) -> Self {
         self.screen(Device::Desktop, Display::Private, desktop)
     }
 
-    /// A desktop that was there before, with a person's own windows.
+    /// Adds an existing desktop, which shows the user's own windows.
     #[must_use]
     pub fn existing_desktop(self, desktop: BoxComputer) -> Self {
         self.screen(Device::Desktop, Display::Existing, desktop)
     }
 
-    /// A browser of this session's own.
+    /// Adds a private browser, started for this session.
     #[must_use]
     pub fn browser(self, browser: BoxComputer) -> Self {
         self.screen(Device::Browser, Display::Private, browser)
     }
 
-    /// A browser that was there before, with a person's own tabs.
+    /// Adds an existing browser, which has the user's own tabs.
     #[must_use]
     pub fn existing_browser(self, browser: BoxComputer) -> Self {
         self.screen(Device::Browser, Display::Existing, browser)
     }
 
-    /// A shell.
+    /// Adds a shell for commands.
     #[must_use]
     pub fn shell(mut self, shell: BoxShell) -> Self {
         self.shell = Some(shell);
         self
     }
 
-    /// An editor of files.
+    /// Adds an editor of text files.
     #[must_use]
     pub fn editor(mut self, editor: BoxEditor) -> Self {
         self.editor = Some(editor);
         self
     }
 
-    /// Whoever asks people.
+    /// Sets the approver of questions; the default denies all of them.
     #[must_use]
     pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
         self.approver = BoxApprover::new(approver);
         self
     }
 
-    /// Where the session is recorded.
+    /// Sets the journal that the session is recorded in.
     #[must_use]
     pub fn journal(mut self, journal: Journal) -> Self {
         self.journal = Some(journal);
         self
     }
 
-    /// The session's name in the journal; the same name continues a session that a crash ended.
+    /// Sets the session's name in the journal; the same name continues a session after a crash.
     #[must_use]
     pub fn run(mut self, run: RunId) -> Self {
         self.run = Some(run);
         self
     }
 
-    /// Which calls are answered with a picture.
+    /// Sets which results include a screenshot that was not requested.
     #[must_use]
-    pub fn observe(mut self, observe: AutoScreenshot) -> Self {
-        self.observe = observe;
+    pub fn observe(mut self, when: AutoScreenshot) -> Self {
+        self.auto_screenshot = when;
         self
     }
 
-    /// How large pictures may be.
+    /// Sets the maximum size and the encoding of screenshots.
     #[must_use]
     pub fn screenshot(mut self, screenshot: ScreenshotRule) -> Self {
         self.screenshot = screenshot;
         self
     }
 
-    /// Draws numbers on the elements of each whole picture, at most so many, and says in words
-    /// what they are. A label is aimed at as long as its picture is the newest with labels.
+    /// Labels up to `max_marks` elements on each full screenshot and describes them in text. A label
+    /// is a valid target until a newer labelled screenshot is taken.
     #[must_use]
-    pub fn marks(mut self, at_most: usize) -> Self {
-        self.marks = Some(at_most);
+    pub fn marks(mut self, max_marks: usize) -> Self {
+        self.marks = Some(max_marks);
         self
     }
 
-    /// What waits and sizes end at.
+    /// Sets the limits on time, size and number.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -125,23 +125,25 @@ impl SessionBuilder {
     /// Opens the session.
     ///
     /// # Errors
-    /// When no temporary journal can be had.
+    /// When no temporary journal can be created.
     pub fn build(self) -> Result<Session, RuntimeError> {
         let journal = self.journal.map_or_else(Journal::temporary, Ok)?;
         let run = self.run.unwrap_or_else(RunId::unique);
         let recorder = Recorder::new(run, journal);
         let screenshot = self.screenshot;
-        let screens: Vec<Screen> = self
+        let screens: Vec<ScreenSlot> = self
             .screens
             .into_iter()
-            .map(|(device, display, computer)| Screen::new(computer, device, display, screenshot))
+            .map(|(device, display, computer)| {
+                ScreenSlot::new(computer, device, display, screenshot)
+            })
             .collect();
         let shell = self.shell.map(ShellSlot::new);
-        let mut devices: Vec<DeviceKind> = screens.iter().map(Screen::kind).collect();
+        let mut devices: Vec<DeviceKind> = screens.iter().map(ScreenSlot::kind).collect();
         devices.extend(shell.as_ref().map(|_| DeviceKind::Shell));
         let editor = self.editor.map(EditorSlot::new);
         devices.extend(editor.as_ref().map(|_| DeviceKind::Editor));
-        recorder.announce(SessionEvent::SessionStarted {
+        recorder.emit(SessionEvent::SessionStarted {
             run: recorder.run.as_str().to_owned(),
             policy: self.policy.digest(),
             devices,
@@ -151,15 +153,15 @@ impl SessionBuilder {
             recorder,
             judge: Judge::new(self.policy),
             approver: self.approver,
-            asked: Asked::default(),
+            question_rate: QuestionRate::default(),
             screens,
             shell,
             editor,
-            observe: self.observe,
+            auto_screenshot: self.auto_screenshot,
             screenshot,
             marks: self.marks,
             limits: self.limits,
-            began: Instant::now(),
+            started_at: Instant::now(),
             screenshots: 0,
             next_turn: None,
             is_in_turn: false,
@@ -171,52 +173,51 @@ impl SessionBuilder {
     fn screen(mut self, device: Device, display: Display, computer: BoxComputer) -> Self {
         self.screens.retain(|(other, ..)| *other != device);
         self.screens.push((device, display, computer));
-        // The desktop comes first: it is the screen of a call that names none.
+        // The desktop comes first: it is the default screen of a call without a target.
         self.screens.sort_by_key(|(device, ..)| *device);
         self
     }
 }
 
-/// Adds events to a session. Whoever holds it lets go before the session is closed, or its journal
-/// stays open.
+/// Emits events into a session. The journal stays open until all senders are dropped.
 #[derive(Clone, Debug)]
 pub struct EventSender(Recorder);
 
 impl EventSender {
-    /// Adds an event.
+    /// Emits an event to all subscribers and the journal.
     pub fn emit(&self, event: SessionEvent) {
-        self.0.announce(event);
+        self.0.emit(event);
     }
 }
 
-/// A session: its devices, its policy, its record.
+/// A session: its devices, its policy and its recording.
 #[derive(Debug)]
 pub struct Session {
     pub(crate) recorder: Recorder,
     pub(crate) judge: Judge,
     pub(crate) approver: BoxApprover,
-    pub(crate) asked: Asked,
-    pub(crate) screens: Vec<Screen>,
+    pub(crate) question_rate: QuestionRate,
+    pub(crate) screens: Vec<ScreenSlot>,
     pub(crate) shell: Option<ShellSlot>,
     pub(crate) editor: Option<EditorSlot>,
-    pub(crate) observe: AutoScreenshot,
+    pub(crate) auto_screenshot: AutoScreenshot,
     pub(crate) screenshot: ScreenshotRule,
     pub(crate) marks: Option<usize>,
     pub(crate) limits: Limits,
-    began: Instant,
-    /// How many pictures were taken: each has a name of its own.
+    started_at: Instant,
+    /// Number of screenshots taken, from which the next one gets its name.
     pub(crate) screenshots: u64,
-    /// The number of the next turn, once one has ended.
+    /// Number of the next turn; none before the first turn has ended.
     pub(crate) next_turn: Option<u64>,
-    /// True while a turn is carried out: still true later when it was dropped.
+    /// True while a turn is executed; stays true if the turn is dropped.
     pub(crate) is_in_turn: bool,
-    /// Why a person stopped it.
+    /// Reason of the kill switch, once it was pressed.
     pub(crate) stopped: Option<&'static str>,
     is_open: bool,
 }
 
 impl Session {
-    /// A session under this policy.
+    /// Starts building a session under this policy.
     pub fn builder(policy: Policy) -> SessionBuilder {
         SessionBuilder {
             policy,
@@ -226,68 +227,73 @@ impl Session {
             approver: BoxApprover::new(DenyAll),
             journal: None,
             run: None,
-            observe: AutoScreenshot::default(),
+            auto_screenshot: AutoScreenshot::default(),
             screenshot: ScreenshotRule::default(),
             marks: None,
             limits: Limits::default(),
         }
     }
 
-    /// Carries out every call of a model's turn and answers each exactly once.
+    /// Executes every call of a model's turn and answers each exactly once.
     ///
-    /// What a call does wrong is in its result. Dropping the future cancels: what was begun is
-    /// recorded as cancelled, and keys and buttons are released before anything else happens.
+    /// Errors of a call are part of its result. Dropping the future cancels the turn: the running
+    /// action is recorded as cancelled, and keys and buttons are released before anything else
+    /// happens.
     ///
     /// # Errors
-    /// When what happens cannot be recorded; then it did not happen.
+    /// When an action cannot be recorded; it is then not performed.
     pub async fn execute(&mut self, turn: ModelTurn) -> Result<AnsweredTurn, RuntimeError> {
-        pipeline::carry_out(self, turn, Arrival::New).await
+        pipeline::execute(self, turn, Delivery::First).await
     }
 
-    /// As [`Self::carry_out`], for a turn that may have been sent before under this session's name.
+    /// Like [`Self::execute`], for a turn that may have been delivered before under this session's
+    /// name.
     ///
-    /// A turn is known by the ids of its calls, which a provider gives once. What was carried out
-    /// is answered from the journal, what a crash interrupted is answered as interrupted, and
-    /// only the rest is carried out: nothing happens twice.
+    /// A turn is recognized by the ids of its calls, which a provider uses once. Steps that were
+    /// performed earlier are answered from the journal, steps that a crash interrupted are answered
+    /// as interrupted, and only the rest is performed: nothing happens twice.
     ///
     /// # Errors
-    /// When what happens cannot be recorded, or a call of an earlier turn has the id of this one
-    /// and asks for something else.
+    /// When an action cannot be recorded, or a call has the id of an earlier, different call.
     pub async fn execute_once(&mut self, turn: ModelTurn) -> Result<AnsweredTurn, RuntimeError> {
-        pipeline::carry_out(self, turn, Arrival::PerhapsAgain).await
+        pipeline::execute(self, turn, Delivery::MaybeRetry).await
     }
 
-    /// Sees to the end of a turn whose future was dropped, now instead of before the next turn:
-    /// keys and buttons are released and a running command is ended. What runs in the background
-    /// is ended too when a person stopped the session. Else it does nothing.
+    /// Cleans up after a turn whose future was dropped, instead of at the start of the next turn:
+    /// releases keys and buttons and ends a running command. After the kill switch it also ends
+    /// background jobs. Otherwise it does nothing.
     pub async fn settle(&mut self) {
         pipeline::recover(self).await;
-        pipeline::heed_stop(self).await;
+        pipeline::check_kill_switch(self).await;
     }
 
-    /// How the coming turns are answered with pictures, when it is not as the last ones were.
-    /// A model's points belong to the last picture it got, whatever that picture's size.
-    pub fn set_screenshot_rule(&mut self, observe: AutoScreenshot, screenshot: ScreenshotRule) {
-        (self.observe, self.screenshot) = (observe, screenshot);
+    /// Changes which results get screenshots, and their size, from the next turn on. A model's
+    /// points still refer to the latest screenshot it received, whatever its size.
+    pub fn set_screenshot_rule(
+        &mut self,
+        auto_screenshot: AutoScreenshot,
+        screenshot: ScreenshotRule,
+    ) {
+        (self.auto_screenshot, self.screenshot) = (auto_screenshot, screenshot);
         if self.screenshots > 0 {
             return;
         }
         for screen in &mut self.screens {
-            screen.viewport = screen.lies(screenshot);
+            screen.viewport = screen.default_viewport(screenshot);
         }
     }
 
-    /// Reads the session's events from now on.
+    /// Subscribes to the session's events from now on.
     pub fn subscribe(&self) -> EventReader {
         self.recorder.bus.subscribe()
     }
 
-    /// Adds an event of whoever drives the session, such as the agent loop.
+    /// Emits an event of the caller, such as the agent loop.
     pub fn announce(&self, event: SessionEvent) {
-        self.recorder.announce(event);
+        self.recorder.emit(event);
     }
 
-    /// A hand to add events with, for whoever watches over what devices do beside their calls.
+    /// Returns a sender for events that devices cause outside of calls.
     pub fn announcer(&self) -> EventSender {
         EventSender(self.recorder.clone())
     }
@@ -297,33 +303,34 @@ impl Session {
         &self.recorder.run
     }
 
-    /// The journal it is recorded in.
+    /// The journal that the session is recorded in.
     pub fn journal(&self) -> &Journal {
         &self.recorder.journal
     }
 
-    /// The size of the pictures a model gets of this device; none when there is no such screen.
+    /// The size of this device's screenshots; none if the session has no such screen.
     pub fn screenshot_size(&self, device: DeviceKind) -> Option<Size> {
         self.screens
             .iter()
             .find(|screen| screen.kind() == device)
-            .map(Screen::screenshot_size)
+            .map(ScreenSlot::screenshot_size)
     }
 
-    /// What can be asked of a screen; empty when there is no such screen.
+    /// The kinds of action that a screen supports; empty if the session has no such screen.
     pub fn supported(&self, device: DeviceKind) -> Vec<ActionKind> {
         let screen = self.screens.iter().find(|screen| screen.kind() == device);
         let can = |kind: &ActionKind| screen.is_some_and(|screen| screen.supports(*kind));
         ActionKind::ALL.iter().copied().filter(can).collect()
     }
 
-    /// Why a person stopped it by a kill switch; every call from then on is answered as cancelled.
+    /// The reason of the kill switch, if it was pressed; all later calls are answered as cancelled.
     pub fn stopped(&self) -> Option<&str> {
         self.stopped
     }
 
-    /// Waits until a person stops it by a kill switch: for whoever waits for a model or a caller
-    /// meanwhile. [`Self::settle`] then ends what still runs; from there on this never ends.
+    /// Waits until the kill switch is pressed, for callers that wait for a model meanwhile. Call
+    /// [`Self::settle`] then to end everything that still runs. Never completes if the kill switch
+    /// was pressed before.
     pub fn until_stopped(&self) -> impl Future<Output = &'static str> + Send + use<> {
         match self.stopped {
             None => until_stopped(&self.screens),
@@ -331,19 +338,19 @@ impl Session {
         }
     }
 
-    /// The devices the session has.
+    /// The kinds of device of the session.
     pub fn devices(&self) -> Vec<DeviceKind> {
-        let screens = self.screens.iter().map(Screen::kind);
+        let screens = self.screens.iter().map(ScreenSlot::kind);
         screens
             .chain(self.shell.as_ref().map(|_| DeviceKind::Shell))
             .chain(self.editor.as_ref().map(|_| DeviceKind::Editor))
             .collect()
     }
 
-    /// Releases keys and buttons, ends every process of the devices, and closes the record.
+    /// Releases keys and buttons, ends all processes of the devices and closes the recording.
     ///
     /// # Errors
-    /// When a device could not be closed; all others were.
+    /// When a device could not be closed; all others are closed.
     pub async fn close(mut self) -> Result<(), RuntimeError> {
         let mut first = None;
         for screen in std::mem::take(&mut self.screens) {
@@ -367,21 +374,21 @@ impl Session {
         first.map_or(Ok(()), Err)
     }
 
-    /// Time since the session began: what policies count rates by.
+    /// Time since the session started, by which policies count rates.
     pub(crate) fn now(&self) -> Duration {
-        self.began.elapsed()
+        self.started_at.elapsed()
     }
 
     fn end(&mut self, reason: &str) {
         if std::mem::take(&mut self.is_open) {
-            self.recorder.announce(SessionEvent::SessionClosed {
+            self.recorder.emit(SessionEvent::SessionClosed {
                 reason: reason.to_owned(),
             });
         }
     }
 }
 
-/// The devices end what they started when they are dropped; this only says so.
+/// Only announces the end; the devices end their own processes when dropped.
 impl Drop for Session {
     fn drop(&mut self) {
         self.end("dropped");

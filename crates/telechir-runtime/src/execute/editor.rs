@@ -1,13 +1,13 @@
-//! The session's editor, which edits what is permitted.
+//! The session's editor. Every edit requires a permission.
 
 use telechir_device::{BoxEditor, DeviceError, Edited, Editor as _};
 use telechir_policy::{EditProposal, Permitted};
 use telechir_protocol::{EditStep, EditTool};
 
-use super::{unpermitted, within};
+use super::{no_permission, within};
 use crate::Limits;
 
-/// The editor of the session.
+/// The session's editor of text files.
 #[derive(Debug)]
 pub(crate) struct EditorSlot {
     editor: BoxEditor,
@@ -18,13 +18,13 @@ impl EditorSlot {
         Self { editor }
     }
 
-    /// The folders that paths of the workspace and of the memory begin with.
+    /// The absolute paths of the workspace and the memory folder.
     pub(crate) fn folders(&self) -> (String, String) {
         let memory = self.editor.memory().unwrap_or_default();
         (self.editor.workspace(), memory)
     }
 
-    /// Finds the files of a step; nothing is done yet.
+    /// Finds the files of a step without editing them.
     pub(crate) async fn locate(
         &mut self,
         tool: EditTool,
@@ -39,7 +39,7 @@ impl EditorSlot {
         .await
     }
 
-    /// Carries out one of the permitted steps.
+    /// Performs one of the permitted steps.
     pub(crate) async fn edit(
         &mut self,
         permit: &Permitted<EditProposal>,
@@ -47,7 +47,7 @@ impl EditorSlot {
         limits: &Limits,
     ) -> Result<Edited, DeviceError> {
         let proposal = permit.proposal();
-        let step = proposal.steps.get(at).ok_or_else(unpermitted)?;
+        let step = proposal.steps.get(at).ok_or_else(no_permission)?;
         let edit = self.editor.edit(proposal.tool, step);
         within("edit the file", limits.action, edit).await
     }

@@ -1,4 +1,4 @@
-//! The session's shell: what acts on it takes the permission for it.
+//! The session's shell. Every function that acts on it requires a permission.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use telechir_device::{
 use telechir_policy::{Permitted, ShellProposal, ShellTask, summarize_command};
 use telechir_protocol::{Chord, CommandOutput, ShellAction, ShellOutcome};
 
-use super::{unless, unpermitted, within};
+use super::{no_permission, or_stopped, within};
 use crate::Limits;
 
-/// The shell of the session with what is known of it.
+/// The session's shell and its state.
 #[derive(Debug)]
 pub(crate) struct ShellSlot {
     shell: BoxShell,
-    /// Whether words may mean something else by now.
+    /// Whether aliases, functions or variables may have changed the meaning of commands.
     pub(crate) is_tainted: bool,
-    /// What it said when it went away.
+    /// The shell's last error, once it is gone.
     pub(crate) lost: Option<String>,
 }
 
@@ -42,16 +42,16 @@ impl ShellSlot {
         self.shell.cwd()
     }
 
-    /// Runs one of the permitted commands, until a person stops the session.
+    /// Runs one of the permitted commands, unless the kill switch stops the session.
     pub(crate) async fn run(
         &mut self,
         permit: &Permitted<ShellProposal>,
         step: usize,
-        bounds: Bounds,
+        command_limits: CommandLimits,
         stop: UntilStopped,
     ) -> Result<CommandOutput, DeviceError> {
-        let command = command(permit, step, bounds)?;
-        let limit = bounds.timeout + bounds.limits.action;
+        let command = command(permit, step, command_limits)?;
+        let limit = command_limits.timeout + command_limits.limits.action;
         let shell = &mut self.shell;
         let run = async {
             match &permit.proposal().task {
@@ -62,38 +62,38 @@ impl ShellSlot {
                 ShellTask::Restart
                 | ShellTask::Send { .. }
                 | ShellTask::Look(_)
-                | ShellTask::Stop(_) => Err(unpermitted()),
+                | ShellTask::Stop(_) => Err(no_permission()),
             }
         };
-        let ran = unless(stop, run).await;
-        self.seen_through(ran, &bounds.limits).await
+        let ran = or_stopped(stop, run).await;
+        self.finish_or_cancel(ran, &command_limits.limits).await
     }
 
-    /// Whether what is typed now would not be shown.
+    /// Whether the terminal would not echo input now.
     pub(crate) fn hides_input(&self, job: Option<&str>) -> bool {
         self.shell.hides_input(job)
     }
 
-    /// Does what is permitted beside running commands and starting anew, until a person stops the
-    /// session.
-    pub(crate) async fn attend(
+    /// Performs a permitted task other than a command or a restart, unless the kill switch stops
+    /// the session.
+    pub(crate) async fn control(
         &mut self,
         permit: &Permitted<ShellProposal>,
-        bounds: Bounds,
+        command_limits: CommandLimits,
         stop: UntilStopped,
     ) -> Result<CommandOutput, DeviceError> {
-        let done = unless(stop, attend(&mut self.shell, permit, bounds)).await;
-        self.seen_through(done, &bounds.limits).await
+        let done = or_stopped(stop, control(&mut self.shell, permit, command_limits)).await;
+        self.finish_or_cancel(done, &command_limits.limits).await
     }
 
-    /// What was done; what a person stopped is ended, and said to be cancelled.
-    async fn seen_through(
+    /// The output of a task; one that the kill switch stopped is ended and reported as cancelled.
+    async fn finish_or_cancel(
         &mut self,
         done: Option<Result<CommandOutput, DeviceError>>,
         limits: &Limits,
     ) -> Result<CommandOutput, DeviceError> {
         if let Some(done) = done {
-            return self.note(done);
+            return self.note_loss(done);
         }
         let ended = self.end_command(limits).await?;
         Ok(ended.unwrap_or_else(|| CommandOutput {
@@ -102,30 +102,30 @@ impl ShellSlot {
         }))
     }
 
-    /// Ends what still runs in front; its last output, if anything did.
+    /// Ends the foreground command; its last output, if one was running.
     pub(crate) async fn end_command(
         &mut self,
         limits: &Limits,
     ) -> Result<Option<CommandOutput>, DeviceError> {
         let ended = within("end the command", limits.action, self.shell.end_command()).await;
-        self.note(ended)
+        self.note_loss(ended)
     }
 
-    /// Starts the shell anew, when that is permitted.
+    /// Restarts the shell, if that is permitted.
     pub(crate) async fn restart(
         &mut self,
         permit: &Permitted<ShellProposal>,
         limits: &Limits,
     ) -> Result<(), DeviceError> {
         if permit.proposal().task != ShellTask::Restart {
-            return Err(unpermitted());
+            return Err(no_permission());
         }
         let restarted = within("restart the shell", limits.action, self.shell.restart()).await;
         if restarted.is_ok() {
             self.is_tainted = false;
             self.lost = None;
         }
-        self.note(restarted)
+        self.note_loss(restarted)
     }
 
     pub(crate) async fn close(self, limit: Duration) -> Result<(), String> {
@@ -134,7 +134,7 @@ impl ShellSlot {
             .map_err(|error| error.to_string())
     }
 
-    fn note<T>(&mut self, result: Result<T, DeviceError>) -> Result<T, DeviceError> {
+    fn note_loss<T>(&mut self, result: Result<T, DeviceError>) -> Result<T, DeviceError> {
         if let Err(error @ DeviceError::Disconnected { .. }) = &result {
             self.lost = Some(error.to_string());
         }
@@ -142,24 +142,24 @@ impl ShellSlot {
     }
 }
 
-/// What a command may use up before it is ended.
+/// Limits on a command's time and output.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
+pub(crate) struct CommandLimits {
     pub(crate) timeout: Duration,
     pub(crate) max_output_bytes: usize,
     pub(crate) limits: Limits,
 }
 
-async fn attend(
+async fn control(
     shell: &mut BoxShell,
     permit: &Permitted<ShellProposal>,
-    bounds: Bounds,
+    command_limits: CommandLimits,
 ) -> Result<CommandOutput, DeviceError> {
-    let Bounds {
+    let CommandLimits {
         timeout,
         max_output_bytes,
         limits,
-    } = bounds;
+    } = command_limits;
     match &permit.proposal().task {
         ShellTask::Send { input, job, .. } => {
             let input = ShellInput {
@@ -181,25 +181,25 @@ async fn attend(
         }
         ShellTask::Look(_) => {
             let jobs = within("list the jobs", limits.action, shell.jobs()).await;
-            jobs.map(|jobs| listed(&jobs))
+            jobs.map(|jobs| job_table(&jobs))
         }
         ShellTask::Stop(job) => {
             let stopped = shell.stop(job, max_output_bytes);
             within("stop the job", limits.action, stopped).await
         }
-        ShellTask::Run(_) | ShellTask::Start(_) | ShellTask::Restart => Err(unpermitted()),
+        ShellTask::Run(_) | ShellTask::Start(_) | ShellTask::Restart => Err(no_permission()),
     }
 }
 
-/// One of the permitted commands, as the shell takes it.
+/// One of the permitted commands, as the shell expects it.
 fn command(
     permit: &Permitted<ShellProposal>,
     step: usize,
-    bounds: Bounds,
+    command_limits: CommandLimits,
 ) -> Result<ShellCommand, DeviceError> {
     let proposal = permit.proposal();
     let (ShellTask::Run(commands) | ShellTask::Start(commands)) = &proposal.task else {
-        return Err(unpermitted());
+        return Err(no_permission());
     };
     let env = proposal.env.iter().map(|(name, value)| {
         let text = value
@@ -208,21 +208,21 @@ fn command(
         (name.clone(), text)
     });
     Ok(ShellCommand {
-        command: commands.get(step).ok_or_else(unpermitted)?.clone(),
-        timeout: bounds.timeout,
-        max_output_bytes: bounds.max_output_bytes,
+        command: commands.get(step).ok_or_else(no_permission)?.clone(),
+        timeout: command_limits.timeout,
+        max_output_bytes: command_limits.max_output_bytes,
         cwd: proposal.cwd.clone(),
         env: env.collect(),
     })
 }
 
-/// What an action types.
+/// The input that an action types.
 fn typed(input: &ShellAction) -> Result<Typed, DeviceError> {
     match input {
         ShellAction::SendText(text) => Ok(Typed::Text(text.clone())),
         ShellAction::SendKey(key) => {
             let chord = Chord::parse(key).ok_or_else(|| DeviceError::Refused {
-                message: "The key has no name; say one such as enter or ctrl+c.".to_owned(),
+                message: "Unknown key; use a name such as enter or ctrl+c.".to_owned(),
             })?;
             Ok(Typed::Key(chord))
         }
@@ -234,12 +234,12 @@ fn typed(input: &ShellAction) -> Result<Typed, DeviceError> {
         | ShellAction::List
         | ShellAction::Read(_)
         | ShellAction::Stop(_)
-        | ShellAction::Other(_) => Err(unpermitted()),
+        | ShellAction::Other(_) => Err(no_permission()),
     }
 }
 
 /// The jobs as a table for the model.
-fn listed(jobs: &[ShellJob]) -> CommandOutput {
+fn job_table(jobs: &[ShellJob]) -> CommandOutput {
     let line = |job: &ShellJob| {
         let state = match (&job.outcome, job.exit_code) {
             (ShellOutcome::Running, _) => "running".to_owned(),

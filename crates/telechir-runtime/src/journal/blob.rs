@@ -1,4 +1,4 @@
-//! Pictures beside the journal, each under the BLAKE3 digest of its bytes.
+//! Image files beside the journal, each named by the BLAKE3 digest of its bytes.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::JournalError;
 
-/// Where the bytes of this digest are: `blobs/ab/abcd…`.
+/// Path of the file with this digest: `blobs/ab/abcd…`.
 pub(super) fn path(folder: &Path, digest: &str) -> PathBuf {
     folder
         .join("blobs")
@@ -14,13 +14,13 @@ pub(super) fn path(folder: &Path, digest: &str) -> PathBuf {
         .join(digest)
 }
 
-/// Keeps bytes; durable when it returns, and whole under their name or not there at all.
+/// Stores bytes durably; their file is either complete or absent.
 pub(super) fn put(folder: &Path, bytes: &[u8]) -> Result<String, JournalError> {
     let digest = blake3::hash(bytes).to_hex().to_string();
     let path = path(folder, &digest);
     if !path.exists() {
         write(&path, bytes).map_err(|source| JournalError::File {
-            what: "write the picture",
+            what: "write the image",
             path,
             source,
         })?;
@@ -40,14 +40,14 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     File::open(parent)?.sync_all()
 }
 
-/// The bytes of this digest, when they are there and still have it.
+/// Reads the bytes with this digest; none if the file is missing or was modified.
 pub(super) fn get(folder: &Path, digest: &str) -> Result<Option<Vec<u8>>, JournalError> {
     let path = path(folder, digest);
     match fs::read(&path) {
         Ok(bytes) => Ok((blake3::hash(&bytes).to_hex().as_str() == digest).then_some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(JournalError::File {
-            what: "read the picture",
+            what: "read the image",
             path,
             source,
         }),

@@ -1,8 +1,8 @@
-//! The chain of hashes that makes an edited, missing or moved row show.
+//! The hash chain that reveals edited, missing and moved rows.
 
-/// A row as it stands in the journal.
+/// A row of the journal, as stored.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
+pub(super) struct JournalRow {
     pub(super) seq: i64,
     pub(super) run: String,
     pub(super) at_ms: i64,
@@ -12,10 +12,10 @@ pub(super) struct Row {
     pub(super) hash: Vec<u8>,
 }
 
-/// What stands before the first row.
+/// The previous hash of the first row.
 pub(super) const GENESIS: [u8; 32] = [0; 32];
 
-/// The hash of a row: BLAKE3 of the one before, then the row's members as a JSON array.
+/// The hash of a row: BLAKE3 of the previous hash and the row's members as a JSON array.
 pub(super) fn hash(previous: &[u8], row: (i64, &str, i64, &str, &str)) -> [u8; 32] {
     let (seq, run, at_ms, kind, body) = row;
     let mut hasher = blake3::Hasher::new();
@@ -28,8 +28,8 @@ pub(super) fn hash(previous: &[u8], row: (i64, &str, i64, &str, &str)) -> [u8; 3
     *hasher.finalize().as_bytes()
 }
 
-impl Row {
-    /// Whether the row is what its own hash says.
+impl JournalRow {
+    /// Whether the row matches its own hash.
     pub(super) fn is_intact(&self) -> bool {
         let row = (
             self.seq,

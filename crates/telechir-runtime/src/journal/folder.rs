@@ -1,4 +1,4 @@
-//! The journal's folder: private to its user, and one process at a time.
+//! The journal's folder: private to its user, and locked by one process at a time.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -33,7 +33,7 @@ impl Folder {
         }
         make(path).map_err(failed("make the folder"))?;
         let private = fs::Permissions::from_mode(0o700);
-        fs::set_permissions(path, private).map_err(failed("make private the folder"))?;
+        fs::set_permissions(path, private).map_err(failed("make private"))?;
         let lock = private_file(&path.join(LOCK)).map_err(failed("lock the folder"))?;
         match lock.try_lock() {
             Ok(()) => {}
@@ -45,7 +45,7 @@ impl Folder {
             Err(TryLockError::Error(source)) => return Err(failed("lock the folder")(source)),
         }
         private_file(&path.join(super::schema::FILE)).map_err(failed("write in the folder"))?;
-        make(&path.join("blobs")).map_err(failed("make the folder for pictures in"))?;
+        make(&path.join("blobs")).map_err(failed("make the image folder in"))?;
         Ok(Self {
             path: path.to_owned(),
             _lock: lock,
@@ -54,10 +54,10 @@ impl Folder {
     }
 
     pub(super) fn temporary() -> Result<Self, JournalError> {
-        let made = tempfile::Builder::new()
+        let temporary = tempfile::Builder::new()
             .prefix("telechir-journal-")
             .tempdir();
-        let folder = made.map_err(|source| JournalError::File {
+        let folder = temporary.map_err(|source| JournalError::File {
             what: "make a temporary folder in",
             path: std::env::temp_dir(),
             source,
@@ -79,24 +79,24 @@ impl Folder {
     }
 }
 
-/// Whether a folder may be made private and written to: it is empty, or a recording's. Closing one
-/// of the system's to everybody else would stop the machine.
+/// Whether a folder may be made private and written to: it is empty or already a recording. Making
+/// a shared system folder private would break the machine.
 fn is_free(path: &Path) -> io::Result<bool> {
     let mut names = Vec::new();
     for entry in fs::read_dir(path)? {
         names.push(entry?.file_name());
     }
-    let is_ours = names.iter().any(|name| name == super::schema::FILE);
-    // A kill may have come before there was more than a lock.
-    Ok(is_ours || names.iter().all(|name| name == LOCK))
+    let is_recording = names.iter().any(|name| name == super::schema::FILE);
+    // A crash may have left only the lock file.
+    Ok(is_recording || names.iter().all(|name| name == LOCK))
 }
 
-/// Makes a folder and those above it, private to the user.
+/// Creates a folder and its parents, private to the user.
 pub(super) fn make(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// SQLite gives its other files the mode of the first.
+/// SQLite creates its other files with the mode of the first.
 fn private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
@@ -112,11 +112,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_of_others_is_refused_and_left_as_it_was() {
+    fn a_folder_with_other_files_is_refused_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("somebody's"), "").unwrap();
-        let open = fs::Permissions::from_mode(0o755);
-        fs::set_permissions(folder.path(), open).unwrap();
+        let world_readable = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(folder.path(), world_readable).unwrap();
         let refused = Folder::open(folder.path());
         assert!(
             matches!(refused, Err(JournalError::NotFree { .. })),
@@ -128,9 +128,9 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_was_begun_is_taken_again() {
+    fn a_partly_created_folder_is_completed() {
         let folder = tempfile::tempdir().unwrap();
-        for _again in 0..2 {
+        for _run in 0..2 {
             drop(Folder::open(folder.path()).unwrap());
         }
         fs::remove_file(folder.path().join(super::super::schema::FILE)).unwrap();

@@ -1,4 +1,4 @@
-//! Reading a journal and checking that nobody changed it.
+//! Reading a journal and verifying that it was not modified.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,23 +8,23 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::chain::{GENESIS, Row};
+use super::chain::{GENESIS, JournalRow};
 use super::{blob, schema};
 use crate::JournalError;
 
-/// What a row of the journal says.
+/// The kind of a row in the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordKind {
     /// A [`crate::SessionEvent`].
     Event,
-    /// A call as the model made it, as a neutral content.
+    /// A call as the model made it, as neutral content.
     Call,
-    /// An action that is about to be carried out.
+    /// An action that is about to be performed.
     Intent,
-    /// What became of it.
+    /// The outcome of an action.
     Outcome,
-    /// A call's result as a neutral content; pictures as `blob:<digest>`.
+    /// A call's result as neutral content, with images as `blob:<digest>`.
     Answer,
 }
 
@@ -52,46 +52,46 @@ impl RecordKind {
 /// A row of the journal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// Its place, from 1.
+    /// Number of the row, from 1.
     pub seq: u64,
-    /// The session.
+    /// Name of the session.
     pub run: String,
-    /// Milliseconds since 1970.
+    /// Time in milliseconds since 1970.
     pub at_ms: i64,
-    /// What it says.
+    /// Kind of the row.
     pub kind: RecordKind,
-    /// It.
+    /// Content of the row, in the format of its kind.
     pub body: Value,
 }
 
-/// What is wrong with a journal.
+/// Why verification of a journal failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VerifyFault {
-    /// This row is not what it was when it was written.
+    /// This row was modified after it was written.
     Edited {
-        /// Its place.
+        /// Number of the row.
         seq: i64,
     },
-    /// The row of this place is gone.
+    /// The row with this number is missing.
     Missing {
-        /// Its place.
+        /// Number of the row.
         seq: i64,
     },
-    /// The row at this place was written at another.
+    /// The row with this number was written with another number.
     Reordered {
-        /// Its place.
+        /// Number of the row.
         seq: i64,
     },
-    /// No row has the hash that was kept elsewhere: the end was cut off, or all was replaced.
+    /// No row has the expected hash: the tail was truncated, or the journal was replaced.
     Cut {
-        /// The hash.
+        /// The expected hash, in hex.
         head: String,
     },
-    /// A picture that this row names is gone or changed.
+    /// An image that this row refers to is missing or modified.
     Blob {
-        /// The row's place.
+        /// Number of the row.
         seq: i64,
-        /// The picture's digest.
+        /// Digest of the image, in hex.
         digest: String,
     },
 }
@@ -101,36 +101,36 @@ impl fmt::Display for VerifyFault {
         match self {
             Self::Edited { seq } => write!(f, "row {seq} was edited"),
             Self::Missing { seq } => write!(f, "row {seq} is missing"),
-            Self::Reordered { seq } => write!(f, "row {seq} is not in its place"),
+            Self::Reordered { seq } => write!(f, "row {seq} is out of order"),
             Self::Cut { head } => write!(
                 f,
-                "no row has the hash {head}: the end was cut off, or all of it was replaced"
+                "no row has the hash {head}: the end was truncated, or the journal was replaced"
             ),
             Self::Blob { seq, digest } => {
                 write!(
                     f,
-                    "the picture {digest} of row {seq} is missing or was edited"
+                    "the image {digest} of row {seq} is missing or was edited"
                 )
             }
         }
     }
 }
 
-/// What checking a journal found.
+/// The result of verifying a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
-    /// How many rows it has.
+    /// Number of rows.
     pub rows: usize,
-    /// The hash of the last: whoever kept an earlier one can tell that rows at the end are gone.
+    /// Hash of the last row. Store it elsewhere to detect truncation with [`verify_since`].
     pub head: String,
-    /// The first thing that is wrong.
+    /// The first fault; none if the journal is intact.
     pub fault: Option<VerifyFault>,
 }
 
-/// All rows of a journal in their order; its writer may be at work.
+/// Reads all rows of a journal in order, also while it is being written.
 ///
 /// # Errors
-/// When it cannot be read.
+/// When the journal cannot be read.
 pub fn read(folder: impl AsRef<Path>) -> Result<Vec<Record>, JournalError> {
     let folder = folder.as_ref();
     let connection = schema::open_for_reading(folder)?;
@@ -138,35 +138,35 @@ pub fn read(folder: impl AsRef<Path>) -> Result<Vec<Record>, JournalError> {
     rows.into_iter().map(|row| record(folder, row)).collect()
 }
 
-/// The bytes of a picture of a journal; none when it is missing or was edited.
+/// Reads an image of a journal; none if it is missing or was modified.
 ///
 /// # Errors
-/// When it cannot be read.
+/// When the file cannot be read.
 pub fn read_blob(folder: impl AsRef<Path>, digest: &str) -> Result<Option<Vec<u8>>, JournalError> {
     blob::get(folder.as_ref(), digest)
 }
 
-/// Checks every row and picture and names the first that is edited, missing or out of place.
+/// Verifies every row and image, and reports the first that is edited, missing or out of order.
 ///
-/// Rows cut off at the end leave no trace inside; give a hash kept elsewhere to
-/// [`verify_since`] to find that too.
+/// Truncation of the tail cannot be detected from the chain alone; pass a hash stored elsewhere to
+/// [`verify_since`] for that.
 ///
 /// # Errors
-/// When it cannot be read at all.
+/// When the journal cannot be read.
 pub fn verify(folder: impl AsRef<Path>) -> Result<Verified, JournalError> {
-    checked(folder.as_ref(), None)
+    verify_chain(folder.as_ref(), None)
 }
 
-/// As [`verify`], and whether the row that was the last at an earlier check, the one with this
-/// hash, is still there.
+/// Like [`verify`]; also checks that the row with this hash, the last one of an earlier
+/// verification, is still present.
 ///
 /// # Errors
-/// When it cannot be read at all.
+/// When the journal cannot be read.
 pub fn verify_since(folder: impl AsRef<Path>, head: &str) -> Result<Verified, JournalError> {
-    checked(folder.as_ref(), Some(head))
+    verify_chain(folder.as_ref(), Some(head))
 }
 
-fn checked(folder: &Path, since: Option<&str>) -> Result<Verified, JournalError> {
+fn verify_chain(folder: &Path, since: Option<&str>) -> Result<Verified, JournalError> {
     let connection = schema::open_for_reading(folder)?;
     let rows = rows(&connection)?;
     let head = rows
@@ -200,8 +200,8 @@ fn hex(hash: &[u8]) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn broken_link(rows: &[Row]) -> Option<VerifyFault> {
-    let places: HashMap<&[u8], i64> = rows
+fn broken_link(rows: &[JournalRow]) -> Option<VerifyFault> {
+    let seq_by_hash: HashMap<&[u8], i64> = rows
         .iter()
         .map(|row| (row.hash.as_slice(), row.seq))
         .collect();
@@ -211,10 +211,11 @@ fn broken_link(rows: &[Row]) -> Option<VerifyFault> {
             return Some(VerifyFault::Missing { seq: seq + 1 });
         }
         if row.previous != hash {
-            let is_known = places.contains_key(row.previous.as_slice()) || row.previous == GENESIS;
+            let is_known =
+                seq_by_hash.contains_key(row.previous.as_slice()) || row.previous == GENESIS;
             return Some(match (is_known, row.is_intact()) {
                 (true, _) => VerifyFault::Reordered { seq: row.seq },
-                // Its link is its own, so the row it leads to is no longer what it was.
+                // The row's own link is intact, so the row it links to was modified.
                 (false, true) => VerifyFault::Edited { seq },
                 (false, false) => VerifyFault::Edited { seq: row.seq },
             });
@@ -227,8 +228,8 @@ fn broken_link(rows: &[Row]) -> Option<VerifyFault> {
     None
 }
 
-fn broken_blob(folder: &Path, rows: &[Row]) -> Result<Option<VerifyFault>, JournalError> {
-    // A call holds the model's words, which may look like anything.
+fn broken_blob(folder: &Path, rows: &[JournalRow]) -> Result<Option<VerifyFault>, JournalError> {
+    // A call contains the model's text, which may look like a digest.
     for row in rows
         .iter()
         .filter(|row| row.kind != RecordKind::Call.name())
@@ -248,10 +249,10 @@ fn broken_blob(folder: &Path, rows: &[Row]) -> Result<Option<VerifyFault>, Journ
     Ok(None)
 }
 
-/// Every picture that a body names: `"blob": "<digest>"` or `"uri": "blob:<digest>"`.
-fn named_blobs(body: &Value, found: &mut Vec<String>) {
+/// Collects every image that a body names: `"blob": "<digest>"` or `"uri": "blob:<digest>"`.
+fn named_blobs(body: &Value, digests: &mut Vec<String>) {
     match body {
-        Value::Array(items) => items.iter().for_each(|item| named_blobs(item, found)),
+        Value::Array(items) => items.iter().for_each(|item| named_blobs(item, digests)),
         Value::Object(members) => {
             for (name, value) in members {
                 let digest = match name.as_str() {
@@ -259,8 +260,8 @@ fn named_blobs(body: &Value, found: &mut Vec<String>) {
                     "uri" => value.as_str().and_then(|uri| uri.strip_prefix("blob:")),
                     _ => None,
                 };
-                found.extend(digest.filter(|digest| is_digest(digest)).map(str::to_owned));
-                named_blobs(value, found);
+                digests.extend(digest.filter(|digest| is_digest(digest)).map(str::to_owned));
+                named_blobs(value, digests);
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -271,16 +272,16 @@ fn is_digest(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-fn rows(connection: &Connection) -> Result<Vec<Row>, JournalError> {
-    let all = || -> rusqlite::Result<Vec<Row>> {
-        // A kill can come before the tables of a new journal are made: nothing is in it.
+fn rows(connection: &Connection) -> Result<Vec<JournalRow>, JournalError> {
+    let all = || -> rusqlite::Result<Vec<JournalRow>> {
+        // A crash may precede the creation of the tables; the journal is then empty.
         if !connection.table_exists(None, "record")? {
             return Ok(Vec::new());
         }
         connection
             .prepare("SELECT seq, run, at_ms, kind, body, previous, hash FROM record ORDER BY seq")?
             .query_map([], |row| {
-                Ok(Row {
+                Ok(JournalRow {
                     seq: row.get(0)?,
                     run: row.get(1)?,
                     at_ms: row.get(2)?,
@@ -295,13 +296,10 @@ fn rows(connection: &Connection) -> Result<Vec<Row>, JournalError> {
     all().map_err(schema::store("read"))
 }
 
-fn record(folder: &Path, row: Row) -> Result<Record, JournalError> {
+fn record(folder: &Path, row: JournalRow) -> Result<Record, JournalError> {
     let broken = || JournalError::Format {
         path: folder.to_owned(),
-        problem: format!(
-            "row {} says nothing that is known; verify the journal",
-            row.seq
-        ),
+        problem: format!("row {} has an unknown format; verify the journal", row.seq),
     };
     let kind = RecordKind::ALL
         .into_iter()

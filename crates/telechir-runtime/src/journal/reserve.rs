@@ -1,4 +1,4 @@
-//! Room on the disk that is kept for the end of a recording.
+//! Disk space reserved for the end of a recording.
 
 use std::fs;
 use std::io;
@@ -6,51 +6,51 @@ use std::path::{Path, PathBuf};
 
 use crate::JournalError;
 
-/// Enough for the outcome of one command with all output that is kept, and the closing rows.
-pub(super) const BYTES: usize = 1024 * 1024;
+/// Enough for the outcome of one command with its maximum output, and the closing rows.
+pub(super) const RESERVE_BYTES: usize = 1024 * 1024;
 
-/// The file in the journal's folder.
+/// File name in the journal's folder.
 const FILE: &str = "reserve";
 
-/// A file that holds room and is removed when the room is needed.
+/// A file that occupies disk space and is removed when the space is needed.
 #[derive(Debug)]
 pub(super) struct Reserve {
     folder: PathBuf,
-    is_held: bool,
+    is_filled: bool,
 }
 
 impl Reserve {
-    /// Keeps the room of a folder.
-    pub(super) fn take(folder: &Path) -> Result<Self, JournalError> {
+    /// Reserves space in a folder.
+    pub(super) fn create(folder: &Path) -> Result<Self, JournalError> {
         let mut reserve = Self {
             folder: folder.to_owned(),
-            is_held: false,
+            is_filled: false,
         };
         reserve.fill().map_err(|source| JournalError::File {
-            what: "keep a mebibyte of room for the end of the recording in",
+            what: "reserve 1 MiB for the end of the recording in",
             path: folder.to_owned(),
             source,
         })?;
         Ok(reserve)
     }
 
-    /// The folder whose disk it is about.
+    /// The folder whose disk has the reserve.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Whether the room is there; tries to keep it again when it had to be given away.
-    pub(super) fn hold(&mut self) -> bool {
-        self.is_held || self.fill().is_ok()
+    /// Whether the space is reserved; tries to reserve it again if it was released.
+    pub(super) fn ensure(&mut self) -> bool {
+        self.is_filled || self.fill().is_ok()
     }
 
-    /// Gives the room away.
+    /// Releases the space.
     pub(super) fn release(&mut self) {
-        self.is_held = false;
+        self.is_filled = false;
         match fs::remove_file(self.path()) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => tracing::warn!(%error, "the journal's reserve could not be removed"),
+            Err(error) => tracing::warn!(%error, "the journal's reserve file could not be removed"),
         }
     }
 
@@ -59,18 +59,18 @@ impl Reserve {
     }
 
     fn fill(&mut self) -> io::Result<()> {
-        let filled = fs::write(self.path(), noise());
+        let filled = fs::write(self.path(), incompressible_bytes());
         if filled.is_err() {
             self.release();
         }
-        self.is_held = filled.is_ok();
+        self.is_filled = filled.is_ok();
         filled
     }
 }
 
-/// Bytes that no file system can keep in less room.
-fn noise() -> Vec<u8> {
-    let mut bytes = vec![0; BYTES];
+/// Bytes that no file system can compress.
+fn incompressible_bytes() -> Vec<u8> {
+    let mut bytes = vec![0; RESERVE_BYTES];
     blake3::Hasher::new().finalize_xof().fill(&mut bytes);
     bytes
 }

@@ -1,4 +1,4 @@
-//! The tables of a journal, and what a file has to be to be one.
+//! The tables of a journal, and the check that a file is a journal.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -10,25 +10,25 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::JournalError;
 
-/// The file in the journal's folder.
+/// File name in the journal's folder.
 pub(super) const FILE: &str = "journal.sqlite";
 
-/// The log that is written before the file itself.
+/// SQLite's write-ahead log.
 const LOG: &str = "journal.sqlite-wal";
 
-/// Pages of the log after which it is written over from its beginning.
+/// Number of pages after which SQLite restarts the log.
 const LOG_PAGES: u32 = 250;
 
-/// Their length: a header, and one before each page.
+/// The log's size: its header, then each page with a header.
 const LOG_BYTES: u64 = 32 + LOG_PAGES as u64 * (24 + 4096);
 
-/// "tlch": tells a journal from any other SQLite file.
+/// "tlch": distinguishes a journal from other SQLite files.
 const APPLICATION_ID: i32 = 0x746c_6368;
 
-/// The format of the tables and of the names in their JSON. A file of a later format is refused,
-/// one of an earlier format is read, and is of this format once it has been written to.
+/// Version of the tables and of the JSON names. A newer version is rejected; an older one can be
+/// read, and is upgraded when written to.
 ///
-/// Format 2 renamed events and members; `serde` aliases read the names of format 1.
+/// Version 2 renamed events and members; `serde` aliases read the names of version 1.
 const VERSION: i32 = 2;
 
 const TABLES: &str = "
@@ -60,7 +60,7 @@ const TABLES: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// Opens a journal for its writer, and makes the tables of a new one.
+/// Opens a journal for writing and creates the tables of a new one.
 pub(super) fn open(folder: &Path) -> Result<Connection, JournalError> {
     let mut connection = Connection::open(folder.join(FILE)).map_err(store("open"))?;
     connection
@@ -71,7 +71,7 @@ pub(super) fn open(folder: &Path) -> Result<Connection, JournalError> {
     Ok(connection)
 }
 
-/// Opens a journal for reading only; its writer may be at work.
+/// Opens a journal read-only, also while it is being written.
 pub(super) fn open_for_reading(folder: &Path) -> Result<Connection, JournalError> {
     if !folder.join(FILE).exists() {
         return Err(JournalError::Absent {
@@ -80,7 +80,7 @@ pub(super) fn open_for_reading(folder: &Path) -> Result<Connection, JournalError
     }
     let read_only = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     match open_with(folder, read_only) {
-        // A kill came while the file was made: what it left half done must be undone first.
+        // The process was killed while creating the file: roll back before reading.
         Err(JournalError::Store { source, .. })
             if source.sqlite_error_code() == Some(ErrorCode::ReadOnly) =>
         {
@@ -102,8 +102,8 @@ fn open_with(folder: &Path, flags: OpenFlags) -> Result<Connection, JournalError
     Ok(connection)
 }
 
-/// Gives the log its whole length, in zeros that end it wherever it ends: to write over what is
-/// there already is durable in half the time that a file takes to grow.
+/// Extends the log to its full size with zeros, which end it wherever they start: overwriting is
+/// durable in half the time that growing a file takes.
 pub(super) fn extend_log(folder: &Path) -> io::Result<()> {
     let log = open_log(folder)?;
     let length = log.metadata()?.len();
@@ -117,12 +117,12 @@ pub(super) fn extend_log(folder: &Path) -> io::Result<()> {
     filled
 }
 
-/// The log, to be waited for until it is on the disk. It is there as long as the journal is open.
+/// Opens the log, to sync it. The file exists as long as the journal is open.
 pub(super) fn open_log(folder: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).open(folder.join(LOG))
 }
 
-/// Wraps what SQLite says.
+/// Wraps an error of SQLite.
 pub(super) fn store(what: &'static str) -> impl Fn(rusqlite::Error) -> JournalError {
     move |source| JournalError::Store { what, source }
 }
@@ -142,22 +142,22 @@ fn check(connection: &Connection, folder: &Path) -> Result<(), JournalError> {
     let (application, version) = (number("application_id")?, number("user_version")?);
     if version > VERSION {
         return refuse(format!(
-            "it has format {version} and this program knows formats up to {VERSION}; use a newer telechir"
+            "its format is {version}, and this program supports formats up to {VERSION}; use a newer telechir"
         ));
     }
     let tables: i64 = connection
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
         .map_err(store("open"))?;
     if application != APPLICATION_ID && tables > 0 {
-        return refuse("its file is not a journal of telechir; give another folder".to_owned());
+        return refuse("its file is not a telechir journal; choose another folder".to_owned());
     }
     Ok(())
 }
 
 fn set_up(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    // The writer itself waits for the log, when somebody rests on what is in it; SQLite waits for
-    // both files before it takes the log's place.
+    // The committer syncs the log itself when a caller needs durability; SQLite syncs both files
+    // before it restarts the log.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;

@@ -1,4 +1,4 @@
-//! Writes rows within one transaction: what is asked of a journal, and what is answered.
+//! Journal operations and their execution within one transaction.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,12 +8,12 @@ use telechir_policy::Verdict;
 use telechir_protocol::CallId;
 
 use super::chain;
-use super::{ActionKey, Begun, BegunTurn, Known, RecordKind, Repeat, RunId};
+use super::{ActionKey, BeginOutcome, OpenedTurn, RecordKind, RecordedStep, Repeat, RunId};
 use crate::JournalError;
 
-/// Something to write or to look up.
+/// An operation on the journal.
 #[derive(Debug)]
-pub(super) enum Task {
+pub(super) enum WriteOp {
     Append {
         run: RunId,
         kind: RecordKind,
@@ -21,10 +21,10 @@ pub(super) enum Task {
     },
     BeginTurn {
         run: RunId,
-        /// Calls by which an earlier turn is known as this one.
+        /// Call ids that identify an earlier delivery of this turn.
         calls: Vec<CallId>,
     },
-    /// A new one, after the last.
+    /// A new turn after the last one.
     NextTurn {
         run: RunId,
         number: u64,
@@ -33,7 +33,7 @@ pub(super) enum Task {
         run: RunId,
         turn: u64,
     },
-    Known {
+    RecordedSteps {
         run: RunId,
         turn: u64,
         call_id: CallId,
@@ -51,46 +51,46 @@ pub(super) enum Task {
     },
 }
 
-impl Task {
-    /// Whether something would happen because of it.
-    pub(super) fn begins(&self) -> bool {
+impl WriteOp {
+    /// Whether the operation precedes an action, which must not happen on a full disk.
+    pub(super) fn starts_work(&self) -> bool {
         match self {
             Self::Begin { .. } | Self::BeginTurn { .. } | Self::NextTurn { .. } => true,
-            Self::Append { .. } | Self::EndTurn { .. } | Self::Known { .. } => false,
+            Self::Append { .. } | Self::EndTurn { .. } | Self::RecordedSteps { .. } => false,
             Self::Finish { .. } => false,
         }
     }
 }
 
-impl Task {
-    /// Whether whoever waits for it goes on to what cannot be taken back: an effect, an answer.
-    /// A turn's number and a step's outcome go nowhere before one of these does.
-    pub(super) fn is_rested_on(&self) -> bool {
+impl WriteOp {
+    /// Whether the caller waits for it before something irreversible: an effect or an answer. A
+    /// turn's number and a step's outcome become durable with the next such operation.
+    pub(super) fn must_be_durable(&self) -> bool {
         match self {
             Self::Begin { .. } | Self::Append { .. } => true,
             Self::BeginTurn { .. } | Self::NextTurn { .. } | Self::EndTurn { .. } => false,
-            Self::Known { .. } | Self::Finish { .. } => false,
+            Self::RecordedSteps { .. } | Self::Finish { .. } => false,
         }
     }
 }
 
-/// What came of it.
+/// The result of an operation.
 #[derive(Debug)]
-pub(super) enum Reply {
-    Written,
-    Turn(BegunTurn),
-    Known(Vec<Known>),
-    Begun(Begun),
+pub(super) enum WriteReply {
+    GroupResult,
+    Turn(OpenedTurn),
+    Steps(Vec<RecordedStep>),
+    Begin(BeginOutcome),
 }
 
-/// The end of the chain.
+/// The end of the hash chain.
 #[derive(Clone, Debug)]
-pub(super) struct Head {
+pub(super) struct ChainHead {
     seq: i64,
     hash: Vec<u8>,
 }
 
-impl Head {
+impl ChainHead {
     pub(super) fn read(connection: &Connection) -> rusqlite::Result<Self> {
         let last = connection
             .query_row(
@@ -111,32 +111,34 @@ impl Head {
     }
 }
 
-/// Writes within one transaction.
-pub(super) struct Pen<'a> {
+/// Executes operations within one transaction.
+pub(super) struct Tx<'a> {
     pub(super) transaction: &'a Transaction<'a>,
-    pub(super) head: &'a mut Head,
+    pub(super) head: &'a mut ChainHead,
 }
 
-/// The outer error ends the transaction; the inner one is an answer.
-pub(super) type Outcome = rusqlite::Result<Result<Reply, JournalError>>;
+/// The outer error aborts the transaction; the inner one is returned to the caller.
+pub(super) type Outcome = rusqlite::Result<Result<WriteReply, JournalError>>;
 
-impl Pen<'_> {
-    pub(super) fn write(&mut self, task: &Task) -> Outcome {
-        match task {
-            Task::Append { run, kind, body } => {
-                self.append(run, *kind, body).map(|_| Ok(Reply::Written))
+impl Tx<'_> {
+    pub(super) fn write(&mut self, op: &WriteOp) -> Outcome {
+        match op {
+            WriteOp::Append { run, kind, body } => self
+                .append(run, *kind, body)
+                .map(|_| Ok(WriteReply::GroupResult)),
+            WriteOp::BeginTurn { run, calls } => self.begin_turn(run, calls),
+            WriteOp::NextTurn { run, number } => self.next_turn(run, *number),
+            WriteOp::EndTurn { run, turn } => self.end_turn(run, *turn),
+            WriteOp::RecordedSteps { run, turn, call_id } => {
+                self.recorded_steps(run, *turn, call_id)
             }
-            Task::BeginTurn { run, calls } => self.begin_turn(run, calls),
-            Task::NextTurn { run, number } => self.next_turn(run, *number),
-            Task::EndTurn { run, turn } => self.end_turn(run, *turn),
-            Task::Known { run, turn, call_id } => self.known(run, *turn, call_id),
-            Task::Begin {
+            WriteOp::Begin {
                 run,
                 key,
                 body,
                 repeat,
             } => self.begin(run, key, body, *repeat),
-            Task::Finish { run, key, body } => self.finish(run, key, body),
+            WriteOp::Finish { run, key, body } => self.finish(run, key, body),
         }
     }
 
@@ -149,14 +151,14 @@ impl Pen<'_> {
         self.transaction
             .prepare_cached("INSERT INTO record (seq, run, at_ms, kind, body, previous, hash) VALUES (?, ?, ?, ?, ?, ?, ?)")?
             .execute(params![seq, run.as_str(), at_ms, kind.name(), body, self.head.hash, hash.as_slice()])?;
-        *self.head = Head {
+        *self.head = ChainHead {
             seq,
             hash: hash.to_vec(),
         };
         Ok(seq)
     }
 
-    /// The turn these calls were seen in, or the one that a crash left open, or a new one.
+    /// Opens the turn that has these calls, the one that a crash left open, or a new one.
     fn begin_turn(&mut self, run: &RunId, calls: &[CallId]) -> Outcome {
         let mut seen = None;
         for call in calls {
@@ -175,22 +177,22 @@ impl Pen<'_> {
                 |row| Ok((row.get(0)?, row.get(1)?)),
             )
             .optional()?;
-        let begun = |number: i64, is_known| {
+        let opened = |number: i64, is_retry| {
             let number = number.unsigned_abs();
-            Ok(Ok(Reply::Turn(BegunTurn { number, is_known })))
+            Ok(Ok(WriteReply::Turn(OpenedTurn { number, is_retry })))
         };
         let number = match (seen, last) {
-            (Some(number), _) | (None, Some((number, false))) => return begun(number, true),
+            (Some(number), _) | (None, Some((number, false))) => return opened(number, true),
             (None, Some((number, true))) => number + 1,
             (None, None) => 0,
         };
         self.open_turn(run, number)?;
-        begun(number, false)
+        opened(number, false)
     }
 
     fn next_turn(&mut self, run: &RunId, number: u64) -> Outcome {
         self.open_turn(run, column(number))?;
-        Ok(Ok(Reply::Written))
+        Ok(Ok(WriteReply::GroupResult))
     }
 
     fn open_turn(&mut self, run: &RunId, number: i64) -> rusqlite::Result<()> {
@@ -204,14 +206,14 @@ impl Pen<'_> {
         self.transaction
             .prepare_cached("UPDATE turn SET ended = 1 WHERE run = ? AND number = ?")?
             .execute(params![run.as_str(), column(turn)])?;
-        Ok(Ok(Reply::Written))
+        Ok(Ok(WriteReply::GroupResult))
     }
 
-    /// The steps of a call that were begun, in their order.
-    fn known(&mut self, run: &RunId, turn: u64, call_id: &CallId) -> Outcome {
+    /// The steps of a call that were started, in order.
+    fn recorded_steps(&mut self, run: &RunId, turn: u64, call_id: &CallId) -> Outcome {
         let mut statement = self.transaction.prepare_cached(
-            "SELECT step, digest, begun.body, ended.body FROM action
-             JOIN record AS begun ON begun.seq = intent LEFT JOIN record AS ended ON ended.seq = outcome
+            "SELECT step, digest, intent_row.body, outcome_row.body FROM action
+             JOIN record AS intent_row ON intent_row.seq = intent LEFT JOIN record AS outcome_row ON outcome_row.seq = outcome
              WHERE action.run = ? AND turn = ? AND call_id = ? ORDER BY step",
         )?;
         let rows = statement.query_map(
@@ -219,9 +221,9 @@ impl Pen<'_> {
             |row| {
                 let (intent, outcome): (String, Option<String>) = (row.get(2)?, row.get(3)?);
                 let read = |body: &str| serde_json::from_str::<Value>(body).unwrap_or_default();
-                // Whatever was begun was let run by some verdict; the strictest is the safe guess.
+                // A started step had some permitting verdict; if unreadable, assume the strictest.
                 let verdict = serde_json::from_value(read(&intent)["verdict"].clone());
-                Ok(Known {
+                Ok(RecordedStep {
                     step: usize::try_from(row.get::<_, i64>(0)?).unwrap_or(usize::MAX),
                     digest: row.get(1)?,
                     verdict: verdict.unwrap_or(Verdict::Ask),
@@ -229,13 +231,13 @@ impl Pen<'_> {
                 })
             },
         )?;
-        let known: rusqlite::Result<Vec<Known>> = rows.collect();
-        Ok(Ok(Reply::Known(known?)))
+        let steps: rusqlite::Result<Vec<RecordedStep>> = rows.collect();
+        Ok(Ok(WriteReply::Steps(steps?)))
     }
 
     fn begin(&mut self, run: &RunId, key: &ActionKey, body: &Value, repeat: Repeat) -> Outcome {
         let step = column(key.step);
-        let known: Option<(String, Option<i64>)> = self
+        let existing: Option<(String, Option<i64>)> = self
             .transaction
             .prepare_cached("SELECT digest, outcome FROM action WHERE run = ? AND turn = ? AND call_id = ? AND step = ?")?
             .query_row(
@@ -243,7 +245,7 @@ impl Pen<'_> {
                 |row| Ok((row.get(0)?, row.get(1)?)),
             )
             .optional()?;
-        match known {
+        match existing {
             Some((digest, _)) if digest != key.digest.to_string() => {
                 let call_id = key.call_id.as_str().to_owned();
                 return Ok(Err(JournalError::OtherDigest {
@@ -251,17 +253,17 @@ impl Pen<'_> {
                     step: key.step,
                 }));
             }
-            // Whoever looks again wants to see what is there now.
+            // A repeated read returns the current state.
             Some(_) if repeat == Repeat::Harmless => {}
             Some((_, Some(outcome))) => return self.recorded(outcome),
-            Some((_, None)) => return Ok(Ok(Reply::Begun(Begun::Interrupted))),
+            Some((_, None)) => return Ok(Ok(WriteReply::Begin(BeginOutcome::Interrupted))),
             None => {}
         }
         let intent = self.append(run, RecordKind::Intent, body)?;
         self.transaction
             .prepare_cached("INSERT OR REPLACE INTO action (run, turn, call_id, step, digest, intent) VALUES (?, ?, ?, ?, ?, ?)")?
             .execute(params![run.as_str(), column(key.turn), key.call_id.as_str(), step, key.digest.to_string(), intent])?;
-        Ok(Ok(Reply::Begun(Begun::Fresh)))
+        Ok(Ok(WriteReply::Begin(BeginOutcome::Fresh)))
     }
 
     fn recorded(&self, outcome: i64) -> Outcome {
@@ -271,7 +273,7 @@ impl Pen<'_> {
             |row| row.get(0),
         )?;
         let body = serde_json::from_str(&body).unwrap_or_default();
-        Ok(Ok(Reply::Begun(Begun::Recorded(body))))
+        Ok(Ok(WriteReply::Begin(BeginOutcome::Recorded(body))))
     }
 
     fn finish(&mut self, run: &RunId, key: &ActionKey, body: &Value) -> Outcome {
@@ -280,11 +282,11 @@ impl Pen<'_> {
         self.transaction
             .prepare_cached("UPDATE action SET outcome = ? WHERE run = ? AND turn = ? AND call_id = ? AND step = ?")?
             .execute(params![outcome, run.as_str(), column(key.turn), key.call_id.as_str(), step])?;
-        Ok(Ok(Reply::Written))
+        Ok(Ok(WriteReply::GroupResult))
     }
 }
 
-/// A count as SQLite keeps numbers.
+/// A number as SQLite stores it.
 fn column(count: impl TryInto<i64>) -> i64 {
     count.try_into().unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! Who writes a journal: one at a time, and what waits together is made durable together.
+//! Writes the journal: one writer at a time, with queued rows committed as a group.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -14,148 +14,152 @@ use tokio::task::block_in_place;
 
 use super::reserve::Reserve;
 use super::schema::store;
-use super::transaction::{Head, Pen, Reply, Task};
+use super::transaction::{ChainHead, Tx, WriteOp, WriteReply};
 use crate::JournalError;
 
-/// Jobs that may wait; a sender that can wait waits, one that cannot loses its row and says so.
-const QUEUE: usize = 1024;
+/// Maximum number of queued jobs. Async senders wait for space; others drop the row with a warning.
+const MAX_QUEUED_JOBS: usize = 1024;
 
-/// Jobs of one commit.
-const GROUP: usize = 256;
+/// Maximum number of jobs per commit.
+const MAX_GROUP_JOBS: usize = 256;
 
-/// After so many commits that somebody rested on, a session is one that goes on.
-const GOES_ON: u32 = 4;
+/// Number of durable commits after which a session counts as long.
+const LONG_SESSION_COMMITS: u32 = 4;
 
-/// So long a row that nobody waits for may wait for one that somebody does.
-const COMPANY: Duration = Duration::from_millis(2);
+/// How long a non-durable row may be delayed to share a commit with a durable one.
+const GROUP_WINDOW: Duration = Duration::from_millis(2);
 
-pub(super) type Answer = oneshot::Sender<Result<Reply, JournalError>>;
+pub(super) type ReplySender = oneshot::Sender<Result<WriteReply, JournalError>>;
 
-/// What becomes of a task, once it is known.
-pub(super) type Receipt = oneshot::Receiver<Result<Reply, JournalError>>;
+/// Receives the result of an operation.
+pub(super) type ReplyReceiver = oneshot::Receiver<Result<WriteReply, JournalError>>;
 
-/// A task, and who waits for it.
+/// An operation and the channel for its result.
 #[derive(Debug)]
-struct Job {
-    task: Task,
-    reply: Option<Answer>,
-    /// Whether somebody goes on only when it is durable.
-    is_rested_on: bool,
+struct WriteJob {
+    op: WriteOp,
+    reply: Option<ReplySender>,
+    /// Whether the caller continues only when the operation is durable.
+    must_be_durable: bool,
     _room: OwnedSemaphorePermit,
 }
 
-/// Takes tasks in their order. Who waits for one writes what waits, where it can be waited on the
-/// spot and nobody else writes; else a thread does. Dropping this waits until everything handed
-/// over is durable.
+/// Executes operations in order. A waiting caller commits the queue itself if its thread may block
+/// and nobody else is writing; otherwise a thread does. Dropping this waits until everything queued
+/// is durable.
 #[derive(Debug)]
-pub(super) struct Writer {
-    desk: Arc<Desk>,
+pub(super) struct JournalWriter {
+    write_queue: Arc<WriteQueue>,
     room: Arc<Semaphore>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the thread shares with those who write themselves.
+/// State shared by the writer thread and callers that write themselves.
 #[derive(Debug)]
-struct Desk {
-    queue: Mutex<Queue>,
-    bell: Condvar,
-    scribe: Mutex<Scribe>,
+struct WriteQueue {
+    queue: Mutex<PendingJobs>,
+    wake: Condvar,
+    committer: Mutex<Committer>,
 }
 
 #[derive(Debug, Default)]
-struct Queue {
-    jobs: VecDeque<Job>,
-    /// Whether somebody waits for one of them and for the thread.
+struct PendingJobs {
+    jobs: VecDeque<WriteJob>,
+    /// Whether a caller waits for the writer thread.
     is_urgent: bool,
-    /// Whether the thread waits without an end.
-    is_asleep: bool,
-    is_over: bool,
+    /// Whether the writer thread waits without a timeout.
+    is_idle: bool,
+    is_closed: bool,
 }
 
-impl Writer {
+impl JournalWriter {
     pub(super) fn start(connection: Connection, reserve: Reserve) -> Result<Self, JournalError> {
-        let head = Head::read(&connection).map_err(store("read"))?;
-        let scribe = Scribe {
+        let head = ChainHead::read(&connection).map_err(store("read"))?;
+        let committer = Committer {
             connection,
             head,
             reserve,
             log: None,
-            lost: None,
-            rested_on: 0,
+            sync_failure: None,
+            durable_commits: 0,
         };
-        let desk = Arc::new(Desk {
+        let write_queue = Arc::new(WriteQueue {
             queue: Mutex::default(),
-            bell: Condvar::new(),
-            scribe: Mutex::new(scribe),
+            wake: Condvar::new(),
+            committer: Mutex::new(committer),
         });
-        let theirs = Arc::clone(&desk);
+        let thread_queue = Arc::clone(&write_queue);
         let thread = thread::Builder::new()
             .name("journal".to_owned())
-            .spawn(move || theirs.work())
+            .spawn(move || thread_queue.run_thread())
             .map_err(|source| JournalError::File {
                 what: "start the writer of",
                 path: super::schema::FILE.into(),
                 source,
             })?;
         Ok(Self {
-            desk,
-            room: Arc::new(Semaphore::new(QUEUE)),
+            write_queue,
+            room: Arc::new(Semaphore::new(MAX_QUEUED_JOBS)),
             thread: Some(thread),
         })
     }
 
-    /// Takes a task and waits until it is done, and durable where it is rested on.
-    pub(super) async fn ask(&self, task: Task) -> Result<Reply, JournalError> {
-        let is_rested_on = task.is_rested_on();
-        let mut receipt = self.take(task, is_rested_on).await?;
+    /// Executes an operation and waits for its result, and for durability where required.
+    pub(super) async fn commit(&self, op: WriteOp) -> Result<WriteReply, JournalError> {
+        let must_be_durable = op.must_be_durable();
+        let mut receipt = self.enqueue_job(op, must_be_durable).await?;
         if may_wait_here() {
-            block_in_place(|| self.desk.write_unless_another_does());
+            block_in_place(|| self.write_queue.try_drain());
         }
-        if let Ok(answer) = receipt.try_recv() {
-            return answer;
+        if let Ok(send_replies) = receipt.try_recv() {
+            return send_replies;
         }
-        self.desk.ring();
+        self.write_queue.notify();
         receipt.await.map_err(|_| JournalError::Ended)?
     }
 
-    /// Takes a task, waiting for room only. It is done before any that is taken later.
-    pub(super) async fn hand_over(&self, task: Task) -> Result<Receipt, JournalError> {
-        self.take(task, false).await
+    /// Queues an operation, waiting only for space. It is executed before any queued later.
+    pub(super) async fn enqueue(&self, op: WriteOp) -> Result<ReplyReceiver, JournalError> {
+        self.enqueue_job(op, false).await
     }
 
-    async fn take(&self, task: Task, is_rested_on: bool) -> Result<Receipt, JournalError> {
+    async fn enqueue_job(
+        &self,
+        op: WriteOp,
+        must_be_durable: bool,
+    ) -> Result<ReplyReceiver, JournalError> {
         let room = Arc::clone(&self.room).acquire_owned().await;
         let room = room.map_err(|_| JournalError::Ended)?;
         let (reply, receipt) = oneshot::channel();
-        self.desk.put(Job {
-            task,
+        self.write_queue.push(WriteJob {
+            op,
             reply: Some(reply),
-            is_rested_on,
+            must_be_durable,
             _room: room,
         });
         Ok(receipt)
     }
 
-    /// Takes a task without waiting.
-    pub(super) fn post(&self, task: Task) {
+    /// Queues an operation without waiting.
+    pub(super) fn send(&self, op: WriteOp) {
         match Arc::clone(&self.room).try_acquire_owned() {
-            Ok(room) => self.desk.put(Job {
-                task,
+            Ok(room) => self.write_queue.push(WriteJob {
+                op,
                 reply: None,
-                is_rested_on: false,
+                must_be_durable: false,
                 _room: room,
             }),
             Err(_full) => {
-                tracing::warn!("the journal is behind; a row that nothing waits for was left out");
+                tracing::warn!("the journal is overloaded; dropped a row that no caller waits for");
             }
         }
     }
 }
 
-impl Drop for Writer {
+impl Drop for JournalWriter {
     fn drop(&mut self) {
-        self.desk.queue().is_over = true;
-        self.desk.bell.notify_one();
+        self.write_queue.queue().is_closed = true;
+        self.write_queue.wake.notify_one();
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
@@ -164,177 +168,178 @@ impl Drop for Writer {
     }
 }
 
-/// Whether a wait for the disk may be done on this thread: others take its work over. It saves
-/// two changes of threads, which take as long as a good disk.
+/// Whether this thread may block on the disk because others take over its tasks. This saves two
+/// thread switches, which take as long as a fast disk.
 fn may_wait_here() -> bool {
     Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
-impl Desk {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+impl WriteQueue {
+    fn queue(&self) -> MutexGuard<'_, PendingJobs> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, job: Job) {
+    fn push(&self, job: WriteJob) {
         let mut queue = self.queue();
         queue.jobs.push_back(job);
-        if queue.is_asleep {
-            queue.is_asleep = false;
-            self.bell.notify_one();
+        if queue.is_idle {
+            queue.is_idle = false;
+            self.wake.notify_one();
         }
     }
 
-    /// Somebody waits for the thread.
-    fn ring(&self) {
+    /// Wakes the writer thread for a waiting caller.
+    fn notify(&self) {
         self.queue().is_urgent = true;
-        self.bell.notify_one();
+        self.wake.notify_one();
     }
 
-    fn write_unless_another_does(&self) {
-        if let Ok(mut scribe) = self.scribe.try_lock() {
-            self.write_with(&mut scribe);
+    fn try_drain(&self) {
+        if let Ok(mut committer) = self.committer.try_lock() {
+            self.drain(&mut committer);
         }
     }
 
-    /// Writes until nothing waits any more, or it would go on for others for too long.
-    fn write_with(&self, scribe: &mut Scribe) {
-        for _ in 0..QUEUE / GROUP {
+    /// Commits groups until the queue is empty, or for at most one full queue.
+    fn drain(&self, committer: &mut Committer) {
+        for _ in 0..MAX_QUEUED_JOBS / MAX_GROUP_JOBS {
             let mut queue = self.queue();
-            let count = queue.jobs.len().min(GROUP);
-            let group: Vec<Job> = queue.jobs.drain(..count).collect();
+            let count = queue.jobs.len().min(MAX_GROUP_JOBS);
+            let group: Vec<WriteJob> = queue.jobs.drain(..count).collect();
             drop(queue);
             if group.is_empty() {
                 break;
             }
-            scribe.commit(group);
+            committer.commit(group);
         }
     }
 
-    /// What the thread does.
-    fn work(&self) {
-        while self.wait() {
-            let mut scribe = self.scribe();
-            self.write_with(&mut scribe);
-            scribe.make_room();
+    /// The loop of the writer thread.
+    fn run_thread(&self) {
+        while self.wait_for_jobs() {
+            let mut committer = self.committer();
+            self.drain(&mut committer);
+            committer.extend_log_once();
         }
-        self.scribe().end();
+        self.committer().end();
     }
 
-    fn scribe(&self) -> MutexGuard<'_, Scribe> {
-        self.scribe.lock().unwrap_or_else(PoisonError::into_inner)
+    fn committer(&self) -> MutexGuard<'_, Committer> {
+        self.committer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until there is something to write; false when there is not and never will be.
-    fn wait(&self) -> bool {
+    /// Waits for jobs; false if the queue is empty and closed.
+    fn wait_for_jobs(&self) -> bool {
         let mut queue = self.queue();
-        while queue.jobs.is_empty() && !queue.is_over {
-            queue.is_asleep = true;
+        while queue.jobs.is_empty() && !queue.is_closed {
+            queue.is_idle = true;
             queue = self
-                .bell
+                .wake
                 .wait(queue)
                 .unwrap_or_else(PoisonError::into_inner);
         }
-        queue.is_asleep = false;
-        let until = Instant::now() + COMPANY;
-        while !queue.is_urgent && !queue.is_over {
+        queue.is_idle = false;
+        let until = Instant::now() + GROUP_WINDOW;
+        while !queue.is_urgent && !queue.is_closed {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
-            let waited = self.bell.wait_timeout(queue, left);
+            let waited = self.wake.wait_timeout(queue, left);
             queue = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         queue.is_urgent = false;
-        !queue.jobs.is_empty() || !queue.is_over
+        !queue.jobs.is_empty() || !queue.is_closed
     }
 }
 
-/// What is written with.
+/// The connection and state for commits.
 #[derive(Debug)]
-struct Scribe {
+struct Committer {
     connection: Connection,
-    head: Head,
+    head: ChainHead,
     reserve: Reserve,
-    /// What a commit was written to, once somebody rested on one.
+    /// The opened log, once a commit had to be durable.
     log: Option<File>,
-    /// Why nothing that was written since can be said to be on the disk.
-    lost: Option<String>,
-    /// Commits that somebody rested on, while their number matters.
-    rested_on: u32,
+    /// Why durability can no longer be guaranteed.
+    sync_failure: Option<String>,
+    /// Number of durable commits, counted up to the threshold of a long session.
+    durable_commits: u32,
 }
 
-type Written = rusqlite::Result<Vec<Result<Reply, JournalError>>>;
+type GroupResult = rusqlite::Result<Vec<Result<WriteReply, JournalError>>>;
 
-impl Scribe {
-    /// Does once what makes the commits of a session that goes on shorter.
-    fn make_room(&mut self) {
-        if self.rested_on != GOES_ON {
+impl Committer {
+    /// Preallocates the log once in a long session, which shortens its commits.
+    fn extend_log_once(&mut self) {
+        if self.durable_commits != LONG_SESSION_COMMITS {
             return;
         }
-        self.rested_on += 1;
+        self.durable_commits += 1;
         if let Err(error) = super::schema::extend_log(self.reserve.folder()) {
-            tracing::debug!(%error, "the journal's log grows as it is written");
+            tracing::debug!(%error, "the journal's log could not be preallocated");
         }
     }
 
     fn end(&mut self) {
-        // First, so that what it kept free is there for the tidying.
+        // First, so that the checkpoint can use the reserved space.
         self.reserve.release();
         let _only_tidies = self
             .connection
             .execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
     }
 
-    /// Makes all of them durable or none, and only then answers.
+    /// Makes all jobs durable or none, and only then answers.
     ///
-    /// On a full disk nothing is begun any more, and what was begun is written to its end with
-    /// the room that was kept for that.
-    fn commit(&mut self, mut group: Vec<Job>) {
-        if group.iter().any(|job| job.task.begins()) && !self.reserve.hold() {
-            self.refuse_beginnings(&mut group);
+    /// On a full disk new actions are rejected, and outcomes of started ones are written with the
+    /// reserved space.
+    fn commit(&mut self, mut group: Vec<WriteJob>) {
+        if group.iter().any(|job| job.op.starts_work()) && !self.reserve.ensure() {
+            self.reject_new_work(&mut group);
         }
-        let mut written = self.write(&group);
-        if needs_room(&written) {
-            self.refuse_beginnings(&mut group);
-            written = self.write(&group);
+        let mut result = self.write(&group);
+        if is_disk_full(&result) {
+            self.reject_new_work(&mut group);
+            result = self.write(&group);
         }
-        if needs_room(&written) {
-            tracing::warn!("the disk is full; the journal ends with the room it kept for that");
+        if is_disk_full(&result) {
+            tracing::warn!("the disk is full; the journal ends with its reserved space");
             self.reserve.release();
-            written = self.write(&group);
+            result = self.write(&group);
         }
-        let is_rested_on = group.iter().any(|job| job.is_rested_on);
-        if written.is_ok() && is_rested_on && self.lost.is_none() {
-            // Once this failed, nobody knows what the disk has, whatever it says next.
-            self.lost = self.wait_for_disk().err().map(|error| error.to_string());
+        let must_be_durable = group.iter().any(|job| job.must_be_durable);
+        if result.is_ok() && must_be_durable && self.sync_failure.is_none() {
+            // After a failed sync the state of the disk is unknown, even if a later sync succeeds.
+            self.sync_failure = self.sync_log().err().map(|error| error.to_string());
         }
-        self.answer(group, written);
+        self.send_replies(group, result);
     }
 
-    fn write(&mut self, group: &[Job]) -> Written {
-        let is_rested_on = group.iter().any(|job| job.is_rested_on);
-        if is_rested_on && self.rested_on < GOES_ON {
-            self.rested_on += 1;
+    fn write(&mut self, group: &[WriteJob]) -> GroupResult {
+        let must_be_durable = group.iter().any(|job| job.must_be_durable);
+        if must_be_durable && self.durable_commits < LONG_SESSION_COMMITS {
+            self.durable_commits += 1;
         }
         let mut next = self.head.clone();
         let transaction = self.connection.transaction()?;
-        let mut pen = Pen {
+        let mut tx = Tx {
             transaction: &transaction,
             head: &mut next,
         };
-        let answers = group.iter().map(|job| pen.write(&job.task));
-        let answers = answers.collect::<rusqlite::Result<Vec<_>>>()?;
+        let replies = group.iter().map(|job| tx.write(&job.op));
+        let replies = replies.collect::<rusqlite::Result<Vec<_>>>()?;
         transaction.commit()?;
         self.head = next;
-        Ok(answers)
+        Ok(replies)
     }
 
-    /// Waits until the log is on the disk. What nobody rests on yet gets there with the next that
-    /// somebody does: its write makes all before it durable too. A kill loses neither.
+    /// Waits until the log is on the disk. Rows without a durability requirement become durable
+    /// with the next sync. A killed process loses neither.
     ///
-    /// The log's length and place are known to the disk already, so its bytes are all there is to
-    /// wait for, and not the times in its entry.
-    fn wait_for_disk(&mut self) -> io::Result<()> {
+    /// The log is preallocated, so `fdatasync` suffices: its size and location do not change.
+    fn sync_log(&mut self) -> io::Result<()> {
         let log = match self.log.take() {
             Some(log) => log,
             None => super::schema::open_log(self.reserve.folder())?,
@@ -344,22 +349,22 @@ impl Scribe {
         Ok(())
     }
 
-    fn refuse_beginnings(&self, group: &mut Vec<Job>) {
-        for job in group.extract_if(.., |job| job.task.begins()) {
+    fn reject_new_work(&self, group: &mut Vec<WriteJob>) {
+        for job in group.extract_if(.., |job| job.op.starts_work()) {
             let error = JournalError::Full {
                 path: self.reserve.folder().to_owned(),
             };
-            // Whoever asked may have been dropped.
-            let _unheard = job.reply.map(|reply| reply.send(Err(error)));
+            // The caller may have been dropped.
+            let _receiver_gone = job.reply.map(|reply| reply.send(Err(error)));
         }
     }
 
-    fn answer(&self, group: Vec<Job>, written: Written) {
-        let is_full = needs_room(&written);
+    fn send_replies(&self, group: Vec<WriteJob>, result: GroupResult) {
+        let disk_full = is_disk_full(&result);
         let path = || self.reserve.folder().to_owned();
         let failed = |message: String| {
             tracing::error!(message, "the journal could not be written");
-            let error = |_: &Job| match is_full {
+            let error = |_: &WriteJob| match disk_full {
                 true => Err(JournalError::Full { path: path() }),
                 false => Err(JournalError::Write {
                     message: message.clone(),
@@ -367,26 +372,26 @@ impl Scribe {
             };
             group.iter().map(error).collect()
         };
-        let mut answers = match (written, &self.lost) {
-            (Ok(answers), None) => answers,
-            (Ok(_), Some(lost)) => failed(lost.clone()),
+        let mut replies = match (result, &self.sync_failure) {
+            (Ok(replies), None) => replies,
+            (Ok(_), Some(sync_failure)) => failed(sync_failure.clone()),
             (Err(error), _) => failed(error.to_string()),
         }
         .into_iter();
         for job in group {
-            let answer = answers.next();
-            let (Some(reply), Some(answer)) = (job.reply, answer) else {
+            let send_replies = replies.next();
+            let (Some(reply), Some(send_replies)) = (job.reply, send_replies) else {
                 continue;
             };
-            // Whoever asked may have been dropped.
-            let _unheard = reply.send(answer);
+            // The caller may have been dropped.
+            let _receiver_gone = reply.send(send_replies);
         }
     }
 }
 
-/// Whether more room could have helped: no space, or a limit on a file's size.
-fn needs_room(written: &Written) -> bool {
-    written.as_ref().is_err_and(|error| {
+/// Whether more disk space may help: no space, or a file size limit.
+fn is_disk_full(result: &GroupResult) -> bool {
+    result.as_ref().is_err_and(|error| {
         matches!(
             error.sqlite_error_code(),
             Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure)

@@ -1,4 +1,4 @@
-//! Bringing a judgement to its end: a person is asked, not too often, and a yes must still hold.
+//! Resolves a judgement: asks the user at a limited rate, and rechecks an approval.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,19 +10,19 @@ use telechir_policy::{
 use telechir_protocol::{CallId, Failure, FailureKind};
 
 use crate::approver::BoxApprover;
-use crate::execute::{unless, until_stopped};
+use crate::execute::{or_stopped, until_stopped};
 use crate::recorder::Recorder;
 use crate::{Limits, Session, SessionEvent};
 
-/// When questions were asked, as far as that matters for the next.
+/// Times of the questions within the last minute.
 #[derive(Debug, Default)]
-pub(crate) struct Asked(VecDeque<Duration>);
+pub(crate) struct QuestionRate(VecDeque<Duration>);
 
-impl Asked {
-    /// Notes a question, unless there were `limit` of them within the minute before.
-    fn note(&mut self, now: Duration, limit: usize) -> bool {
+impl QuestionRate {
+    /// Records a question unless the minute already has `limit` questions.
+    fn note_loss(&mut self, now: Duration, limit: usize) -> bool {
         let minute = Duration::from_secs(60);
-        self.0.retain(|asked| now.saturating_sub(*asked) < minute);
+        self.0.retain(|at| now.saturating_sub(*at) < minute);
         let fits = self.0.len() < limit;
         if fits {
             self.0.push_back(now);
@@ -31,31 +31,32 @@ impl Asked {
     }
 }
 
-/// What is needed to bring a judgement to its end.
-pub(super) struct Desk<'a> {
+/// Resolves judgements to permissions or failures.
+pub(super) struct ApprovalGate<'a> {
     recorder: &'a Recorder,
     approver: &'a mut BoxApprover,
     limits: &'a Limits,
-    asked: &'a mut Asked,
+    rate: &'a mut QuestionRate,
     stop: UntilStopped,
     now: Duration,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> ApprovalGate<'a> {
     pub(super) fn of(session: &'a mut Session) -> Self {
         let now = session.now();
         Self {
             recorder: &session.recorder,
             approver: &mut session.approver,
             limits: &session.limits,
-            asked: &mut session.asked,
+            rate: &mut session.question_rate,
             stop: until_stopped(&session.screens),
             now,
         }
     }
 
-    /// Brings a judgement to a permission or a refusal; a person is asked where it says so.
-    pub(super) async fn settle<P: Proposal>(
+    /// Resolves a judgement to a permission or a failure, and asks the user if the verdict is to
+    /// ask.
+    pub(super) async fn resolve<P: Proposal>(
         &mut self,
         judgement: Judgement<P>,
         steps: Vec<String>,
@@ -63,32 +64,32 @@ impl<'a> Desk<'a> {
         match judgement {
             Judgement::Allowed(permit) => {
                 let (call_id, ground) = (permit.proposal().call_id().clone(), permit.ground());
-                self.judged(call_id, ground.verdict, &ground.rule, &ground.reason);
+                self.emit_judged(call_id, ground.verdict, &ground.rule, &ground.reason);
                 Ok(permit)
             }
             Judgement::Ask(pending) => {
                 let (call_id, ground) = (pending.call_id().clone(), pending.ground().clone());
                 let question = pending.question().clone();
-                self.judged(call_id.clone(), Verdict::Ask, &ground.rule, &ground.reason);
-                let decision = self.ask(&call_id, &question, steps).await;
-                let settled = pending.settle(decision);
-                self.recorder.announce(SessionEvent::QuestionAnswered {
+                self.emit_judged(call_id.clone(), Verdict::Ask, &ground.rule, &ground.reason);
+                let decision = self.ask_user(&call_id, &question, steps).await;
+                let resolved = pending.settle(decision);
+                self.recorder.emit(SessionEvent::QuestionAnswered {
                     call_id,
-                    approved: settled.is_ok(),
-                    reason: settled.as_ref().err().map(|denial| escape(&denial.reason)),
+                    approved: resolved.is_ok(),
+                    reason: resolved.as_ref().err().map(|denial| escape(&denial.reason)),
                 });
-                settled.map_err(|denial| refused(&denial, &question.reasons))
+                resolved.map_err(|denial| refused(&denial, &question.reasons))
             }
             Judgement::Denied(call_id, denial) => {
-                self.judged(call_id, Verdict::Deny, &denial.rule, &denial.reason);
+                self.emit_judged(call_id, Verdict::Deny, &denial.rule, &denial.reason);
                 Err(refused(&denial, &[]))
             }
         }
     }
 
-    fn judged(&self, call_id: CallId, verdict: Verdict, rule: &str, reason: &str) {
+    fn emit_judged(&self, call_id: CallId, verdict: Verdict, rule: &str, reason: &str) {
         let (rule, reason) = (rule.to_owned(), escape(reason));
-        self.recorder.announce(SessionEvent::CallJudged {
+        self.recorder.emit(SessionEvent::CallJudged {
             call_id,
             verdict,
             rule,
@@ -96,55 +97,63 @@ impl<'a> Desk<'a> {
         });
     }
 
-    /// Silence is a no.
-    async fn ask(&mut self, call_id: &CallId, question: &Question, steps: Vec<String>) -> Decision {
-        let most = self.limits.questions_a_minute;
-        if !self.asked.note(self.now, most) {
-            // Whoever answers too many questions stops reading them.
+    /// Asks the user. No answer in time means no.
+    async fn ask_user(
+        &mut self,
+        call_id: &CallId,
+        question: &Question,
+        steps: Vec<String>,
+    ) -> Decision {
+        let limit = self.limits.questions_a_minute;
+        if !self.rate.note_loss(self.now, limit) {
+            // Users who get too many questions stop reading them.
             return Decision::Deny {
                 reason: format!(
-                    "A person was asked {most} times within a minute, which is the limit; wait, or do what needs no question."
+                    "The user was asked {limit} times within a minute, which is the limit; wait, or use actions that need no approval."
                 ),
             };
         }
-        self.recorder.announce(SessionEvent::QuestionAsked {
+        self.recorder.emit(SessionEvent::QuestionAsked {
             call_id: call_id.clone(),
             digest: question.digest,
             steps,
             reasons: question.reasons.clone(),
         });
         let limit = self.limits.approval;
-        let answer = tokio::time::timeout(limit, self.approver.decide(question));
-        match unless(&mut self.stop, answer).await {
+        let decision = tokio::time::timeout(limit, self.approver.decide(question));
+        match or_stopped(&mut self.stop, decision).await {
             Some(Ok(decision)) => decision,
             Some(Err(_)) => Decision::Deny {
-                reason: format!("Nobody answered within {} seconds.", limit.as_secs()),
+                reason: format!("No answer within {} seconds.", limit.as_secs()),
             },
             None => Decision::Deny {
-                reason: "A person stopped this session meanwhile.".to_owned(),
+                reason: "The user stopped this session meanwhile.".to_owned(),
             },
         }
     }
 }
 
-/// Whether a person's yes holds by a judgement of now: what it rests on may have changed meanwhile.
-pub(super) fn still_holds<P: Proposal>(asked: &Question, now: Judgement<P>) -> Result<(), Failure> {
+/// Whether an approval is still valid under a new judgement: its conditions may have changed.
+pub(super) fn still_holds<P: Proposal>(
+    approved: &Question,
+    now: Judgement<P>,
+) -> Result<(), Failure> {
     match now {
         Judgement::Allowed(_) => Ok(()),
-        Judgement::Ask(pending) if pending.question().reasons == asked.reasons => Ok(()),
-        Judgement::Ask(pending) => Err(changed(&pending.question().reasons.join(" "))),
-        Judgement::Denied(_, denial) => Err(changed(&denial.reason)),
+        Judgement::Ask(pending) if pending.question().reasons == approved.reasons => Ok(()),
+        Judgement::Ask(pending) => Err(no_longer_valid(&pending.question().reasons.join(" "))),
+        Judgement::Denied(_, denial) => Err(no_longer_valid(&denial.reason)),
     }
 }
 
-fn changed(reason: &str) -> Failure {
+fn no_longer_valid(reason: &str) -> Failure {
     let message = format!(
-        "Not carried out: a person agreed, but what that rested on changed meanwhile. {reason}"
+        "Not executed: the approval is no longer valid because its conditions changed. {reason}"
     );
     Failure::new(FailureKind::Denied, message)
 }
 
-/// What a judgement asks, when it asks.
+/// The question of a judgement that needs approval.
 pub(super) fn question_of<P: Proposal>(judgement: &Judgement<P>) -> Option<Question> {
     match judgement {
         Judgement::Ask(pending) => Some(pending.question().clone()),
@@ -152,9 +161,9 @@ pub(super) fn question_of<P: Proposal>(judgement: &Judgement<P>) -> Option<Quest
     }
 }
 
-/// A refusal in the model's words: what was not done and why.
+/// A denial as the model reads it: what was not executed and why.
 fn refused(denial: &Denial, reasons: &[String]) -> Failure {
-    let mut message = format!("Not carried out: {}", denial.reason);
+    let mut message = format!("Not executed: {}", denial.reason);
     for reason in reasons.iter().filter(|reason| **reason != denial.reason) {
         message.push(' ');
         message.push_str(reason);
@@ -176,7 +185,7 @@ mod tests {
             [[url]]
             address = ['public']
             verdict = 'ask'
-            reason = 'A person looks where it goes.'
+            reason = 'The user checks the target.'
         ";
         let policy = Policy::from_toml(text, "test").unwrap_or_else(|e| panic!("{e}"));
         let url = "https://example.com/".to_owned();
@@ -199,24 +208,24 @@ mod tests {
     }
 
     #[test]
-    fn a_yes_does_not_hold_for_an_address_that_changed_its_kind() {
-        let asked = question_of(&judged([93, 184, 216, 34]));
-        let asked = asked.unwrap_or_else(|| panic!("nobody was asked"));
-        assert_eq!(still_holds(&asked, judged([93, 184, 216, 35])), Ok(()));
-        let failure = still_holds(&asked, judged([127, 0, 0, 1])).err();
+    fn an_approval_is_invalid_if_the_kind_of_address_changes() {
+        let question = question_of(&judged([93, 184, 216, 34]));
+        let question = question.unwrap_or_else(|| panic!("no question"));
+        assert_eq!(still_holds(&question, judged([93, 184, 216, 35])), Ok(()));
+        let failure = still_holds(&question, judged([127, 0, 0, 1])).err();
         let failure = failure.map(|failure| (failure.kind, failure.message));
-        let (kind, message) = failure.unwrap_or_else(|| panic!("it held"));
+        let (kind, message) = failure.unwrap_or_else(|| panic!("the approval is still valid"));
         assert_eq!(kind, FailureKind::Denied);
-        assert!(message.contains("changed meanwhile"), "{message}");
+        assert!(message.contains("conditions changed"), "{message}");
     }
 
     #[test]
-    fn a_minute_has_so_many_questions() {
-        let mut asked = Asked::default();
+    fn questions_per_minute_are_limited() {
+        let mut rate = QuestionRate::default();
         let at = Duration::from_secs;
-        assert!(asked.note(at(0), 2) && asked.note(at(30), 2));
-        assert!(!asked.note(at(59), 2));
-        assert!(asked.note(at(60), 2));
-        assert!(!asked.note(at(89), 2) && asked.note(at(90), 2));
+        assert!(rate.note_loss(at(0), 2) && rate.note_loss(at(30), 2));
+        assert!(!rate.note_loss(at(59), 2));
+        assert!(rate.note_loss(at(60), 2));
+        assert!(!rate.note_loss(at(89), 2) && rate.note_loss(at(90), 2));
     }
 }

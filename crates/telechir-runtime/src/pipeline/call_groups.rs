@@ -1,4 +1,4 @@
-//! Which computer calls of a turn belong together: after a failure the rest is not begun.
+//! Tool groups of a turn's computer calls: after a failure the rest of the group is not started.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,63 +6,63 @@ use telechir_protocol::{Action, ActionKind, ComputerCall, Failure, FailureKind, 
 
 use crate::AutoScreenshot;
 
-/// The computer calls of a turn by family.
+/// The computer calls of a turn by tool group.
 #[derive(Debug)]
-pub(super) struct Batch {
-    observe: AutoScreenshot,
+pub(super) struct CallGroups {
+    auto_screenshot: AutoScreenshot,
     last: HashMap<String, usize>,
     failed: HashSet<String>,
 }
 
-impl Batch {
-    pub(super) fn of(calls: &[ToolCall], observe: AutoScreenshot) -> Self {
+impl CallGroups {
+    pub(super) fn new(calls: &[ToolCall], auto_screenshot: AutoScreenshot) -> Self {
         let mut last = HashMap::new();
-        for (place, call) in calls.iter().enumerate() {
+        for (index, call) in calls.iter().enumerate() {
             if let ToolCall::Computer(call) = call
-                && holds_screenshot(call)
+                && may_show_screenshot(call)
             {
-                last.insert(family(call), place);
+                last.insert(group_of(call), index);
             }
         }
         Self {
-            observe,
+            auto_screenshot,
             last,
             failed: HashSet::new(),
         }
     }
 
-    /// Why a call is not begun, when an earlier one of its family failed.
+    /// Why a call is not started, if an earlier one of its group failed.
     pub(super) fn refusal(&self, call: &ComputerCall) -> Option<Failure> {
-        self.failed.contains(&family(call)).then(|| {
+        self.failed.contains(&group_of(call)).then(|| {
             let message = "Not executed: an earlier action in this turn failed.";
             Failure::new(FailureKind::NotExecuted, message)
         })
     }
 
     pub(super) fn fail(&mut self, call: &ComputerCall) {
-        self.failed.insert(family(call));
+        self.failed.insert(group_of(call));
     }
 
-    /// Whether the result of this call has to show the screen.
+    /// Whether the result of this call must include a screenshot.
     pub(super) fn wants_screenshot(
         &self,
         call: &ComputerCall,
-        place: usize,
+        index: usize,
         failure: Option<&Failure>,
     ) -> bool {
-        match (self.observe, failure) {
+        match (self.auto_screenshot, failure) {
             (AutoScreenshot::EveryCall, _) => true,
-            // The failed call before it showed the screen, and nothing happened since.
+            // The failed call before it included a screenshot, and nothing happened since.
             (AutoScreenshot::LastOfBatch, Some(failure)) => {
-                failure.kind != FailureKind::NotExecuted && holds_screenshot(call)
+                failure.kind != FailureKind::NotExecuted && may_show_screenshot(call)
             }
-            (AutoScreenshot::LastOfBatch, None) => self.last.get(&family(call)) == Some(&place),
+            (AutoScreenshot::LastOfBatch, None) => self.last.get(&group_of(call)) == Some(&index),
         }
     }
 }
 
-/// Whether the result of a call has a place for a picture: that of a pure tab verb has none.
-fn holds_screenshot(call: &ComputerCall) -> bool {
+/// Whether the result of a call can include a screenshot; a call with only tab actions cannot.
+fn may_show_screenshot(call: &ComputerCall) -> bool {
     let is_tab_verb = |action: &Action| {
         matches!(
             action.kind(),
@@ -75,6 +75,6 @@ fn holds_screenshot(call: &ComputerCall) -> bool {
     call.actions.is_empty() || !call.actions.iter().all(is_tab_verb)
 }
 
-fn family(call: &ComputerCall) -> String {
+fn group_of(call: &ComputerCall) -> String {
     call.group.clone().unwrap_or_else(|| "computer".to_owned())
 }

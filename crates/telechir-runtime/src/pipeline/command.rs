@@ -1,4 +1,4 @@
-//! One command of a permitted shell call: its intent, the run, its outcome.
+//! One command of a permitted shell call: its intent, its execution, its outcome.
 
 use std::time::Duration;
 
@@ -13,20 +13,20 @@ use telechir_protocol::{
 };
 
 use super::kill_switch;
-use super::step_info::Said;
-use crate::execute::{Bounds, until_stopped};
-use crate::journal::{Begun, BegunTurn, Repeat};
-use crate::recorder::{OpenStep, millis};
+use super::step_info::StepInfo;
+use crate::execute::{CommandLimits, until_stopped};
+use crate::journal::{BeginOutcome, OpenedTurn, Repeat};
+use crate::recorder::{StepGuard, millis};
 use crate::{ActionEffect, DeviceKind, JournalError, RuntimeError, Session, SessionEvent};
 
-/// What became of a command.
-pub(super) struct Ran {
+/// The result of a command.
+pub(super) struct CommandRun {
     pub(super) output: CommandOutput,
-    /// Why it could not be run, or what is not known of it.
+    /// Why it could not be run, or what is unknown about it.
     pub(super) failure: Option<Failure>,
 }
 
-impl Ran {
+impl CommandRun {
     fn failed(outcome: ShellOutcome, failure: Failure) -> Self {
         let output = CommandOutput {
             outcome,
@@ -39,49 +39,49 @@ impl Ran {
     }
 }
 
-/// One command: its intent, the run, its outcome.
-pub(super) async fn carry_out(
+/// Runs one command: records its intent, runs it, records its outcome.
+pub(super) async fn execute(
     session: &mut Session,
-    turn: BegunTurn,
+    turn: OpenedTurn,
     call: &ShellCall,
     permit: &Permitted<ShellProposal>,
     step: usize,
     timeout: Duration,
-) -> Result<Ran, RuntimeError> {
+) -> Result<CommandRun, RuntimeError> {
     let command = &call.commands[step];
-    let said = said(call, step, permit.ground().verdict);
-    let (key, intent) = said.intent(turn, does(call, step));
+    let info = info(call, step, permit.ground().verdict);
+    let (key, intent) = info.intent(turn, intent_body(call, step));
     match session.recorder.begin(&key, intent, Repeat::Never).await? {
-        Begun::Fresh => {}
-        Begun::Recorded(body) => return Ok(recorded(session, &said, body)),
-        Begun::Interrupted => return Ok(interrupted(session, &said)),
+        BeginOutcome::Fresh => {}
+        BeginOutcome::Recorded(body) => return Ok(recorded(session, &info, body)),
+        BeginOutcome::Interrupted => return Ok(interrupted(session, &info)),
     }
-    session.recorder.announce(said.started());
-    let open = OpenStep::new(
+    session.recorder.emit(info.started());
+    let guard = StepGuard::new(
         &session.recorder,
         key,
-        said.finished(ActionEffect::Cancelled, None, None, Duration::ZERO),
+        info.finished(ActionEffect::Cancelled, None, None, Duration::ZERO),
     );
-    let bounds = bounds(session, call, timeout);
+    let command_limits = command_limits(session, call, timeout);
     let stop = until_stopped(&session.screens);
     let Some(shell) = &mut session.shell else {
-        return Ok(Ran::failed(ShellOutcome::NotStarted, gone()));
+        return Ok(CommandRun::failed(ShellOutcome::NotStarted, shell_gone()));
     };
     shell.is_tainted |= Judge::tainting(command) == Tainting::Tainted;
-    let ran = shell.run(permit, step, bounds, stop).await;
-    tell_loss(session, ran.is_err());
-    finish(open, &said, ran, kill_switch::why(session)).await
+    let ran = shell.run(permit, step, command_limits, stop).await;
+    emit_device_lost(session, ran.is_err());
+    finish(guard, &info, ran, kill_switch::failure(session)).await
 }
 
-/// What is asked beside running commands: its intent, the doing, its outcome.
-pub(super) async fn attend(
+/// Performs a task other than a command: records its intent, performs it, records its outcome.
+pub(super) async fn run_control(
     session: &mut Session,
-    turn: BegunTurn,
+    turn: OpenedTurn,
     call: &ShellCall,
     permit: &Permitted<ShellProposal>,
     timeout: Duration,
-) -> Result<Ran, RuntimeError> {
-    let said = Said {
+) -> Result<CommandRun, RuntimeError> {
+    let info = StepInfo {
         call_id: call.call_id.clone(),
         step: 0,
         device: DeviceKind::Shell,
@@ -89,9 +89,9 @@ pub(super) async fn attend(
         summary: summarize_shell_action(&call.action),
         verdict: permit.ground().verdict,
     };
-    // As it was judged: without what a terminal hides.
-    let does = json!({ "device": "shell", "asked": permit.proposal().to_json() });
-    let (key, intent) = said.intent(turn, does);
+    // As judged: without input that the terminal hides.
+    let intent_body = json!({ "device": "shell", "asked": permit.proposal().to_json() });
+    let (key, intent) = info.intent(turn, intent_body);
     let repeat = match &permit.proposal().task {
         ShellTask::Look(ShellAction::List) => Repeat::Harmless,
         ShellTask::Look(_)
@@ -102,118 +102,118 @@ pub(super) async fn attend(
         | ShellTask::Stop(_) => Repeat::Never,
     };
     match session.recorder.begin(&key, intent, repeat).await? {
-        Begun::Fresh => {}
-        Begun::Recorded(body) => return Ok(recorded(session, &said, body)),
-        Begun::Interrupted => return Ok(interrupted(session, &said)),
+        BeginOutcome::Fresh => {}
+        BeginOutcome::Recorded(body) => return Ok(recorded(session, &info, body)),
+        BeginOutcome::Interrupted => return Ok(interrupted(session, &info)),
     }
-    session.recorder.announce(said.started());
-    let open = OpenStep::new(
+    session.recorder.emit(info.started());
+    let guard = StepGuard::new(
         &session.recorder,
         key,
-        said.finished(ActionEffect::Cancelled, None, None, Duration::ZERO),
+        info.finished(ActionEffect::Cancelled, None, None, Duration::ZERO),
     );
-    let bounds = bounds(session, call, timeout);
+    let command_limits = command_limits(session, call, timeout);
     let stop = until_stopped(&session.screens);
     let Some(shell) = &mut session.shell else {
-        return Ok(Ran::failed(ShellOutcome::NotStarted, gone()));
+        return Ok(CommandRun::failed(ShellOutcome::NotStarted, shell_gone()));
     };
-    // Whoever types into a program may change what words mean, if that program is the shell.
+    // Input to a program may change what later commands mean, if that program is the shell.
     shell.is_tainted |= matches!(permit.proposal().task, ShellTask::Send { .. });
-    let ran = shell.attend(permit, bounds, stop).await;
-    tell_loss(session, ran.is_err());
-    finish(open, &said, ran, kill_switch::why(session)).await
+    let ran = shell.control(permit, command_limits, stop).await;
+    emit_device_lost(session, ran.is_err());
+    finish(guard, &info, ran, kill_switch::failure(session)).await
 }
 
-/// Announces that the shell is gone, when this failed because of it.
-fn tell_loss(session: &Session, failed: bool) {
+/// Emits that the shell is gone, if the task failed because of that.
+fn emit_device_lost(session: &Session, failed: bool) {
     let lost = session.shell.as_ref().and_then(|shell| shell.lost.clone());
     if let Some(message) = lost.filter(|_| failed) {
         let device = DeviceKind::Shell;
         session
             .recorder
-            .announce(SessionEvent::DeviceLost { device, message });
+            .emit(SessionEvent::DeviceLost { device, message });
     }
 }
 
-/// The commands at the head of a call that were begun before, told from the journal. What was
-/// done is said whatever the policy or a person would say of it now.
+/// The leading commands of a call that were started earlier, answered from the journal. The policy
+/// is not consulted again: these commands have already run.
 pub(super) async fn replay(
     session: &mut Session,
-    turn: BegunTurn,
+    turn: OpenedTurn,
     call: &ShellCall,
-) -> Result<Vec<Ran>, RuntimeError> {
-    let mut told = Vec::new();
-    let known = session.recorder.known(turn, &call.call_id).await?;
-    for (step, known) in known.into_iter().enumerate() {
-        if known.step != step || step >= call.commands.len() {
+) -> Result<Vec<CommandRun>, RuntimeError> {
+    let mut replayed = Vec::new();
+    let recorded_step = session.recorder.recorded_steps(turn, &call.call_id).await?;
+    for (step, recorded_step) in recorded_step.into_iter().enumerate() {
+        if recorded_step.step != step || step >= call.commands.len() {
             break;
         }
-        if known.digest != Digest::of_json(&does(call, step)).to_string() {
+        if recorded_step.digest != Digest::of_json(&intent_body(call, step)).to_string() {
             let call_id = call.call_id.as_str().to_owned();
             return Err(JournalError::OtherDigest { call_id, step }.into());
         }
-        let said = said(call, step, known.verdict);
-        told.push(match known.outcome {
-            Some(body) => recorded(session, &said, body),
-            None => interrupted(session, &said),
+        let info = info(call, step, recorded_step.verdict);
+        replayed.push(match recorded_step.outcome {
+            Some(body) => recorded(session, &info, body),
+            None => interrupted(session, &info),
         });
     }
-    Ok(told)
+    Ok(replayed)
 }
 
-/// What a command does, as the journal keeps it.
-fn does(call: &ShellCall, step: usize) -> Value {
-    let mut does = json!({
+/// A command as the journal's intent describes it.
+fn intent_body(call: &ShellCall, step: usize) -> Value {
+    let mut intent_body = json!({
         "device": "shell", "command": call.commands[step], "cwd": call.cwd, "env": call.env,
     });
     if call.action == ShellAction::Start {
-        does["background"] = true.into();
+        intent_body["background"] = true.into();
     }
-    does
+    intent_body
 }
 
 async fn finish(
-    open: OpenStep,
-    said: &Said,
+    guard: StepGuard,
+    info: &StepInfo,
     ran: Result<CommandOutput, DeviceError>,
-    stopped: Option<Failure>,
-) -> Result<Ran, RuntimeError> {
-    let elapsed = open.elapsed();
+    stop_failure: Option<Failure>,
+) -> Result<CommandRun, RuntimeError> {
+    let elapsed = guard.elapsed();
     match ran {
         Ok(mut output) => {
             output.duration_ms = output.duration_ms.or_else(|| Some(millis(elapsed)));
-            let (effect, outcome) = seen(&output);
-            let event = said.finished(effect, None, Some(outcome), elapsed);
-            open.finish(json!(output), event).await?;
+            let (effect, outcome) = effect_of(&output);
+            let event = info.finished(effect, None, Some(outcome), elapsed);
+            guard.finish(json!(output), event).await?;
             let is_cut_short = output.outcome == ShellOutcome::Cancelled;
-            let failure = stopped.filter(|_| is_cut_short);
-            Ok(Ran { output, failure })
+            let failure = stop_failure.filter(|_| is_cut_short);
+            Ok(CommandRun { output, failure })
         }
         Err(error) => {
             let failure = error.to_failure();
-            let event = said.finished(ActionEffect::Failed, Some(failure.clone()), None, elapsed);
-            open.finish(json!({ "failed": failure }), event).await?;
-            Ok(Ran::failed(ShellOutcome::Error, failure))
+            let event = info.finished(ActionEffect::Failed, Some(failure.clone()), None, elapsed);
+            guard.finish(json!({ "failed": failure }), event).await?;
+            Ok(CommandRun::failed(ShellOutcome::Error, failure))
         }
     }
 }
 
-fn bounds(session: &Session, call: &ShellCall, timeout: Duration) -> Bounds {
+fn command_limits(session: &Session, call: &ShellCall, timeout: Duration) -> CommandLimits {
     let limits = session.limits;
     let limit = limits.output_bytes;
-    // The model counts characters: as many bytes are never more of them.
+    // The model counts characters; this many bytes are never more characters.
     let max_output_bytes = call.max_output.map_or(limit, |bytes| {
         usize::try_from(bytes).unwrap_or(limit).min(limit)
     });
-    Bounds {
+    CommandLimits {
         timeout,
         max_output_bytes,
         limits,
     }
 }
 
-/// What is known of a command's effect: it was seen to end, or it was not.
-fn seen(output: &CommandOutput) -> (ActionEffect, String) {
+/// What is known about a command's effect, and how it ended.
+fn effect_of(output: &CommandOutput) -> (ActionEffect, String) {
     let outcome = match (&output.outcome, output.exit_code, output.signal) {
         (ShellOutcome::Timeout, ..) => "timeout".to_owned(),
         (ShellOutcome::Cancelled, ..) => "cancelled".to_owned(),
@@ -236,9 +236,9 @@ fn seen(output: &CommandOutput) -> (ActionEffect, String) {
     (effect, outcome)
 }
 
-/// A command as events name it.
-fn said(call: &ShellCall, step: usize, verdict: Verdict) -> Said {
-    Said {
+/// A command as events describe it.
+fn info(call: &ShellCall, step: usize, verdict: Verdict) -> StepInfo {
+    StepInfo {
         call_id: call.call_id.clone(),
         step,
         device: DeviceKind::Shell,
@@ -248,17 +248,17 @@ fn said(call: &ShellCall, step: usize, verdict: Verdict) -> Said {
     }
 }
 
-fn recorded(session: &Session, said: &Said, body: Value) -> Ran {
+fn recorded(session: &Session, info: &StepInfo, body: Value) -> CommandRun {
     let failure = body.get("failed").cloned().map(serde_json::from_value);
     let ran = match (failure, serde_json::from_value(body)) {
-        (Some(Ok(failure)), _) => Ran::failed(ShellOutcome::Error, failure),
-        (None, Ok(output)) => Ran {
+        (Some(Ok(failure)), _) => CommandRun::failed(ShellOutcome::Error, failure),
+        (None, Ok(output)) => CommandRun {
             output,
             failure: None,
         },
         (Some(Err(_)), _) | (None, Err(_)) => {
-            let message = "The command was stopped before its end.";
-            Ran::failed(
+            let message = "The command was stopped before it ended.";
+            CommandRun::failed(
                 ShellOutcome::Cancelled,
                 Failure::new(FailureKind::Cancelled, message),
             )
@@ -267,23 +267,23 @@ fn recorded(session: &Session, said: &Said, body: Value) -> Ran {
     let failure = ran.failure.clone();
     session
         .recorder
-        .announce(said.finished(ActionEffect::Recorded, failure, None, Duration::ZERO));
+        .emit(info.finished(ActionEffect::Recorded, failure, None, Duration::ZERO));
     ran
 }
 
-fn interrupted(session: &Session, said: &Said) -> Ran {
-    let message = "A crash came between the start and the end of this command, so nobody knows what it did; check before running it again.";
+fn interrupted(session: &Session, info: &StepInfo) -> CommandRun {
+    let message = "A crash happened while this command was running, so its effect is unknown; check before running it again.";
     let failure = Failure::new(FailureKind::Interrupted, message);
-    let event = said.finished(
+    let event = info.finished(
         ActionEffect::Interrupted,
         Some(failure.clone()),
         None,
         Duration::ZERO,
     );
-    session.recorder.announce(event);
-    Ran::failed(ShellOutcome::Cancelled, failure)
+    session.recorder.emit(event);
+    CommandRun::failed(ShellOutcome::Cancelled, failure)
 }
 
-pub(super) fn gone() -> Failure {
+pub(super) fn shell_gone() -> Failure {
     Failure::new(FailureKind::Device, "The shell is gone.")
 }

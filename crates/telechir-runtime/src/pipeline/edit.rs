@@ -1,4 +1,4 @@
-//! An edit call: its files are found, it is judged as a whole and done step by step.
+//! An edit call: its files are located, it is judged as a unit and executed step by step.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use telechir_device::Edited;
 use telechir_policy::{EditFacts, EditProposal, Judge, Permitted, Verdict, summarize_edit};
 use telechir_protocol::{EditCall, EditResult, EditStep, Failure, FailureKind, Meta};
 
-use super::approval::{Desk, question_of, still_holds};
+use super::approval::{ApprovalGate, question_of, still_holds};
 use super::not_understood;
-use super::step_info::Said;
-use crate::journal::{Begun, BegunTurn, Repeat};
-use crate::recorder::OpenStep;
+use super::step_info::StepInfo;
+use crate::journal::{BeginOutcome, OpenedTurn, Repeat};
+use crate::recorder::StepGuard;
 use crate::{ActionEffect, DeviceKind, JournalError, RuntimeError, Session};
 
 /// Answers one edit call.
 pub(super) async fn answer(
     session: &mut Session,
-    turn: BegunTurn,
+    turn: OpenedTurn,
     call: &EditCall,
 ) -> Result<EditResult, RuntimeError> {
     let mut texts = Vec::new();
@@ -30,10 +30,10 @@ pub(super) async fn answer(
     })
 }
 
-/// Judges and carries out a call. The inner error says why nothing more was done.
+/// Judges and executes a call. The inner error says why the rest was not executed.
 async fn act(
     session: &mut Session,
-    turn: BegunTurn,
+    turn: OpenedTurn,
     call: &EditCall,
     texts: &mut Vec<String>,
 ) -> Result<Result<(), Failure>, RuntimeError> {
@@ -41,8 +41,8 @@ async fn act(
         Ok(steps) => steps,
         Err(failure) => return Ok(Err(failure)),
     };
-    for told in replay(session, turn, call, &steps).await? {
-        match told {
+    for replayed in replay(session, turn, call, &steps).await? {
+        match replayed {
             Ok(text) => texts.push(text),
             Err(failure) => return Ok(Err(failure)),
         }
@@ -54,8 +54,8 @@ async fn act(
         Ok(permit) => permit,
         Err(failure) => return Ok(Err(failure)),
     };
-    for (at, step) in steps.iter().enumerate().skip(texts.len()) {
-        match carry_out(session, turn, &permit, at, step).await? {
+    for (step_index, step) in steps.iter().enumerate().skip(texts.len()) {
+        match execute(session, turn, &permit, step_index, step).await? {
             Ok(text) => texts.push(text),
             Err(failure) => return Ok(Err(failure)),
         }
@@ -63,13 +63,13 @@ async fn act(
     Ok(Ok(()))
 }
 
-/// What is to be done, when this session can do it.
+/// The steps of a call, if this session can execute them.
 fn steps(session: &Session, call: &EditCall) -> Result<Vec<EditStep>, Failure> {
     if let Some(exception) = &call.exception {
         return Err(not_understood(exception));
     }
     if session.editor.is_none() {
-        let message = "This session has no file editor; it would have one with --editor. Use shell commands if there are any.";
+        let message = "This session has no file editor; the operator can add one with --editor. Use shell commands if available.";
         return Err(Failure::new(FailureKind::Unsupported, message));
     }
     if call.operations.is_empty() {
@@ -83,62 +83,66 @@ fn steps(session: &Session, call: &EditCall) -> Result<Vec<EditStep>, Failure> {
     steps.map_err(|problem| not_understood(&problem))
 }
 
-/// The steps at the head of a call that were begun before, told from the journal.
+/// The leading steps of a call that were started earlier, answered from the journal.
 async fn replay(
     session: &mut Session,
-    turn: BegunTurn,
+    turn: OpenedTurn,
     call: &EditCall,
     steps: &[EditStep],
 ) -> Result<Vec<Result<String, Failure>>, RuntimeError> {
-    let known = session.recorder.known(turn, &call.call_id).await?;
-    let mut told = Vec::new();
-    for ((at, step), known) in steps.iter().enumerate().zip(known) {
-        if known.step != at || step.only_looks() {
+    let recorded_step = session.recorder.recorded_steps(turn, &call.call_id).await?;
+    let mut replayed = Vec::new();
+    for ((step_index, step), recorded_step) in steps.iter().enumerate().zip(recorded_step) {
+        if recorded_step.step != step_index || step.only_looks() {
             break;
         }
-        let does = does(call.tool, step);
-        if known.digest != telechir_policy::Digest::of_json(&does).to_string() {
+        let intent_body = intent_body(call.tool, step);
+        if recorded_step.digest != telechir_policy::Digest::of_json(&intent_body).to_string() {
             let call_id = call.call_id.as_str().to_owned();
-            return Err(JournalError::OtherDigest { call_id, step: at }.into());
+            return Err(JournalError::OtherDigest {
+                call_id,
+                step: step_index,
+            }
+            .into());
         }
-        let said = said(call, at, step, known.verdict);
-        told.push(match known.outcome {
-            Some(body) => recorded(session, &said, &body),
-            None => Err(interrupted(session, &said)),
+        let info = info(call, step_index, step, recorded_step.verdict);
+        replayed.push(match recorded_step.outcome {
+            Some(body) => recorded(session, &info, &body),
+            None => Err(interrupted(session, &info)),
         });
     }
-    Ok(told)
+    Ok(replayed)
 }
 
-/// Finds the files and has the edits judged. What is judged is what will be done: where a link
-/// leads elsewhere by then, the editor refuses.
+/// Locates the files and has the edits judged. Only what was judged is executed: the editor rejects
+/// a path if a link in it has changed since.
 async fn permit(
     session: &mut Session,
     call: &EditCall,
     steps: &[EditStep],
 ) -> Result<Permitted<EditProposal>, Failure> {
     let limits = session.limits;
-    let mut located = Vec::with_capacity(steps.len());
+    let mut located_steps = Vec::with_capacity(steps.len());
     for step in steps {
         let Some(editor) = &mut session.editor else {
-            return Err(gone());
+            return Err(editor_gone());
         };
-        let found = editor.locate(call.tool, step, &limits).await;
-        located.push(found.map_err(|error| error.to_failure())?);
+        let located = editor.locate(call.tool, step, &limits).await;
+        located_steps.push(located.map_err(|error| error.to_failure())?);
     }
     let proposal = EditProposal {
         call_id: call.call_id.clone(),
         tool: call.tool,
-        steps: located,
+        steps: located_steps,
     };
     let lines = proposal.steps.iter().map(summarize_edit).collect();
     let judgement = session.judge.edit(proposal, &facts(session));
-    let asked = question_of(&judgement);
-    let permit = Desk::of(session).settle(judgement, lines).await?;
-    if let Some(asked) = asked {
+    let requested = question_of(&judgement);
+    let permit = ApprovalGate::of(session).resolve(judgement, lines).await?;
+    if let Some(requested) = requested {
         let mut judge = Judge::new(session.judge.policy().clone());
         let now = judge.edit(permit.proposal().clone(), &facts(session));
-        still_holds(&asked, now)?;
+        still_holds(&requested, now)?;
     }
     Ok(permit)
 }
@@ -155,70 +159,71 @@ fn facts(session: &Session) -> EditFacts {
     }
 }
 
-/// One step: its intent, the deed, its outcome.
-async fn carry_out(
+/// Performs one step: records its intent, edits, records its outcome.
+async fn execute(
     session: &mut Session,
-    turn: BegunTurn,
+    turn: OpenedTurn,
     permit: &Permitted<EditProposal>,
-    at: usize,
-    asked: &EditStep,
+    step_index: usize,
+    requested: &EditStep,
 ) -> Result<Result<String, Failure>, RuntimeError> {
     let proposal = permit.proposal();
-    let said = Said {
+    let info = StepInfo {
         call_id: proposal.call_id.clone(),
-        step: at,
+        step: step_index,
         device: DeviceKind::Editor,
         kind: None,
-        summary: summarize_edit(&proposal.steps[at]),
+        summary: summarize_edit(&proposal.steps[step_index]),
         verdict: permit.ground().verdict,
     };
-    let repeat = if asked.only_looks() {
+    let repeat = if requested.only_looks() {
         Repeat::Harmless
     } else {
         Repeat::Never
     };
-    let (key, intent) = said.intent(turn, does(proposal.tool, asked));
+    let (key, intent) = info.intent(turn, intent_body(proposal.tool, requested));
     match session.recorder.begin(&key, intent, repeat).await? {
-        Begun::Fresh => {}
-        Begun::Recorded(body) => return Ok(recorded(session, &said, &body)),
-        Begun::Interrupted => return Ok(Err(interrupted(session, &said))),
+        BeginOutcome::Fresh => {}
+        BeginOutcome::Recorded(body) => return Ok(recorded(session, &info, &body)),
+        BeginOutcome::Interrupted => return Ok(Err(interrupted(session, &info))),
     }
-    session.recorder.announce(said.started());
-    let cancelled = said.finished(ActionEffect::Cancelled, None, None, Duration::ZERO);
-    let open = OpenStep::new(&session.recorder, key, cancelled);
+    session.recorder.emit(info.started());
+    let cancelled = info.finished(ActionEffect::Cancelled, None, None, Duration::ZERO);
+    let guard = StepGuard::new(&session.recorder, key, cancelled);
     let limits = session.limits;
     let Some(editor) = &mut session.editor else {
-        return Ok(Err(gone()));
+        return Ok(Err(editor_gone()));
     };
-    let edited = editor.edit(permit, at, &limits).await;
-    let elapsed = open.elapsed();
+    let edited = editor.edit(permit, step_index, &limits).await;
+    let elapsed = guard.elapsed();
     match edited {
         Ok(Edited { text, changed }) => {
             let outcome = if changed { "changed" } else { "looked" };
             let outcome = Some(outcome.to_owned());
-            let event = said.finished(ActionEffect::Confirmed, None, outcome, elapsed);
-            open.finish(json!({ "edited": text, "changed": changed }), event)
+            let event = info.finished(ActionEffect::Confirmed, None, outcome, elapsed);
+            guard
+                .finish(json!({ "edited": text, "changed": changed }), event)
                 .await?;
             Ok(Ok(text))
         }
         Err(error) => {
             let failure = error.to_failure();
-            let event = said.finished(ActionEffect::Failed, Some(failure.clone()), None, elapsed);
-            open.finish(json!({ "failed": failure }), event).await?;
+            let event = info.finished(ActionEffect::Failed, Some(failure.clone()), None, elapsed);
+            guard.finish(json!({ "failed": failure }), event).await?;
             Ok(Err(failure))
         }
     }
 }
 
-/// What a step does, as the journal keeps it: in the model's own paths.
-fn does(tool: telechir_protocol::EditTool, step: &EditStep) -> Value {
+/// A step as the journal's intent describes it, with the model's own paths.
+fn intent_body(tool: telechir_protocol::EditTool, step: &EditStep) -> Value {
     json!({ "device": "editor", "tool": tool, "step": step })
 }
 
-fn said(call: &EditCall, at: usize, step: &EditStep, verdict: Verdict) -> Said {
-    Said {
+fn info(call: &EditCall, step_index: usize, step: &EditStep, verdict: Verdict) -> StepInfo {
+    StepInfo {
         call_id: call.call_id.clone(),
-        step: at,
+        step: step_index,
         device: DeviceKind::Editor,
         kind: None,
         summary: summarize_edit(step),
@@ -226,39 +231,39 @@ fn said(call: &EditCall, at: usize, step: &EditStep, verdict: Verdict) -> Said {
     }
 }
 
-fn recorded(session: &Session, said: &Said, body: &Value) -> Result<String, Failure> {
-    let told = match (body.get("edited"), body.get("failed")) {
+fn recorded(session: &Session, info: &StepInfo, body: &Value) -> Result<String, Failure> {
+    let replayed = match (body.get("edited"), body.get("failed")) {
         (Some(Value::String(text)), _) => Ok(text.clone()),
         (_, Some(failure)) => Err(serde_json::from_value(failure.clone()).unwrap_or_else(|_| {
             Failure::new(
                 FailureKind::Device,
-                "It failed; the record does not say why.",
+                "The edit failed; the recording has no reason.",
             )
         })),
         _ => Err(Failure::new(
             FailureKind::Cancelled,
-            "It was stopped before its end; look at the file before going on.",
+            "The edit was stopped before it was complete; check the file before you continue.",
         )),
     };
-    let failure = told.as_ref().err().cloned();
-    let event = said.finished(ActionEffect::Recorded, failure, None, Duration::ZERO);
-    session.recorder.announce(event);
-    told
+    let failure = replayed.as_ref().err().cloned();
+    let event = info.finished(ActionEffect::Recorded, failure, None, Duration::ZERO);
+    session.recorder.emit(event);
+    replayed
 }
 
-fn interrupted(session: &Session, said: &Said) -> Failure {
-    let message = "A crash came between the start and the end of this edit, so the file is either as before or as asked; look at it before going on.";
+fn interrupted(session: &Session, info: &StepInfo) -> Failure {
+    let message = "A crash happened during this edit, so the file is either unchanged or edited; check it before you continue.";
     let failure = Failure::new(FailureKind::Interrupted, message);
-    let event = said.finished(
+    let event = info.finished(
         ActionEffect::Interrupted,
         Some(failure.clone()),
         None,
         Duration::ZERO,
     );
-    session.recorder.announce(event);
+    session.recorder.emit(event);
     failure
 }
 
-fn gone() -> Failure {
+fn editor_gone() -> Failure {
     Failure::new(FailureKind::Device, "The editor is gone.")
 }

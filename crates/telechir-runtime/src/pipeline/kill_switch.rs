@@ -1,4 +1,4 @@
-//! A session that a person stopped by a kill switch: it says why, and nothing more is done.
+//! The kill switch: once the user stops the session, every call is answered as cancelled.
 
 use telechir_protocol::{
     ComputerResult, EditResult, Failure, FailureKind, FunctionResult, Meta, ShellResult, ToolCall,
@@ -7,35 +7,35 @@ use telechir_protocol::{
 
 use super::shell;
 use super::step::not_started;
-use crate::execute::Screen;
+use crate::execute::ScreenSlot;
 use crate::{Session, SessionEvent};
 
-/// What every call is answered with once a person stopped the session.
-pub(super) async fn stopped(session: &mut Session) -> Option<Failure> {
+/// The failure of every call once the kill switch was pressed.
+pub(super) async fn check(session: &mut Session) -> Option<Failure> {
     if session.stopped.is_none() {
-        let why = session.screens.iter().find_map(Screen::stopped)?;
-        session.stopped = Some(why);
-        let message = format!("A person stopped this session: {why}.");
+        let reason = session.screens.iter().find_map(ScreenSlot::stopped)?;
+        session.stopped = Some(reason);
+        let message = format!("The user stopped this session: {reason}.");
         session.announce(SessionEvent::Warning { message });
         end_shell(session).await;
     }
     session
         .stopped
-        .map(|why| failure(why, " Nothing was done."))
+        .map(|reason| stopped_failure(reason, " Nothing was done."))
 }
 
-/// Why what was begun did not come to its end, when a person stopped the session.
-pub(super) fn why(session: &Session) -> Option<Failure> {
-    let why = session.screens.iter().find_map(Screen::stopped)?;
-    Some(failure(why, ""))
+/// Why a running action was cut short, if the kill switch was pressed.
+pub(super) fn failure(session: &Session) -> Option<Failure> {
+    let reason = session.screens.iter().find_map(ScreenSlot::stopped)?;
+    Some(stopped_failure(reason, ""))
 }
 
-fn failure(why: &str, more: &str) -> Failure {
-    let message = format!("A person stopped this session: {why}.{more}");
+fn stopped_failure(reason: &str, suffix: &str) -> Failure {
+    let message = format!("The user stopped this session: {reason}.{suffix}");
     Failure::new(FailureKind::Cancelled, message)
 }
 
-/// Background jobs end with all else: nobody is there to ask for it any more.
+/// Ends the shell with all background jobs, since no later call can end them.
 async fn end_shell(session: &mut Session) {
     if let Some(shell) = session.shell.take()
         && let Err(message) = shell.close(session.limits.action).await
@@ -45,8 +45,8 @@ async fn end_shell(session: &mut Session) {
     }
 }
 
-/// The answer to a call of which nothing is begun.
-pub(super) fn unbegun(call: &ToolCall, failure: Failure) -> ToolResult {
+/// The result of a call that was not started.
+pub(super) fn cancelled_result(call: &ToolCall, failure: Failure) -> ToolResult {
     let error = Some(failure);
     match call {
         ToolCall::Computer(call) => {

@@ -1,4 +1,4 @@
-//! A computer call: judged as a whole, carried out step by step, closed with a fresh picture.
+//! A computer call: judged as a unit, executed step by step, closed with a new screenshot.
 
 use telechir_device::TargetError;
 use telechir_policy::{Judge, Judgement, Permitted, ScreenFacts, ScreenProposal, summarize};
@@ -7,71 +7,71 @@ use telechir_protocol::{
     TargetId,
 };
 
-use super::approval::{Desk, question_of, still_holds};
-use super::call_groups::Batch;
+use super::approval::{ApprovalGate, question_of, still_holds};
+use super::call_groups::CallGroups;
 use super::not_understood;
-use super::step::{camera, carry_out, failed, not_started, replay};
-use crate::execute::{Screen, lost, sentence};
-use crate::journal::BegunTurn;
-use crate::observe::{Shot, View};
+use super::step::{camera, execute, failed, not_started, replay};
+use crate::execute::{ScreenSlot, lost, sentence};
+use crate::journal::OpenedTurn;
+use crate::observe::{CaptureArea, ModelScreenshot};
 use crate::resolve::resolve;
 use crate::{DeviceKind, RuntimeError, Session, SessionEvent};
 
 /// Answers one computer call.
 pub(super) async fn answer(
     session: &mut Session,
-    turn: BegunTurn,
-    place: usize,
+    turn: OpenedTurn,
+    call_index: usize,
     call: &ComputerCall,
-    batch: &mut Batch,
+    groups: &mut CallGroups,
 ) -> Result<ComputerResult, RuntimeError> {
     let mut result = ComputerResult::new(call.call_id.clone());
     result.group.clone_from(&call.group);
-    let at = match find(session, call) {
-        Ok(at) => at,
+    let screen_index = match find(session, call) {
+        Ok(screen_index) => screen_index,
         Err(failure) => {
-            batch.fail(call);
+            groups.fail(call);
             result.error = Some(failure);
             return Ok(result);
         }
     };
-    let was_lost = session.screens[at].lost.is_some();
-    let mut shown = None;
-    match batch.refusal(call) {
+    let was_lost = session.screens[screen_index].lost.is_some();
+    let mut screenshot = None;
+    match groups.refusal(call) {
         Some(refusal) => result.error = Some(refusal),
-        None => shown = act(session, turn, at, call, &mut result).await?,
+        None => screenshot = act(session, turn, screen_index, call, &mut result).await?,
     }
     if result.error.is_some() {
-        batch.fail(call);
+        groups.fail(call);
     }
-    if shown.is_none() && batch.wants_screenshot(call, place, result.error.as_ref()) {
-        shown = observe(session, at, call, &mut result).await?;
+    if screenshot.is_none() && groups.wants_screenshot(call, call_index, result.error.as_ref()) {
+        screenshot = observe(session, screen_index, call, &mut result).await?;
     }
     let mut labels = None;
-    if let Some(shot) = shown {
-        labels = shot.labels;
-        (result.frame, result.display) = (shot.frame, Some(shot.size));
-        result.settling = Some(shot.sighting);
-        result.screenshot = Some(shot.media);
+    if let Some(screenshot) = screenshot {
+        labels = screenshot.labels;
+        (result.frame, result.display) = (screenshot.frame, Some(screenshot.size));
+        result.settling = Some(screenshot.settling);
+        result.screenshot = Some(screenshot.media);
     }
-    close(session, at, &mut result).await;
+    close(session, screen_index, &mut result).await;
     if let Some(labels) = labels {
-        let said = result.text_output.take().into_iter().chain([labels]);
-        result.text_output = Some(said.collect::<Vec<_>>().join("\n"));
+        let texts = result.text_output.take().into_iter().chain([labels]);
+        result.text_output = Some(texts.collect::<Vec<_>>().join("\n"));
     }
-    let screen = &session.screens[at];
+    let screen = &session.screens[screen_index];
     if let (false, Some(message)) = (was_lost, &screen.lost) {
         let (device, message) = (screen.kind(), message.clone());
         session
             .recorder
-            .announce(SessionEvent::DeviceLost { device, message });
+            .emit(SessionEvent::DeviceLost { device, message });
     }
     Ok(result)
 }
 
-/// The place of the screen that a call is for.
+/// The index of the screen that a call targets.
 fn find(session: &Session, call: &ComputerCall) -> Result<usize, Failure> {
-    let place_of = |kind| {
+    let position_of = |kind| {
         session
             .screens
             .iter()
@@ -79,9 +79,9 @@ fn find(session: &Session, call: &ComputerCall) -> Result<usize, Failure> {
     };
     let target = call.target.as_ref().map(TargetId::as_str);
     let found = match target {
-        None => place_of(DeviceKind::Desktop).or_else(|| place_of(DeviceKind::Browser)),
-        Some("desktop") => place_of(DeviceKind::Desktop),
-        Some("browser") => place_of(DeviceKind::Browser),
+        None => position_of(DeviceKind::Desktop).or_else(|| position_of(DeviceKind::Browser)),
+        Some("desktop") => position_of(DeviceKind::Desktop),
+        Some("browser") => position_of(DeviceKind::Browser),
         Some(other) => {
             let message = format!(
                 "There is no computer named {other:?}; there are \"desktop\" and \"browser\"."
@@ -91,44 +91,48 @@ fn find(session: &Session, call: &ComputerCall) -> Result<usize, Failure> {
     };
     found.ok_or_else(|| {
         let message = match target {
-            Some("browser") => "This session has no browser; it would have one with --browser.",
-            Some(_) => "This session has no desktop; it would have one with --desktop.",
-            None => "This session has no screen; it would have one with --desktop or --browser.",
+            Some("browser") => {
+                "This session has no browser; the operator can add one with --browser."
+            }
+            Some(_) => "This session has no desktop; the operator can add one with --desktop.",
+            None => {
+                "This session has no screen; the operator can add one with --desktop or --browser."
+            }
         };
         Failure::new(FailureKind::Unsupported, message)
     })
 }
 
-/// Judges and carries out a call's actions; the picture is what the last one asked to see.
+/// Judges and executes a call's actions. Returns the screenshot that the last one requested.
 async fn act(
     session: &mut Session,
-    turn: BegunTurn,
-    at: usize,
+    turn: OpenedTurn,
+    screen_index: usize,
     call: &ComputerCall,
     result: &mut ComputerResult,
-) -> Result<Option<Shot>, RuntimeError> {
-    if let Some(failure) = refusal(session, at, call) {
+) -> Result<Option<ModelScreenshot>, RuntimeError> {
+    if let Some(failure) = refusal(session, screen_index, call) {
         result.error = Some(failure);
         return Ok(None);
     }
-    let (possible, obstacle) = possible(&session.screens[at], &call.actions);
-    let mut shown = None;
-    for outcome in replay(session, turn, at, call).await? {
+    let (possible, obstacle) = possible(&session.screens[screen_index], &call.actions);
+    let mut screenshot = None;
+    for outcome in replay(session, turn, screen_index, call).await? {
         follow(outcome, result);
         if result.error.is_some() {
             break;
         }
     }
     if result.error.is_none() && possible > result.steps.len() {
-        match judge(session, at, call, possible).await {
+        match judge(session, screen_index, call, possible).await {
             Ok(permit) => {
                 result.acknowledged_safety_checks = permit.acknowledged().to_vec();
-                shown = run(session, turn, at, &permit, result).await?;
+                screenshot = run(session, turn, screen_index, &permit, result).await?;
             }
             Err(failure) => {
                 result.error = Some(failure);
-                let begun = result.steps.len();
-                let rest = call.actions.iter().skip(begun).map(not_started);
+                let done = result.steps.len();
+                let rest = call.actions.iter().skip(done).map(not_started);
                 result.steps.extend(rest);
                 return Ok(None);
             }
@@ -140,26 +144,26 @@ async fn act(
             .push(failed(&call.actions[possible], failure.clone()));
         result.error = Some(failure);
     }
-    let begun = result.steps.len();
+    let done = result.steps.len();
     result
         .steps
-        .extend(call.actions.iter().skip(begun).map(not_started));
-    // A picture from before an obstacle stays with its step: the end gets one of its own.
+        .extend(call.actions.iter().skip(done).map(not_started));
+    // A screenshot from before the obstacle stays with its step; the result gets a new one.
     if result.error.is_none() {
-        return Ok(shown);
+        return Ok(screenshot);
     }
     let last = possible
         .checked_sub(1)
         .and_then(|last| result.steps.get_mut(last));
-    if let (Some(shot), Some(step)) = (shown, last) {
-        step.screenshot = Some(shot.media);
+    if let (Some(screenshot), Some(step)) = (screenshot, last) {
+        step.screenshot = Some(screenshot.media);
     }
     Ok(None)
 }
 
-/// Why nothing of a call can be begun.
-fn refusal(session: &Session, at: usize, call: &ComputerCall) -> Option<Failure> {
-    let screen = &session.screens[at];
+/// Why no action of a call can be started.
+fn refusal(session: &Session, screen_index: usize, call: &ComputerCall) -> Option<Failure> {
+    let screen = &session.screens[screen_index];
     let invalid = |message: String| Some(Failure::new(FailureKind::InvalidInput, message));
     if let Some(exception) = &call.exception {
         return Some(not_understood(exception));
@@ -173,23 +177,23 @@ fn refusal(session: &Session, at: usize, call: &ComputerCall) -> Option<Failure>
     let limit = session.limits.actions;
     if call.actions.len() > limit {
         return invalid(format!(
-            "A call may have {limit} actions at most; send fewer."
+            "A call may have at most {limit} actions; send fewer."
         ));
     }
     None
 }
 
-/// How many of the actions can be begun here, and what stands in the way of the next.
-fn possible(screen: &Screen, actions: &[Action]) -> (usize, Option<Failure>) {
-    for (place, action) in actions.iter().enumerate() {
+/// The number of leading actions that can be executed, and the obstacle to the next one.
+fn possible(screen: &ScreenSlot, actions: &[Action]) -> (usize, Option<Failure>) {
+    for (call_index, action) in actions.iter().enumerate() {
         if let Some(failure) = obstacle(screen, action) {
-            return (place, Some(failure));
+            return (call_index, Some(failure));
         }
     }
     (actions.len(), None)
 }
 
-fn obstacle(screen: &Screen, action: &Action) -> Option<Failure> {
+fn obstacle(screen: &ScreenSlot, action: &Action) -> Option<Failure> {
     let kind = action.kind();
     if kind == ActionKind::Other {
         let message = format!("There is no action {:?}.", action.name());
@@ -197,87 +201,87 @@ fn obstacle(screen: &Screen, action: &Action) -> Option<Failure> {
     }
     if !screen.supports(kind) {
         let message = format!(
-            "This {} cannot do {:?}.",
+            "This {} does not support {:?}.",
             screen.kind().name(),
             action.name()
         );
         return Some(Failure::new(FailureKind::Unsupported, message));
     }
-    let placed = screen.viewport.labelled_action(action, &screen.labels);
-    let misplaced = placed.err()?;
-    let kind = if matches!(misplaced, TargetError::StaleLabel { .. }) {
+    let resolved = screen.viewport.labelled_action(action, &screen.labels);
+    let error = resolved.err()?;
+    let kind = if matches!(error, TargetError::StaleLabel { .. }) {
         FailureKind::Stale
     } else {
         FailureKind::InvalidInput
     };
-    Some(Failure::new(kind, sentence(&misplaced.to_string())))
+    Some(Failure::new(kind, sentence(&error.to_string())))
 }
 
 async fn judge(
     session: &mut Session,
-    at: usize,
+    screen_index: usize,
     call: &ComputerCall,
     possible: usize,
 ) -> Result<Permitted<ScreenProposal>, Failure> {
     let actions = call.actions[..possible].to_vec();
     let steps = actions.iter().map(summarize).collect();
-    let facts = facts(session, at, &actions).await;
+    let facts = facts(session, screen_index, &actions).await;
     let proposal = ScreenProposal {
         call_id: call.call_id.clone(),
-        device: session.screens[at].device,
+        device: session.screens[screen_index].device,
         actions,
         safety_checks: call.pending_safety_checks.clone(),
     };
     let judgement = session.judge.screen(proposal, &facts);
-    let asked = question_of(&judgement);
-    let permit = Desk::of(session).settle(judgement, steps).await?;
-    if let Some(asked) = asked {
-        // A host's addresses may have changed while the person was thinking.
-        let facts = self::facts(session, at, &permit.proposal().actions).await;
+    let question = question_of(&judgement);
+    let permit = ApprovalGate::of(session).resolve(judgement, steps).await?;
+    if let Some(question) = question {
+        // A host's addresses may have changed while the user was deciding.
+        let facts = self::facts(session, screen_index, &permit.proposal().actions).await;
         let mut judge = Judge::new(session.judge.policy().clone());
         let now = judge.screen(permit.proposal().clone(), &facts);
-        still_holds(&asked, now)?;
+        still_holds(&question, now)?;
     }
     Ok(permit)
 }
 
-async fn facts(session: &mut Session, at: usize, actions: &[Action]) -> ScreenFacts {
+async fn facts(session: &mut Session, screen_index: usize, actions: &[Action]) -> ScreenFacts {
     let hosts = Judge::hosts_to_resolve(actions);
     let resolved = resolve(hosts, session.limits.resolve).await;
-    let screen = &session.screens[at];
+    let screen = &session.screens[screen_index];
     ScreenFacts {
         display: screen.display,
-        held: screen.held.clone(),
+        held: screen.pressed.clone(),
         resolved,
         now: session.now(),
     }
 }
 
-/// Carries out the permitted actions up to the first that fails.
+/// Executes the permitted actions up to the first failure.
 async fn run(
     session: &mut Session,
-    turn: BegunTurn,
-    at: usize,
+    turn: OpenedTurn,
+    screen_index: usize,
     permit: &Permitted<ScreenProposal>,
     result: &mut ComputerResult,
-) -> Result<Option<Shot>, RuntimeError> {
-    let mut shown: Option<Shot> = None;
+) -> Result<Option<ModelScreenshot>, RuntimeError> {
+    let mut latest: Option<ModelScreenshot> = None;
     for step in result.steps.len()..permit.proposal().actions.len() {
-        // Only the last picture is the result's; those before it stay with their steps.
-        if let (Some(shot), Some(before)) = (shown.take(), result.steps.last_mut()) {
-            before.screenshot = Some(shot.media);
+        // Only the last screenshot belongs to the result; earlier ones stay with their steps.
+        if let (Some(screenshot), Some(previous)) = (latest.take(), result.steps.last_mut()) {
+            previous.screenshot = Some(screenshot.media);
         }
-        let (outcome, shot) = carry_out(session, turn, at, permit, step).await?;
-        shown = shot;
+        let (outcome, screenshot) = execute(session, turn, screen_index, permit, step).await?;
+        latest = screenshot;
         follow(outcome, result);
         if result.error.is_some() {
             break;
         }
     }
-    Ok(shown)
+    Ok(latest)
 }
 
-/// Adds what became of a step; its failure is the call's.
+/// Adds the outcome of a step; its failure becomes the call's failure.
 fn follow(outcome: StepOutcome, result: &mut ComputerResult) {
     if let StepState::Failed { failure } = &outcome.state {
         result.error = Some(failure.clone());
@@ -285,14 +289,14 @@ fn follow(outcome: StepOutcome, result: &mut ComputerResult) {
     result.steps.push(outcome);
 }
 
-/// Takes the picture that nobody asked for but the dialect needs, when the policy lets it be seen.
+/// Takes the screenshot that the dialect requires but no action requested, if the policy allows it.
 async fn observe(
     session: &mut Session,
-    at: usize,
+    screen_index: usize,
     call: &ComputerCall,
     result: &mut ComputerResult,
-) -> Result<Option<Shot>, RuntimeError> {
-    let screen = &session.screens[at];
+) -> Result<Option<ModelScreenshot>, RuntimeError> {
+    let screen = &session.screens[screen_index];
     if screen.lost.is_some() {
         return Ok(None);
     }
@@ -309,7 +313,7 @@ async fn observe(
         safety_checks: Vec::new(),
     };
     let Judgement::Allowed(permit) = session.judge.screen(proposal, &facts) else {
-        let message = "The policy does not let the screen be shown.";
+        let message = "The policy does not allow screenshots of this screen.";
         result
             .error
             .get_or_insert_with(|| Failure::new(FailureKind::Denied, message));
@@ -318,10 +322,15 @@ async fn observe(
     let settle = session.limits.settle;
     let (mut camera, screens) = camera(session);
     match camera
-        .take(&mut screens[at], &permit, 0, (View::Whole, settle))
+        .take(
+            &mut screens[screen_index],
+            &permit,
+            0,
+            (CaptureArea::Full, settle),
+        )
         .await?
     {
-        Ok(shot) => Ok(Some(shot)),
+        Ok(screenshot) => Ok(Some(screenshot)),
         Err(failure) => {
             result.error.get_or_insert(failure);
             Ok(None)
@@ -329,8 +338,8 @@ async fn observe(
     }
 }
 
-/// Adds what is said in words: texts of the steps, the browser's address and tabs.
-async fn close(session: &mut Session, at: usize, result: &mut ComputerResult) {
+/// Adds the text of a result: output of the steps, the browser's URL and tabs.
+async fn close(session: &mut Session, screen_index: usize, result: &mut ComputerResult) {
     let texts: Vec<&str> = result
         .steps
         .iter()
@@ -339,7 +348,7 @@ async fn close(session: &mut Session, at: usize, result: &mut ComputerResult) {
     if !texts.is_empty() {
         result.text_output = Some(texts.join("\n"));
     }
-    let screen = &mut session.screens[at];
+    let screen = &mut session.screens[screen_index];
     if screen.lost.is_some() {
         return;
     }
@@ -353,16 +362,16 @@ async fn close(session: &mut Session, at: usize, result: &mut ComputerResult) {
         }
         Err(error) => {
             let message = format!(
-                "Where the {} is could not be told: failed to {error}.",
+                "Failed to {error}, so the result does not include the page of the {}.",
                 screen.kind().name()
             );
-            session.recorder.announce(SessionEvent::Warning { message });
+            session.recorder.emit(SessionEvent::Warning { message });
         }
     }
 }
 
-/// Adds what happened beside the actions: to the words, or to those of the error, which are all
-/// that some dialects tell of one. Others tell only what the last step says.
+/// Adds notes about other events: to the text, or to the error message, which is all that some
+/// dialects send of a failed call. Other dialects send only the text of the last step.
 fn add_notes(result: &mut ComputerResult, notes: &str) {
     if let Some(failure) = &mut result.error {
         let old = failure.message.clone();
@@ -376,12 +385,12 @@ fn add_notes(result: &mut ComputerResult, notes: &str) {
         }
         return;
     }
-    let with_notes = |said: &mut Option<String>| {
-        let said_before = said.take().map(|said| format!("{said}\n"));
-        *said = Some(said_before.unwrap_or_default() + notes);
+    let append_to = |texts: &mut Option<String>| {
+        let previous = texts.take().map(|texts| format!("{texts}\n"));
+        *texts = Some(previous.unwrap_or_default() + notes);
     };
-    with_notes(&mut result.text_output);
+    append_to(&mut result.text_output);
     if let Some(last) = result.steps.last_mut() {
-        with_notes(&mut last.text);
+        append_to(&mut last.text);
     }
 }

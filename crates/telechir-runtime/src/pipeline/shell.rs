@@ -1,4 +1,4 @@
-//! A shell call: judged as a whole, run command by command, each with exactly one output.
+//! A shell call: judged as a unit, run command by command, each with exactly one output.
 
 use std::time::{Duration, Instant};
 
@@ -11,26 +11,26 @@ use telechir_protocol::{
     CommandOutput, Failure, FailureKind, Meta, ShellAction, ShellCall, ShellOutcome, ShellResult,
 };
 
-use super::approval::{Desk, question_of, still_holds};
-use super::command::{self, Ran, gone};
+use super::approval::{ApprovalGate, question_of, still_holds};
+use super::command::{self, CommandRun, shell_gone};
 use super::not_understood;
-use super::step_info::Said;
+use super::step_info::StepInfo;
 use crate::execute::lost;
-use crate::journal::{BegunTurn, Repeat};
-use crate::recorder::OpenStep;
+use crate::journal::{OpenedTurn, Repeat};
+use crate::recorder::StepGuard;
 use crate::{ActionEffect, DeviceKind, RuntimeError, Session};
 
 /// Answers one shell call.
 pub(super) async fn answer(
     session: &mut Session,
-    turn: BegunTurn,
+    turn: OpenedTurn,
     call: &ShellCall,
 ) -> Result<ShellResult, RuntimeError> {
     let mut result = ShellResult::new(call.call_id.clone(), Vec::new());
     result.max_output = call.max_output;
     if let Err(failure) = act(session, turn, call, &mut result).await? {
-        let begun = result.outputs.len();
-        let rest = call.commands.iter().skip(begun).map(|_| not_started());
+        let started = result.outputs.len();
+        let rest = call.commands.iter().skip(started).map(|_| not_started());
         result.outputs.extend(rest);
         result.error = Some(failure);
     }
@@ -38,10 +38,10 @@ pub(super) async fn answer(
     Ok(result)
 }
 
-/// Judges and carries out a call. The inner error says why nothing more was begun.
+/// Judges and executes a call. The inner error says why the rest was not started.
 async fn act(
     session: &mut Session,
-    turn: BegunTurn,
+    turn: OpenedTurn,
     call: &ShellCall,
     result: &mut ShellResult,
 ) -> Result<Result<(), Failure>, RuntimeError> {
@@ -69,7 +69,7 @@ async fn act(
         ShellTask::Restart => {
             let restarted = restart(session, turn, &permit).await?;
             if restarted.is_ok() {
-                result.outputs.push(anew());
+                result.outputs.push(restarted_output());
             }
             Ok(restarted)
         }
@@ -80,25 +80,27 @@ async fn act(
                 .map(Ok)
         }
         ShellTask::Send { .. } | ShellTask::Look(_) | ShellTask::Stop(_) => {
-            attend(session, turn, call, &permit, result).await.map(Ok)
+            run_control(session, turn, call, &permit, result)
+                .await
+                .map(Ok)
         }
     }
 }
 
-/// What is asked beside running commands, with its one output.
-async fn attend(
+/// Performs a task other than a command, which has exactly one output.
+async fn run_control(
     session: &mut Session,
-    turn: BegunTurn,
+    turn: OpenedTurn,
     call: &ShellCall,
     permit: &Permitted<ShellProposal>,
     result: &mut ShellResult,
 ) -> Result<(), RuntimeError> {
     let limits = session.limits;
-    let asked = call
+    let question = call
         .timeout_ms
         .map_or(limits.command, Duration::from_millis);
-    let timeout = asked.min(limits.command_at_most);
-    let ran = command::attend(session, turn, call, permit, timeout).await?;
+    let timeout = question.min(limits.command_at_most);
+    let ran = command::run_control(session, turn, call, permit, timeout).await?;
     if ran.failure.is_none() {
         result.outputs.push(ran.output);
     }
@@ -106,9 +108,9 @@ async fn attend(
     Ok(())
 }
 
-/// The call as it may be recorded and shown: what a terminal hides is left out.
+/// The call as it may be recorded and shown: without input that the terminal hides.
 pub(super) fn recordable(session: &Session, call: &ShellCall) -> ShellCall {
-    let mut shown = call.clone();
+    let mut visible_region = call.clone();
     let hidden = match &call.action {
         ShellAction::SendText(text) => {
             let count = text.chars().count();
@@ -117,7 +119,7 @@ pub(super) fn recordable(session: &Session, call: &ShellCall) -> ShellCall {
         ShellAction::SendKey(key) if may_type(key) => {
             ShellAction::SendKey("(a key, hidden)".to_owned())
         }
-        // Whatever it was meant to be, it may say what was meant to be typed.
+        // An unknown action may contain the text to type.
         ShellAction::Other(_) => call.action.clone(),
         ShellAction::Execute
         | ShellAction::Restart
@@ -127,17 +129,17 @@ pub(super) fn recordable(session: &Session, call: &ShellCall) -> ShellCall {
         | ShellAction::Start
         | ShellAction::List
         | ShellAction::Read(_)
-        | ShellAction::Stop(_) => return shown,
+        | ShellAction::Stop(_) => return visible_region,
     };
     let shell = session.shell.as_ref();
     if shell.is_some_and(|shell| shell.hides_input(call.job.as_deref())) {
-        shown.action = hidden;
-        shown.meta = Meta::default();
+        visible_region.action = hidden;
+        visible_region.meta = Meta::default();
     }
-    shown
+    visible_region
 }
 
-/// What is to be done, when this shell can do it.
+/// The task of a call, if this shell can perform it.
 fn task(session: &Session, call: &ShellCall) -> Result<ShellTask, Failure> {
     let fail = |kind, message: &str| Err(Failure::new(kind, message));
     if let Some(exception) = &call.exception {
@@ -146,7 +148,7 @@ fn task(session: &Session, call: &ShellCall) -> Result<ShellTask, Failure> {
     let Some(shell) = &session.shell else {
         return fail(
             FailureKind::Unsupported,
-            "This session has no shell; it would have one with --shell.",
+            "This session has no shell; the operator can add one with --shell.",
         );
     };
     if call.action == ShellAction::Restart {
@@ -181,7 +183,7 @@ fn task(session: &Session, call: &ShellCall) -> Result<ShellTask, Failure> {
     if call.user.is_some() {
         return fail(
             FailureKind::Unsupported,
-            "Commands run as this session's user; leave the user out.",
+            "Commands run as this session's user; omit the user.",
         );
     }
     if call.commands.is_empty() {
@@ -221,12 +223,12 @@ async fn judge(
         env: call.env.clone(),
     };
     let judgement = session.judge.shell(proposal, &facts);
-    let asked = question_of(&judgement);
-    let permit = Desk::of(session).settle(judgement, steps).await?;
-    if let Some(asked) = asked {
+    let question = question_of(&judgement);
+    let permit = ApprovalGate::of(session).resolve(judgement, steps).await?;
+    if let Some(question) = question {
         let mut judge = Judge::new(session.judge.policy().clone());
         let now = judge.shell(permit.proposal().clone(), &self::facts(session));
-        still_holds(&asked, now)?;
+        still_holds(&question, now)?;
     }
     Ok(permit)
 }
@@ -240,43 +242,46 @@ fn facts(session: &Session) -> ShellFacts {
     }
 }
 
-/// Runs the commands one after another; after one that did not end the rest is not begun.
+/// Runs the commands in order; if one does not end, the rest is not started.
 async fn run(
     session: &mut Session,
-    turn: BegunTurn,
+    turn: OpenedTurn,
     call: &ShellCall,
     permit: &Permitted<ShellProposal>,
     count: usize,
     result: &mut ShellResult,
 ) -> Result<(), RuntimeError> {
     let limits = session.limits;
-    let asked = call.timeout_ms.map(Duration::from_millis);
-    let together = asked
+    let question = call.timeout_ms.map(Duration::from_millis);
+    let total = question
         .unwrap_or(limits.command_at_most)
         .min(limits.command_at_most);
-    let each = asked.map_or(limits.command, |_| together);
-    let deadline = Instant::now() + together;
+    let per_command = question.map_or(limits.command, |_| total);
+    let deadline = Instant::now() + total;
     for step in result.outputs.len()..count {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             break;
         }
-        let ran = command::carry_out(session, turn, call, permit, step, each.min(left)).await?;
+        let ran =
+            command::execute(session, turn, call, permit, step, per_command.min(left)).await?;
         if !follow(ran, result) {
             break;
         }
     }
-    let begun = result.outputs.len();
-    result.outputs.extend((begun..count).map(|_| not_started()));
+    let started = result.outputs.len();
+    result
+        .outputs
+        .extend((started..count).map(|_| not_started()));
     Ok(())
 }
 
 async fn restart(
     session: &mut Session,
-    turn: BegunTurn,
+    turn: OpenedTurn,
     permit: &Permitted<ShellProposal>,
 ) -> Result<Result<(), Failure>, RuntimeError> {
-    let said = Said {
+    let info = StepInfo {
         call_id: permit.proposal().call_id.clone(),
         step: 0,
         device: DeviceKind::Shell,
@@ -284,21 +289,21 @@ async fn restart(
         summary: "restart".to_owned(),
         verdict: permit.ground().verdict,
     };
-    let (key, intent) = said.intent(turn, json!({ "device": "shell", "restart": true }));
-    // Starting anew twice is as good as once.
+    let (key, intent) = info.intent(turn, json!({ "device": "shell", "restart": true }));
+    // A second restart does no harm.
     session
         .recorder
         .begin(&key, intent, Repeat::Harmless)
         .await?;
-    session.recorder.announce(said.started());
-    let open = OpenStep::new(
+    session.recorder.emit(info.started());
+    let guard = StepGuard::new(
         &session.recorder,
         key,
-        said.finished(ActionEffect::Cancelled, None, None, Duration::ZERO),
+        info.finished(ActionEffect::Cancelled, None, None, Duration::ZERO),
     );
     let limits = session.limits;
     let Some(shell) = &mut session.shell else {
-        return Ok(Err(gone()));
+        return Ok(Err(shell_gone()));
     };
     let failure = shell
         .restart(permit, &limits)
@@ -310,34 +315,36 @@ async fn restart(
     } else {
         ActionEffect::Confirmed
     };
-    let event = said.finished(effect, failure.clone(), None, open.elapsed());
-    open.finish(
-        json!({ "restarted": failure.is_none(), "failed": failure }),
-        event,
-    )
-    .await?;
+    let event = info.finished(effect, failure.clone(), None, guard.elapsed());
+    guard
+        .finish(
+            json!({ "restarted": failure.is_none(), "failed": failure }),
+            event,
+        )
+        .await?;
     Ok(failure.map_or(Ok(()), Err))
 }
 
-/// What a model is told of a shell that was started anew.
-fn anew() -> CommandOutput {
-    const TOLD: &str = "The shell was started anew; variables, functions and jobs are gone.\n";
+/// The output of a restart.
+fn restarted_output() -> CommandOutput {
+    const RESTARTED_TEXT: &str =
+        "The shell was restarted; variables, functions and jobs are gone.\n";
     CommandOutput {
-        stdout: TOLD.to_owned(),
+        stdout: RESTARTED_TEXT.to_owned(),
         outcome: ShellOutcome::Success,
         ..CommandOutput::default()
     }
 }
 
-/// Adds what became of a command and says whether the next can follow.
-fn follow(ran: Ran, result: &mut ShellResult) -> bool {
-    let goes_on = ended(&ran.output.outcome) && ran.failure.is_none();
+/// Adds the result of a command. Returns whether the next one may follow.
+fn follow(ran: CommandRun, result: &mut ShellResult) -> bool {
+    let may_continue = is_over(&ran.output.outcome) && ran.failure.is_none();
     result.outputs.push(ran.output);
     result.error = ran.failure;
-    goes_on
+    may_continue
 }
 
-fn ended(outcome: &ShellOutcome) -> bool {
+fn is_over(outcome: &ShellOutcome) -> bool {
     match outcome {
         ShellOutcome::Success
         | ShellOutcome::Error

@@ -1,4 +1,4 @@
-//! One step of a permitted computer call: its intent, the deed, its outcome.
+//! One step of a permitted computer call: its intent, its execution, its outcome.
 
 use std::time::Duration;
 
@@ -10,41 +10,45 @@ use telechir_protocol::{
 };
 
 use super::kill_switch;
-use super::step_info::Said;
-use crate::execute::{Screen, unless, until_stopped};
-use crate::journal::{Begun, BegunTurn, Repeat};
-use crate::observe::{Camera, Marking, Shot, View, lacking, placed};
-use crate::recorder::{OpenStep, millis};
+use super::step_info::StepInfo;
+use crate::execute::{ScreenSlot, or_stopped, until_stopped};
+use crate::journal::{BeginOutcome, OpenedTurn, Repeat};
+use crate::observe::{Camera, CaptureArea, MarkMode, ModelScreenshot, mark_line, unavailable};
+use crate::recorder::{StepGuard, millis};
 use crate::{ActionEffect, DeviceKind, RuntimeError, Session};
 
-/// One step: its intent, the deed, its outcome.
-pub(super) async fn carry_out(
+/// Executes one step: records its intent, performs it, records its outcome.
+pub(super) async fn execute(
     session: &mut Session,
-    turn: BegunTurn,
-    at: usize,
+    turn: OpenedTurn,
+    screen_index: usize,
     permit: &Permitted<ScreenProposal>,
     step: usize,
-) -> Result<(StepOutcome, Option<Shot>), RuntimeError> {
+) -> Result<(StepOutcome, Option<ModelScreenshot>), RuntimeError> {
     let action = &permit.proposal().actions[step];
-    let said = said(permit, step, session.screens[at].kind());
-    let (key, intent) = said.intent(turn, does(said.device, action));
+    let info = info(permit, step, session.screens[screen_index].kind());
+    let (key, intent) = info.intent(turn, intent_body(info.device, action));
     match session
         .recorder
         .begin(&key, intent, repeat(action.kind()))
         .await?
     {
-        Begun::Fresh => {}
-        Begun::Recorded(body) => return Ok((recorded(session, &said, action, body), None)),
-        Begun::Interrupted => return Ok((interrupted(session, &said, action), None)),
+        BeginOutcome::Fresh => {}
+        BeginOutcome::Recorded(body) => return Ok((recorded(session, &info, action, body), None)),
+        BeginOutcome::Interrupted => return Ok((interrupted(session, &info, action), None)),
     }
-    session.recorder.announce(said.started());
-    let open = OpenStep::new(
+    session.recorder.emit(info.started());
+    let guard = StepGuard::new(
         &session.recorder,
         key,
-        said.finished(ActionEffect::Cancelled, None, None, Duration::ZERO),
+        info.finished(ActionEffect::Cancelled, None, None, Duration::ZERO),
     );
-    let (state, text, shot) = deed(session, at, permit, step).await?;
-    let elapsed = open.elapsed();
+    let StepReport {
+        state,
+        text,
+        screenshot,
+    } = perform_step(session, screen_index, permit, step).await?;
+    let elapsed = guard.elapsed();
     let duration_ms = Some(millis(elapsed));
     let outcome = StepOutcome {
         action: action.name().to_owned(),
@@ -54,267 +58,301 @@ pub(super) async fn carry_out(
         duration_ms,
     };
     let (effect, failure) = effect(&outcome.state);
-    open.finish(
-        json!(outcome),
-        said.finished(effect, failure, None, elapsed),
-    )
-    .await?;
-    Ok((outcome, shot))
+    guard
+        .finish(
+            json!(outcome),
+            info.finished(effect, failure, None, elapsed),
+        )
+        .await?;
+    Ok((outcome, screenshot))
 }
 
-/// The actions at the head of a call that were begun before and must not be again, told from the
-/// journal. What was done is said whatever the policy or a person would say of it now.
+/// The leading actions of a call that were started earlier and must not be repeated, answered from
+/// the journal. The policy is not consulted again: these actions have already happened.
 pub(super) async fn replay(
     session: &mut Session,
-    turn: BegunTurn,
-    at: usize,
+    turn: OpenedTurn,
+    screen_index: usize,
     call: &ComputerCall,
 ) -> Result<Vec<StepOutcome>, RuntimeError> {
-    let device = session.screens[at].kind();
-    let known = session.recorder.known(turn, &call.call_id).await?;
-    let mut told = Vec::new();
-    for (step, (action, known)) in call.actions.iter().zip(known).enumerate() {
-        let digest = Digest::of_json(&does(device, action)).to_string();
-        // An address is judged, and kept, in its canonical form: such a step is judged again.
-        let is_same = known.step == step && known.digest == digest;
-        if !is_same || repeat(action.kind()) == Repeat::Harmless {
+    let device = session.screens[screen_index].kind();
+    let recorded_step = session.recorder.recorded_steps(turn, &call.call_id).await?;
+    let mut replayed = Vec::new();
+    for (step, (action, recorded_step)) in call.actions.iter().zip(recorded_step).enumerate() {
+        let digest = Digest::of_json(&intent_body(device, action)).to_string();
+        // URLs are judged and stored in canonical form; such a step is judged again.
+        let is_same_step = recorded_step.step == step && recorded_step.digest == digest;
+        if !is_same_step || repeat(action.kind()) == Repeat::Harmless {
             break;
         }
-        let said = Said {
+        let info = StepInfo {
             call_id: call.call_id.clone(),
             step,
             device,
             kind: Some(action.kind()),
             summary: summarize(action),
-            verdict: known.verdict,
+            verdict: recorded_step.verdict,
         };
-        told.push(match known.outcome {
-            Some(body) => recorded(session, &said, action, body),
-            None => interrupted(session, &said, action),
+        replayed.push(match recorded_step.outcome {
+            Some(body) => recorded(session, &info, action, body),
+            None => interrupted(session, &info, action),
         });
     }
-    Ok(told)
+    Ok(replayed)
 }
 
-/// What a step does, as the journal keeps it.
-fn does(device: DeviceKind, action: &Action) -> Value {
+/// An action as the journal's intent describes it.
+fn intent_body(device: DeviceKind, action: &Action) -> Value {
     json!({ "device": device.name(), "action": action.to_json() })
 }
 
-/// Numbers on a picture, unless the session says how many.
-const MARKS: usize = 99;
-/// Lines said again for what is looked for.
-const FITTING: usize = 10;
+/// Maximum number of labels if the session sets none.
+const DEFAULT_MAX_MARKS: usize = 99;
+/// Maximum number of lines repeated as matches.
+const MAX_MATCHING_LINES: usize = 10;
 
-type Deed = (StepState, Option<String>, Option<Shot>);
+/// What a step did.
+struct StepReport {
+    state: StepState,
+    /// Text for the model.
+    text: Option<String>,
+    /// The screenshot that the step asked for.
+    screenshot: Option<ModelScreenshot>,
+}
 
-/// What the engine does itself, and what the device does.
+impl StepReport {
+    fn failed(failure: Failure) -> Self {
+        Self {
+            state: StepState::Failed { failure },
+            text: None,
+            screenshot: None,
+        }
+    }
+
+    fn confirmed(text: Option<String>, screenshot: Option<ModelScreenshot>) -> Self {
+        Self {
+            state: StepState::Confirmed,
+            text,
+            screenshot,
+        }
+    }
+
+    fn performed(report: ActionReport) -> Self {
+        let state = match report.effect {
+            Effect::Delivered => StepState::Delivered,
+            Effect::Confirmed => StepState::Confirmed,
+        };
+        Self {
+            state,
+            text: report.text,
+            screenshot: None,
+        }
+    }
+
+    /// A step that the kill switch ended early.
+    fn stopped(session: &Session) -> Self {
+        match kill_switch::failure(session) {
+            Some(failure) => Self::failed(failure),
+            None => Self {
+                state: StepState::Delivered,
+                text: None,
+                screenshot: None,
+            },
+        }
+    }
+}
+
+/// Performs a step: the runtime's own actions here, all others on the device.
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "all others are the device's"
+    reason = "all other actions are performed by the device"
 )]
-async fn deed(
+async fn perform_step(
     session: &mut Session,
-    at: usize,
+    screen_index: usize,
     permit: &Permitted<ScreenProposal>,
     step: usize,
-) -> Result<Deed, RuntimeError> {
+) -> Result<StepReport, RuntimeError> {
     let limits = session.limits;
     let action = &permit.proposal().actions[step];
-    let (view, said) = match action {
+    let (area, text) = match action {
         Action::Wait { duration } => {
-            let asked = duration.unwrap_or(limits.wait);
-            let time = asked.min(limits.wait_at_most);
+            let requested = duration.unwrap_or(limits.wait);
+            let time = requested.min(limits.wait_at_most);
             let stop = until_stopped(&session.screens);
-            if unless(stop, tokio::time::sleep(time)).await.is_none() {
-                return Ok(cut_short(session));
+            if or_stopped(stop, tokio::time::sleep(time)).await.is_none() {
+                return Ok(StepReport::stopped(session));
             }
-            // Dialects have their own words for a wait that was as long as it was meant to be.
-            let text = (time < asked).then(|| {
-                let (ms, asked) = (time.as_millis(), asked.as_millis());
-                format!("Waited {ms} ms instead of {asked}, which is the longest a wait may be.")
+            // Each dialect has its own text for a wait of the requested length.
+            let text = (time < requested).then(|| {
+                let (ms, requested) = (time.as_millis(), requested.as_millis());
+                format!("Waited {ms} ms instead of {requested} ms: {ms} ms is the limit of a wait.")
             });
-            return Ok((StepState::Confirmed, text, None));
+            return Ok(StepReport::confirmed(text, None));
         }
-        Action::Screenshot => (View::Whole, None),
+        Action::Screenshot => (CaptureArea::Full, None),
         Action::ObserveScreen { mode, intent } => {
+            let intent = intent.as_deref();
             let text = match mode {
                 ObserveMode::Grounding => {
-                    return grounding(session, at, permit, step, intent.as_deref()).await;
+                    return look_with_labels(session, screen_index, permit, step, intent).await;
                 }
-                ObserveMode::Understanding => understanding(session, at, permit, step).await,
+                ObserveMode::Understanding => {
+                    look_with_text(session, screen_index, permit, step).await
+                }
             };
-            let text = with_fitting(text, intent.as_deref());
-            return Ok((StepState::Confirmed, Some(text), None));
+            return Ok(StepReport::confirmed(
+                Some(with_matches(text, intent)),
+                None,
+            ));
         }
-        Action::Zoom { region } => (View::Part(*region), None),
+        Action::Zoom { region } => (CaptureArea::Part(*region), None),
         Action::CaptureWindow { window: name } | Action::CaptureMonitor { monitor: name } => {
             let part = match action.kind() {
                 ActionKind::CaptureWindow => ScreenPart::Window(name.clone()),
                 _ => ScreenPart::Monitor(name.clone()),
             };
-            match locate(session, at, permit, step, &part).await {
-                Ok((view, said)) => (view, Some(said)),
-                Err(failure) => return Ok((StepState::Failed { failure }, None, None)),
+            match locate(session, screen_index, permit, step, &part).await {
+                Ok((area, text)) => (area, Some(text)),
+                Err(failure) => return Ok(StepReport::failed(failure)),
             }
         }
         _ => {
-            // The screen itself heeds its own switch, and releases what it pressed.
+            // The screen watches its own kill switch and releases what it pressed.
             let others = session.screens.iter().enumerate();
-            let others = others.filter(|(place, _)| *place != at);
+            let others = others.filter(|(index, _)| *index != screen_index);
             let stop = until_stopped(others.map(|(_, screen)| screen));
-            let screen = &mut session.screens[at];
-            let Some(performed) = unless(stop, screen.perform(permit, step, &limits)).await else {
-                return Ok(cut_short(session));
-            };
+            let screen = &mut session.screens[screen_index];
+            let performed = or_stopped(stop, screen.perform(permit, step, &limits)).await;
             return Ok(match performed {
-                Ok(ActionReport { effect, text }) => {
-                    let state = match effect {
-                        Effect::Delivered => StepState::Delivered,
-                        Effect::Confirmed => StepState::Confirmed,
-                    };
-                    (state, text, None)
-                }
-                Err(error) => (
-                    StepState::Failed {
-                        failure: error.to_failure(),
-                    },
-                    None,
-                    None,
-                ),
+                Some(Ok(report)) => StepReport::performed(report),
+                Some(Err(error)) => StepReport::failed(error.to_failure()),
+                None => StepReport::stopped(session),
             });
         }
     };
     let (mut camera, screens) = camera(session);
+    let screen = &mut screens[screen_index];
     let taken = camera
-        .take(&mut screens[at], permit, step, (view, limits.settle))
+        .take(screen, permit, step, (area, limits.settle))
         .await?;
     Ok(match taken {
-        Ok(shot) => (StepState::Confirmed, said, Some(shot)),
-        Err(failure) => (StepState::Failed { failure }, None, None),
+        Ok(screenshot) => StepReport::confirmed(text, Some(screenshot)),
+        Err(failure) => StepReport::failed(failure),
     })
 }
 
-/// Where a window or a monitor is, to be looked at, and what is said of it.
+/// The area of a window or a monitor, and its description for the model.
 async fn locate(
     session: &mut Session,
-    at: usize,
+    screen_index: usize,
     permit: &Permitted<ScreenProposal>,
     step: usize,
     part: &ScreenPart,
-) -> Result<(View, String), Failure> {
+) -> Result<(CaptureArea, String), Failure> {
     let limits = session.limits;
-    let located = session.screens[at].locate(permit, step, part, &limits);
+    let located = session.screens[screen_index].locate(permit, step, part, &limits);
     match located.await {
         Ok(PartLocation {
             region,
-            description: said,
-        }) => Ok((View::Seen(region), said)),
+            description,
+        }) => Ok((CaptureArea::Located(region), description)),
         Err(error) => Err(error.to_failure()),
     }
 }
 
-/// A look with numbers on all that can be aimed at.
-async fn grounding(
+/// `observe_screen` for grounding: a screenshot with labels on everything that can be a target.
+async fn look_with_labels(
     session: &mut Session,
-    at: usize,
+    screen_index: usize,
     permit: &Permitted<ScreenProposal>,
     step: usize,
     intent: Option<&str>,
-) -> Result<Deed, RuntimeError> {
+) -> Result<StepReport, RuntimeError> {
     let settle = session.limits.settle;
-    let at_most = session.marks.unwrap_or(MARKS);
+    let max_marks = session.marks.unwrap_or(DEFAULT_MAX_MARKS);
     let (mut camera, screens) = camera(session);
-    camera.marking = Marking::AndWords(at_most);
+    camera.marking = MarkMode::WithOcr(max_marks);
+    let screen = &mut screens[screen_index];
     let taken = camera
-        .take(&mut screens[at], permit, step, (View::Whole, settle))
+        .take(screen, permit, step, (CaptureArea::Full, settle))
         .await?;
     Ok(match taken {
-        Ok(mut shot) => {
-            let labels = shot.labels.take().unwrap_or_default();
-            let text = with_fitting(labels, intent);
-            (StepState::Confirmed, Some(text), Some(shot))
+        Ok(mut screenshot) => {
+            let labels = screenshot.labels.take().unwrap_or_default();
+            StepReport::confirmed(Some(with_matches(labels, intent)), Some(screenshot))
         }
-        Err(failure) => (StepState::Failed { failure }, None, None),
+        Err(failure) => StepReport::failed(failure),
     })
 }
 
-/// What is there, in words: what says something of itself, and what was read of the rest.
-async fn understanding(
+/// `observe_screen` for understanding: the outline that programs expose, and OCR of the rest.
+async fn look_with_text(
     session: &mut Session,
-    at: usize,
+    screen_index: usize,
     permit: &Permitted<ScreenProposal>,
     step: usize,
 ) -> String {
     let limits = session.limits;
-    let screen = &mut session.screens[at];
+    let screen = &mut session.screens[screen_index];
     let mut lines = Vec::new();
     match screen.outline(permit, step, &limits).await {
         Ok(outline) => lines.extend(outline),
-        Err(error) => lines.push(lacking(&error)),
+        Err(error) => lines.push(unavailable(&error)),
     }
-    match screen.words(permit, step, usize::MAX).await {
+    match screen.ocr(permit, step, usize::MAX).await {
         Ok(words) if words.is_empty() => {}
         Ok(words) => {
-            lines.push("Words read off windows that say nothing of themselves:".to_owned());
+            lines.push("Text recognized in windows without accessibility information:".to_owned());
             let viewport = screen.viewport;
-            lines.extend(words.iter().map(|word| placed(word, &viewport)));
+            lines.extend(words.iter().map(|word| mark_line(word, &viewport)));
         }
-        Err(error) => lines.push(lacking(&error)),
+        Err(error) => lines.push(unavailable(&error)),
     }
     if lines.is_empty() {
-        lines.push("Nothing is known of what the screen shows; look at the picture.".to_owned());
+        lines.push("No text description of the screen is available; use a screenshot.".to_owned());
     }
     lines.join("\n")
 }
 
-/// The text with the lines of it that share a word with what is looked for said again at its end.
-fn with_fitting(text: String, intent: Option<&str>) -> String {
+/// Appends the lines of `text` that match most words of `intent`.
+fn with_matches(text: String, intent: Option<&str>) -> String {
     let Some(intent) = intent.filter(|intent| !intent.trim().is_empty()) else {
         return text;
     };
-    let words: Vec<String> = intent
+    let terms: Vec<String> = intent
         .split_whitespace()
-        .filter(|word| word.chars().any(char::is_alphanumeric))
+        .filter(|term| term.chars().any(char::is_alphanumeric))
         .map(str::to_lowercase)
         .collect();
     let score = |line: &str| {
         let line = line.to_lowercase();
-        words.iter().filter(|word| line.contains(*word)).count()
+        terms.iter().filter(|term| line.contains(*term)).count()
     };
     let best = text.lines().map(score).max().unwrap_or_default();
     if best == 0 {
-        return format!("{text}\nNothing of it has the words {intent:?}.");
+        return format!("{text}\nNo line matches {intent:?}.");
     }
-    let fitting = text.lines().filter(|line| score(line) == best);
-    let fitting: Vec<&str> = fitting.map(str::trim).take(FITTING).collect();
-    format!("{text}\nFor {intent:?}:\n{}", fitting.join("\n"))
+    let matching = text.lines().filter(|line| score(line) == best);
+    let matching: Vec<&str> = matching.map(str::trim).take(MAX_MATCHING_LINES).collect();
+    format!("{text}\nFor {intent:?}:\n{}", matching.join("\n"))
 }
 
-/// A step that a person did not let come to its end.
-fn cut_short(session: &Session) -> Deed {
-    let failure = kill_switch::why(session);
-    let state = failure.map_or(StepState::Delivered, |failure| StepState::Failed {
-        failure,
-    });
-    (state, None, None)
-}
-
-/// What takes the session's pictures, and what of.
-pub(super) fn camera(session: &mut Session) -> (Camera<'_>, &mut Vec<Screen>) {
+/// Borrows the camera and the screens of a session.
+pub(super) fn camera(session: &mut Session) -> (Camera<'_>, &mut Vec<ScreenSlot>) {
     let camera = Camera {
         recorder: &session.recorder,
         rule: session.screenshot,
         limits: &session.limits,
-        marking: session.marks.map_or(Marking::Nothing, Marking::Elements),
+        marking: session.marks.map_or(MarkMode::Off, MarkMode::Elements),
         screenshots: &mut session.screenshots,
     };
     (camera, &mut session.screens)
 }
 
-fn said(permit: &Permitted<ScreenProposal>, step: usize, device: DeviceKind) -> Said {
+fn info(permit: &Permitted<ScreenProposal>, step: usize, device: DeviceKind) -> StepInfo {
     let action = &permit.proposal().actions[step];
-    Said {
+    StepInfo {
         call_id: permit.proposal().call_id.clone(),
         step,
         device,
@@ -324,29 +362,30 @@ fn said(permit: &Permitted<ScreenProposal>, step: usize, device: DeviceKind) -> 
     }
 }
 
-/// A step that was carried out before: its outcome, and nothing happens again.
-fn recorded(session: &Session, said: &Said, action: &Action, body: Value) -> StepOutcome {
+/// The recorded outcome of a step that was performed earlier.
+fn recorded(session: &Session, info: &StepInfo, action: &Action, body: Value) -> StepOutcome {
     let outcome = serde_json::from_value(body).unwrap_or_else(|_| {
-        let message = "It was stopped before its end; look at the screen before going on.";
+        let message =
+            "It was stopped before it was complete; take a screenshot before you continue.";
         failed(action, Failure::new(FailureKind::Cancelled, message))
     });
     let (_, failure) = effect(&outcome.state);
     session
         .recorder
-        .announce(said.finished(ActionEffect::Recorded, failure, None, Duration::ZERO));
+        .emit(info.finished(ActionEffect::Recorded, failure, None, Duration::ZERO));
     outcome
 }
 
-fn interrupted(session: &Session, said: &Said, action: &Action) -> StepOutcome {
-    let message = "A crash came between the start and the end of this action, so nobody knows whether it had its effect; look at the screen before going on.";
+fn interrupted(session: &Session, info: &StepInfo, action: &Action) -> StepOutcome {
+    let message = "A crash happened during this action, so its effect is unknown; take a screenshot before you continue.";
     let failure = Failure::new(FailureKind::Interrupted, message);
-    let event = said.finished(
+    let event = info.finished(
         ActionEffect::Interrupted,
         Some(failure.clone()),
         None,
         Duration::ZERO,
     );
-    session.recorder.announce(event);
+    session.recorder.emit(event);
     failed(action, failure)
 }
 
@@ -380,7 +419,7 @@ pub(super) fn not_started(action: &Action) -> StepOutcome {
     }
 }
 
-/// Looking, waiting and reading may happen twice; nothing else is ever repeated.
+/// Only reading and waiting may be repeated after a crash.
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "a new action must not be repeated"

@@ -1,4 +1,4 @@
-//! What the record and its readers are told of one step.
+//! What the journal and events contain about one step.
 
 use std::time::Duration;
 
@@ -6,24 +6,24 @@ use serde_json::{Value, json};
 use telechir_policy::{Digest, Verdict};
 use telechir_protocol::{ActionKind, CallId, Failure};
 
-use crate::journal::{ActionKey, BegunTurn};
+use crate::journal::{ActionKey, OpenedTurn};
 use crate::recorder::millis;
 use crate::{ActionEffect, DeviceKind, SessionEvent};
 
-/// A step as events name it.
-pub(super) struct Said {
+/// A step as events describe it.
+pub(super) struct StepInfo {
     pub(super) call_id: CallId,
     pub(super) step: usize,
     pub(super) device: DeviceKind,
-    /// Of a screen's step.
+    /// Kind of a screen action; none for commands and edits.
     pub(super) kind: Option<ActionKind>,
     pub(super) summary: String,
     pub(super) verdict: Verdict,
 }
 
-impl Said {
-    /// The step's name in the journal, and its intent to do `body`.
-    pub(super) fn intent(&self, turn: BegunTurn, body: Value) -> (ActionKey, Value) {
+impl StepInfo {
+    /// The step's key in the journal and the body of its intent.
+    pub(super) fn intent(&self, turn: OpenedTurn, body: Value) -> (ActionKey, Value) {
         let key = ActionKey {
             turn: turn.number,
             call_id: self.call_id.clone(),

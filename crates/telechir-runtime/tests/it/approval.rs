@@ -1,4 +1,4 @@
-//! Asking people: what they see, and that silence is a no.
+//! Approval: what the user sees, and that no answer means no.
 
 use std::time::Duration;
 
@@ -8,24 +8,24 @@ use telechir_protocol::{ComputerCall, FailureKind, SafetyCheck, SafetySource};
 use telechir_runtime::{Approver, Limits, Session};
 
 use crate::fakes::{
-    FakeScreen, Log, Person, call, click, commands, desktop, does, in_shell, log_of, on_screen,
-    shell,
+    FakeApprover, FakeScreen, Log, action_json, call, click, commands, desktop, in_shell, log_of,
+    on_screen, shell,
 };
 
 #[tokio::test]
-async fn a_yes_lets_exactly_this_run() {
+async fn an_approval_covers_exactly_one_proposal() {
     let (builder, log) = shell(Policy::default_policy());
-    let person = Person {
-        says_yes: true,
-        ..Person::default()
+    let person = FakeApprover {
+        approving: true,
+        ..FakeApprover::default()
     };
     let mut session = builder.approver(person.clone()).build().unwrap();
     let result = in_shell(&mut session, commands("s1", &["make test"])).await;
     assert_eq!(result.error, None);
     assert_eq!(log_of(&log), ["make test [30000 ms]"]);
-    let asked = person.asked.lock().unwrap();
+    let questions = person.questions.lock().unwrap();
     assert_eq!(
-        asked
+        questions
             .iter()
             .map(|question| question.lines.clone())
             .collect::<Vec<_>>(),
@@ -34,16 +34,16 @@ async fn a_yes_lets_exactly_this_run() {
 }
 
 #[tokio::test]
-async fn a_no_is_told_to_the_model() {
+async fn a_denial_is_reported_to_the_model() {
     let (builder, log) = shell(Policy::default_policy());
-    let mut session = builder.approver(Person::default()).build().unwrap();
+    let mut session = builder.approver(FakeApprover::default()).build().unwrap();
     let result = in_shell(&mut session, commands("s1", &["make test"])).await;
     let error = result.error.unwrap();
     assert_eq!(error.kind, FailureKind::Denied);
     assert!(
         error
             .message
-            .starts_with("Not carried out: I would rather not."),
+            .starts_with("Not executed: I would rather not."),
         "{}",
         error.message
     );
@@ -51,7 +51,7 @@ async fn a_no_is_told_to_the_model() {
 }
 
 #[tokio::test]
-async fn nobody_to_ask_is_a_no() {
+async fn a_missing_approver_is_a_no() {
     let (builder, log) = shell(Policy::default_policy());
     let mut session = builder.build().unwrap();
     let error = in_shell(&mut session, commands("s1", &["make"]))
@@ -83,16 +83,14 @@ async fn silence_is_a_no() {
         .error
         .unwrap();
     assert!(
-        error
-            .message
-            .contains("Nobody answered within 600 seconds."),
+        error.message.contains("No answer within 600 seconds."),
         "{}",
         error.message
     );
     assert!(log_of(&log).is_empty());
 }
 
-/// Says yes to the question before, whatever is asked now.
+/// Repeats the approval of the previous question for every question.
 #[derive(Default)]
 struct Hasty(Option<Decision>);
 
@@ -122,35 +120,35 @@ async fn a_yes_to_another_call_does_not_count() {
 }
 
 #[tokio::test]
-async fn a_providers_check_is_acknowledged_by_a_person_only() {
+async fn a_provider_safety_check_is_acknowledged_by_the_user_only() {
     let check = SafetyCheck {
         id: "sc_1".to_owned(),
         code: None,
         message: Some("Looks odd".to_owned()),
         source: SafetySource::Openai,
     };
-    let asked = || ComputerCall {
+    let questions = || ComputerCall {
         pending_safety_checks: vec![check.clone()],
         ..call("c1", &[click(1, 1)])
     };
     let (builder, log) = desktop(Policy::default_policy());
-    let refused = on_screen(&mut builder.build().unwrap(), asked()).await;
+    let refused = on_screen(&mut builder.build().unwrap(), questions()).await;
     assert_eq!(refused.error.unwrap().kind, FailureKind::Denied);
     assert!(refused.acknowledged_safety_checks.is_empty());
     assert_eq!(log_of(&log), ["capture"]);
 
     let (builder, log) = desktop(Policy::default_policy());
-    let person = Person {
-        says_yes: true,
-        ..Person::default()
+    let person = FakeApprover {
+        approving: true,
+        ..FakeApprover::default()
     };
-    let agreed = on_screen(&mut builder.approver(person).build().unwrap(), asked()).await;
+    let agreed = on_screen(&mut builder.approver(person).build().unwrap(), questions()).await;
     assert_eq!(agreed.acknowledged_safety_checks, [check]);
     assert_eq!(log_of(&log), ["click 1,1", "capture"]);
 }
 
 #[tokio::test]
-async fn a_persons_own_display_may_be_seen_and_is_asked_about() {
+async fn an_existing_display_may_be_seen_and_input_needs_approval() {
     let log = Log::default();
     let screen = BoxComputer::new(FakeScreen::new(&log));
     let mut session = Session::builder(Policy::default_policy())
@@ -158,7 +156,7 @@ async fn a_persons_own_display_may_be_seen_and_is_asked_about() {
         .build()
         .unwrap();
     assert_eq!(
-        on_screen(&mut session, call("c1", &[does("screenshot")]))
+        on_screen(&mut session, call("c1", &[action_json("screenshot")]))
             .await
             .error,
         None
@@ -187,12 +185,12 @@ async fn a_policy_that_forbids_looking_forbids_the_screenshot_after_an_action_to
 }
 
 #[tokio::test]
-async fn asking_ends_when_the_turn_is_dropped() {
+async fn a_question_ends_when_the_turn_is_dropped() {
     let (builder, log) = shell(Policy::default_policy());
     let mut session = builder.approver(Asleep).build().unwrap();
-    let asking = in_shell(&mut session, commands("s1", &["make"]));
+    let call = in_shell(&mut session, commands("s1", &["make"]));
     assert!(
-        tokio::time::timeout(Duration::from_millis(50), asking)
+        tokio::time::timeout(Duration::from_millis(50), call)
             .await
             .is_err()
     );
@@ -204,11 +202,11 @@ async fn asking_ends_when_the_turn_is_dropped() {
 }
 
 #[tokio::test]
-async fn nobody_is_asked_more_often_than_they_can_read() {
+async fn questions_are_limited_per_minute() {
     let (builder, log) = shell(Policy::default_policy());
-    let person = Person {
-        says_yes: true,
-        ..Person::default()
+    let person = FakeApprover {
+        approving: true,
+        ..FakeApprover::default()
     };
     let limits = Limits {
         questions_a_minute: 2,
@@ -216,15 +214,15 @@ async fn nobody_is_asked_more_often_than_they_can_read() {
     };
     let builder = builder.approver(person.clone()).limits(limits);
     let mut session = builder.build().unwrap();
-    for place in 0..2 {
-        let asked = commands(&format!("s{place}"), &["make a"]);
-        assert_eq!(in_shell(&mut session, asked).await.error, None);
+    for target_of in 0..2 {
+        let questions = commands(&format!("s{target_of}"), &["make a"]);
+        assert_eq!(in_shell(&mut session, questions).await.error, None);
     }
     let error = in_shell(&mut session, commands("s3", &["make a"])).await;
     let error = error.error.unwrap();
     assert_eq!(error.kind, FailureKind::Denied);
     assert!(error.message.contains("asked 2 times"), "{}", error.message);
-    assert_eq!(person.asked.lock().unwrap().len(), 2);
+    assert_eq!(person.questions.lock().unwrap().len(), 2);
     assert_eq!(log_of(&log).len(), 2);
     let unasked = in_shell(&mut session, commands("s4", &["pwd"])).await;
     assert_eq!(unasked.error, None);

@@ -1,4 +1,4 @@
-//! Devices and people at the edges of a session, and a session made of them.
+//! Fake devices and approvers, and sessions made of them.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -17,26 +17,26 @@ use telechir_protocol::{
 use telechir_runtime::{Approver, Session, SessionBuilder};
 use tokio::sync::watch;
 
-/// What a device was told, in order.
+/// What a device was called with, in order.
 pub(crate) type Log = Arc<Mutex<Vec<String>>>;
 
 pub(crate) fn log_of(log: &Log) -> Vec<String> {
     log.lock().unwrap().clone()
 }
 
-/// Why a screen says that it was stopped, once it was asked to minimise a window.
+/// The kill switch's reason, after a request to minimise a window.
 const STOPPED: &str = "the stop key was pressed";
 
-/// A screen that writes down what it is told and shows how often that was.
+/// A screen that logs its calls; its colour is their number.
 pub(crate) struct FakeScreen {
     pub(crate) log: Log,
     pub(crate) size: Size,
     pub(crate) url: Option<String>,
-    /// Every picture of it is the same.
+    /// Whether all screenshots are identical.
     pub(crate) is_still: bool,
-    /// Tells when a person presses the stop key.
+    /// True once the stop key is pressed.
     pub(crate) key: watch::Receiver<bool>,
-    /// For how long it had to be quiet, in milliseconds, and after how many things told.
+    /// The quiet time of each settle in milliseconds, and the length of the log before it.
     pub(crate) watched: Arc<Mutex<Vec<(u128, usize)>>>,
 }
 
@@ -52,7 +52,7 @@ impl FakeScreen {
         }
     }
 
-    fn told(&self, what: impl Into<String>) {
+    fn record(&self, what: impl Into<String>) {
         self.log.lock().unwrap().push(what.into());
     }
 }
@@ -67,7 +67,7 @@ impl Computer for FakeScreen {
     }
 
     async fn capture(&mut self) -> Result<Frame, DeviceError> {
-        self.told("capture");
+        self.record("capture");
         if self.is_still {
             let pixels = vec![7; (self.size.width * self.size.height * 4) as usize];
             return Ok(Frame::new(self.size, pixels).unwrap());
@@ -77,7 +77,7 @@ impl Computer for FakeScreen {
         Ok(Frame::new(self.size, pixels).unwrap())
     }
 
-    /// Two buttons, at the top.
+    /// Two buttons at the top.
     async fn marks(&mut self, at_most: usize) -> Result<Vec<Mark>, DeviceError> {
         let button = |n: u32| {
             let corners = (Point::new(n * 20, 20), Point::new(n * 20 + 10, 30));
@@ -97,7 +97,7 @@ impl Computer for FakeScreen {
     }
 
     async fn perform(&mut self, action: &ScreenAction) -> Result<ActionReport, DeviceError> {
-        self.told(format!("{}{}", action.kind(), place(action)));
+        self.record(format!("{}{}", action.kind(), target_of(action)));
         match action {
             ScreenAction::Back { .. } => Err(DeviceError::Refused {
                 message: "There is no page before.".to_owned(),
@@ -107,7 +107,7 @@ impl Computer for FakeScreen {
                 source: "it ended".into(),
             }),
             ScreenAction::Forward { .. } => std::future::pending().await,
-            // A person stops it meanwhile.
+            // The user presses the stop key meanwhile.
             ScreenAction::MinimizeWindow { .. } => Err(DeviceError::Stopped { why: STOPPED }),
             ScreenAction::CursorPosition => {
                 let text = Some("X=1,Y=2".to_owned());
@@ -122,7 +122,7 @@ impl Computer for FakeScreen {
 
     fn stopped(&self) -> Option<&'static str> {
         let log = self.log.lock().unwrap();
-        let is_pressed = *self.key.borrow() || log.iter().any(|told| told == "minimize_window");
+        let is_pressed = *self.key.borrow() || log.iter().any(|record| record == "minimize_window");
         is_pressed.then_some(STOPPED)
     }
 
@@ -130,7 +130,7 @@ impl Computer for FakeScreen {
         let mut key = self.key.clone();
         Box::pin(async move {
             if key.wait_for(|is_pressed| *is_pressed).await.is_err() {
-                // Nobody can press it any more.
+                // The sender is gone, so the key can no longer be pressed.
                 std::future::pending::<()>().await;
             }
             STOPPED
@@ -138,11 +138,11 @@ impl Computer for FakeScreen {
     }
 
     async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
-        let told = self.log.lock().unwrap().len();
+        let record = self.log.lock().unwrap().len();
         self.watched
             .lock()
             .unwrap()
-            .push((settle.quiet.as_millis(), told));
+            .push((settle.quiet.as_millis(), record));
         Ok(Settled {
             unsettled: None,
             waited: Duration::ZERO,
@@ -169,17 +169,17 @@ impl Computer for FakeScreen {
     }
 
     async fn release_inputs(&mut self) -> Result<(), DeviceError> {
-        self.told("release");
+        self.record("release");
         Ok(())
     }
 
     async fn close(self) -> Result<(), DeviceError> {
-        self.told("close");
+        self.record("close");
         Ok(())
     }
 }
 
-fn place(action: &ScreenAction) -> String {
+fn target_of(action: &ScreenAction) -> String {
     match action.target() {
         Some(ScreenTarget::Point(point)) => {
             format!(" {},{}", point.x(), point.y())
@@ -190,7 +190,7 @@ fn place(action: &ScreenAction) -> String {
     }
 }
 
-/// A shell that answers by the first word of a command.
+/// A shell whose answer depends on the first word of a command.
 pub(crate) struct FakeShell {
     pub(crate) log: Log,
     pub(crate) is_sandboxed: bool,
@@ -243,7 +243,10 @@ impl Shell for FakeShell {
 
     async fn end_command(&mut self) -> Result<Option<CommandOutput>, DeviceError> {
         let mut log = self.log.lock().unwrap();
-        if !log.last().is_some_and(|told| told.starts_with("forever")) {
+        if !log
+            .last()
+            .is_some_and(|record| record.starts_with("forever"))
+        {
             return Ok(None);
         }
         log.push("end the command".to_owned());
@@ -273,17 +276,17 @@ impl Shell for FakeShell {
     }
 }
 
-/// A person who says the same to everything and remembers the questions.
+/// A user who gives the same decision on every question and records the questions.
 #[derive(Clone, Default)]
-pub(crate) struct Person {
-    pub(crate) says_yes: bool,
-    pub(crate) asked: Arc<Mutex<Vec<Question>>>,
+pub(crate) struct FakeApprover {
+    pub(crate) approving: bool,
+    pub(crate) questions: Arc<Mutex<Vec<Question>>>,
 }
 
-impl Approver for Person {
+impl Approver for FakeApprover {
     async fn decide(&mut self, question: &Question) -> Decision {
-        self.asked.lock().unwrap().push(question.clone());
-        if self.says_yes {
+        self.questions.lock().unwrap().push(question.clone());
+        if self.approving {
             question.approve()
         } else {
             Decision::Deny {
@@ -293,7 +296,7 @@ impl Approver for Person {
     }
 }
 
-/// Everything is allowed, as far as rules can.
+/// Allows everything that rules can allow.
 pub(crate) fn open_policy() -> Policy {
     let text = "
         [[computer]]
@@ -336,7 +339,7 @@ pub(crate) fn click(x: u32, y: u32) -> Value {
     json!({ "action": "click", "coordinate": [x, y] })
 }
 
-pub(crate) fn does(action: &str) -> Value {
+pub(crate) fn action_json(action: &str) -> Value {
     json!({ "action": action })
 }
 

@@ -1,4 +1,5 @@
-//! A journal on a disk that fills up: what was begun is written to its end, nothing more begins.
+//! A journal on a disk that becomes full: outcomes of started actions are written, and no new
+//! action starts.
 
 use std::fs;
 use std::io::Write as _;
@@ -13,11 +14,12 @@ use crate::fakes::{commands, open_policy};
 
 const DISK: &str = "TELECHIR_TEST_SMALL_DISK";
 
-/// The same test is the process that sees the small disk, in a mount namespace of its own.
+/// The test starts itself again as the process that uses the small disk, in its own mount
+/// namespace.
 #[test]
 #[expect(
     clippy::disallowed_methods,
-    reason = "the process on the small disk is this test again"
+    reason = "the process on the small disk is this test itself"
 )]
 fn on_a_full_disk_the_recording_ends_in_order() {
     if let Ok(disk) = std::env::var(DISK) {
@@ -35,16 +37,16 @@ fn on_a_full_disk_the_recording_ends_in_order() {
         .env(DISK, disk.path())
         .output()
         .unwrap();
-    let said = format!(
+    let output = format!(
         "{}{}",
         String::from_utf8_lossy(&ran.stdout),
         String::from_utf8_lossy(&ran.stderr)
     );
-    assert!(ran.status.success(), "{said}");
-    assert!(said.contains("the small disk was full"), "{said}");
+    assert!(ran.status.success(), "{output}");
+    assert!(output.contains("the small disk was full"), "{output}");
 }
 
-/// A shell whose commands fill the disk and say a lot.
+/// A shell whose commands fill the disk and have a long output.
 struct Filler(PathBuf);
 
 impl Shell for Filler {
@@ -104,7 +106,7 @@ async fn send(session: &mut Session, id: &str, line: &str) -> Result<(), Runtime
 
 #[expect(
     clippy::print_stdout,
-    reason = "what it says is read by the test that started it"
+    reason = "the test that started this process reads its output"
 )]
 #[tokio::main]
 async fn fill_while_running(disk: &Path) {
@@ -117,20 +119,24 @@ async fn fill_while_running(disk: &Path) {
     send(&mut first, "s1", "make").await.unwrap();
     assert_eq!(reserved(&recording), Some(1024 * 1024));
     send(&mut first, "s2", "fill").await.unwrap();
-    let mut begun = 2;
-    // The log may have had room of its own for more.
+    let mut started = 2;
+    // The log may still have had free space for more rows.
     while reserved(&recording).is_some() {
-        send(&mut first, &format!("more {begun}"), "make")
+        send(&mut first, &format!("more {started}"), "make")
             .await
             .unwrap();
-        begun += 1;
-        assert!(begun < 50, "the disk does not fill");
+        started += 1;
+        assert!(started < 50, "the disk does not fill");
     }
-    assert_eq!(count(RecordKind::Outcome), begun, "the outcome is written");
+    assert_eq!(
+        count(RecordKind::Outcome),
+        started,
+        "the outcome is written"
+    );
     assert_eq!(
         count(RecordKind::Answer),
-        begun,
-        "and what the model was told"
+        started,
+        "the answer to the model is written"
     );
     let refused = send(&mut first, "s3", "make").await.unwrap_err();
     assert!(
@@ -139,24 +145,24 @@ async fn fill_while_running(disk: &Path) {
     );
     println!("the small disk was full");
     first.close().await.unwrap();
-    assert_eq!(count(RecordKind::Intent), begun, "nothing was begun");
+    assert_eq!(count(RecordKind::Intent), started, "no action was started");
     let records = read(&recording).unwrap();
     assert_eq!(records.last().unwrap().body["event"], "session_closed");
     assert_eq!(verify(&recording).unwrap().fault, None);
 
-    // Whoever opens it on the full disk is told before anything starts; with room it goes on.
+    // Opening the journal on the full disk fails before anything starts; with space it continues.
     fill(disk);
     let error = Journal::open(&recording).unwrap_err().to_string();
-    assert!(error.contains("a mebibyte of room"), "{error}");
+    assert!(error.contains("reserve 1 MiB"), "{error}");
     fs::remove_file(disk.join("filler")).unwrap();
     let mut second = session(disk);
     send(&mut second, "s3", "make").await.unwrap();
     second.close().await.unwrap();
-    assert_eq!(count(RecordKind::Outcome), begun + 1);
+    assert_eq!(count(RecordKind::Outcome), started + 1);
     assert_eq!(
         reserved(&recording),
         None,
-        "a closed recording keeps no room"
+        "a closed recording has no reserve"
     );
     assert_eq!(verify(&recording).unwrap().fault, None);
 }

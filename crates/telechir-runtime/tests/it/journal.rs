@@ -35,7 +35,7 @@ async fn recorded(folder: &Path) {
 }
 
 #[tokio::test]
-async fn intents_come_before_outcomes_and_screenshots_are_kept() {
+async fn intents_precede_outcomes_and_screenshots_are_stored() {
     let folder = tempfile::tempdir().unwrap();
     recorded(folder.path()).await;
     let records = read(folder.path()).unwrap();
@@ -71,7 +71,7 @@ async fn the_folder_is_private() {
 }
 
 #[test]
-fn a_journal_that_a_kill_ended_before_its_tables_is_empty() {
+fn a_journal_killed_before_its_tables_is_empty() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("journal.sqlite"), "").unwrap();
     let checked = verify(folder.path()).unwrap();
@@ -93,7 +93,7 @@ async fn two_writers_on_one_folder_are_refused() {
 }
 
 #[tokio::test]
-async fn reads_a_recording_of_format_1_and_goes_on_with_it_in_format_2() {
+async fn a_recording_of_format_1_is_read_and_continued_in_format_2() {
     let events = |folder: &Path| -> Vec<SessionEvent> {
         let rows = read(folder).unwrap().into_iter();
         rows.filter(|row| row.kind == RecordKind::Event)
@@ -131,17 +131,17 @@ async fn a_later_format_and_a_foreign_file_are_refused() {
     recorded(folder.path()).await;
     edit(folder.path(), "PRAGMA user_version = 3");
     let error = Journal::open(folder.path()).unwrap_err().to_string();
-    assert!(error.contains("it has format 3"), "{error}");
+    assert!(error.contains("its format is 3"), "{error}");
     for error in [
         verify(folder.path()).unwrap_err(),
         read(folder.path()).unwrap_err(),
     ] {
-        assert!(error.to_string().contains("it has format 3"), "{error}");
+        assert!(error.to_string().contains("its format is 3"), "{error}");
     }
     let foreign = tempfile::tempdir().unwrap();
     edit(foreign.path(), "CREATE TABLE x (y)");
     let error = Journal::open(foreign.path()).unwrap_err().to_string();
-    assert!(error.contains("not a journal of telechir"), "{error}");
+    assert!(error.contains("not a telechir journal"), "{error}");
 }
 
 #[tokio::test]
@@ -191,7 +191,7 @@ async fn a_changed_row_is_named() {
 }
 
 #[tokio::test]
-async fn rows_cut_off_the_end_show_by_a_hash_kept_elsewhere() {
+async fn truncation_is_detected_with_a_hash_stored_elsewhere() {
     let folder = tempfile::tempdir().unwrap();
     recorded(folder.path()).await;
     let head = verify(folder.path()).unwrap().head;
@@ -233,7 +233,7 @@ async fn a_changed_screenshot_is_named() {
     );
 }
 
-/// As a crash leaves it: the turn is open and the rows after `seq` were never written.
+/// Truncates the journal as a crash does: the turn is open and later rows are missing.
 pub(crate) fn crash_after(folder: &Path, kind: &str) {
     let statements = format!(
         "PRAGMA foreign_keys = off;
@@ -258,7 +258,7 @@ async fn again(folder: &Path) -> (telechir_protocol::ShellResult, Vec<String>) {
 }
 
 #[tokio::test]
-async fn a_command_whose_end_nobody_saw_is_interrupted_and_not_repeated() {
+async fn a_command_with_unknown_end_is_interrupted_and_not_repeated() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(again(folder.path()).await.1, ["make a [30000 ms]", "close"]);
     crash_after(folder.path(), "intent");
@@ -304,7 +304,7 @@ async fn the_same_key_with_another_action_is_an_error() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_recorded_is_not_done() {
+async fn an_action_that_cannot_be_recorded_is_not_performed() {
     let folder = tempfile::tempdir().unwrap();
     let (builder, log) = shell(open_policy());
     let journal = Journal::open(folder.path()).unwrap();
@@ -372,8 +372,8 @@ async fn sessions_that_write_beside_each_other_keep_one_chain() {
             let (builder, _log) = shell(open_policy());
             let mut session = builder.journal(journal).build().unwrap();
             for number in 0..50 {
-                let asked = commands(&format!("c{number}"), &["one", "two"]);
-                in_shell(&mut session, asked).await;
+                let questions = commands(&format!("c{number}"), &["one", "two"]);
+                in_shell(&mut session, questions).await;
             }
             session.close().await.unwrap();
         });
@@ -389,7 +389,7 @@ async fn sessions_that_write_beside_each_other_keep_one_chain() {
 }
 
 #[tokio::test]
-async fn the_log_of_a_session_that_goes_on_has_its_whole_length() {
+async fn the_log_of_a_long_session_is_preallocated() {
     let folder = tempfile::tempdir().unwrap();
     let (builder, _log) = shell(open_policy());
     let journal = Journal::open(folder.path()).unwrap();
@@ -406,10 +406,10 @@ async fn the_log_of_a_session_that_goes_on_has_its_whole_length() {
     while length() < 1_000_000 {
         in_shell(&mut session, commands(&format!("c{number}"), &["one"])).await;
         number += 1;
-        assert!(number < 100, "it grows as it is written");
+        assert!(number < 100, "the log grows as it is written");
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
-    // Whoever reads meanwhile is not misled by it, nor is the next writer after a kill.
+    // The preallocated log misleads neither a concurrent reader nor the next writer after a kill.
     let answers = |records: Vec<telechir_runtime::Record>| {
         let answers = records
             .iter()

@@ -1,4 +1,4 @@
-//! A process that is killed at any instant loses nothing it had answered.
+//! A process that is killed at any time loses nothing it has answered.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use crate::fakes::{carry_out, commands, open_policy, shell};
 
 const FOLDER: &str = "TELECHIR_TEST_JOURNAL";
 
-/// The same test is the process that is killed, when it is told a folder.
+/// The test starts itself again as the process that is killed, if it gets a folder.
 #[test]
 #[expect(
     clippy::disallowed_methods,
-    reason = "the killed process is this test again"
+    reason = "the killed process is this test itself"
 )]
 fn a_killed_process_loses_nothing_it_answered() {
     if let Ok(folder) = std::env::var(FOLDER) {
@@ -29,21 +29,21 @@ fn a_killed_process_loses_nothing_it_answered() {
         let checked = verify(folder.path()).unwrap();
         assert_eq!(checked.fault, None, "after round {round}");
         let records = read(folder.path()).unwrap();
-        let kept = records
+        let stored = records
             .iter()
             .filter(|record| record.kind == RecordKind::Answer)
             .count();
         assert!(
-            kept >= answered,
-            "{answered} answers were given, {kept} are kept"
+            stored >= answered,
+            "{answered} answers were given, {stored} are stored"
         );
     }
 }
 
-/// Starts the process, reads so many of its answers, kills it, and says how many it gave.
+/// Starts the process, kills it after some of its answers, and returns how many it gave.
 #[expect(
     clippy::disallowed_methods,
-    reason = "the killed process is this test again"
+    reason = "the killed process is this test itself"
 )]
 fn kill_after(folder: &Path, answers: usize) -> usize {
     let mut child = Command::new(std::env::current_exe().unwrap())
@@ -62,7 +62,7 @@ fn kill_after(folder: &Path, answers: usize) -> usize {
     for line in lines {
         given += usize::from(line.unwrap().contains("answered"));
         if given == 1 {
-            // Only one process writes to a folder; a killed one does not keep it.
+            // Only one process writes to a folder; a killed one releases it.
             let refused = Journal::open(folder).unwrap_err();
             assert!(matches!(refused, JournalError::InUse { .. }), "{refused:?}");
         }
@@ -80,7 +80,7 @@ fn kill_after(folder: &Path, answers: usize) -> usize {
 
 #[expect(
     clippy::print_stdout,
-    reason = "what it says is read by the test that kills it"
+    reason = "the test that kills this process reads its output"
 )]
 #[tokio::main]
 async fn answer_until_killed(folder: &Path) {
@@ -98,9 +98,9 @@ async fn answer_until_killed(folder: &Path) {
     }
 }
 
-/// As a kill leaves it within the transaction that makes the tables.
+/// Leaves a journal as a kill does within the transaction that creates the tables.
 #[test]
-fn a_journal_that_was_half_made_is_read_as_empty_and_opens() {
+fn a_partly_created_journal_reads_as_empty_and_opens() {
     let (made, left) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let store = rusqlite::Connection::open(made.path().join("journal.sqlite")).unwrap();
     store
@@ -118,7 +118,7 @@ fn a_journal_that_was_half_made_is_read_as_empty_and_opens() {
     let reader =
         rusqlite::Connection::open_with_flags(left.path().join("journal.sqlite"), flags).unwrap();
     let half = reader.execute_batch("SELECT count(*) FROM sqlite_schema");
-    assert!(half.is_err(), "there is something to undo");
+    assert!(half.is_err(), "the journal needs a rollback");
     drop(reader);
     let checked = verify(left.path()).unwrap();
     assert_eq!((checked.rows, checked.fault), (0, None));

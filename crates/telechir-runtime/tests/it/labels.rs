@@ -1,16 +1,16 @@
-//! Numbers on pictures: drawn, told in words, aimed at, and stale when a newer picture has some.
+//! Labels on screenshots: drawn, described in text, valid as targets, and stale after newer labels.
 
 use serde_json::json;
 use telechir_policy::Policy;
 use telechir_protocol::FailureKind;
 
-use crate::fakes::{call, click, desktop, does, log_of, on_screen};
+use crate::fakes::{action_json, call, click, desktop, log_of, on_screen};
 
 #[tokio::test]
-async fn a_label_is_aimed_at_until_a_newer_screenshot_has_some() {
+async fn a_label_is_valid_until_a_newer_labelled_screenshot() {
     let (builder, log) = desktop(Policy::default_policy());
     let mut session = builder.marks(9).build().unwrap();
-    let first = on_screen(&mut session, call("c1", &[does("screenshot")])).await;
+    let first = on_screen(&mut session, call("c1", &[action_json("screenshot")])).await;
     assert_eq!(
         first.text_output.as_deref(),
         Some("Labels of frame_1:\n1: button [e1] at 25,25\n2: button [e2] at 45,25")
@@ -19,7 +19,7 @@ async fn a_label_is_aimed_at_until_a_newer_screenshot_has_some() {
     let second = on_screen(&mut session, call("c2", std::slice::from_ref(&at))).await;
     assert_eq!(second.error, None);
     assert_eq!(log_of(&log), ["capture", "click e2", "capture"]);
-    // The click was answered with a labelled picture of its own.
+    // The click was answered with a new labelled screenshot.
     let third = on_screen(&mut session, call("c3", &[at])).await;
     let error = third.error.unwrap();
     assert_eq!(error.kind, FailureKind::Stale);
@@ -35,7 +35,7 @@ async fn a_label_is_aimed_at_until_a_newer_screenshot_has_some() {
 }
 
 #[tokio::test]
-async fn without_the_option_screenshots_have_no_labels() {
+async fn screenshots_have_no_labels_by_default() {
     let (builder, _) = desktop(Policy::default_policy());
     let mut session = builder.build().unwrap();
     let first = on_screen(&mut session, call("c1", &[click(1, 1)])).await;
@@ -49,7 +49,7 @@ async fn without_the_option_screenshots_have_no_labels() {
 }
 
 #[tokio::test]
-async fn a_look_to_act_gives_numbers_and_says_what_fits() {
+async fn grounding_labels_elements_and_repeats_matches() {
     let (builder, log) = desktop(Policy::default_policy());
     let mut session = builder.build().unwrap();
     let look = json!({ "action": "observe_screen", "intent": "the [e2]" });
@@ -63,7 +63,7 @@ async fn a_look_to_act_gives_numbers_and_says_what_fits() {
              For \"the [e2]\":\n2: button [e2] at 45,25"
         )
     );
-    // Later pictures without numbers leave these as they are.
+    // Later screenshots without labels keep these valid.
     for id in ["c2", "c3"] {
         let at = json!({ "action": "click", "label": 2, "frame": "frame_1" });
         let clicked = on_screen(&mut session, call(id, &[at])).await;
@@ -77,7 +77,7 @@ async fn a_look_to_act_gives_numbers_and_says_what_fits() {
 }
 
 #[tokio::test]
-async fn a_look_to_understand_gives_words() {
+async fn understanding_returns_text() {
     let (builder, _) = desktop(Policy::default_policy());
     let mut session = builder.build().unwrap();
     let look = json!({ "action": "observe_screen", "mode": "understanding" });

@@ -1,8 +1,8 @@
-//! Sessions with devices that only remember what they were told.
+//! Sessions with fake devices that log their calls.
 #![expect(clippy::unwrap_used, reason = "a failed test is a panic")]
 #![expect(
     clippy::wildcard_enum_match_arm,
-    reason = "tests look at what they are about"
+    reason = "tests match only the variants they are about"
 )]
 
 mod approval;

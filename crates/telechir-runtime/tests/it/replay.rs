@@ -1,4 +1,4 @@
-//! A turn that is sent again, to the same run of the same journal: nothing happens twice.
+//! A turn that is sent again to the same run of the same journal: nothing happens twice.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use telechir_protocol::{
 };
 use telechir_runtime::{Journal, RunId, RuntimeError, SessionBuilder, verify};
 
-use crate::fakes::{Log, call, click, commands, desktop, does, log_of, open_policy, shell};
+use crate::fakes::{Log, action_json, call, click, commands, desktop, log_of, open_policy, shell};
 use crate::journal::crash_after;
 
 async fn send(
@@ -47,7 +47,7 @@ async fn on_screen(folder: &Path, actions: &[serde_json::Value]) -> (ComputerRes
 }
 
 #[tokio::test]
-async fn a_whole_turn_is_answered_from_the_journal() {
+async fn a_complete_turn_is_answered_from_the_journal() {
     let folder = tempfile::tempdir().unwrap();
     let (first, log) = in_shell(folder.path(), open_policy(), &["make a", "make b"]).await;
     assert_eq!(log.len(), 2);
@@ -57,7 +57,7 @@ async fn a_whole_turn_is_answered_from_the_journal() {
 }
 
 #[tokio::test]
-async fn what_was_done_is_said_whatever_would_be_judged_now() {
+async fn performed_steps_are_answered_without_a_new_judgement() {
     let folder = tempfile::tempdir().unwrap();
     let (first, _) = in_shell(folder.path(), open_policy(), &["make a"]).await;
     let (second, _) = in_shell(folder.path(), Policy::default_policy(), &["make a"]).await;
@@ -69,7 +69,7 @@ async fn what_was_done_is_said_whatever_would_be_judged_now() {
 }
 
 #[tokio::test]
-async fn what_was_not_begun_is_judged_and_carried_out() {
+async fn steps_not_started_are_judged_and_executed() {
     let folder = tempfile::tempdir().unwrap();
     let lines = ["make a", "make b"];
     in_shell(folder.path(), open_policy(), &lines).await;
@@ -87,7 +87,7 @@ async fn what_was_not_begun_is_judged_and_carried_out() {
     assert_eq!(log, ["make b [30000 ms]"]);
 }
 
-/// As a crash leaves it after the first of two steps.
+/// Truncates the journal as a crash does after the first of two steps.
 fn crash_between(folder: &Path) {
     let store = rusqlite::Connection::open(folder.join("journal.sqlite")).unwrap();
     let statements = "PRAGMA foreign_keys = off;
@@ -109,9 +109,9 @@ async fn the_same_call_with_another_command_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_click_is_not_repeated_and_a_look_is() {
+async fn a_click_is_not_repeated_and_a_screenshot_is() {
     let folder = tempfile::tempdir().unwrap();
-    let actions = [click(1, 1), does("screenshot"), click(2, 2)];
+    let actions = [click(1, 1), action_json("screenshot"), click(2, 2)];
     let (_, log) = on_screen(folder.path(), &actions).await;
     assert_eq!(log, ["click 1,1", "capture", "click 2,2", "capture"]);
     let (result, log) = on_screen(folder.path(), &actions).await;
@@ -121,7 +121,7 @@ async fn a_click_is_not_repeated_and_a_look_is() {
 }
 
 #[tokio::test]
-async fn an_interrupted_click_ends_its_call_with_a_screenshot_of_now() {
+async fn an_interrupted_click_ends_its_call_with_a_new_screenshot() {
     let folder = tempfile::tempdir().unwrap();
     on_screen(folder.path(), &[click(1, 1), click(2, 2)]).await;
     crash_between(folder.path());

@@ -1,4 +1,4 @@
-//! Computer calls: what reaches the device and what comes back.
+//! Computer calls: what reaches the device and what the result contains.
 
 use serde_json::json;
 use telechir_device::BoxComputer;
@@ -6,7 +6,9 @@ use telechir_policy::Policy;
 use telechir_protocol::{ComputerCall, ComputerResult, FailureKind, Media, Size, StepState};
 use telechir_runtime::{DeviceKind, ScreenshotRule, Session, SessionEvent};
 
-use crate::fakes::{FakeScreen, Log, call, click, desktop, does, log_of, on_screen, open_policy};
+use crate::fakes::{
+    FakeScreen, Log, action_json, call, click, desktop, log_of, on_screen, open_policy,
+};
 
 fn states(result: &ComputerResult) -> Vec<&'static str> {
     let name = |state: &StepState| match state {
@@ -37,7 +39,7 @@ fn png_size(media: &Media) -> Size {
 async fn a_screenshot_is_the_screen_itself() {
     let (builder, log) = desktop(Policy::default_policy());
     let mut session = builder.build().unwrap();
-    let result = on_screen(&mut session, call("c1", &[does("screenshot")])).await;
+    let result = on_screen(&mut session, call("c1", &[action_json("screenshot")])).await;
     assert_eq!(result.error, None);
     assert_eq!(
         png_size(result.screenshot.as_ref().unwrap()),
@@ -55,7 +57,7 @@ async fn a_batch_acts_in_order_and_ends_with_one_fresh_screenshot() {
     let steps = [
         click(0, 0),
         json!({ "action": "type", "text": "hi" }),
-        does("cursor_position"),
+        action_json("cursor_position"),
     ];
     let result = on_screen(&mut session, call("c1", &steps)).await;
     assert_eq!(
@@ -73,7 +75,7 @@ async fn a_batch_stops_at_the_first_failure_and_shows_the_screen() {
     let mut session = builder.build().unwrap();
     let result = on_screen(
         &mut session,
-        call("c1", &[click(1, 1), does("back"), click(2, 2)]),
+        call("c1", &[click(1, 1), action_json("back"), click(2, 2)]),
     )
     .await;
     assert_eq!(log_of(&log), ["click 1,1", "back", "capture"]);
@@ -87,10 +89,10 @@ async fn a_batch_stops_at_the_first_failure_and_shows_the_screen() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_done_stops_the_batch_before_it() {
+async fn an_unsupported_action_stops_the_batch_before_it() {
     for (step, kind) in [
         (click(64, 0), FailureKind::InvalidInput),
-        (does("dance"), FailureKind::InvalidInput),
+        (action_json("dance"), FailureKind::InvalidInput),
         (
             json!({ "action": "open_app", "name": "x" }),
             FailureKind::Unsupported,
@@ -149,7 +151,7 @@ async fn points_are_of_the_screenshot_and_pixels_of_the_screen() {
 }
 
 #[tokio::test]
-async fn an_unchanged_screen_is_not_encoded_again_and_the_result_says_so() {
+async fn an_unchanged_screen_is_not_encoded_again() {
     let log = Log::default();
     let screen = FakeScreen {
         is_still: true,
@@ -160,14 +162,14 @@ async fn an_unchanged_screen_is_not_encoded_again_and_the_result_says_so() {
         .build()
         .unwrap();
     let mut events = session.subscribe();
-    let asked = does("screenshot");
-    let first = on_screen(&mut session, call("c1", std::slice::from_ref(&asked))).await;
-    let second = on_screen(&mut session, call("c2", &[asked])).await;
+    let questions = action_json("screenshot");
+    let first = on_screen(&mut session, call("c1", std::slice::from_ref(&questions))).await;
+    let second = on_screen(&mut session, call("c2", &[questions])).await;
     assert_eq!(first.screenshot, second.screenshot);
     assert_ne!(first.frame, second.frame);
-    let told = |result: ComputerResult| result.settling.unwrap();
-    assert_eq!(told(first.clone()).identical_to, None);
-    assert_eq!(told(second).identical_to, first.frame);
+    let record = |result: ComputerResult| result.settling.unwrap();
+    assert_eq!(record(first.clone()).identical_to, None);
+    assert_eq!(record(second).identical_to, first.frame);
     session.close().await.unwrap();
     let mut taken = Vec::new();
     while let Some(event) = events.next().await {
@@ -207,11 +209,11 @@ async fn a_zoom_shows_its_part_at_full_resolution() {
 async fn a_missing_device_is_named_with_its_flag() {
     let mut session = Session::builder(open_policy()).build().unwrap();
     let check = async |session: &mut Session, target: Option<&str>| {
-        let asked = ComputerCall {
+        let questions = ComputerCall {
             target: target.map(Into::into),
-            ..call("c1", &[does("screenshot")])
+            ..call("c1", &[action_json("screenshot")])
         };
-        on_screen(session, asked).await.error.unwrap().message
+        on_screen(session, questions).await.error.unwrap().message
     };
     assert!(
         check(&mut session, None)
@@ -236,33 +238,36 @@ async fn a_missing_device_is_named_with_its_flag() {
 }
 
 #[tokio::test]
-async fn a_call_without_a_target_is_for_the_desktop_before_the_browser() {
-    let (desk, web) = (Log::default(), Log::default());
+async fn a_call_without_a_target_prefers_the_desktop() {
+    let (desktop_log, browser_log) = (Log::default(), Log::default());
     let url = Some("https://example.com/".to_owned());
     let browser = FakeScreen {
         url: url.clone(),
-        ..FakeScreen::new(&web)
+        ..FakeScreen::new(&browser_log)
     };
     let mut session = Session::builder(open_policy())
         .browser(BoxComputer::new(browser))
-        .desktop(BoxComputer::new(FakeScreen::new(&desk)))
+        .desktop(BoxComputer::new(FakeScreen::new(&desktop_log)))
         .build()
         .unwrap();
     on_screen(&mut session, call("c1", &[click(1, 1)])).await;
-    let asked = ComputerCall {
+    let questions = ComputerCall {
         target: Some("browser".into()),
         ..call("c2", &[click(2, 2)])
     };
-    let result = on_screen(&mut session, asked).await;
+    let result = on_screen(&mut session, questions).await;
     assert_eq!(
-        (log_of(&desk)[0].as_str(), log_of(&web)[0].as_str()),
+        (
+            log_of(&desktop_log)[0].as_str(),
+            log_of(&browser_log)[0].as_str()
+        ),
         ("click 1,1", "click 2,2")
     );
     assert_eq!((result.current_url, result.tabs.len()), (url, 1));
 }
 
 #[tokio::test]
-async fn the_screen_is_watched_once_after_each_action_and_longest_before_a_screenshot() {
+async fn settling_is_once_per_action_and_longest_before_a_screenshot() {
     let log = Log::default();
     let screen = FakeScreen::new(&log);
     let watched = std::sync::Arc::clone(&screen.watched);
@@ -276,11 +281,11 @@ async fn the_screen_is_watched_once_after_each_action_and_longest_before_a_scree
 }
 
 #[tokio::test]
-async fn losing_a_device_is_told_once() {
+async fn losing_a_device_is_reported_once() {
     let (builder, _log) = desktop(open_policy());
     let mut session = builder.build().unwrap();
     let mut reader = session.subscribe();
-    on_screen(&mut session, call("c1", &[does("reload")])).await;
+    on_screen(&mut session, call("c1", &[action_json("reload")])).await;
     on_screen(&mut session, call("c2", &[click(1, 1)])).await;
     session.close().await.unwrap();
     let mut lost = 0;
@@ -294,7 +299,7 @@ async fn losing_a_device_is_told_once() {
 async fn a_lost_device_answers_every_later_call_with_an_error() {
     let (builder, log) = desktop(open_policy());
     let mut session = builder.build().unwrap();
-    let first = on_screen(&mut session, call("c1", &[does("reload")])).await;
+    let first = on_screen(&mut session, call("c1", &[action_json("reload")])).await;
     assert_eq!(first.error.unwrap().kind, FailureKind::Device);
     assert_eq!(first.screenshot, None);
     let later = on_screen(&mut session, call("c2", &[click(1, 1)])).await;
@@ -306,22 +311,22 @@ async fn a_lost_device_answers_every_later_call_with_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_device_that_never_ends_is_answered_for() {
+async fn a_device_that_hangs_is_timed_out() {
     let (builder, _log) = desktop(open_policy());
     let mut session = builder.build().unwrap();
-    let result = on_screen(&mut session, call("c1", &[does("forward")])).await;
+    let result = on_screen(&mut session, call("c1", &[action_json("forward")])).await;
     assert_eq!(result.error.unwrap().kind, FailureKind::Timeout);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_is_capped_and_says_so_only_then() {
+async fn a_capped_wait_is_reported() {
     let (builder, log) = desktop(open_policy());
     let mut session = builder.build().unwrap();
     let day = json!({ "action": "wait", "duration": 86_400_000 });
     let result = on_screen(&mut session, call("c1", &[day])).await;
     assert_eq!(
         result.text_output.as_deref(),
-        Some("Waited 60000 ms instead of 86400000, which is the longest a wait may be.")
+        Some("Waited 60000 ms instead of 86400000 ms: 60000 ms is the limit of a wait.")
     );
     let short = json!({ "action": "wait", "duration": 500 });
     let result = on_screen(&mut session, call("c2", &[short])).await;

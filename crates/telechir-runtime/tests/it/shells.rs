@@ -1,10 +1,10 @@
-//! Shell calls: what reaches the shell and what comes back.
+//! Shell calls: what reaches the shell and what the result contains.
 
 use telechir_policy::Policy;
 use telechir_protocol::{FailureKind, ShellAction, ShellCall, ShellOutcome};
 use telechir_runtime::{Journal, Session};
 
-use crate::fakes::{Person, commands, in_shell, log_of, open_policy, shell};
+use crate::fakes::{FakeApprover, commands, in_shell, log_of, open_policy, shell};
 
 fn outcomes(result: &telechir_protocol::ShellResult) -> Vec<ShellOutcome> {
     result
@@ -44,11 +44,11 @@ async fn a_command_that_failed_is_followed_and_one_that_did_not_end_is_not() {
 async fn the_models_time_is_capped() {
     let check = async |timeout_ms| {
         let (builder, log) = shell(open_policy());
-        let asked = ShellCall {
+        let questions = ShellCall {
             timeout_ms: Some(timeout_ms),
             ..commands("s1", &["pwd"])
         };
-        in_shell(&mut builder.build().unwrap(), asked).await;
+        in_shell(&mut builder.build().unwrap(), questions).await;
         log_of(&log).remove(0)
     };
     assert!(
@@ -61,7 +61,7 @@ async fn the_models_time_is_capped() {
 }
 
 #[tokio::test]
-async fn one_refused_command_stops_the_whole_call() {
+async fn one_refused_command_stops_the_call() {
     let (builder, log) = shell(Policy::default_policy());
     let mut session = builder.build().unwrap();
     let result = in_shell(&mut session, commands("s1", &["pwd", "rm -rf x"])).await;
@@ -74,7 +74,7 @@ async fn one_refused_command_stops_the_whole_call() {
 }
 
 #[tokio::test]
-async fn a_changed_shell_asks_until_it_is_restarted() {
+async fn a_tainted_shell_requires_approval_until_it_is_restarted() {
     let text = "
         [[shell]]
         words = ['alias']
@@ -84,15 +84,15 @@ async fn a_changed_shell_asks_until_it_is_restarted() {
     let (builder, log) = shell(Policy::from_toml(text, "test").unwrap());
     let mut session = builder.build().unwrap();
     in_shell(&mut session, commands("s1", &["alias ls=pwn"])).await;
-    let asked = in_shell(&mut session, commands("s2", &["ls"])).await;
-    assert_eq!(asked.error.unwrap().kind, FailureKind::Denied);
+    let questions = in_shell(&mut session, commands("s2", &["ls"])).await;
+    assert_eq!(questions.error.unwrap().kind, FailureKind::Denied);
     let restart = ShellCall {
         action: ShellAction::Restart,
         ..commands("s3", &[])
     };
     let restarted = in_shell(&mut session, restart).await;
     assert_eq!(restarted.error, None);
-    assert!(restarted.outputs[0].stdout.contains("started anew"));
+    assert!(restarted.outputs[0].stdout.contains("was restarted"));
     assert_eq!(
         in_shell(&mut session, commands("s4", &["ls"])).await.error,
         None
@@ -101,10 +101,10 @@ async fn a_changed_shell_asks_until_it_is_restarted() {
 }
 
 #[tokio::test]
-async fn what_the_shell_cannot_do_is_said() {
+async fn an_unsupported_shell_action_is_reported() {
     let (builder, log) = shell(open_policy());
     let mut session = builder.build().unwrap();
-    for (asked, wanted) in [
+    for (questions, wanted) in [
         (
             ShellCall {
                 action: ShellAction::List,
@@ -118,7 +118,7 @@ async fn what_the_shell_cannot_do_is_said() {
                 user: Some("root".to_owned()),
                 ..commands("s", &["ls"])
             },
-            "leave the user out",
+            "omit the user",
         ),
         (
             ShellCall {
@@ -128,7 +128,11 @@ async fn what_the_shell_cannot_do_is_said() {
             "not understood",
         ),
     ] {
-        let message = in_shell(&mut session, asked).await.error.unwrap().message;
+        let message = in_shell(&mut session, questions)
+            .await
+            .error
+            .unwrap()
+            .message;
         assert!(message.contains(wanted), "{message}");
     }
     assert!(log_of(&log).is_empty());
@@ -152,10 +156,10 @@ fn input(call_id: &str, action: ShellAction) -> ShellCall {
 async fn input_reaches_the_command_that_waits() {
     let (builder, log) = shell(open_policy());
     let mut session = builder.build().unwrap();
-    let asked = in_shell(&mut session, commands("s1", &["ask me"])).await;
-    assert_eq!(outcomes(&asked), [ShellOutcome::AwaitingInput]);
-    let said = ShellAction::SendText("yes\n".to_owned());
-    let answered = in_shell(&mut session, input("s2", said)).await;
+    let questions = in_shell(&mut session, commands("s1", &["ask me"])).await;
+    assert_eq!(outcomes(&questions), [ShellOutcome::AwaitingInput]);
+    let input_action = ShellAction::SendText("yes\n".to_owned());
+    let answered = in_shell(&mut session, input("s2", input_action)).await;
     assert_eq!(answered.stdout(), "took it\n");
     in_shell(
         &mut session,
@@ -172,11 +176,11 @@ async fn input_reaches_the_command_that_waits() {
 }
 
 #[tokio::test]
-async fn input_is_judged_and_what_only_ends_is_not_asked_about() {
+async fn input_is_judged_and_stopping_needs_no_approval() {
     let (builder, log) = shell(Policy::default_policy());
     let mut session = builder.build().unwrap();
-    let said = ShellAction::SendText("rm -rf x\n".to_owned());
-    for action in [said, ShellAction::SendKey("y".to_owned())] {
+    let input_action = ShellAction::SendText("rm -rf x\n".to_owned());
+    for action in [input_action, ShellAction::SendKey("y".to_owned())] {
         let denied = in_shell(&mut session, input("s", action)).await;
         assert_eq!(denied.error.unwrap().kind, FailureKind::Denied);
     }
@@ -193,9 +197,9 @@ async fn input_is_judged_and_what_only_ends_is_not_asked_about() {
 #[tokio::test]
 async fn hidden_input_is_nowhere_in_the_record() {
     let folder = tempfile::tempdir().unwrap();
-    let person = Person {
-        says_yes: true,
-        ..Person::default()
+    let person = FakeApprover {
+        approving: true,
+        ..FakeApprover::default()
     };
     let (builder, log) = shell(Policy::default_policy());
     let mut session = builder
@@ -204,25 +208,25 @@ async fn hidden_input_is_nowhere_in_the_record() {
         .build()
         .unwrap();
     in_shell(&mut session, commands("s1", &["hide it"])).await;
-    let said = ShellAction::SendText("hunter2hunter2\n".to_owned());
-    let mut call = input("s2", said);
+    let input_action = ShellAction::SendText("hunter2hunter2\n".to_owned());
+    let mut call = input("s2", input_action);
     call.meta.raw_representation = Some(telechir_protocol::Raw::new(
         "any",
         serde_json::json!({"text": "hunter2hunter2"}),
     ));
     assert_eq!(in_shell(&mut session, call).await.error, None);
-    let asked = person.asked.lock().unwrap().last().cloned().unwrap();
+    let questions = person.questions.lock().unwrap().last().cloned().unwrap();
     assert_eq!(
-        asked.lines,
+        questions.lines,
         ["type text (15 characters, hidden) into the command that waits"]
     );
-    // A key at a time, and as something that no shell knows.
+    // One key at a time, and as an action that no shell supports.
     in_shell(&mut session, commands("s3", &["hide it"])).await;
     let key = input("s4", ShellAction::SendKey("𝔎".to_owned()));
     assert_eq!(in_shell(&mut session, key).await.error, None);
-    let asked = person.asked.lock().unwrap().last().cloned().unwrap();
+    let questions = person.questions.lock().unwrap().last().cloned().unwrap();
     assert_eq!(
-        asked.lines,
+        questions.lines,
         ["press a key (hidden) into the command that waits"]
     );
     in_shell(&mut session, commands("s5", &["hide it"])).await;

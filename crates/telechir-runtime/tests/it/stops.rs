@@ -1,4 +1,4 @@
-//! A person stops a session while something goes on in it.
+//! The kill switch stops a session while something is running.
 
 use std::time::{Duration, Instant};
 
@@ -17,9 +17,9 @@ const WHY: &str = "the stop key was pressed";
 
 /// A desktop with a stop key, and a shell.
 fn with_key(policy: Policy) -> (SessionBuilder, Log, watch::Sender<bool>) {
-    let (log, (key, told)) = (Log::default(), watch::channel(false));
+    let (log, (key, record)) = (Log::default(), watch::channel(false));
     let screen = FakeScreen {
-        key: told,
+        key: record,
         ..FakeScreen::new(&log)
     };
     let shell = FakeShell {
@@ -31,25 +31,25 @@ fn with_key(policy: Policy) -> (SessionBuilder, Log, watch::Sender<bool>) {
     (builder.shell(BoxShell::new(shell)), log, key)
 }
 
-/// Presses the key once a device was told this.
-async fn press_after(log: &Log, told: &str, key: &watch::Sender<bool>) {
-    while !log_of(log).iter().any(|line| line.starts_with(told)) {
+/// Presses the key once the log has this entry.
+async fn press_after(log: &Log, record: &str, key: &watch::Sender<bool>) {
+    while !log_of(log).iter().any(|line| line.starts_with(record)) {
         tokio::task::yield_now().await;
     }
     key.send(true).unwrap();
 }
 
 #[tokio::test]
-async fn a_command_that_runs_is_ended_with_the_shell_and_said_to_be_cancelled() {
+async fn a_running_command_is_ended_with_the_shell_and_cancelled() {
     let (builder, log, key) = with_key(open_policy());
     let mut session = builder.build().unwrap();
     let call = commands("c", &["echo", "forever", "echo"]);
-    let began = Instant::now();
+    let started = Instant::now();
     let (result, ()) = tokio::join!(
         in_shell(&mut session, call),
         press_after(&log, "forever", &key)
     );
-    assert!(began.elapsed() < Duration::from_secs(10));
+    assert!(started.elapsed() < Duration::from_secs(10));
     let outcomes: Vec<_> = result
         .outputs
         .iter()
@@ -65,7 +65,7 @@ async fn a_command_that_runs_is_ended_with_the_shell_and_said_to_be_cancelled() 
     let failure = result.error.unwrap();
     assert_eq!(failure.kind, FailureKind::Cancelled);
     assert!(failure.message.contains(WHY), "{failure:?}");
-    // Jobs in the background go with the shell.
+    // Background jobs end with the shell.
     assert_eq!(log_of(&log)[2..], ["end the command", "close"]);
     let later = in_shell(&mut session, commands("d", &["echo"])).await;
     assert_eq!(later.error.unwrap().kind, FailureKind::Cancelled);
@@ -82,12 +82,12 @@ async fn a_wait_is_cut_short() {
         "a",
         &[json!({ "action": "click", "coordinate": [1, 1] }), wait],
     );
-    let began = Instant::now();
+    let started = Instant::now();
     let (result, ()) = tokio::join!(
         on_screen(&mut session, call),
         press_after(&log, "click", &key)
     );
-    assert!(began.elapsed() < Duration::from_secs(10));
+    assert!(started.elapsed() < Duration::from_secs(10));
     let StepState::Failed { failure } = &result.steps[1].state else {
         panic!("{result:?}")
     };
@@ -95,7 +95,7 @@ async fn a_wait_is_cut_short() {
     session.close().await.unwrap();
 }
 
-/// Thinks for ever, and says when it began.
+/// An approver that never decides and logs when it is asked.
 struct Thinker(Log);
 
 impl Approver for Thinker {
@@ -120,20 +120,20 @@ async fn a_question_is_not_waited_for() {
     assert_eq!(result.outputs[0].outcome, ShellOutcome::NotStarted);
     let message = &result.error.as_ref().unwrap().message;
     assert!(
-        message.contains("A person stopped this session"),
+        message.contains("The user stopped this session"),
         "{message}"
     );
     session.close().await.unwrap();
 }
 
 #[tokio::test]
-async fn whoever_waits_for_a_model_hears_of_it_and_can_end_what_runs_behind() {
+async fn a_waiting_caller_is_notified_and_can_end_background_jobs() {
     let (builder, log, key) = with_key(open_policy());
     let mut session = builder.build().unwrap();
     in_shell(&mut session, commands("c", &["echo"])).await;
-    let told = session.until_stopped();
+    let record = session.until_stopped();
     key.send(true).unwrap();
-    assert_eq!(told.await, WHY);
+    assert_eq!(record.await, WHY);
     session.settle().await;
     assert!(log_of(&log).contains(&"close".to_owned()));
     assert_eq!(session.stopped(), Some(WHY));

@@ -1,4 +1,4 @@
-//! Whole turns: batches, foreign tools, pictures, events, cancelling.
+//! Complete turns: batches, foreign tools, screenshots, events, cancellation.
 
 use std::time::Duration;
 
@@ -9,11 +9,13 @@ use telechir_protocol::{
 };
 use telechir_runtime::{ActionEffect, AutoScreenshot, SessionEvent};
 
-use crate::fakes::{call, carry_out, click, commands, desktop, does, log_of, open_policy, shell};
+use crate::fakes::{
+    action_json, call, carry_out, click, commands, desktop, log_of, open_policy, shell,
+};
 
-fn of_family(id: &str, family: &str, action: serde_json::Value) -> Content {
+fn in_group(id: &str, group: &str, action: serde_json::Value) -> Content {
     Content::ComputerCall(ComputerCall {
-        group: Some(family.to_owned()),
+        group: Some(group.to_owned()),
         ..call(id, &[action])
     })
 }
@@ -32,7 +34,7 @@ fn function(id: &str, name: &str) -> Content {
 }
 
 #[tokio::test]
-async fn after_a_failure_the_rest_of_the_family_is_not_begun() {
+async fn after_a_failure_the_rest_of_the_group_is_not_started() {
     let (builder, log) = desktop(open_policy());
     let mut session = builder
         .observe(AutoScreenshot::LastOfBatch)
@@ -41,10 +43,10 @@ async fn after_a_failure_the_rest_of_the_family_is_not_begun() {
     let turn = carry_out(
         &mut session,
         vec![
-            of_family("a", "computer", click(1, 1)),
-            of_family("b", "computer", does("back")),
-            of_family("c", "computer", click(2, 2)),
-            of_family("d", "other", click(3, 3)),
+            in_group("a", "computer", click(1, 1)),
+            in_group("b", "computer", action_json("back")),
+            in_group("c", "computer", click(2, 2)),
+            in_group("d", "other", click(3, 3)),
         ],
     )
     .await;
@@ -75,7 +77,7 @@ async fn after_a_failure_the_rest_of_the_family_is_not_begun() {
 }
 
 #[tokio::test]
-async fn a_screenshot_that_was_asked_for_is_always_there() {
+async fn a_requested_screenshot_is_always_present() {
     let (builder, log) = desktop(open_policy());
     let mut session = builder
         .observe(AutoScreenshot::LastOfBatch)
@@ -84,8 +86,8 @@ async fn a_screenshot_that_was_asked_for_is_always_there() {
     let turn = carry_out(
         &mut session,
         vec![
-            of_family("a", "computer", does("screenshot")),
-            of_family("b", "computer", click(1, 1)),
+            in_group("a", "computer", action_json("screenshot")),
+            in_group("b", "computer", click(1, 1)),
         ],
     )
     .await;
@@ -97,7 +99,7 @@ async fn a_screenshot_that_was_asked_for_is_always_there() {
 }
 
 #[tokio::test]
-async fn the_screenshot_goes_to_the_last_call_that_can_hold_one() {
+async fn the_screenshot_goes_to_the_last_call_that_can_include_one() {
     let check = async |actions: &[&str]| {
         let (builder, _log) = desktop(open_policy());
         let mut session = builder
@@ -105,13 +107,13 @@ async fn the_screenshot_goes_to_the_last_call_that_can_hold_one() {
             .build()
             .unwrap();
         let calls = actions.iter().enumerate();
-        let calls = calls.map(|(place, name)| {
+        let calls = calls.map(|(target_of, name)| {
             let action = match *name {
                 "click" => click(1, 1),
                 "switch_tab" | "close_tab" => json!({ "action": name, "tab": "1" }),
-                name => does(name),
+                name => action_json(name),
             };
-            of_family(&place.to_string(), "browser", action)
+            in_group(&target_of.to_string(), "browser", action)
         });
         let turn = carry_out(&mut session, calls.collect()).await;
         let shown = turn.results().iter().map(|result| match result {
@@ -160,7 +162,7 @@ async fn foreign_tools_and_edits_are_answered_and_not_run() {
 }
 
 #[tokio::test]
-async fn events_tell_the_walk_and_never_what_was_typed() {
+async fn events_describe_the_turn_without_typed_text() {
     let (builder, _log) = desktop(open_policy());
     let mut session = builder.build().unwrap();
     let mut reader = session.subscribe();
@@ -207,13 +209,13 @@ async fn events_tell_the_walk_and_never_what_was_typed() {
 }
 
 #[tokio::test]
-async fn a_slow_reader_loses_events_and_holds_nobody_up() {
+async fn a_slow_reader_loses_events_and_blocks_nobody() {
     let (builder, _log) = shell(open_policy());
     let mut session = builder.build().unwrap();
     let mut reader = session.subscribe();
     for turn in 0..160 {
-        let asked = commands(&format!("s{turn}"), &["pwd"]);
-        carry_out(&mut session, vec![Content::ShellCall(asked)]).await;
+        let questions = commands(&format!("s{turn}"), &["pwd"]);
+        carry_out(&mut session, vec![Content::ShellCall(questions)]).await;
     }
     assert!(
         matches!(&*reader.next().await.unwrap(), SessionEvent::EventsDropped { count } if *count > 0)
@@ -229,7 +231,11 @@ async fn a_dropped_turn_releases_keys_before_the_next() {
     let (builder, log) = desktop(open_policy());
     let mut session = builder.build().unwrap();
     let mut reader = session.subscribe();
-    let turn = ModelTurn::new(vec![Content::ComputerCall(call("c1", &[does("forward")]))]).unwrap();
+    let turn = ModelTurn::new(vec![Content::ComputerCall(call(
+        "c1",
+        &[action_json("forward")],
+    ))])
+    .unwrap();
     let dropped = tokio::time::timeout(Duration::from_millis(300), session.execute(turn)).await;
     assert!(dropped.is_err());
     carry_out(
@@ -256,16 +262,19 @@ async fn a_dropped_turn_releases_keys_before_the_next() {
 }
 
 #[tokio::test]
-async fn once_a_person_stopped_it_nothing_more_is_done_and_it_says_why() {
+async fn after_the_kill_switch_calls_are_cancelled_with_its_reason() {
     let (builder, log) = desktop(open_policy());
     let mut session = builder.build().unwrap();
     let mut events = session.subscribe();
-    let first = call("a", &[click(1, 1), does("minimize_window"), click(2, 2)]);
+    let first = call(
+        "a",
+        &[click(1, 1), action_json("minimize_window"), click(2, 2)],
+    );
     let turn = carry_out(
         &mut session,
         vec![
             Content::ComputerCall(first),
-            of_family("b", "other", click(3, 3)),
+            in_group("b", "other", click(3, 3)),
             Content::ShellCall(commands("c", &["true"])),
             function("d", "clock"),
         ],
@@ -292,19 +301,19 @@ async fn once_a_person_stopped_it_nothing_more_is_done_and_it_says_why() {
     let acts: Vec<&str> = acts
         .iter()
         .map(String::as_str)
-        .filter(|told| *told != "capture")
+        .filter(|record| *record != "capture")
         .collect();
     assert_eq!(acts, ["click 1,1", "minimize_window"]);
     assert_eq!(session.stopped(), Some("the stop key was pressed"));
     session.close().await.unwrap();
-    let mut said = Vec::new();
+    let mut warnings = Vec::new();
     while let Some(event) = events.next().await {
         if let SessionEvent::Warning { message } = &*event {
-            said.push(message.clone());
+            warnings.push(message.clone());
         }
     }
     assert_eq!(
-        said,
-        ["A person stopped this session: the stop key was pressed."]
+        warnings,
+        ["The user stopped this session: the stop key was pressed."]
     );
 }

@@ -290,7 +290,7 @@ async fn the_stop_key_ends_a_command_and_all_it_began() {
         assert_eq!(result["is_error"], true, "{answers}");
         result["content"].to_string()
     };
-    for part in ["so far", "cancelled", "A person stopped this session"] {
+    for part in ["so far", "cancelled", "The user stopped this session"] {
         assert!(answer(0).contains(part), "{part}: {answers}");
     }
     assert!(answer(1).contains("Nothing was done"), "{answers}");

@@ -285,12 +285,12 @@ fn what_cannot_be_done_is_an_error_in_the_response() {
         (
             "open_app",
             json!({"app_name": "Notes"}),
-            "cannot do \"open_app\"",
+            "does not support \"open_app\"",
         ),
         (
             "long_press",
             json!({"x": 1, "y": 2}),
-            "cannot do \"long_press\"",
+            "does not support \"long_press\"",
         ),
         ("list_apps", json!({}), "list_apps"),
         ("click", json!({"x": 1, "y": 5000}), "5000"),

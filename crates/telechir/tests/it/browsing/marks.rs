@@ -120,7 +120,7 @@ fn a_number_is_aimed_at_and_one_of_a_page_that_is_gone_names_the_newest_screensh
         &[],
         &respond(&json!({"action": "click", "label": press})),
     ));
-    let gone = format!("label {press} of {newest}, the newest labelled picture");
+    let gone = format!("label {press} of {newest}, the latest labelled screenshot");
     assert!(words.contains(&gone), "{words}");
     assert!(
         scene

@@ -59,7 +59,7 @@ fn check(reply: &Value, killed: &BTreeMap<u64, bool>, after: &BTreeMap<u64, bool
     let interrupted = killed.values().any(|ended| !ended);
     let told = reply
         .to_string()
-        .contains("nobody knows whether it had its effect");
+        .contains("its effect is unknown");
     assert_eq!(told, interrupted, "{killed:?}");
     if interrupted {
         assert_eq!(after, killed, "nothing is begun after it");

@@ -57,7 +57,7 @@ fn anthropic_hears_of_an_interrupted_command_as_an_error() {
     let reply = killed_and_sent_again("anthropic-messages", &response);
     assert_eq!(reply[0]["is_error"], true);
     let text = reply[0]["content"].to_string();
-    assert!(text.contains("nobody knows what it did"), "{text}");
+    assert!(text.contains("its effect is unknown"), "{text}");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn openai_hears_of_an_interrupted_command_in_stderr_with_an_exit_code() {
         json!({"type": "exit", "exit_code": 130})
     );
     let text = outputs[0]["stderr"].as_str().expect("stderr");
-    assert!(text.contains("nobody knows what it did"), "{text}");
+    assert!(text.contains("its effect is unknown"), "{text}");
     assert_eq!(
         outputs[1]["outcome"],
         json!({"type": "exit", "exit_code": 1})
