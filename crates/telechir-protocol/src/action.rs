@@ -1,10 +1,10 @@
-//! One step on a screen or in a browser: the union of what every provider can ask.
+//! One step on a screen or in a browser: the union of all providers' actions.
 
 mod alias;
+mod foreign_names;
 mod kind;
 mod map;
 mod read;
-mod vocabulary;
 mod write;
 
 use std::time::Duration;
@@ -12,21 +12,21 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 pub use alias::{NormalizedAction, action_aliases, normalize_action_type};
+pub use foreign_names::{UnsupportedAction, Vocabulary};
 pub use kind::{ActionKind, UnknownActionKind};
-pub(crate) use read::is_own_member;
-pub use vocabulary::{UnsupportedAction, Vocabulary};
+pub(crate) use read::is_action_field;
 
 use crate::{Chord, Modifier, Point, Region, Target};
 
 /// A mouse button.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Button {
-    /// X11 button 1.
+    /// The primary button; X11 button 1.
     #[default]
     Left,
-    /// The wheel pressed down; X11 button 2, OpenAI's `wheel`.
+    /// The wheel as a button; X11 button 2, OpenAI's `wheel`.
     Middle,
-    /// X11 button 3.
+    /// The secondary button; X11 button 3.
     Right,
     /// The thumb button that goes back; X11 button 8.
     Back,
@@ -37,60 +37,60 @@ pub enum Button {
 /// How often a button is pressed in one click action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum ClickCount {
-    /// A click.
+    /// One press and release.
     #[default]
     Single,
-    /// A double click.
+    /// Two presses in quick succession.
     Double,
-    /// A triple click.
+    /// Three presses in quick succession.
     Triple,
 }
 
-/// What a scroll distance counts. Positive is down and right.
+/// The unit of a scroll distance. Positive distances go down and right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum ScrollUnit {
     /// Notches of a mouse wheel.
     #[default]
     Clicks,
-    /// Pixels of the picture.
+    /// Pixels of the screenshot.
     Pixels,
-    /// Thousandths of the picture's width and height.
+    /// Thousandths of the screenshot's width and height.
     Thousandths,
 }
 
-/// What a look at the screen is for.
+/// The purpose of an `observe_screen` action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum ObserveMode {
-    /// To act: a number on everything that can be acted on, each said with its place.
+    /// To act: labels on all interactive elements, each listed with its position.
     #[default]
     Grounding,
-    /// To understand: what is there, in words.
+    /// To understand: the contents of the screen as text.
     Understanding,
 }
 
-/// One step. `T` is what it aims at, `R` a rectangle.
+/// One step. `T` is the type of a target, `R` the type of a rectangle.
 ///
-/// As a model asks it, `T` is [`Target`] and `R` is [`Region`]; a device gets the same step with
-/// points and rectangles of its screen, which only `telechir_device::Viewport` makes.
-/// An absent target means the pointer's place.
+/// In a model's call, `T` is [`Target`] and `R` is [`Region`]; a device gets the same step with
+/// points and rectangles of its screen, which only `telechir_device::Viewport` creates. An absent
+/// target means the pointer's position.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(
     missing_docs,
-    reason = "the fields are said by their action's sentence"
+    reason = "the doc comment of each action describes its fields"
 )]
 pub enum Action<T = Target, R = Region> {
-    /// Look.
+    /// Take a screenshot.
     Screenshot,
-    /// Look, and be told what is there: with numbers to aim at, or in words.
+    /// Take a screenshot with labels, or describe the screen as text.
     ObserveScreen {
         mode: ObserveMode,
         intent: Option<String>,
     },
-    /// Look closer at a part of the picture.
+    /// Take a screenshot of a region at higher resolution.
     Zoom { region: R },
-    /// Where is the pointer? Answered in text.
+    /// Report the pointer's position as text.
     CursorPosition,
-    /// Put the pointer somewhere.
+    /// Move the pointer.
     Move { at: T },
     /// Press and release a button, once or more.
     Click {
@@ -99,19 +99,19 @@ pub enum Action<T = Target, R = Region> {
         count: ClickCount,
         modifiers: Vec<Modifier>,
     },
-    /// Press a button and keep it down.
+    /// Press a button without releasing it.
     MouseDown { at: Option<T>, button: Button },
-    /// Release a button.
+    /// Release a pressed button.
     MouseUp { at: Option<T>, button: Button },
-    /// Press at the first point, move through the others, release at the last.
-    /// One point alone means: from the pointer's place to there.
+    /// Press at the first point, move through the others, release at the last. A single point means
+    /// from the pointer's position to that point.
     Drag {
         path: Vec<T>,
         button: Button,
         modifiers: Vec<Modifier>,
         duration: Option<Duration>,
     },
-    /// Turn the wheel; `dx` to the right and `dy` down, in `unit`.
+    /// Turn the wheel by `dx` to the right and `dy` down, in `unit`.
     Scroll {
         at: Option<T>,
         dx: f64,
@@ -119,53 +119,53 @@ pub enum Action<T = Target, R = Region> {
         unit: ScrollUnit,
         modifiers: Vec<Modifier>,
     },
-    /// Enter literal text.
+    /// Type literal text.
     Type {
         text: String,
         at: Option<T>,
         clear_first: bool,
         submit: bool,
     },
-    /// Press a chord and release it, `repeat` times (at least 1).
+    /// Press and release a chord, `repeat` times (at least 1).
     Key { chord: Chord, repeat: u32 },
-    /// Keep a chord down for a while.
+    /// Press a chord for a duration.
     HoldKey { chord: Chord, duration: Duration },
-    /// Press a chord and keep it down.
+    /// Press a chord without releasing it.
     KeyDown { chord: Chord },
-    /// Release a chord.
+    /// Release a pressed chord.
     KeyUp { chord: Chord },
-    /// Let time pass; absent means the provider's usual wait.
+    /// Wait; an absent duration means the default wait of the session.
     Wait { duration: Option<Duration> },
-    /// Go to an address.
+    /// Navigate to a URL.
     Navigate { url: String, tab: Option<String> },
     /// Go back in the tab's history.
     Back { tab: Option<String> },
     /// Go forward in the tab's history.
     Forward { tab: Option<String> },
-    /// Load the page again.
+    /// Reload the page.
     Reload { tab: Option<String> },
-    /// Open the search page, with a query when one is given.
+    /// Open the search page, with a query if given.
     Search { query: Option<String> },
-    /// Bring up the browser.
+    /// Bring the browser to the front.
     OpenBrowser { url: Option<String> },
-    /// Which tabs are open?
+    /// List the open tabs.
     ListTabs,
-    /// Open a tab.
+    /// Open a new tab.
     NewTab { url: Option<String> },
-    /// Make a tab the active one.
+    /// Activate a tab.
     SwitchTab { tab: String },
     /// Close a tab.
     CloseTab { tab: String },
-    /// The page's elements as text, with refs.
+    /// Return the page's elements as text with refs.
     ReadPage {
         filter: Option<String>,
         depth: Option<u32>,
         root: Option<T>,
         tab: Option<String>,
     },
-    /// The page's text.
+    /// Return the page's text.
     PageText { tab: Option<String> },
-    /// Elements that fit a description.
+    /// Find elements that match a description.
     Find { query: String, tab: Option<String> },
     /// Set a form control's value.
     FormInput {
@@ -173,76 +173,76 @@ pub enum Action<T = Target, R = Region> {
         value: Value,
         tab: Option<String>,
     },
-    /// Give files to a file control.
+    /// Choose files for a file control.
     FileUpload {
         at: T,
         paths: Vec<String>,
         documents: Vec<String>,
         tab: Option<String>,
     },
-    /// Bring an element into view.
+    /// Scroll an element into view.
     ScrollTo { at: T, tab: Option<String> },
-    /// Rest the pointer on something.
+    /// Hover the pointer over a target.
     Hover { at: T },
     /// Run a script in the page.
     Javascript { script: String, tab: Option<String> },
-    /// What the page logged.
+    /// Return the page's console messages.
     ReadConsole { tab: Option<String> },
-    /// What the page fetched.
+    /// Return the page's network requests.
     ReadNetwork { tab: Option<String> },
-    /// Which windows are open, and what is known of each? Answered in text.
+    /// List the open windows with their properties, as text.
     ListWindows,
-    /// Give a window the keyboard and bring it to the front.
+    /// Raise a window and give it the keyboard focus.
     ///
-    /// Here and below, `window` is a window's id as [`Action::ListWindows`] gives it, or words that
+    /// Here and below, `window` is a window id as [`Action::ListWindows`] reports it, or text that
     /// exactly one window's title or class contains; absent means the active window.
     FocusWindow { window: String },
-    /// Make a window as large as the screen allows.
+    /// Maximize a window.
     MaximizeWindow { window: Option<String> },
-    /// Undo a window's maximising and minimising.
+    /// Restore a maximized or minimized window.
     RestoreWindow { window: Option<String> },
-    /// Put a window out of sight.
+    /// Minimize a window.
     MinimizeWindow { window: Option<String> },
-    /// Ask a window to close, as its close button does.
+    /// Ask a window to close, like its close button.
     CloseWindow { window: Option<String> },
-    /// Move and resize a window so that it fills a part of the picture, its frame included.
+    /// Move and resize a window, including its frame, to fill a region of the screenshot.
     PlaceWindow { window: Option<String>, region: R },
-    /// Look at a window alone, as the screen shows it.
+    /// Take a screenshot of one window, as the screen shows it.
     CaptureWindow { window: Option<String> },
-    /// Which monitors does the screen reach over? Answered in text.
+    /// List the monitors of the screen, as text.
     ListMonitors,
-    /// Look at one monitor alone, by its name or its number; absent means the primary one.
+    /// Take a screenshot of one monitor, by its name or number; absent means the primary one.
     CaptureMonitor { monitor: Option<String> },
-    /// What text does the clipboard hold?
+    /// Return the clipboard's text.
     ReadClipboard,
     /// Put text on the clipboard.
     WriteClipboard { text: String },
-    /// Use an element's own action, such as press, toggle, expand, select or focus; absent means
-    /// its first.
+    /// Invoke an element's own action, such as press, toggle, expand, select or focus; absent means
+    /// its first action.
     Invoke { at: T, name: Option<String> },
     /// Start an application.
     OpenApp { name: String },
     /// Touch and hold (mobile).
     LongPress { at: T, duration: Option<Duration> },
-    /// An action nobody here knows, kept as it came. It is answered with an error.
+    /// An unknown action, retained verbatim. It is answered with an error.
     Other {
         name: String,
         args: Map<String, Value>,
     },
 }
 
-/// What is wrong with an action that could not be read.
+/// Why an action could not be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("read the action {action}: {problem}")]
 pub struct InvalidAction {
-    /// The action's name as it came.
+    /// The action's name in the input.
     pub action: String,
-    /// What is wrong, naming the member.
+    /// The problem, which names the member.
     pub problem: String,
 }
 
 impl<T, R> Action<T, R> {
-    /// What it aims at first; none when it aims at nothing or at the pointer's place.
+    /// The first target; none if the action has no target or uses the pointer's position.
     pub fn target(&self) -> Option<&T> {
         match self {
             Self::Click { at, .. }
@@ -302,9 +302,9 @@ impl<T, R> Action<T, R> {
 }
 
 impl Action {
-    /// The decision record's `coordinate`: where the action is, or where a drag starts.
+    /// The decision record's `coordinate`: the position of the action, or the start of a drag.
     ///
-    /// None for a drag that starts at the pointer's place, and for labels, refs and names.
+    /// None for a drag that starts at the pointer's position, and for labels, refs and names.
     pub fn coordinate(&self) -> Option<Point> {
         let from_the_pointer = matches!(self, Self::Drag { path, .. } if path.len() < 2);
         if from_the_pointer {
@@ -314,7 +314,7 @@ impl Action {
         }
     }
 
-    /// The decision record's `end_coordinate`: where a drag ends.
+    /// The decision record's `end_coordinate`: the end of a drag.
     pub fn end_coordinate(&self) -> Option<Point> {
         let Self::Drag { path, .. } = self else {
             return None;

@@ -1,46 +1,46 @@
-//! Asking a person, whatever the reason: a provider's check, a policy, a tool's own mode.
+//! Approval by the user: for a provider's safety check, a policy or a tool's approval mode.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Content, Meta, SafetyCheck};
 
-/// A question for a person about one exact call.
+/// A question to the user about one exact call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ApprovalRequest {
-    /// Names the question.
+    /// Id of the question.
     pub id: String,
-    /// The call it is about: a function, computer or shell call.
+    /// The call that needs approval: a function, computer or shell call.
     pub call: Box<Content>,
-    /// The provider's checks, when they are the reason.
+    /// The provider's safety checks, if they are the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub safety_checks: Vec<SafetyCheck>,
-    /// The policy's reason, when it is the reason.
+    /// The policy's reason, if the policy is the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The digest of the exact call; an answer holds for no other.
+    /// Digest of the exact call; a response is valid for no other call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// What every content carries.
+    /// Members common to all contents.
     #[serde(flatten)]
     pub meta: Meta,
 }
 
-/// A person's answer.
+/// The user's response to an [`ApprovalRequest`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ApprovalResponse {
-    /// The question's name.
+    /// Id of the question.
     pub id: String,
-    /// Anything but a clear yes is a no.
+    /// Whether the user approved; anything but an explicit yes is false.
     pub approved: bool,
-    /// The person's words, for the model.
+    /// The user's comment for the model; absent if none was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The call it is about.
+    /// The call that the response is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<Box<Content>>,
-    /// What every content carries.
+    /// Members common to all contents.
     #[serde(flatten)]
     pub meta: Meta,
 }

@@ -1,31 +1,33 @@
-//! JSON from outside, its values counted before any of them takes memory.
+//! JSON from outside, with the number of its values limited before any of them takes memory.
 //!
-//! A value of two bytes becomes a content of a thousand: without a limit, a document that may be
-//! sent fills every machine.
+//! A value of two bytes can become a content of a thousand bytes: without a limit, a document of
+//! permitted size could exhaust memory.
 
 use serde::de::Error as _;
 use serde_json::Value;
 
-/// Most values of a document. A history as long as any model takes has a tenth of it.
-const MOST: usize = 1_000_000;
+/// Maximum number of values in a document. A history at the limit of any model has a tenth of it.
+const MAX_VALUES: usize = 1_000_000;
 
-/// The value that a JSON text is, unless it has more than a million values.
+/// Parses a JSON document with at most a million values.
 ///
 /// # Errors
-/// When it is no JSON, or has more values.
+/// When it is not valid JSON, or has more values.
 pub fn parse(document: &[u8]) -> serde_json::Result<Value> {
-    if is_too_many(document) {
-        let problem = format!("it has more than {MOST} values");
+    if has_too_many_values(document) {
+        let problem = format!("it has more than {MAX_VALUES} values");
         return Err(serde_json::Error::custom(problem));
     }
     serde_json::from_slice(document)
 }
 
-/// Whether a document has more values than are read.
-fn is_too_many(document: &[u8]) -> bool {
-    // Every value but the first comes behind one of these bytes. They may also stand in strings,
-    // so that only a large number says nothing yet.
-    document.len() > MOST && separators(document) > MOST && outside_strings(document) > MOST
+/// Whether a document has more values than the limit.
+fn has_too_many_values(document: &[u8]) -> bool {
+    // Every value but the first follows one of these bytes. They also occur in strings, so a large
+    // count alone proves nothing.
+    document.len() > MAX_VALUES
+        && separators(document) > MAX_VALUES
+        && outside_strings(document) > MAX_VALUES
 }
 
 fn is_separator(byte: u8) -> bool {
@@ -51,13 +53,13 @@ fn outside_strings(document: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST, is_too_many};
+    use super::{MAX_VALUES, has_too_many_values};
 
     #[test]
-    fn only_what_is_outside_of_strings_counts() {
-        let many = ",".repeat(MOST + 2);
-        assert!(!is_too_many(format!("[\"{many}\"]").as_bytes()));
-        assert!(!is_too_many(format!("[\"\\\"{many}\"]").as_bytes()));
-        assert!(is_too_many(format!("[\"\\\\\"{many}]").as_bytes()));
+    fn only_separators_outside_strings_count() {
+        let many = ",".repeat(MAX_VALUES + 2);
+        assert!(!has_too_many_values(format!("[\"{many}\"]").as_bytes()));
+        assert!(!has_too_many_values(format!("[\"\\\"{many}\"]").as_bytes()));
+        assert!(has_too_many_values(format!("[\"\\\\\"{many}]").as_bytes()));
     }
 }

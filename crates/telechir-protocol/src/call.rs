@@ -1,29 +1,29 @@
-//! A model's turn: its calls, and the proof that every one was answered.
+//! A model's turn: its calls, and the proof that each one is answered.
 
-mod like;
+mod tool_call_like;
 
-pub use like::ToolCallLike;
+pub use tool_call_like::ToolCallLike;
 
 use crate::{
     CallId, ComputerCall, ComputerResult, Content, EditCall, EditResult, FunctionCall,
     FunctionResult, ShellCall, ShellEnvironment, ShellResult,
 };
 
-/// A call that is ours to answer.
+/// A call that this program answers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ToolCall {
-    /// Of a screen or browser.
+    /// A call to a screen or browser.
     Computer(ComputerCall),
-    /// Of a shell.
+    /// A call to a shell.
     Shell(ShellCall),
-    /// Of an editor.
+    /// A call to an editor.
     Edit(EditCall),
-    /// Of any other tool.
+    /// A call to any other tool.
     Function(FunctionCall),
 }
 
 impl ToolCall {
-    /// What joins it with its result.
+    /// The id that pairs the call with its result.
     pub fn call_id(&self) -> Option<&CallId> {
         match self {
             Self::Computer(call) => Some(&call.call_id),
@@ -34,25 +34,25 @@ impl ToolCall {
     }
 }
 
-/// The one answer to a [`ToolCall`], of the same kind.
+/// The result of a [`ToolCall`], of the same kind.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(
     clippy::large_enum_variant,
-    reason = "a turn has a handful, and every reader matches on it"
+    reason = "a turn has few results, and every reader matches on them"
 )]
 pub enum ToolResult {
-    /// Of a screen or browser.
+    /// The result of a call to a screen or browser.
     Computer(ComputerResult),
-    /// Of a shell.
+    /// The result of a call to a shell.
     Shell(ShellResult),
-    /// Of an editor.
+    /// The result of a call to an editor.
     Edit(EditResult),
-    /// Of any other tool.
+    /// The result of a call to any other tool.
     Function(FunctionResult),
 }
 
 impl ToolResult {
-    /// What joins it with its call.
+    /// The id that pairs the result with its call.
     pub fn call_id(&self) -> Option<&CallId> {
         match self {
             Self::Computer(result) => Some(&result.call_id),
@@ -73,54 +73,54 @@ impl ToolResult {
     }
 }
 
-/// What a model said in one response. Its local calls have distinct ids.
+/// A model's response. Its local calls have distinct ids.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelTurn {
     contents: Vec<Content>,
 }
 
-/// Why a response is no turn that could be answered.
+/// Why a response is not a turn that can be answered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTurn {
-    /// Two calls of one response have the same id: no answer could be told from the other.
-    #[error("read the turn: two of its calls have the id {call_id}; nothing was carried out")]
+    /// Two calls of one response have the same id, so their results could not be distinguished.
+    #[error("read the turn: two of its calls have the id {call_id}; nothing was executed")]
     DuplicateCallId {
-        /// The id.
+        /// The repeated id.
         call_id: CallId,
     },
-    /// A call has no id, so nothing could answer it.
-    #[error("read the turn: its call of `{name}` has no id to answer to; nothing was carried out")]
+    /// A call has no id, so it cannot be answered.
+    #[error("read the turn: its call of `{name}` has no id to answer to; nothing was executed")]
     MissingCallId {
-        /// The tool.
+        /// Name of the called tool.
         name: String,
     },
 }
 
-/// Results that do not answer a turn. A bug of whoever made them, and named as one.
+/// Results that do not answer a turn: a bug in the caller.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IncompleteTurn {
-    /// A call without a result.
+    /// A call has no result.
     #[error("answer the turn: call {call_id} has no result")]
     Unanswered {
-        /// The call.
+        /// Id of the call.
         call_id: CallId,
     },
-    /// A result without a call, or a second one.
+    /// A result has no open call, or is the second one of its call.
     #[error("answer the turn: a result for {call_id}, which no open call has")]
     Unasked {
-        /// The id it names.
+        /// Call id of the result.
         call_id: CallId,
     },
-    /// A result of another kind than the call.
+    /// The result has another kind than its call.
     #[error("answer the turn: call {call_id} got a result of another kind")]
     WrongKind {
-        /// The call.
+        /// Id of the call.
         call_id: CallId,
     },
 }
 
 impl ModelTurn {
-    /// A turn of these contents.
+    /// Creates a turn from the contents of a response.
     ///
     /// # Errors
     /// When two local calls share an id, or one has none.
@@ -144,7 +144,7 @@ impl ModelTurn {
         Ok(turn)
     }
 
-    /// What was said, in order.
+    /// The contents of the response, in order.
     pub fn contents(&self) -> &[Content] {
         &self.contents
     }
@@ -153,20 +153,20 @@ impl ModelTurn {
         &mut self.contents
     }
 
-    /// The calls that are ours to answer, in order. A call whose result the provider sent in
-    /// the same response, or that it runs itself, is not among them.
+    /// The calls that this program answers, in order. Calls that the provider executes, or whose
+    /// result is part of the response, are not included.
     pub fn calls(&self) -> Vec<ToolCall> {
         let answered: std::collections::HashSet<&CallId> =
             self.contents.iter().filter_map(result_id).collect();
-        let ours = |call: &ToolCall| call.call_id().is_none_or(|id| !answered.contains(id));
+        let local = |call: &ToolCall| call.call_id().is_none_or(|id| !answered.contains(id));
         self.contents
             .iter()
             .filter_map(local_call)
-            .filter(ours)
+            .filter(local)
             .collect()
     }
 
-    /// Joins the turn with its answers, which come out in the order of the calls.
+    /// Pairs the turn with its results, which are put into the order of the calls.
     ///
     /// # Errors
     /// When a call has no result, or a result no call.
@@ -183,7 +183,7 @@ impl ModelTurn {
                     call_id: id.clone(),
                 });
             };
-            if !same_kind(&call, &result) {
+            if !is_same_kind(&call, &result) {
                 return Err(IncompleteTurn::WrongKind {
                     call_id: id.clone(),
                 });
@@ -201,7 +201,7 @@ impl ModelTurn {
     }
 }
 
-/// A turn whose every call has exactly one result. Only this can be encoded.
+/// A turn whose calls have exactly one result each. Only such a turn can be encoded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnsweredTurn {
     turn: ModelTurn,
@@ -209,7 +209,7 @@ pub struct AnsweredTurn {
 }
 
 impl AnsweredTurn {
-    /// What the model said.
+    /// The model's turn.
     pub fn turn(&self) -> &ModelTurn {
         &self.turn
     }
@@ -231,7 +231,7 @@ impl AnsweredTurn {
 
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "every other content is no call of ours"
+    reason = "no other content is a local call"
 )]
 fn local_call(content: &Content) -> Option<ToolCall> {
     match content {
@@ -249,7 +249,7 @@ fn local_call(content: &Content) -> Option<ToolCall> {
 
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "every other content is no result"
+    reason = "no other content is a result"
 )]
 fn result_id(content: &Content) -> Option<&CallId> {
     match content {
@@ -261,7 +261,7 @@ fn result_id(content: &Content) -> Option<&CallId> {
     }
 }
 
-fn same_kind(call: &ToolCall, result: &ToolResult) -> bool {
+fn is_same_kind(call: &ToolCall, result: &ToolResult) -> bool {
     matches!(
         (call, result),
         (ToolCall::Computer(_), ToolResult::Computer(_))

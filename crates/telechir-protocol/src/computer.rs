@@ -1,4 +1,4 @@
-//! A computer call, its one result, and the safety checks that may come with it.
+//! Computer calls, their results, and safety checks.
 
 mod json;
 
@@ -8,7 +8,7 @@ pub(crate) use json::entry;
 
 use crate::{Action, CallId, Failure, FrameId, Media, Meta, Point, Size, TargetId};
 
-/// Who wants a person to look before a call is carried out.
+/// Who requires the user's approval before a call is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -20,55 +20,55 @@ pub enum SafetySource {
     Google,
     /// Bedrock's `USER_CONFIRMATION_AND_RESULT`.
     Bedrock,
-    /// A policy of whoever runs this program.
+    /// A policy of the operator of this program.
     Policy,
 }
 
-/// A provider's demand that a person agrees first. Never acknowledged on a person's behalf.
+/// A provider's requirement that the user approves first. Never acknowledged without the user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SafetyCheck {
-    /// The provider's name of the check.
+    /// The provider's id of the check.
     pub id: String,
-    /// Its sort, such as `malicious_instructions`; any string.
+    /// Kind of the check, such as `malicious_instructions`; any string.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// The provider's words.
+    /// The provider's message to the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Who demands it.
+    /// Who requires the check.
     #[serde(default)]
     pub source: SafetySource,
 }
 
-/// What a model asks of a screen or browser: one call, one or more actions, one result.
+/// A model's call to a screen or browser: one or more actions, one result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComputerCall {
-    /// Joins call and result.
+    /// Pairs the call with its result.
     pub call_id: CallId,
-    /// The provider's name of the item, when it has one beside the call's (OpenAI `cu_…`).
+    /// The provider's id of the item, if it differs from the call's id (OpenAI `cu_…`).
     pub item_id: Option<String>,
-    /// The steps in order. Empty only in a call with an `exception`.
+    /// The actions in order. Empty only in a call with an `exception`.
     pub actions: Vec<Action>,
-    /// Checks that a person must acknowledge first.
+    /// Checks that the user must acknowledge first.
     pub pending_safety_checks: Vec<SafetyCheck>,
-    /// The model's own words on what it wants.
+    /// The model's own description of its intent.
     pub intent: Option<String>,
-    /// Which of several computers.
+    /// The target computer, if there are several.
     pub target: Option<TargetId>,
-    /// Calls of one family in one turn are a batch: after a failure the rest is not begun.
-    /// Anthropic's `toolset_name`, or `computer`.
+    /// Tool group: after a failure, the remaining calls of the same group in a turn are not
+    /// started. Anthropic's `toolset_name`, or `computer`.
     pub group: Option<String>,
-    /// How far the model was with writing it.
+    /// The provider's status of the call, such as `completed`.
     pub status: Option<String>,
-    /// Why the call cannot be carried out at all: it could not be understood.
+    /// Why the call cannot be executed: it could not be decoded.
     pub exception: Option<String>,
-    /// What every content carries.
+    /// Members common to all contents.
     pub meta: Meta,
 }
 
 impl ComputerCall {
-    /// A call of these actions with nothing else.
+    /// Creates a call with only these actions.
     pub fn new(call_id: impl Into<CallId>, actions: Vec<Action>) -> Self {
         Self {
             call_id: call_id.into(),
@@ -84,215 +84,216 @@ impl ComputerCall {
         }
     }
 
-    /// The decision record's `coordinate`: the first action's.
+    /// The decision record's `coordinate`: that of the first action.
     pub fn coordinate(&self) -> Option<Point> {
         self.action().and_then(Action::coordinate)
     }
 
-    /// The decision record's `end_coordinate`: where the first action, a drag, ends.
+    /// The decision record's `end_coordinate`: the end of the first action, if it is a drag.
     pub fn end_coordinate(&self) -> Option<Point> {
         self.action().and_then(Action::end_coordinate)
     }
 
-    /// The first action: the whole call where a dialect has one action a call.
+    /// The first action, which is the only one in dialects with one action per call.
     pub fn action(&self) -> Option<&Action> {
         self.actions.first()
     }
 }
 
-/// How far one action of a call came.
+/// How far one action of a call got.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum StepState {
-    /// Handed to the device; nothing confirms its effect.
+    /// Sent to the device; nothing confirms its effect.
     Delivered,
-    /// Its effect was seen.
+    /// Its effect was observed.
     Confirmed,
-    /// It failed, or was refused.
+    /// Failed, or was refused.
     Failed {
-        /// Why.
+        /// Why it failed.
         failure: Failure,
     },
-    /// Never begun, because an earlier one failed.
+    /// Not started, because an earlier action failed.
     NotStarted,
 }
 
-/// What became of one action.
+/// The outcome of one action.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StepOutcome {
-    /// The action's name.
+    /// Name of the action.
     pub action: String,
-    /// How far it came.
+    /// How far the action got.
     #[serde(flatten)]
     pub state: StepState,
-    /// What it says in words: a pointer's place, a page's text.
+    /// Text output, such as the pointer's position or a page's text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// A picture this very action asked for, such as a zoom or a screenshot within a batch.
+    /// A screenshot that this action itself requested, such as a zoom or a screenshot within a
+    /// batch.
     #[serde(default, alias = "picture", skip_serializing_if = "Option::is_none")]
     pub screenshot: Option<Media>,
-    /// How long it took, in milliseconds.
+    /// Duration of the action in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
 }
 
-/// A tab of a browser.
+/// A browser tab.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TabState {
-    /// The name to use in calls.
+    /// Id of the tab for calls.
     pub tab_id: String,
-    /// The page's title.
+    /// Title of the page.
     pub title: String,
-    /// The page's address.
+    /// URL of the page.
     pub url: String,
-    /// Whether it is the one in front.
+    /// Whether this is the active tab.
     #[serde(default)]
     pub active: bool,
 }
 
-/// What happened in a browser beside what was asked.
+/// An event in the browser that the call did not request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum StateChange {
-    /// A tab is there that was not: opened by a call, or by a page.
+    /// A new tab was opened, by a call or by a page.
     TabOpened {
-        /// The name to use in calls.
+        /// Id of the tab for calls.
         tab_id: String,
     },
-    /// A page began to give a file.
+    /// A download started.
     DownloadStarted {
-        /// The download's name.
+        /// Id of the download.
         download_id: String,
-        /// Where the file comes from.
+        /// URL of the file.
         url: String,
     },
-    /// A file is there, whole.
+    /// A download completed.
     DownloadCompleted {
-        /// The download's name.
+        /// Id of the download.
         download_id: String,
-        /// Where the file came from.
+        /// URL of the file.
         url: String,
-        /// Where it is, as programs of the session name it.
+        /// Path of the file as programs of the session see it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         path: Option<String>,
-        /// How long it is.
+        /// Size of the file in bytes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         size_bytes: Option<u64>,
     },
-    /// A file did not come, or was refused.
+    /// A download failed or was refused.
     DownloadFailed {
-        /// The download's name.
+        /// Id of the download.
         download_id: String,
-        /// Where the file was to come from.
+        /// URL of the file.
         url: String,
-        /// Why.
+        /// Why the download failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
 }
 
-/// The one result of a [`ComputerCall`].
+/// The result of a [`ComputerCall`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComputerResult {
-    /// Joins call and result.
+    /// Pairs the result with its call.
     pub call_id: CallId,
-    /// The provider's name of the item.
+    /// The provider's id of the item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item_id: Option<String>,
-    /// The screen after the last action; a fresh one, or none.
+    /// The screen after the last action; never an earlier one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub screenshot: Option<Media>,
-    /// The screenshot's frame, for labels and refs.
+    /// Id of the screenshot, to which labels and refs belong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame: Option<FrameId>,
-    /// The screenshot's size in pixels.
+    /// Size of the screenshot in pixels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display: Option<Size>,
-    /// How the screen was when the screenshot was taken.
+    /// How the screen settled before the screenshot.
     #[serde(default, alias = "sighting", skip_serializing_if = "Option::is_none")]
     pub settling: Option<Settling>,
-    /// What is said in words: a pointer's place, a page's text, a short confirmation. Also read
-    /// from a text content.
+    /// Text output: the pointer's position, a page's text, a short confirmation. Also read from a
+    /// text content.
     #[serde(
         default,
         deserialize_with = "json::text_output",
         skip_serializing_if = "Option::is_none"
     )]
     pub text_output: Option<String>,
-    /// Why the call, or a step of it, did not do what was asked.
+    /// Why the call, or one of its actions, failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
-    /// What became of each action, in order; empty in a history that does not say.
+    /// The outcome of each action, in order; empty in a history without them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepOutcome>,
-    /// The page's address, where there is one.
+    /// URL of the page; absent for a desktop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_url: Option<String>,
-    /// The browser's tabs, where there are any.
+    /// Tabs of the browser; empty for a desktop.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tabs: Vec<TabState>,
-    /// What happened in the browser beside what was asked. The result's words say it, too.
+    /// Events in the browser that the call did not request. The text output contains them, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub state_changes: Vec<StateChange>,
-    /// Checks that a person acknowledged.
+    /// Safety checks that the user acknowledged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub acknowledged_safety_checks: Vec<SafetyCheck>,
-    /// The family of the call it answers.
+    /// Tool group of the call.
     #[serde(default, alias = "family", skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// What every content carries.
+    /// Members common to all contents.
     #[serde(flatten)]
     pub meta: Meta,
 }
 
-/// How a screen was when its picture was taken.
+/// How a screen settled before its screenshot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Settling {
-    /// Whether it had stopped changing.
+    /// Whether the screen stopped changing.
     pub settled: bool,
-    /// How long it was waited for, in milliseconds.
+    /// How long settling was waited for, in milliseconds.
     pub settle_ms: u64,
-    /// Why it does not count as settled; absent when it does.
+    /// Why the screen did not settle; absent if it did.
     #[serde(default, alias = "held", skip_serializing_if = "Option::is_none")]
     pub unsettled: Option<UnsettledReason>,
-    /// Where on the picture something goes on changing by itself, such as a spinner or a video:
-    /// left, top, right and bottom in its pixels, the last two outside.
+    /// Region of the screenshot that keeps changing by itself, such as a spinner or a video: left,
+    /// top, right and bottom in pixels, right and bottom excluded.
     #[serde(default, alias = "restless", skip_serializing_if = "Option::is_none")]
     pub animated_region: Option<[u32; 4]>,
-    /// An earlier picture that shows exactly the same.
+    /// An earlier, identical screenshot.
     #[serde(default, alias = "same_as", skip_serializing_if = "Option::is_none")]
     pub identical_to: Option<FrameId>,
 }
 
-/// What kept a screen from being settled.
+/// Why a screen did not settle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum UnsettledReason {
-    /// It still changed when the wait came to its end.
+    /// It was still changing at the end of the wait.
     #[serde(alias = "changing")]
     StillChanging,
-    /// Something goes on changing by itself: `restless` says where.
+    /// A region keeps changing by itself; see `animated_region`.
     #[serde(alias = "restless")]
     Animated,
-    /// Programs on it still worked.
+    /// Programs on it were still busy.
     #[serde(alias = "working")]
     Busy,
-    /// A program had set itself a time at which it goes on.
+    /// A program has a timer pending.
     #[serde(alias = "waiting")]
     TimerPending,
-    /// A page still loaded.
+    /// A page was still loading.
     Loading,
 }
 
 impl ComputerResult {
-    /// A result of actions that were done: the screen after them.
+    /// A result of successful actions with the screen after them.
     pub fn ok(call_id: impl Into<CallId>, screenshot: Media) -> Self {
         Self {
             screenshot: Some(screenshot),
@@ -300,7 +301,7 @@ impl ComputerResult {
         }
     }
 
-    /// The screen after the actions, and what they say in words.
+    /// A result of successful actions with the screen after them and their text output.
     pub fn with_text(
         call_id: impl Into<CallId>,
         screenshot: Media,
@@ -312,7 +313,7 @@ impl ComputerResult {
         }
     }
 
-    /// A result of a call that was not done, or not whole, and why.
+    /// A result of a call that failed, completely or in part.
     pub fn err(call_id: impl Into<CallId>, failure: Failure) -> Self {
         Self {
             error: Some(failure),
@@ -320,7 +321,7 @@ impl ComputerResult {
         }
     }
 
-    /// A result that says nothing yet.
+    /// An empty result.
     pub fn new(call_id: impl Into<CallId>) -> Self {
         Self {
             call_id: call_id.into(),

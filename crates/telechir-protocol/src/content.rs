@@ -1,9 +1,9 @@
-//! What a message is made of, tagged by `type`. Nothing that is read is dropped.
+//! The contents of messages, tagged by `type`. Unknown members are retained.
 
 mod alias;
 mod json;
-mod kept;
 mod raw;
+mod unknown_fields;
 
 #[cfg(feature = "schema")]
 pub(crate) use json::schemas;
@@ -18,11 +18,11 @@ use crate::{
     UriContent,
 };
 
-/// What every content carries beside its own members.
+/// Members common to all contents.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Meta {
-    /// Citations and the like, as they came.
+    /// Citations and similar annotations, verbatim.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub annotations: Vec<Value>,
     /// Provider settings without a neutral name, by provider: `{"anthropic": {"caller": …}}`.
@@ -31,18 +31,18 @@ pub struct Meta {
     /// The provider's own JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_representation: Option<Raw>,
-    /// Members this version does not know, written back as they came.
+    /// Members unknown to this version, written back verbatim.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
 impl Meta {
-    /// A provider's setting, such as `("anthropic", "caller")`.
+    /// Returns a provider setting, such as `("anthropic", "caller")`.
     pub fn property(&self, provider: &str, name: &str) -> Option<&Value> {
         self.additional_properties.get(provider)?.get(name)
     }
 
-    /// Keeps a provider's setting.
+    /// Sets a provider setting.
     pub fn set_property(&mut self, provider: &str, name: &str, value: Value) {
         let entry = self
             .additional_properties
@@ -54,72 +54,72 @@ impl Meta {
     }
 }
 
-/// Plain text.
+/// Plain text of a message.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TextContent {
-    /// The text.
+    /// The text of the content.
     pub text: String,
-    /// What every content carries.
+    /// Members common to all contents.
     #[serde(flatten)]
     pub meta: Meta,
 }
 
-/// A model's thinking, with the provider's signature of it.
+/// A model's reasoning, with the provider's signature of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReasoningContent {
-    /// What may be read; absent when it is only kept.
+    /// The readable reasoning; absent if only protected data was returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The provider's name of it (OpenAI `rs_…`).
+    /// The provider's id of the item (OpenAI `rs_…`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item_id: Option<String>,
-    /// A signature or encrypted body that must go back unchanged.
+    /// A signature or encrypted body that must be sent back unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protected_data: Option<String>,
-    /// What every content carries.
+    /// Members common to all contents.
     #[serde(flatten)]
     pub meta: Meta,
 }
 
-/// A call that the provider carries out itself, or its result: code interpreters, image makers.
+/// A call that the provider executes itself, or its result: code interpreters, image generators.
 ///
-/// Serves `command_call`, `command_result`, `image_generation_call`, `image_generation_result`.
+/// Used for `command_call`, `command_result`, `image_generation_call`, `image_generation_result`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostedCall {
-    /// What joins call and result, when the provider says it.
+    /// Pairs call and result, if the provider sends an id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<crate::CallId>,
-    /// The code and other inputs; none in a result.
+    /// Code and other inputs; empty in a result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<Content>,
-    /// Logs, files and pictures; none in a call. Also read as `outputs`.
+    /// Logs, files and images; empty in a call. Also read as `outputs`.
     #[serde(default, alias = "outputs", skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<Content>,
-    /// The provider's word on how far it is.
+    /// The provider's status of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// What every content carries.
+    /// Members common to all contents.
     #[serde(flatten)]
     pub meta: Meta,
 }
 
-/// What a response cost.
+/// Token usage of a response.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UsageContent {
-    /// Tokens read.
+    /// Number of input tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_token_count: Option<u64>,
-    /// Tokens written.
+    /// Number of output tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_token_count: Option<u64>,
-    /// Both.
+    /// Number of input and output tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_token_count: Option<u64>,
-    /// What every content carries.
+    /// Members common to all contents.
     #[serde(flatten)]
     pub meta: Meta,
 }
@@ -128,95 +128,95 @@ pub struct UsageContent {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ErrorContent {
-    /// The provider's sentence.
+    /// The provider's error message.
     pub message: String,
-    /// The provider's code.
+    /// The provider's error code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
-    /// More of it.
+    /// Further details in the provider's format.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_details: Option<Value>,
-    /// What every content carries.
+    /// Members common to all contents.
     #[serde(flatten)]
     pub meta: Meta,
 }
 
-/// A content of a type nobody here knows, kept whole.
+/// A content of an unknown type, retained verbatim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnknownContent {
-    /// The `type` it came with; absent when it had none.
+    /// The `type` of the object; absent if it has none.
     pub kind: Option<String>,
-    /// The whole object, `type` included.
+    /// The complete object, including `type`.
     pub json: Map<String, Value>,
 }
 
-/// A part of a message.
+/// A part of a message, tagged by `type`.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(
     clippy::large_enum_variant,
-    reason = "a message has a handful, and every reader matches on it"
+    reason = "a message has few contents, and every reader matches on them"
 )]
 pub enum Content {
-    /// `text`
+    /// `text`: plain text.
     Text(TextContent),
-    /// `text_reasoning`
+    /// `text_reasoning`: a model's reasoning.
     Reasoning(ReasoningContent),
-    /// `data`
+    /// `data`: bytes inside the message.
     Data(DataContent),
-    /// `uri`
+    /// `uri`: a reference to fetch.
     Uri(UriContent),
-    /// `hosted_file`
+    /// `hosted_file`: a file stored by the provider.
     HostedFile(HostedFileContent),
-    /// `function_call`
+    /// `function_call`: a call to another tool.
     FunctionCall(FunctionCall),
-    /// `function_result`
+    /// `function_result`: the result of a function call.
     FunctionResult(FunctionResult),
-    /// `computer_call`
+    /// `computer_call`: a call to a screen or browser.
     ComputerCall(ComputerCall),
-    /// `computer_result`
+    /// `computer_result`: the result of a computer call.
     ComputerResult(ComputerResult),
-    /// `shell_call`
+    /// `shell_call`: a call to a shell.
     ShellCall(ShellCall),
-    /// `shell_result`
+    /// `shell_result`: the result of a shell call.
     ShellResult(ShellResult),
-    /// `edit_call`
+    /// `edit_call`: a call to an editor.
     EditCall(EditCall),
-    /// `edit_result`
+    /// `edit_result`: the result of an edit call.
     EditResult(EditResult),
-    /// `command_call`
+    /// `command_call`: code that the provider runs.
     CommandCall(HostedCall),
-    /// `command_result`
+    /// `command_result`: output of code that the provider ran.
     CommandResult(HostedCall),
-    /// `image_generation_call`
+    /// `image_generation_call`: an image that the provider generates.
     ImageGenerationCall(HostedCall),
-    /// `image_generation_result`
+    /// `image_generation_result`: an image that the provider generated.
     ImageGenerationResult(HostedCall),
-    /// `approval_request`
+    /// `approval_request`: a question to the user.
     ApprovalRequest(ApprovalRequest),
-    /// `approval_response`
+    /// `approval_response`: the user's response.
     ApprovalResponse(ApprovalResponse),
-    /// `usage`
+    /// `usage`: token usage of a response.
     Usage(UsageContent),
-    /// `error`
+    /// `error`: a provider's error inside a message.
     Error(ErrorContent),
-    /// Any other type, verbatim.
+    /// Any other type, retained verbatim.
     Other(UnknownContent),
 }
 
-/// Who speaks.
+/// The author of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Instructions of whoever runs the agent.
+    /// Instructions of the operator of the agent.
     System,
-    /// OpenAI's name for the same, below the system's.
+    /// OpenAI's role for instructions below the system's.
     Developer,
-    /// A person, or results of tools.
+    /// The user, or results of tools.
     User,
-    /// The model.
+    /// The model's own messages.
     Assistant,
-    /// Results of tools, where a dialect keeps them apart.
+    /// Results of tools, in dialects with a separate role for them.
     Tool,
 }
 
@@ -224,17 +224,17 @@ pub enum Role {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Message {
-    /// Who speaks.
+    /// Author of the message.
     pub role: Role,
-    /// What is said, in order.
+    /// Contents of the message, in order.
     pub contents: Vec<Content>,
-    /// What every content carries; a provider's members of the message itself are kept here.
+    /// Members common to all contents; also holds a provider's members of the message itself.
     #[serde(flatten)]
     pub meta: Meta,
 }
 
 impl Message {
-    /// A message without provider settings.
+    /// Creates a message without provider settings.
     pub fn new(role: Role, contents: Vec<Content>) -> Self {
         Self {
             role,
@@ -245,10 +245,9 @@ impl Message {
 }
 
 impl Message {
-    /// Puts a picture of the screen into the first message of a person, at its end; a history
-    /// without one gets one.
+    /// Appends a screenshot to the first user message; a history without one gets a new message.
     ///
-    /// Providers look at it before the first action, so that the model need not ask for it.
+    /// Providers recommend this, so that the model need not request a screenshot first.
     pub fn initial_screenshot(history: &mut Vec<Self>, screenshot: Media) {
         let screenshot = Content::from(screenshot);
         let of_a_person = |message: &&mut Self| message.role == Role::User;
@@ -270,7 +269,7 @@ impl From<Media> for Content {
 }
 
 impl TextContent {
-    /// Plain text with nothing else.
+    /// Creates plain text without other members.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -280,7 +279,7 @@ impl TextContent {
 }
 
 impl Content {
-    /// Plain text with nothing else.
+    /// Creates plain text without other members.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(TextContent::new(text))
     }

@@ -1,31 +1,31 @@
-//! Text for a person's eyes: nothing in it can hide, move or imitate what is around it.
+//! Text for the user's eyes: nothing in it can hide, move or imitate the text around it.
 
 mod describe;
 
 pub use describe::describe;
 
-/// Characters shown at most; what is between head and tail is counted instead.
-const MOST: usize = 4_000;
-/// How many of them are the tail.
-const TAIL: usize = 1_500;
-/// Line breaks and blanks that may follow one another.
-const MOST_BREAKS: usize = 3;
-const MOST_BLANKS: usize = 40;
-/// Times any other character may follow itself.
-const MOST_REPEATS: usize = 80;
+/// Maximum number of characters shown; the omitted middle is counted instead.
+const MAX_SHOWN_CHARS: usize = 4_000;
+/// Number of shown characters from the end.
+const TAIL_CHARS: usize = 1_500;
+/// Maximum number of consecutive line breaks, and of consecutive blanks.
+const MAX_LINE_BREAKS: usize = 3;
+const MAX_BLANKS: usize = 40;
+/// Maximum number of consecutive repetitions of any other character.
+const MAX_REPEATS: usize = 80;
 
-/// A text made safe to show, and what a person should know about it.
+/// A text made safe to show, with facts for the user about the original.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// The text. Lines end with `\n`; there is no other control character.
+    /// The safe text. Lines end with `\n`; there are no other control characters.
     pub text: String,
-    /// Whether it held characters that cannot be seen or that change how others are seen.
+    /// Whether the original has invisible characters, or ones that change how others are shown.
     pub hidden: bool,
     /// Whether a word mixes letters of scripts that look alike, such as a Cyrillic `с` in `curl`.
     pub mixed_scripts: bool,
-    /// Lines of the original.
+    /// Number of lines of the original.
     pub lines: usize,
-    /// Bytes of the original.
+    /// Number of bytes of the original.
     pub bytes: usize,
 }
 
@@ -45,8 +45,8 @@ impl Shown {
     }
 }
 
-/// The text with control characters, invisible ones and those that change direction written as
-/// `\u{…}`, long runs collapsed visibly, and a long text as its head and tail.
+/// Escapes control characters, invisible characters and direction changes as `\u{…}`, collapses
+/// long runs visibly, and shortens a long text to its head and tail.
 ///
 /// ```
 /// use telechir_protocol::display::escape;
@@ -80,7 +80,7 @@ fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\n' | '\t' | '\r')
 }
 
-/// The blanks at the beginning, or the first character as often as it follows itself.
+/// The leading blanks, or the leading repetitions of the first character.
 fn run_of(text: &str, first: char) -> &str {
     let end = if is_blank(first) {
         text.find(|c| !is_blank(c))
@@ -90,25 +90,25 @@ fn run_of(text: &str, first: char) -> &str {
     &text[..end.unwrap_or(text.len())]
 }
 
-/// What to show instead of a run that is too long.
+/// The replacement for a run that is too long.
 fn collapsed(run: &str, first: char) -> Option<String> {
     let count = run.chars().count();
     if !is_blank(first) {
         let mut shown = String::new();
         push_escaped(&mut shown, first);
-        return (count > MOST_REPEATS).then(|| format!("{shown}⟨{count} times⟩"));
+        return (count > MAX_REPEATS).then(|| format!("{shown}⟨{count} times⟩"));
     }
     let breaks = run.matches('\n').count();
-    if breaks > MOST_BREAKS {
+    if breaks > MAX_LINE_BREAKS {
         return Some(format!("\n⟨{breaks} line breaks, {count} blanks in all⟩\n"));
     }
-    (count > MOST_BLANKS).then(|| format!("⟨{count} blanks⟩"))
+    (count > MAX_BLANKS).then(|| format!("⟨{count} blanks⟩"))
 }
 
-/// Adds a character as it is, or escaped; whether it had to be.
+/// Appends a character, escaped if necessary. Returns whether it was escaped.
 fn push_escaped(out: &mut String, c: char) -> bool {
     let visible = c == '\n' || matches!(c, ' '..='~');
-    // `escape_debug` knows what prints nothing or joins the character before it.
+    // `escape_debug` escapes characters that print nothing or combine with the previous one.
     let mut escape = c.escape_debug();
     if visible || (escape.len() == 1 && !is_filler(c)) {
         out.push(c);
@@ -122,7 +122,7 @@ fn push_escaped(out: &mut String, c: char) -> bool {
     c != '\t'
 }
 
-/// Letters and symbols that print as nothing.
+/// Letters and symbols that are invisible.
 fn is_filler(c: char) -> bool {
     matches!(
         c,
@@ -132,15 +132,18 @@ fn is_filler(c: char) -> bool {
 
 fn head_and_tail(text: &str) -> String {
     let count = text.chars().count();
-    if count <= MOST {
+    if count <= MAX_SHOWN_CHARS {
         return text.to_owned();
     }
-    let head: String = text.chars().take(MOST - TAIL).collect();
-    let tail: String = text.chars().skip(count - TAIL).collect();
-    format!("{head}\n⟨{} characters left out⟩\n{tail}", count - MOST)
+    let head: String = text.chars().take(MAX_SHOWN_CHARS - TAIL_CHARS).collect();
+    let tail: String = text.chars().skip(count - TAIL_CHARS).collect();
+    format!(
+        "{head}\n⟨{} characters left out⟩\n{tail}",
+        count - MAX_SHOWN_CHARS
+    )
 }
 
-/// Whether a word has letters of the Latin script and of one that looks like it.
+/// Whether a word has Latin letters and letters of a similar-looking script.
 fn mixes_scripts(word: &str) -> bool {
     word.chars().any(is_latin) && word.chars().any(looks_latin)
 }

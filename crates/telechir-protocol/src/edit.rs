@@ -10,16 +10,16 @@ use crate::{CallId, Failure, Meta};
 
 pub use step::{EDIT_STEPS, EditStep};
 
-/// Which tool the model thinks it uses.
+/// The kind of edit tool that a call uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EditTool {
-    /// OpenAI `apply_patch`.
+    /// OpenAI's `apply_patch` tool.
     Patch,
-    /// Anthropic text editors.
+    /// Anthropic's text editor tools.
     Editor,
-    /// Anthropic memory.
+    /// Anthropic's memory tool.
     Memory,
 }
 
@@ -29,51 +29,51 @@ pub enum EditTool {
 pub struct EditOperation {
     /// The provider's name of the operation.
     pub name: String,
-    /// The file or folder.
+    /// Path of the file or folder.
     #[cfg_attr(
         feature = "schema",
         serde(default, skip_serializing_if = "Option::is_none")
     )]
     pub path: Option<String>,
-    /// The other arguments, as they came.
+    /// The other arguments, verbatim.
     #[cfg_attr(feature = "schema", serde(flatten))]
     pub args: Map<String, Value>,
 }
 
-/// What a model asks of an editor.
+/// A model's call to an editor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EditCall {
-    /// Joins call and result.
+    /// Pairs the call with its result.
     pub call_id: CallId,
-    /// The provider's name of the item.
+    /// The provider's id of the item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item_id: Option<String>,
-    /// Which tool.
+    /// The tool that the call uses.
     pub tool: EditTool,
     /// The operations in order.
     pub operations: Vec<EditOperation>,
-    /// Why the call cannot be carried out at all.
+    /// Why the call cannot be executed: it could not be decoded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exception: Option<String>,
-    /// What every content carries.
+    /// Members common to all contents.
     #[serde(flatten)]
     pub meta: Meta,
 }
 
-/// The one result of an [`EditCall`].
+/// The result of an [`EditCall`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EditResult {
-    /// Joins call and result.
+    /// Pairs the result with its call.
     pub call_id: CallId,
-    /// What the operations say, in words.
+    /// Text output of the operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Why it did not do what was asked.
+    /// Why the call failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
-    /// What every content carries.
+    /// Members common to all contents.
     #[serde(flatten)]
     pub meta: Meta,
 }

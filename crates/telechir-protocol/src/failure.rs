@@ -1,47 +1,47 @@
-//! Why a call or a step did not do what was asked: data for the model, not an error of ours.
+//! Why a call or a step failed: data for the model, not an error of this program.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The sort of a [`Failure`].
+/// The kind of a [`Failure`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
-    /// The call says something that cannot be done: a point off the picture, an unknown key.
+    /// The call is invalid: a point outside the screenshot, an unknown key.
     InvalidInput,
-    /// The policy or a person said no.
+    /// The policy or the user denied it.
     Denied,
-    /// The device or this program cannot do it.
+    /// The device or this program does not support it.
     Unsupported,
-    /// A label or a ref of a picture that is no longer the newest.
+    /// A label or ref of a screenshot that is no longer the latest one.
     Stale,
-    /// The device failed while doing it.
+    /// The device failed while performing it.
     #[default]
     Device,
-    /// It did not end in time.
+    /// It did not end within its time limit.
     Timeout,
-    /// It was stopped before its end.
+    /// It was stopped before it was complete.
     Cancelled,
-    /// An earlier step of the same batch failed, so this one was never begun.
+    /// It was not started, because an earlier step of the same batch failed.
     NotExecuted,
-    /// A crash came between the start and the end: nobody knows whether it had its effect.
+    /// A crash happened during it, so its effect is unknown.
     Interrupted,
 }
 
-/// Why something did not happen. In JSON an object, or only its `message` as a string.
+/// Why an action failed. In JSON an object, or only its `message` as a string.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Failure {
-    /// The sort.
+    /// Kind of the failure.
     pub kind: FailureKind,
     /// One sentence for the model: what, where, what to do instead.
     pub message: String,
 }
 
 impl Failure {
-    /// A failure of this kind with one sentence for the model.
+    /// Creates a failure of this kind with one sentence for the model.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -60,20 +60,20 @@ impl<'de> Deserialize<'de> for Failure {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Wire {
+        enum FailureForm {
             Message(String),
-            Whole {
+            Object {
                 #[serde(default)]
                 kind: FailureKind,
                 message: String,
             },
         }
-        Ok(match Wire::deserialize(deserializer)? {
-            Wire::Message(message) => Self {
+        Ok(match FailureForm::deserialize(deserializer)? {
+            FailureForm::Message(message) => Self {
                 kind: FailureKind::default(),
                 message,
             },
-            Wire::Whole { kind, message } => Self { kind, message },
+            FailureForm::Object { kind, message } => Self { kind, message },
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Function calls, whole and in pieces.
+//! Function calls, complete and streamed.
 
 mod incomplete;
 mod partial;
@@ -17,7 +17,7 @@ use crate::{CallId, Content, Failure, Meta, bounded};
 pub enum Arguments {
     /// JSON inside a string (OpenAI).
     Text(String),
-    /// JSON itself (Anthropic, Google).
+    /// A JSON object (Anthropic, Google).
     Json(Map<String, Value>),
 }
 
@@ -33,7 +33,7 @@ impl Arguments {
     /// The arguments as a value; empty text is an empty object.
     ///
     /// # Errors
-    /// When the text is not JSON, or has more values than any call.
+    /// When the text is not JSON, or exceeds the limit on values.
     pub fn to_value(&self) -> Result<Value, serde_json::Error> {
         match self {
             Self::Text(text) if text.trim().is_empty() => Ok(Value::Object(Map::new())),
@@ -43,37 +43,37 @@ impl Arguments {
     }
 }
 
-/// A call of a tool that is neither a screen, a shell nor an editor.
+/// A call to a tool that is neither a screen, a shell nor an editor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FunctionCall {
-    /// Joins call and result; some providers have none.
+    /// Pairs the call with its result; some providers send none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<CallId>,
-    /// The provider's name of the item.
+    /// The provider's id of the item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item_id: Option<String>,
-    /// The tool.
+    /// Name of the called tool.
     pub name: String,
-    /// Its arguments as they came. Also read as `returned_arguments`.
+    /// The arguments, verbatim. Also read as `returned_arguments`.
     #[serde(alias = "returned_arguments")]
     pub arguments: Arguments,
-    /// Whether it is ours to carry out; false when the provider does it.
+    /// Whether this program executes the call; false if the provider does.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub requires_local_execution: bool,
-    /// Whether it may be an answer in a given form, disguised as a call.
+    /// Whether the call may be structured output in disguise.
     #[serde(default, skip_serializing_if = "is_no")]
     pub could_be_structured_output: bool,
-    /// Why the call cannot be carried out at all.
+    /// Why the call cannot be executed: it could not be decoded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exception: Option<String>,
-    /// What every content carries.
+    /// Members common to all contents.
     #[serde(flatten)]
     pub meta: Meta,
 }
 
 impl FunctionCall {
-    /// A call of this tool that is ours to carry out.
+    /// Creates a call to this tool that this program executes.
     pub fn new(name: impl Into<String>, arguments: Arguments) -> Self {
         Self {
             call_id: None,
@@ -87,7 +87,7 @@ impl FunctionCall {
         }
     }
 
-    /// The arguments as text, as they came where they came as text.
+    /// The arguments as text, verbatim if they were sent as text.
     pub fn arguments_as_str(&self) -> String {
         self.arguments.to_text()
     }
@@ -113,26 +113,26 @@ fn is_no(value: &bool) -> bool {
     !*value
 }
 
-/// The one result of a [`FunctionCall`].
+/// The result of a [`FunctionCall`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FunctionResult {
-    /// Joins call and result.
+    /// Pairs the result with its call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<CallId>,
-    /// The tool, where a provider joins by name.
+    /// Name of the tool, for providers that pair by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What it returns, in parts.
+    /// The returned value as contents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<Content>,
-    /// What it returns, as the caller gave it.
+    /// The returned value as JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
-    /// Why it failed.
+    /// Why the call failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
-    /// What every content carries.
+    /// Members common to all contents.
     #[serde(flatten)]
     pub meta: Meta,
 }

@@ -1,4 +1,4 @@
-//! Places as a model says them. A screen's own points are `telechir_device::ScreenPoint`.
+//! Positions in a model's coordinates. A screen's own points are `telechir_device::ScreenPoint`.
 
 mod json;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::string_id;
 
 string_id! {
-    /// A picture that was sent to the model: labels and refs belong to one.
+    /// Id of a screenshot that was sent to the model; labels and refs belong to one.
     FrameId
 }
 
@@ -17,50 +17,50 @@ string_id! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Size {
-    /// Pixels from left to right.
+    /// Width in pixels.
     pub width: u32,
-    /// Pixels from top to bottom.
+    /// Height in pixels.
     pub height: u32,
 }
 
 impl Size {
-    /// A size of `width` by `height` pixels.
+    /// Creates a size of `width` by `height` pixels.
     pub const fn new(width: u32, height: u32) -> Self {
         Self { width, height }
     }
 }
 
-/// What the numbers of a [`Point`] count.
+/// The coordinate space of a [`Point`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Space {
-    /// Pixels of the picture the model saw last; the origin is the top left corner.
+    /// Pixels of the latest screenshot; the origin is the top left corner.
     #[default]
     #[serde(alias = "picture")]
     Screenshot,
-    /// Thousandths of the picture's width and height (Google's grid).
+    /// Thousandths of the screenshot's width and height (Google's grid).
     Thousandths,
-    /// Pixels of the screen itself, whatever picture was sent.
+    /// Pixels of the screen itself, independent of any screenshot.
     Screen,
 }
 
-/// A place as the model named it, not yet rounded to a pixel of the screen.
+/// A position in the model's coordinates, not yet rounded to a pixel of the screen.
 ///
-/// (0, 0) is the top left corner and never means "unset".
-/// In JSON a point of picture space is `[x, y]`; any other is `{"x", "y", "space"}`.
+/// (0, 0) is the top left corner and never means "unset". In JSON a point in screenshot space is
+/// `[x, y]`; any other is `{"x", "y", "space"}`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// From the left edge, in units of `space`.
+    /// Distance from the left edge, in units of `space`.
     pub x: f64,
-    /// From the top edge, in units of `space`.
+    /// Distance from the top edge, in units of `space`.
     pub y: f64,
-    /// What `x` and `y` count.
+    /// The coordinate space of `x` and `y`.
     pub space: Space,
 }
 
 impl Point {
-    /// A point in pixels of the picture sent last.
+    /// Creates a point in pixels of the latest screenshot.
     pub fn new(x: impl Into<f64>, y: impl Into<f64>) -> Self {
         Self {
             x: x.into(),
@@ -69,7 +69,7 @@ impl Point {
         }
     }
 
-    /// A point in thousandths of the picture.
+    /// Creates a point in thousandths of the screenshot.
     pub fn thousandths(x: impl Into<f64>, y: impl Into<f64>) -> Self {
         Self {
             x: x.into(),
@@ -79,53 +79,53 @@ impl Point {
     }
 }
 
-/// A rectangle of the picture: from (`x0`, `y0`), included, to (`x1`, `y1`), excluded.
+/// A rectangle of the screenshot: from (`x0`, `y0`), included, to (`x1`, `y1`), excluded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Region {
-    /// The corner at the top left.
+    /// The top left corner.
     pub from: Point,
-    /// The corner at the bottom right, of the same space.
+    /// The bottom right corner, in the same space.
     pub to: Point,
 }
 
-/// What an action aims at.
+/// The target of an action.
 ///
-/// In JSON: `[x, y]`, `{"x", "y", "space"}`, `{"label", "frame"}`, `{"ref", "frame"}` or
-/// `{"name", "role", "id", "window"}`.
+/// In JSON: `[x, y]`, `{"x", "y", "space"}`, `{"label", "frame"}`, `{"ref", "frame"}` or `{"name",
+/// "role", "id", "window"}`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Target {
-    /// A place.
+    /// A position on the screen.
     Point(Point),
-    /// A number drawn on a labelled picture (Set-of-Mark).
+    /// A number drawn on a labelled screenshot (Set-of-Mark).
     Label {
         /// The number drawn beside the element.
         n: u32,
-        /// The picture it was drawn on; absent means the newest labelled one.
+        /// The screenshot it was drawn on; absent means the latest labelled one.
         frame: Option<FrameId>,
     },
-    /// An element named by a snapshot, such as `ref_7` or `e12`.
+    /// An element of a page snapshot, such as `ref_7` or `e12`.
     Ref {
-        /// The snapshot's name of the element.
+        /// The snapshot's id of the element.
         id: String,
-        /// The snapshot it belongs to; absent means the newest.
+        /// The snapshot it belongs to; absent means the latest one.
         frame: Option<FrameId>,
     },
-    /// An element by what it is called, whatever picture was sent.
+    /// An element by name, independent of any screenshot.
     Named(Named),
 }
 
-/// An element of an application by what accessibility says of it. Whatever is given must fit;
-/// at least one of `name`, `role` and `id` is.
+/// An element of an application by its accessibility properties. All given properties must match;
+/// at least one of `name`, `role` and `id` is given.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Named {
-    /// Its name, such as the words on a button.
+    /// Accessible name, such as the text on a button.
     pub name: Option<String>,
-    /// Its role, such as `button`.
+    /// Accessible role, such as `button`.
     pub role: Option<String>,
-    /// The id its program gave it.
+    /// The id that its program assigned.
     pub id: Option<String>,
-    /// The window it is in, as [`Action::FocusWindow`](crate::Action::FocusWindow) names one;
-    /// absent means any.
+    /// Its window, as in [`Action::FocusWindow`](crate::Action::FocusWindow); absent means any
+    /// window.
     pub window: Option<String>,
 }
 
@@ -147,7 +147,7 @@ impl fmt::Display for Named {
 }
 
 impl Target {
-    /// The place, when the target is one.
+    /// The position, if the target is one.
     pub fn point(&self) -> Option<Point> {
         match self {
             Self::Point(point) => Some(*point),

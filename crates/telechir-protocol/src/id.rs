@@ -1,4 +1,4 @@
-//! Identifiers, each a type of its own so that two cannot be mistaken for one another.
+//! Identifiers, each with its own type so that they cannot be confused.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,12 +11,12 @@ macro_rules! string_id {
         pub struct $name(String);
 
         impl $name {
-            /// Takes the text as it came; no form is demanded.
+            /// Wraps the text without validation.
             pub fn new(text: impl Into<String>) -> Self {
                 Self(text.into())
             }
 
-            /// The text as it came.
+            /// The id as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -44,11 +44,11 @@ macro_rules! string_id {
 pub(crate) use string_id;
 
 string_id! {
-    /// What joins a call and its result: OpenAI `call_id`, Anthropic `tool_use.id`.
+    /// Pairs a call with its result: OpenAI `call_id`, Anthropic `tool_use.id`.
     CallId
 }
 
 string_id! {
-    /// Names one of several computers of a session; absent means the only one.
+    /// Id of one of several computers of a session; absent means the only one.
     TargetId
 }

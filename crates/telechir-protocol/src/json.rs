@@ -1,40 +1,41 @@
-//! Reading JSON members one by one, so that an error names the member and nothing is dropped.
+//! Decodes JSON members one by one, so that errors name the member and unknown members are
+//! retained.
 
-mod apart;
+mod nested_args;
 
 use std::time::Duration;
 
 use serde_json::{Map, Number, Value};
 
-pub(crate) use apart::{APART, from_apart, stands_apart};
+pub(crate) use nested_args::{NESTED_ARGS, from_nested, must_be_nested};
 
-/// A member that is there but is not what it should be, or is missing.
+/// A missing or invalid member.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum InvalidMember {
     #[error("`{member}` is missing")]
     Missing { member: &'static str },
-    #[error("`{member}` is {found}, not {wanted}")]
+    #[error("`{member}` is {found}, not {expected}")]
     Wrong {
         member: String,
         found: String,
-        wanted: String,
+        expected: String,
     },
     #[error("{0}")]
     Contradiction(String),
 }
 
 impl InvalidMember {
-    pub(crate) fn wrong(member: &str, found: &Value, wanted: impl Into<String>) -> Self {
+    pub(crate) fn wrong(member: &str, found: &Value, expected: impl Into<String>) -> Self {
         Self::Wrong {
             member: member.to_owned(),
-            found: shown(found),
-            wanted: wanted.into(),
+            found: excerpt(found),
+            expected: expected.into(),
         }
     }
 }
 
-/// A value as text for an error, its beginning when it is long.
-pub(crate) fn shown(value: &Value) -> String {
+/// A value as text for an error message, shortened if it is long.
+pub(crate) fn excerpt(value: &Value) -> String {
     const LIMIT: usize = 80;
     let text = value.to_string();
     match text.char_indices().nth(LIMIT) {
@@ -43,7 +44,7 @@ pub(crate) fn shown(value: &Value) -> String {
     }
 }
 
-/// The members of an object that nobody took yet.
+/// The members of an object that are not decoded yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Members(Map<String, Value>);
 
@@ -56,27 +57,27 @@ impl Members {
         self.0.is_empty()
     }
 
-    /// Whether a member is there and is not null.
+    /// Whether a member is present and not null.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.get(name).is_some_and(|value| !value.is_null())
     }
 
-    /// Adds a member that is left over.
+    /// Adds an unknown member.
     pub(crate) fn put(&mut self, name: &str, value: Value) {
         self.0.insert(name.to_owned(), value);
     }
 
-    /// The member, left in its place.
+    /// Borrows a member.
     pub(crate) fn peek(&self, name: &str) -> Option<&Value> {
         self.0.get(name)
     }
 
-    /// The member, taken out, where null is a value like any other.
+    /// Removes and returns a member, which may be null.
     pub(crate) fn take_with_null(&mut self, name: &str) -> Option<Value> {
         self.0.shift_remove(name)
     }
 
-    /// Takes out all members whose name fits.
+    /// Removes and returns all members with a matching name.
     pub(crate) fn split_off(&mut self, fits: impl Fn(&str) -> bool) -> Map<String, Value> {
         let (taken, left) = std::mem::take(&mut self.0)
             .into_iter()
@@ -85,7 +86,7 @@ impl Members {
         taken
     }
 
-    /// Puts the members of an object beside it; those that are there already stay inside.
+    /// Moves the members of a nested object up; those with a conflicting name stay nested.
     pub(crate) fn lift(&mut self, name: &str) {
         let Some(Value::Object(inner)) = self.0.get_mut(name) else {
             return;
@@ -102,23 +103,23 @@ impl Members {
         }
     }
 
-    /// What is left.
+    /// The remaining members.
     pub(crate) fn into_rest(self) -> Map<String, Value> {
         self.0
     }
 
-    /// The member, taken out; null counts as absent.
+    /// Removes and returns a member; null counts as absent.
     pub(crate) fn take(&mut self, name: &str) -> Option<Value> {
         self.0.shift_remove(name).filter(|value| !value.is_null())
     }
 
-    /// The first of these members that is there, with its name.
+    /// Removes and returns the first present member of these, with its name.
     pub(crate) fn take_any(&mut self, names: &[&'static str]) -> Option<(&'static str, Value)> {
         let name = names.iter().find(|name| self.has(name))?;
         Some((name, self.take(name)?))
     }
 
-    /// A member of the type `T`.
+    /// Removes a member and decodes it as `T`.
     pub(crate) fn typed<T: serde::de::DeserializeOwned>(
         &mut self,
         name: &'static str,
@@ -139,7 +140,7 @@ impl Members {
         }
     }
 
-    /// A name: a string, or a whole number written as one.
+    /// Removes a name: a string, or a whole number, which becomes a string.
     pub(crate) fn name(&mut self, name: &'static str) -> Result<Option<String>, InvalidMember> {
         match self.take(name) {
             None => Ok(None),
@@ -158,7 +159,7 @@ impl Members {
         }
     }
 
-    /// A whole number from 0.
+    /// Removes a non-negative whole number.
     pub(crate) fn count(&mut self, name: &'static str) -> Result<Option<u32>, InvalidMember> {
         match self.take(name) {
             None => Ok(None),
@@ -204,7 +205,7 @@ impl Members {
     }
 }
 
-/// A finite number, also one inside a string.
+/// A finite number, also inside a string.
 pub(crate) fn number_of(value: &Value) -> Option<f64> {
     match value {
         Value::Number(number) => number.as_f64(),
@@ -214,7 +215,7 @@ pub(crate) fn number_of(value: &Value) -> Option<f64> {
     .filter(|number| number.is_finite())
 }
 
-/// A whole number from 0, also one inside a string or with a fraction of zero.
+/// A non-negative whole number, also inside a string or with a zero fraction.
 pub(crate) fn count_of(value: &Value) -> Option<u32> {
     let number = number_of(value)?;
     if number.fract() != 0.0 || number < 0.0 || number > f64::from(u32::MAX) {
@@ -239,7 +240,7 @@ fn flag_of(value: &Value) -> Option<bool> {
     }
 }
 
-/// The strings of a list of strings.
+/// The strings of an array of strings.
 pub(crate) fn strings_of(value: &Value) -> Option<Vec<String>> {
     value
         .as_array()?
@@ -248,9 +249,9 @@ pub(crate) fn strings_of(value: &Value) -> Option<Vec<String>> {
         .collect()
 }
 
-/// A number, written without a fraction when it has none.
+/// A number, written without a fraction if it is whole.
 pub(crate) fn number(value: f64) -> Value {
-    const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53, the last integer an f64 counts to
+    const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53: larger integers are not exact in an f64
     if value.fract() == 0.0 && value.abs() < EXACT {
         #[expect(
             clippy::cast_possible_truncation,
@@ -261,15 +262,15 @@ pub(crate) fn number(value: f64) -> Value {
     Number::from_f64(value).map_or(Value::Null, Value::Number)
 }
 
-/// A duration in milliseconds, with a fraction only where needed.
+/// A duration in milliseconds, with a fraction only if needed.
 pub(crate) fn milliseconds(duration: Duration) -> Value {
     number(duration.as_nanos() as f64 / 1e6)
 }
 
-/// A duration of so many milliseconds; none when that is no duration.
+/// A duration from milliseconds; none if negative, infinite or too long.
 pub(crate) fn from_milliseconds(milliseconds: f64) -> Option<Duration> {
-    const LONGEST: f64 = 1e12; // thirty years; beyond it nanoseconds leave a u64
-    if !(0.0..=LONGEST).contains(&milliseconds) {
+    const MAX_MILLISECONDS: f64 = 1e12; // thirty years; beyond that, nanoseconds exceed a u64
+    if !(0.0..=MAX_MILLISECONDS).contains(&milliseconds) {
         return None;
     }
     #[expect(

@@ -1,28 +1,28 @@
-//! Keys and chords under one spelling, whatever the provider calls them.
+//! Keys and chords with one spelling for all providers.
 
 mod json;
 mod names;
 
 use std::fmt;
 
-/// A key that changes what others do.
+/// A modifier key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Modifier {
-    /// `ctrl`
+    /// The control key, `ctrl`.
     Ctrl,
-    /// `alt`, also called option
+    /// The alt key, `alt`; also called option.
     Alt,
-    /// `shift`
+    /// The shift key, `shift`.
     Shift,
-    /// `super`, also called meta, command or win
+    /// The super key, `super`; also called meta, command or win.
     Super,
 }
 
 impl Modifier {
-    /// All of them, in the order of a canonical chord.
+    /// All modifiers, in the order of a canonical chord.
     pub const ALL: [Self; 4] = [Self::Ctrl, Self::Alt, Self::Shift, Self::Super];
 
-    /// The canonical name.
+    /// The canonical name of the modifier.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ctrl => "ctrl",
@@ -32,7 +32,7 @@ impl Modifier {
         }
     }
 
-    /// The modifier with this name, in any provider's spelling.
+    /// Parses a modifier in any provider's spelling.
     pub fn parse(name: &str) -> Option<Self> {
         match Key::parse(name) {
             Key::Modifier(modifier) => Some(modifier),
@@ -41,9 +41,9 @@ impl Modifier {
     }
 }
 
-/// A key with a name rather than a character; spelled as in the W3C's list of key values.
+/// A key with a name instead of a character; spelled as in the W3C's list of key values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "each name is the W3C's")]
+#[expect(missing_docs, reason = "each name is the W3C's key value")]
 pub enum NamedKey {
     Enter,
     Tab,
@@ -83,20 +83,20 @@ pub enum NamedKey {
 /// One key of a chord.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Key {
-    /// A modifier.
+    /// A modifier key.
     Modifier(Modifier),
     /// A key with a name.
     Named(NamedKey),
-    /// The key that gives this character, as written (a letter is kept in the case it came).
+    /// The key that types this character (a letter retains its case).
     Char(char),
-    /// A name without a spelling of ours. A device that does not know it either must say so.
+    /// A key with an unknown name. A device that does not know it either rejects it.
     Other(String),
 }
 
 impl Key {
-    /// The key with this name, in any provider's spelling and any case.
+    /// Parses a key name in any provider's spelling and any case.
     ///
-    /// A name nobody knows is [`Key::Other`], spelled as it came.
+    /// An unknown name becomes [`Key::Other`], verbatim.
     pub fn parse(name: &str) -> Self {
         let name = match name.trim() {
             "" => name,
@@ -109,7 +109,7 @@ impl Key {
         }
     }
 
-    /// One spelling of each key: `Char(' ')` is `Space`, a known name is never `Other`.
+    /// One spelling of each key: `Char(' ')` is `Space`, and a known name is never `Other`.
     fn normalized(self) -> Self {
         match self {
             Self::Char(c) => names::of_char(c),
@@ -127,7 +127,7 @@ impl Key {
     }
 }
 
-/// Small form of a letter whose small form is one character.
+/// The lower case of a letter, if that is one character.
 fn lower(c: char) -> char {
     let mut small = c.to_lowercase();
     match (small.next(), small.next()) {
@@ -147,23 +147,23 @@ impl fmt::Display for Key {
     }
 }
 
-/// Keys pressed together: down in order, up in reverse. Never empty.
+/// Keys pressed together: pressed in order, released in reverse. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Chord(Vec<Key>);
 
 impl Chord {
-    /// A chord of these keys; none when there are none, or one has an empty name.
+    /// Creates a chord; none if there are no keys, or one has an empty name.
     pub fn new(keys: Vec<Key>) -> Option<Self> {
         let keys: Vec<Key> = keys.into_iter().map(Key::normalized).collect();
         let nameless = |key: &Key| matches!(key, Key::Other(name) if name.is_empty());
         (!keys.is_empty() && !keys.iter().any(nameless)).then_some(Self(keys))
     }
 
-    /// A chord as xdotool writes it: names joined by `+`, with or without spaces around.
+    /// Parses a chord as xdotool writes it: names joined by `+`, optionally surrounded by spaces.
     ///
-    /// The plus key itself is `+`, so `ctrl++` is control and plus. A lone space is the space
-    /// bar. `ctrl alt f1` and `CTRL-ALT-F1` are read too, where every part is known. None when
-    /// a name is missing, as in `ctrl+`.
+    /// The plus key itself is `+`, so `ctrl++` is control and plus. A single space is the space
+    /// bar. `ctrl alt f1` and `CTRL-ALT-F1` are also accepted if every part is known. None if a
+    /// name is missing, as in `ctrl+`.
     ///
     /// ```
     /// use telechir_protocol::Chord;
@@ -190,7 +190,7 @@ impl Chord {
         }
     }
 
-    /// A chord joined by spaces or by `-`: modifiers and one key, each of them known.
+    /// A chord joined by spaces or by `-`: modifiers and one key, all of them known.
     fn otherwise_joined(text: &str) -> Option<Self> {
         let text = text.trim();
         let joint = [' ', '-'].into_iter().find(|joint| text.contains(*joint))?;
@@ -206,8 +206,8 @@ impl Chord {
         if modified { Self::new(keys) } else { None }
     }
 
-    /// A chord of a list of names. A name that is itself a chord (`ctrl+c`) adds all its keys.
-    /// None when the list is empty or a name is.
+    /// Creates a chord from a list of names. A name that is itself a chord (`ctrl+c`) adds all its
+    /// keys. None if the list or a name is empty.
     pub fn from_names<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Option<Self> {
         let mut keys = Vec::new();
         for name in names {
@@ -216,12 +216,12 @@ impl Chord {
         Self::new(keys)
     }
 
-    /// The keys in the order they go down.
+    /// The keys in the order in which they are pressed.
     pub fn keys(&self) -> &[Key] {
         &self.0
     }
 
-    /// The modifiers among them, in the order they go down.
+    /// The modifiers in the order in which they are pressed.
     pub fn modifiers(&self) -> impl Iterator<Item = Modifier> {
         self.0.iter().filter_map(|key| match key {
             Key::Modifier(modifier) => Some(*modifier),
@@ -229,8 +229,8 @@ impl Chord {
         })
     }
 
-    /// The same chord in its one spelling: modifiers sorted, each once, then the other keys,
-    /// letters small. Two chords that press the same keys have equal canonical forms.
+    /// The canonical form: modifiers sorted and unique, then the other keys, letters in lower case.
+    /// Two chords that press the same keys have equal canonical forms.
     #[must_use]
     pub fn canonical(&self) -> Self {
         let mut modifiers: Vec<Modifier> = self.modifiers().collect();
@@ -258,7 +258,7 @@ impl From<NamedKey> for Chord {
     }
 }
 
-/// The canonical spelling, such as `ctrl+shift+t` or `Enter`.
+/// Writes the canonical spelling, such as `ctrl+shift+t` or `Enter`.
 impl fmt::Display for Chord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&spell(&self.canonical().0))
@@ -272,7 +272,7 @@ fn spell(keys: &[Key]) -> String {
         .join("+")
 }
 
-/// The first name of a chord and what follows its `+`; none when the name is empty.
+/// Splits off the first name of a chord at its `+`; none if the name is empty.
 fn split_name(text: &str) -> Option<(&str, Option<&str>)> {
     let start = text.trim_start();
     let (name, rest) = match start.strip_prefix('+') {

@@ -1,15 +1,14 @@
-//! The neutral vocabulary: what a model asks of a computer and what it is told back.
+//! The neutral vocabulary: a model's calls to a computer, and their results.
 //!
-//! Values only. This crate does not know that providers, devices, clocks or networks exist.
-//! Its JSON is published: names are those of the Agent Framework decision records, and the
-//! names of other vocabularies are accepted when reading.
+//! Values only. This crate does not know about providers, devices, clocks or networks. Its JSON
+//! format is published: names are those of the Agent Framework decision records, and the names of
+//! other vocabularies are accepted when reading.
 //!
 //! ```
 //! use telechir_protocol::{Action, Content};
-//!
-//! let said = r#"{"type": "computer_call", "call_id": "c1", "action": "click",
+//! let json = r#"{"type": "computer_call", "call_id": "c1", "action": "click",
 //!     "coordinate": [0, 0], "mood": "calm"}"#;
-//! let content: Content = serde_json::from_str(said)?;
+//! let content: Content = serde_json::from_str(json)?;
 //! let Content::ComputerCall(call) = &content else { panic!("a computer call") };
 //! assert!(matches!(call.actions[..], [Action::Click { .. }]));
 //! assert_eq!(

@@ -1,4 +1,4 @@
-//! Pictures and files as content: inside the message, by address, or held by a provider.
+//! Images and files as content: inside the message, by URI, or stored by a provider.
 
 mod data_uri;
 
@@ -10,25 +10,25 @@ use crate::Meta;
 
 pub use data_uri::DataUri;
 
-/// Bytes inside the message, as a `data:` address.
+/// Bytes inside the message, as a `data:` URI.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DataContent {
     /// `data:<media type>;base64,<data>`.
     pub uri: DataUri,
-    /// The type, such as `image/png`.
+    /// Media type, such as `image/png`; absent means that of the URI.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
-    /// A file name.
+    /// File name of the data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What every content carries.
+    /// Members common to all contents.
     #[serde(flatten)]
     pub meta: Meta,
 }
 
 impl DataContent {
-    /// Content of `media_type` from text that is base64 already.
+    /// Creates content of `media_type` from base64 text.
     pub fn from_base64(media_type: &str, base64: &str) -> Self {
         Self {
             uri: format!("data:{media_type};base64,{base64}").into(),
@@ -38,19 +38,19 @@ impl DataContent {
         }
     }
 
-    /// The base64 text behind the comma; none when the address is not base64.
+    /// The base64 text after the comma; none if the URI is not base64.
     pub fn base64(&self) -> Option<&str> {
         let (head, data) = self.uri.split()?;
         head.ends_with(";base64").then_some(data)
     }
 
-    /// The same, or the slot that stands for it in a document.
+    /// Like [`Self::base64`], with the slot that replaces the data in a document.
     pub fn base64_or_slot(&self) -> Option<Cow<'_, str>> {
         let (head, data) = self.uri.split_with_slot()?;
         head.ends_with(";base64").then_some(data)
     }
 
-    /// The media type: the member, or what the address says.
+    /// The media type: the member's, or that of the URI.
     pub fn media_type(&self) -> Option<&str> {
         self.media_type.as_deref().or_else(|| {
             let head = self.uri.text_with_slot().strip_prefix("data:")?;
@@ -60,46 +60,46 @@ impl DataContent {
     }
 }
 
-/// Something to be fetched.
+/// A reference to fetch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UriContent {
-    /// Where.
+    /// URI of the data.
     pub uri: String,
-    /// The type, when known.
+    /// Media type, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
-    /// What every content carries.
+    /// Members common to all contents.
     #[serde(flatten)]
     pub meta: Meta,
 }
 
-/// A file that a provider holds.
+/// A file that a provider stores.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostedFileContent {
-    /// The provider's name of it.
+    /// The provider's id of the file.
     pub file_id: String,
-    /// The type, when known.
+    /// Media type, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
-    /// A file name.
+    /// File name of the data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What every content carries.
+    /// Members common to all contents.
     #[serde(flatten)]
     pub meta: Meta,
 }
 
-/// A picture or file in any of its three forms, tagged by `type` like a content.
+/// An image or file in any of its three forms, tagged by `type` like a content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Media {
-    /// Inside the message.
+    /// Bytes inside the message.
     Data(DataContent),
-    /// By address.
+    /// A reference to fetch.
     Uri(UriContent),
-    /// Held by the provider.
+    /// A file stored by the provider.
     HostedFile(HostedFileContent),
 }

@@ -1,4 +1,4 @@
-//! JSON Schema of the vocabulary as it is written. Reading accepts other spellings besides.
+//! JSON Schema of the vocabulary as it is written. Decoding also accepts other spellings.
 
 mod action;
 
@@ -15,7 +15,7 @@ use crate::{
     Tool,
 };
 
-/// The published schema: a message, a content or a tool, and everything they are made of.
+/// The published schema of a message, a content or a tool, with all their parts.
 pub fn json_schema() -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let roots = [
@@ -26,7 +26,7 @@ pub fn json_schema() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "telechir protocol",
-        "description": "What a model asks of a computer and what it is told back.",
+        "description": "A model's calls to a computer, and their results.",
         "anyOf": roots,
         "$defs": generator.take_definitions(true),
     })
@@ -48,7 +48,7 @@ macro_rules! schemas {
 
 schemas! {
     Point => |g| json_schema!({
-        "description": "A place: [x, y] in pixels of the picture sent last, or with its space.",
+        "description": "A position: [x, y] in pixels of the latest screenshot, or with its space.",
         "anyOf": [numbers(2), object(&[
             ("x", true, json!({"type": "number"})),
             ("y", true, json!({"type": "number"})),
@@ -56,7 +56,7 @@ schemas! {
         ])],
     });
     Target => |g| json_schema!({
-        "description": "What an action aims at: a place, a label drawn on a picture, or an element by its ref or by what it is called.",
+        "description": "The target of an action: a position, a label drawn on a screenshot, or an element by ref or by name.",
         "anyOf": [
             schema::<Point>(g),
             object(&[
@@ -68,7 +68,7 @@ schemas! {
                 ("frame", false, schema::<FrameId>(g)),
             ]),
             {
-                "description": "An element by what it is called; whatever is given must fit.",
+                "description": "An element by its accessibility properties; all given properties must match.",
                 "type": "object",
                 "properties": {
                     "name": {"type": "string"},
@@ -82,7 +82,7 @@ schemas! {
         ],
     });
     Region => |g| json_schema!({
-        "description": "A rectangle: [x0, y0, x1, y1] in pixels of the picture sent last, or two points.",
+        "description": "A rectangle: [x0, y0, x1, y1] in pixels of the latest screenshot, or two points.",
         "anyOf": [numbers(4), object(&[
             ("from", true, schema::<Point>(g)),
             ("to", true, schema::<Point>(g)),
@@ -103,12 +103,12 @@ schemas! {
         "enum": ActionKind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>(),
     });
     Environment => |_g| json_schema!({
-        "description": "browser, mac, windows, linux, mobile, or any other word.",
+        "description": "browser, mac, windows, linux, mobile, or any other name.",
         "type": "string",
     });
     Action => |g| action::schema(g);
     ShellAction => |_g| json_schema!({"anyOf": [{"type": "string"}, {"type": "object"}]});
-    ComputerCall => |g| with_meta("What a model asks of a screen or browser.", &[
+    ComputerCall => |g| with_meta("A model's call to a screen or browser.", &[
         ("call_id", true, schema::<CallId>(g)),
         ("item_id", false, json!({"type": "string"})),
         ("actions", true, json!({"type": "array", "items": schema::<Action>(g)})),
@@ -119,7 +119,7 @@ schemas! {
         ("status", false, json!({"type": "string"})),
         ("exception", false, json!({"type": "string"})),
     ], &schema::<Meta>(g));
-    ShellCall => |g| with_meta("What a model asks of a shell.", &[
+    ShellCall => |g| with_meta("A model's call to a shell.", &[
         ("call_id", true, schema::<CallId>(g)),
         ("item_id", false, json!({"type": "string"})),
         ("action", true, json!({"type": "string"})),
@@ -136,7 +136,7 @@ schemas! {
         ("status", false, json!({"type": "string"})),
         ("exception", false, json!({"type": "string"})),
     ], &schema::<Meta>(g));
-    ShellResult => |g| with_meta("The one result of a shell call.", &[
+    ShellResult => |g| with_meta("The result of a shell call.", &[
         ("call_id", true, schema::<CallId>(g)),
         ("item_id", false, json!({"type": "string"})),
         ("outputs", true, json!({"type": "array", "items": schema::<CommandOutput>(g)})),
@@ -148,8 +148,8 @@ schemas! {
     Content => |g| content(g);
 }
 
-/// A member's name, whether it must be there, and its schema.
-type Member<'a> = (&'a str, bool, Value);
+/// A member's name, whether it is required, and its schema.
+type SchemaMember<'a> = (&'a str, bool, Value);
 
 fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
     generator.subschema_for::<T>().to_value()
@@ -159,7 +159,7 @@ fn numbers(count: usize) -> Value {
     json!({"type": "array", "items": {"type": "number"}, "minItems": count, "maxItems": count})
 }
 
-fn object(members: &[Member<'_>]) -> Value {
+fn object(members: &[SchemaMember<'_>]) -> Value {
     let properties: Map<String, Value> = members
         .iter()
         .map(|(name, _, schema)| ((*name).to_owned(), schema.clone()))
@@ -172,12 +172,12 @@ fn object(members: &[Member<'_>]) -> Value {
     json!({"type": "object", "properties": properties, "required": needed})
 }
 
-/// An object with these members and those of every content.
-fn with_meta(description: &str, members: &[Member<'_>], meta: &Value) -> Schema {
+/// An object with these members and those common to all contents.
+fn with_meta(description: &str, members: &[SchemaMember<'_>], meta: &Value) -> Schema {
     json_schema!({"description": description, "allOf": [object(members), meta]})
 }
 
-/// Any content: the members of its type, or anything at all of a type nobody knows.
+/// Any content: the members of its type, or any members if the type is unknown.
 fn content(generator: &mut SchemaGenerator) -> Schema {
     let tagged = |(name, members): (&str, Schema)| json!({"allOf": [object(&[("type", true, json!({"const": name}))]), members]});
     let mut kinds: Vec<Value> = crate::content::schemas(generator)
@@ -185,7 +185,7 @@ fn content(generator: &mut SchemaGenerator) -> Schema {
         .map(tagged)
         .collect();
     kinds.push(json!({
-        "description": "A content of another type, kept verbatim.",
+        "description": "A content of another type, retained verbatim.",
         "type": "object",
         "properties": {"type": {"not": {"enum": Content::TYPE_NAMES}}},
     }));

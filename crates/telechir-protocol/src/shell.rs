@@ -1,6 +1,6 @@
-//! Shell calls and their results, one output a command.
+//! Shell calls and their results, with one output per command.
 
-mod awaiting;
+mod input_request;
 mod json;
 mod text;
 mod view;
@@ -8,36 +8,36 @@ mod view;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use awaiting::{InputRequest, InputRequestKind};
+pub use input_request::{InputRequest, InputRequestKind};
 pub use view::CommandExecution;
 
 use crate::{CallId, Failure, Meta};
 
-/// What is asked of the shell.
+/// What a shell call does.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum ShellAction {
-    /// Run the commands, one after another.
+    /// Run the commands in order.
     #[default]
     Execute,
     /// End the shell and start a new one.
     Restart,
     /// Send text to a command that waits for input.
     SendText(String),
-    /// Send a key, such as `ctrl+c`, to it.
+    /// Send a key, such as `ctrl+c`, to a command that waits for input.
     SendKey(String),
-    /// Tell it that no more input comes.
+    /// Close the input of a command that waits for it.
     CloseInput,
-    /// Interrupt it, as control-C does.
+    /// Interrupt the command, like Ctrl+C.
     Interrupt,
     /// Start the commands in the background.
     Start,
-    /// Which background jobs are there?
+    /// List the background jobs.
     List,
-    /// What did a background job print since the last read?
+    /// Read a background job's output since the last read.
     Read(String),
     /// End a background job.
     Stop(String),
-    /// An action nobody here knows.
+    /// An unknown action, retained verbatim.
     Other(String),
 }
 
@@ -46,86 +46,86 @@ pub enum ShellAction {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Command {
-    /// A line or script that bash reads.
+    /// A line or script for bash.
     Line(String),
-    /// A program and its arguments (OpenAI `local_shell`); no shell reads them.
+    /// A program and its arguments (OpenAI `local_shell`), run without a shell.
     Argv(Vec<String>),
 }
 
 impl Command {
-    /// The command as a line that bash reads to the same effect.
+    /// The command as a bash line with the same effect.
     pub fn to_line(&self) -> String {
         match self {
             Self::Line(line) => line.clone(),
             Self::Argv(argv) => argv
                 .iter()
-                .map(|word| quote(word))
+                .map(|argument| quote(argument))
                 .collect::<Vec<_>>()
                 .join(" "),
         }
     }
 }
 
-fn quote(word: &str) -> String {
+fn quote(argument: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
+    if !argument.is_empty() && argument.chars().all(plain) {
+        argument.to_owned()
     } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
+        format!("'{}'", argument.replace('\'', r"'\''"))
     }
 }
 
-/// Who is meant to run a shell call.
+/// Who runs a shell call.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ShellEnvironment {
-    /// We are.
+    /// This program runs it.
     #[default]
     Local,
-    /// The provider does, in a container of its own: the call is only read.
+    /// The provider runs it in its own container; the call is only decoded.
     Hosted {
-        /// The provider's name of the container.
+        /// The provider's id of the container.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         container_id: Option<String>,
     },
 }
 
-/// What a model asks of a shell: one call, any number of commands, one result.
+/// A model's call to a shell: any number of commands, one result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShellCall {
-    /// Joins call and result.
+    /// Pairs the call with its result.
     pub call_id: CallId,
-    /// The provider's name of the item (OpenAI `sh_…`).
+    /// The provider's id of the item (OpenAI `sh_…`).
     pub item_id: Option<String>,
-    /// What is asked.
+    /// What the call does.
     pub action: ShellAction,
-    /// The commands in order; empty where the action needs none.
+    /// The commands in order; empty for actions without commands.
     pub commands: Vec<Command>,
-    /// The background job that input is for; absent means the command that waits in front.
+    /// The background job to send input to; absent means the foreground command.
     pub job: Option<String>,
-    /// Milliseconds the commands may take together; absent means our own limit.
+    /// Maximum time of all commands together in milliseconds; absent means the session's limit.
     pub timeout_ms: Option<u64>,
-    /// Characters of output the model wants at most; absent means our own limit.
+    /// Maximum output in characters; absent means the session's limit.
     pub max_output: Option<u64>,
-    /// The folder to run in, for this call only.
+    /// Working directory for this call only.
     pub cwd: Option<String>,
-    /// Variables to set, for this call only.
+    /// Environment variables for this call only.
     pub env: Map<String, Value>,
-    /// The user to run as, where a provider says one.
+    /// The user to run as, if the provider sends one.
     pub user: Option<String>,
-    /// Who runs it.
+    /// Who runs the call.
     pub environment: ShellEnvironment,
-    /// How far the model was with writing it.
+    /// The provider's status of the call, such as `completed`.
     pub status: Option<String>,
-    /// Why the call cannot be carried out at all: it could not be understood.
+    /// Why the call cannot be executed: it could not be decoded.
     pub exception: Option<String>,
-    /// What every content carries.
+    /// Members common to all contents.
     pub meta: Meta,
 }
 
 impl ShellCall {
-    /// A call that runs these commands with nothing else.
+    /// Creates a call that runs these commands.
     pub fn execute(call_id: impl Into<CallId>, commands: Vec<Command>) -> Self {
         Self {
             call_id: call_id.into(),
@@ -156,46 +156,46 @@ pub enum ShellOutcome {
     Success,
     /// It ended with another exit code, or could not be run.
     Error,
-    /// It was stopped because its time was over.
+    /// It was stopped because its timeout expired.
     Timeout,
     /// It was stopped, or refused.
     Cancelled,
-    /// It was never begun.
+    /// It was not started.
     NotStarted,
-    /// It waits for input on its terminal and still runs.
+    /// It is still running and waits for input on its terminal.
     AwaitingInput,
-    /// It runs in the background.
+    /// It is running in the background.
     Running,
-    /// A word of another vocabulary.
+    /// An outcome of another vocabulary, retained verbatim.
     #[serde(untagged)]
     Other(String),
 }
 
-/// What one command did.
+/// The output of one command.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CommandOutput {
-    /// Standard output, head and tail when it was long.
+    /// Standard output; only head and tail if it was long.
     pub stdout: String,
-    /// Standard error, likewise.
+    /// Standard error; only head and tail if it was long.
     #[serde(default)]
     pub stderr: String,
-    /// Its exit code; absent when it did not end by itself.
+    /// Exit code; absent if the command did not exit by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// The signal that ended it.
+    /// The signal that ended the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// How it ended.
+    /// How the command ended.
     #[serde(default)]
     pub outcome: ShellOutcome,
-    /// Bytes of both streams that were left out of `stdout` and `stderr`.
+    /// Number of bytes omitted from `stdout` and `stderr`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub truncated_bytes: u64,
-    /// How long it took, in milliseconds.
+    /// Duration of the command in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// What it waits for, when it does.
+    /// The input that the command waits for; absent if it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub awaiting: Option<InputRequest>,
 }
@@ -204,29 +204,29 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-/// The one result of a [`ShellCall`].
+/// The result of a [`ShellCall`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShellResult {
-    /// Joins call and result.
+    /// Pairs the result with its call.
     pub call_id: CallId,
-    /// The provider's name of the item.
+    /// The provider's id of the item.
     pub item_id: Option<String>,
-    /// One entry a command, in order.
+    /// One output per command, in order.
     pub outputs: Vec<CommandOutput>,
-    /// Whether stdout and stderr came as one text (a history of a dialect that joins them).
+    /// Whether stdout and stderr are one text, as in histories of dialects that join them.
     pub combined: bool,
-    /// The shell's folder afterwards.
+    /// The shell's working directory after the call.
     pub cwd: Option<String>,
-    /// The limit the model asked for, to be echoed.
+    /// The output limit in the model's call, which some dialects echo.
     pub max_output: Option<u64>,
-    /// Why nothing was run at all: refused, not understood, no sandbox.
+    /// Why nothing was run: refused, not understood, no sandbox.
     pub error: Option<Failure>,
-    /// What every content carries.
+    /// Members common to all contents.
     pub meta: Meta,
 }
 
 impl ShellResult {
-    /// A result of these outputs.
+    /// Creates a result with these outputs.
     pub fn new(call_id: impl Into<CallId>, outputs: Vec<CommandOutput>) -> Self {
         Self {
             call_id: call_id.into(),
@@ -240,7 +240,7 @@ impl ShellResult {
         }
     }
 
-    /// All standard output together: the decision record's single view.
+    /// Standard output of all commands: the decision record's single view.
     pub fn stdout(&self) -> String {
         self.outputs
             .iter()
@@ -248,7 +248,7 @@ impl ShellResult {
             .collect()
     }
 
-    /// All standard error together.
+    /// Standard error of all commands.
     pub fn stderr(&self) -> String {
         self.outputs
             .iter()

@@ -1,14 +1,13 @@
-//! Long strings of a document that are kept once: its own bytes, and slots that stand for them
-//! in its JSON.
+//! Slots: placeholders in JSON for the long strings of a document, which are stored only once.
 //!
-//! A picture in a history is base64, a hundred times as long as all around it. It is neither
-//! copied nor looked at: while JSON is read and written a short slot stands in its place. Slots
-//! are seen only by dialects, in a [`Raw`](crate::Raw)'s template; whatever is serialised,
-//! compared or shown has the strings themselves.
+//! An image in a history is base64, a hundred times as long as the rest. It is neither copied nor
+//! scanned: while JSON is decoded and encoded, a short slot replaces it. Only dialects see slots,
+//! in a [`Raw`](crate::Raw)'s template; serialized, compared and printed values contain the
+//! strings.
 
+mod expanded;
 mod holders;
 mod scan;
-mod whole;
 
 use std::borrow::Cow;
 use std::collections::hash_map::RandomState;
@@ -19,70 +18,70 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use whole::{Piece, Pieces, Whole, pieces};
-pub(crate) use whole::{same, texts};
+pub use expanded::{Piece, Pieces, Whole, pieces};
+pub(crate) use expanded::{is_equal, text_parts};
 
-/// A letter with one known use, in a psalter of 1429. It is shown as it is by every way to print
-/// a text and has no other case, so that what was made of a slot still has it; a document with
-/// the letter itself is read in full.
-const OPEN: char = '\u{A66E}';
-/// What ends a slot.
-const CLOSE: char = ';';
+/// U+A66E, chosen because it practically never occurs in real text. It is printed unchanged by
+/// every formatter and has no other case, so that a slot survives in derived text; a document that
+/// contains the letter itself is decoded without slots.
+const SLOT_OPEN: char = '\u{A66E}';
+/// The last character of a slot.
+const SLOT_CLOSE: char = ';';
 
-/// The strings that the slots of one document stand for. Cheap to clone; they live as long as
-/// the last of its clones.
+/// The strings that the slots of one document stand for. Cheap to clone; the document lives as long
+/// as its last clone.
 #[derive(Clone, Default)]
-pub struct Slots(Option<Arc<Table>>);
+pub struct Slots(Option<Arc<DocumentStrings>>);
 
-struct Table {
-    /// 128 random bits: nobody can write a slot who was not given it.
+struct DocumentStrings {
+    /// 128 random bits, so that slots cannot be forged.
     key: String,
     document: Vec<u8>,
-    /// Where they are in it. They are plain ASCII, as `scan` found; whether all around them is
-    /// text is found by whoever reads the JSON.
+    /// Byte ranges of the strings. They are plain ASCII, as `scan` checked; the JSON decoder checks
+    /// the rest of the document.
     strings: Vec<Range<usize>>,
 }
 
-/// One string of a document, kept with it.
+/// One string of a document, which keeps the document alive.
 #[derive(Clone)]
 pub struct Kept {
-    table: Arc<Table>,
+    table: Arc<DocumentStrings>,
     index: usize,
 }
 
-/// A document whose long strings were found.
+/// A document whose long strings are known.
 #[derive(Debug)]
 pub struct Slotted {
     slots: Slots,
-    /// Strings that are read in full after all.
-    in_full: Vec<bool>,
+    /// Per string, whether it is decoded without a slot after all.
+    is_excluded: Vec<bool>,
 }
 
 impl Slotted {
-    /// Finds the strings of a JSON document that may have slots; gives it back when there are
-    /// none.
+    /// Finds the strings of a JSON document that may be replaced by slots; returns the document if
+    /// there are none.
     ///
-    /// Those are long, look like base64, and are written without an escape; their beginning stays,
-    /// and so does what stands before them in a `data:` address.
+    /// These strings are long, look like base64 and have no escapes; their beginning stays in the
+    /// text, like the head of a `data:` URI.
     ///
     /// # Errors
-    /// The document, when it has no such string.
+    /// The document, if it has no such string.
     pub fn new(document: Cow<'_, [u8]>) -> Result<Self, Cow<'_, [u8]>> {
         let strings = scan::long_strings(&document);
         if strings.is_empty() {
             return Err(document);
         }
-        let in_full = vec![false; strings.len()];
-        let table = Table {
+        let is_excluded = vec![false; strings.len()];
+        let table = DocumentStrings {
             key: new_key(),
             document: document.into_owned(),
             strings,
         };
         let slots = Slots(Some(Arc::new(table)));
-        Ok(Self { slots, in_full })
+        Ok(Self { slots, is_excluded })
     }
 
-    /// The document with slots. It is JSON when the whole document is, and says the same.
+    /// The document with slots. It is valid JSON if the complete document is.
     pub fn text(&self) -> Vec<u8> {
         let Some(table) = &self.slots.0 else {
             return Vec::new();
@@ -90,7 +89,7 @@ impl Slotted {
         let mut text = Vec::new();
         let mut from = 0;
         for (index, string) in table.strings.iter().enumerate() {
-            if !self.in_full[index] {
+            if !self.is_excluded[index] {
                 text.extend_from_slice(&table.document[from..string.start]);
                 text.extend_from_slice(slot(&table.key, index, string.len()).as_bytes());
                 from = string.end;
@@ -100,37 +99,37 @@ impl Slotted {
         text
     }
 
-    /// From now on this string has no slot: it was found where slots may not be.
+    /// Excludes a string from being replaced, because it was found where slots are not supported.
     pub fn read_in_full(&mut self, index: usize) {
-        if let Some(in_full) = self.in_full.get_mut(index) {
-            *in_full = true;
+        if let Some(is_excluded) = self.is_excluded.get_mut(index) {
+            *is_excluded = true;
         }
     }
 
-    /// How many strings were found.
+    /// Number of strings found.
     pub fn count(&self) -> usize {
-        self.in_full.len()
+        self.is_excluded.len()
     }
 
-    /// The whole document, as it came.
+    /// The complete document, verbatim.
     pub fn document(&self) -> &[u8] {
         let table = self.slots.0.as_ref();
         table.map_or(&[], |table| &table.document)
     }
 
-    /// The strings, for whoever has a text with slots.
+    /// The strings that the slots in a text stand for.
     pub fn slots(&self) -> &Slots {
         &self.slots
     }
 }
 
 impl Slots {
-    /// Whether there are none.
+    /// Whether there are no strings.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Whether these are the same document's.
+    /// Whether both belong to the same document.
     pub fn is_same(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
@@ -138,42 +137,41 @@ impl Slots {
         }
     }
 
-    /// Counts the slots in a text by their places; none when it has anything else that may have
-    /// been one.
+    /// Counts the slots in a text by their index; none if the text has damaged slots.
     pub fn count(&self, text: &str, seen: &mut [usize]) -> Option<()> {
         let key = self.0.as_ref().map(|table| table.key.as_str());
-        let mut whole = 0;
-        for found in whole::slots_of(text).filter(|found| Some(found.key) == key) {
+        let mut complete = 0;
+        for found in expanded::slots_of(text).filter(|found| Some(found.key) == key) {
             *seen.get_mut(found.index)? += 1;
-            whole += 1;
+            complete += 1;
         }
-        (text.matches(OPEN).count() == whole).then_some(())
+        (text.matches(SLOT_OPEN).count() == complete).then_some(())
     }
 
-    /// What a slot stands for, by its document's key and its place. It never needs escaping.
+    /// The string of a slot, by its document's key and its index. It never needs escaping.
     fn string(&self, key: &str, index: usize) -> Option<&[u8]> {
         let table = self.0.as_ref().filter(|table| table.key == key)?;
         table.string(index)
     }
 
-    /// The same, to be kept.
-    fn kept(&self, index: usize) -> Option<Kept> {
+    /// The string with this index, as a shared reference.
+    fn stored(&self, index: usize) -> Option<Kept> {
         let table = Arc::clone(self.0.as_ref()?);
         table.string(index)?;
         Some(Kept { table, index })
     }
 
-    /// The place of the slot in which a text ends, and where it begins there; none when the text
-    /// has any other.
-    pub(crate) fn at_the_end_of(&self, text: &str) -> Option<(usize, usize)> {
+    /// The index and the start of the slot that ends a text; none if the text has other slots.
+    pub(crate) fn trailing_slot(&self, text: &str) -> Option<(usize, usize)> {
         let key = &self.0.as_ref()?.key;
-        let mut found = whole::slots_of(text);
+        let mut found = expanded::slots_of(text);
         let (only, none) = (found.next()?, found.next());
-        let fits = none.is_none() && only.key == key && only.place.end == text.len();
-        fits.then_some((only.index, only.place.start))
+        let fits = none.is_none() && only.key == key && only.range.end == text.len();
+        fits.then_some((only.index, only.range.start))
     }
 
-    /// What a slot stands for, together with what is before it, when that is so in the document.
+    /// The string of a slot together with the text before it, if the document has the same text
+    /// there.
     pub(crate) fn string_after(&self, before: &str, index: usize) -> Option<&[u8]> {
         let table = self.0.as_ref()?;
         let slot = table.strings.get(index)?;
@@ -183,7 +181,7 @@ impl Slots {
     }
 }
 
-impl Table {
+impl DocumentStrings {
     fn string(&self, index: usize) -> Option<&[u8]> {
         self.document.get(self.strings.get(index)?.clone())
     }
@@ -196,14 +194,14 @@ impl AsRef<[u8]> for Kept {
 }
 
 fn slot(key: &str, index: usize, length: usize) -> String {
-    format!("{OPEN}{key}.{index}.{length}{CLOSE}")
+    format!("{SLOT_OPEN}{key}.{index}.{length}{SLOT_CLOSE}")
 }
 
-/// How many bytes a text has with all that its slots stand for.
+/// Length of a text in bytes with its slots expanded.
 pub fn length_of(text: &str) -> usize {
-    let found = whole::slots_of(text);
+    let found = expanded::slots_of(text);
     found.fold(text.len(), |length, slot| {
-        (length - slot.place.len()).saturating_add(slot.length)
+        (length - slot.range.len()).saturating_add(slot.length)
     })
 }
 
@@ -212,12 +210,12 @@ fn new_key() -> String {
     format!("{:016x}{:016x}", random(), random())
 }
 
-/// Writes the strings of a value in the places of its slots.
+/// Replaces the slots in a value by their strings.
 pub fn fill(value: &mut Value, slots: &[Slots]) {
     match value {
         Value::String(text) => {
-            if whole::slots_of(text).next().is_some() {
-                *text = texts(text, slots).collect();
+            if expanded::slots_of(text).next().is_some() {
+                *text = text_parts(text, slots).collect();
             }
         }
         Value::Array(items) => items.iter_mut().for_each(|item| fill(item, slots)),
@@ -226,20 +224,20 @@ pub fn fill(value: &mut Value, slots: &[Slots]) {
     }
 }
 
-/// Whether a text has a slot, or what is left of one.
+/// Whether a text has a slot, or a part of one.
 pub fn is_touched(text: &str) -> bool {
-    text.contains(OPEN)
+    text.contains(SLOT_OPEN)
 }
 
-/// Whether a value with slots has what is left of one, or a slot of another document.
+/// Whether a value has damaged slots, or slots of another document.
 pub fn is_damaged(value: &Value, slots: &[Slots]) -> bool {
     match value {
         Value::String(text) => {
-            let is_known = |found: &whole::Found<'_>| {
+            let is_known = |found: &expanded::FoundSlot<'_>| {
                 let mut strings = slots.iter();
                 strings.any(|slots| slots.string(found.key, found.index).is_some())
             };
-            text.matches(OPEN).count() != whole::slots_of(text).filter(is_known).count()
+            text.matches(SLOT_OPEN).count() != expanded::slots_of(text).filter(is_known).count()
         }
         Value::Array(items) => items.iter().any(|item| is_damaged(item, slots)),
         Value::Object(members) => members.values().any(|value| is_damaged(value, slots)),

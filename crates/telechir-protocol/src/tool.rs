@@ -1,45 +1,45 @@
-//! Which tools a model is offered, before any provider's spelling.
+//! The tools that a model is offered, independent of any provider.
 
 mod json;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// When a person is asked before a tool runs.
+/// When a tool needs the user's approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum ApprovalMode {
-    /// Each time. Also read as `always`.
+    /// For each call. Also read as `always`.
     #[default]
     #[serde(rename = "always_require", alias = "always")]
     Always,
     /// Never. Also read as `never`.
     #[serde(rename = "never_require", alias = "never")]
     Never,
-    /// When the policy says so. Also read as `conditional`.
+    /// When the policy requires it. Also read as `conditional`.
     #[serde(rename = "policy", alias = "conditional")]
     Policy,
 }
 
-/// What kind of screen the model is told it has.
+/// The kind of screen, as declared to the model.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Environment {
-    /// A browser.
+    /// A web browser.
     Browser,
     /// A macOS desktop.
     Mac,
     /// A Windows desktop.
     Windows,
-    /// A Linux desktop. Also read as `ubuntu`, whose spelling is lost only when it is edited.
+    /// A Linux desktop. Also read as `ubuntu`, a spelling that is lost only if it is edited.
     Linux,
-    /// A telephone or tablet.
+    /// A phone or tablet.
     Mobile,
-    /// Any other word.
+    /// Any other name, retained verbatim.
     Other(String),
 }
 
 impl Environment {
-    /// The word for it.
+    /// The name used in JSON.
     pub fn name(&self) -> &str {
         match self {
             Self::Browser => "browser",
@@ -47,14 +47,14 @@ impl Environment {
             Self::Windows => "windows",
             Self::Linux => "linux",
             Self::Mobile => "mobile",
-            Self::Other(word) => word,
+            Self::Other(name) => name,
         }
     }
 }
 
 impl From<&str> for Environment {
-    fn from(word: &str) -> Self {
-        match word {
+    fn from(name: &str) -> Self {
+        match name {
             "browser" => Self::Browser,
             "mac" => Self::Mac,
             "windows" => Self::Windows,
@@ -69,13 +69,13 @@ impl From<&str> for Environment {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComputerUseTool {
-    /// Pixels from left to right.
+    /// Width in pixels; absent means unspecified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_width: Option<u32>,
-    /// Pixels from top to bottom.
+    /// Height in pixels; absent means unspecified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_height: Option<u32>,
-    /// What kind of screen.
+    /// Kind of screen; absent means unspecified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<Environment>,
     /// Actions the model must not use, by their neutral names.
@@ -90,7 +90,7 @@ pub struct ComputerUseTool {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ShellTool {
-    /// When a person is asked.
+    /// When the user is asked for approval.
     #[serde(default)]
     pub approval_mode: ApprovalMode,
     /// Provider settings by provider.
@@ -98,22 +98,22 @@ pub struct ShellTool {
     pub additional_properties: Map<String, Value>,
 }
 
-/// A tool the provider carries out, by its type: `image_generation`, `code_interpreter`, ….
+/// A tool that the provider executes, by its type: `image_generation`, `code_interpreter`, ….
 ///
-/// Two types are ours to carry out: `text_editor`, in each dialect's form of an editor of files,
+/// Two types are executed by this program: `text_editor`, in each dialect's form of a file editor,
 /// and `memory`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostedTool {
-    /// The provider's type.
+    /// The provider's type of the tool.
     pub hosted_type: String,
-    /// Its settings by provider.
+    /// Provider settings by provider.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub additional_properties: Map<String, Value>,
 }
 
 impl HostedTool {
-    /// A hosted tool of this type without settings.
+    /// Creates a hosted tool of this type without settings.
     pub fn new(hosted_type: impl Into<String>) -> Self {
         Self {
             hosted_type: hosted_type.into(),
@@ -121,7 +121,7 @@ impl HostedTool {
         }
     }
 
-    /// The tool with one more setting.
+    /// Adds a setting to the tool.
     ///
     /// ```
     /// use telechir_protocol::HostedTool;
@@ -135,18 +135,18 @@ impl HostedTool {
     }
 }
 
-/// A function the caller carries out.
+/// A function that the caller executes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FunctionTool {
-    /// Its name.
+    /// Name of the function.
     pub name: String,
-    /// What it does.
+    /// Description for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// JSON Schema of its arguments.
     pub parameters: Value,
-    /// When a person is asked.
+    /// When the user is asked for approval.
     #[serde(default)]
     pub approval_mode: ApprovalMode,
     /// Provider settings by provider.
@@ -154,13 +154,13 @@ pub struct FunctionTool {
     pub additional_properties: Map<String, Value>,
 }
 
-/// A tool in a provider's own words, passed on untouched.
+/// A tool in a provider's own format, passed on unchanged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RawTool {
-    /// The dialect it is written in.
+    /// The dialect of the declaration.
     pub dialect: String,
-    /// The declaration.
+    /// The declaration as JSON.
     pub json: Value,
 }
 
@@ -169,33 +169,33 @@ pub struct RawTool {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type")]
 pub enum Tool {
-    /// A screen.
+    /// A screen to act on.
     #[serde(rename = "computer_use")]
     ComputerUse(ComputerUseTool),
     /// A shell. Also read as `BashTool`.
     #[serde(rename = "shell")]
     Shell(ShellTool),
-    /// An image maker of the provider.
+    /// The provider's image generator.
     #[serde(rename = "image_generation")]
     ImageGeneration {
-        /// Its settings by provider.
+        /// Provider settings by provider.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         additional_properties: Map<String, Value>,
     },
-    /// A code interpreter of the provider.
+    /// The provider's code interpreter.
     #[serde(rename = "code_interpreter")]
     CodeInterpreter {
-        /// Its settings by provider.
+        /// Provider settings by provider.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         additional_properties: Map<String, Value>,
     },
     /// Any tool of the provider, by its type.
     #[serde(rename = "hosted")]
     Hosted(HostedTool),
-    /// A function.
+    /// A function that the caller executes.
     #[serde(rename = "function")]
     Function(FunctionTool),
-    /// A provider's own words.
+    /// A declaration in a provider's own format.
     #[serde(rename = "raw")]
     Raw(RawTool),
 }

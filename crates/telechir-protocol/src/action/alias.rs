@@ -1,16 +1,16 @@
-//! Every name an action goes by, in our own and in other vocabularies.
+//! All names of actions, in the neutral and in other vocabularies.
 
 use super::{ActionKind, Button, ClickCount};
 
-/// What a name says about an action beside its kind.
+/// What a name means beside the kind of the action.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Alias {
     pub(crate) kind: ActionKind,
-    /// The button, when the name says it.
+    /// The button, if the name implies one.
     pub(crate) button: Option<Button>,
-    /// How often, when the name says it.
+    /// The click count, if the name implies one.
     pub(crate) count: Option<ClickCount>,
-    /// Whether its `duration` counts seconds, whatever it is.
+    /// Whether its `duration` is in seconds.
     pub(crate) seconds: bool,
 }
 
@@ -62,9 +62,9 @@ const fn timed(kind: ActionKind) -> Alias {
 use Button::{Back, Forward, Left, Middle, Right};
 use ClickCount::{Double, Single, Triple};
 
-/// Names that are not the canonical name of a kind.
+/// Names other than the canonical name of a kind.
 const ALIASES: &[(&str, Alias)] = &[
-    // The decision record's click kinds.
+    // The decision record's click names.
     ("double_click", counted(Double)),
     ("triple_click", counted(Triple)),
     // The eighteen classes of the tool-call structures, by `type` and by class.
@@ -103,13 +103,13 @@ const ALIASES: &[(&str, Alias)] = &[
     ("move_mouse", plain(ActionKind::Move)),
     ("maximize_active_window", plain(ActionKind::MaximizeWindow)),
     ("set_value", plain(ActionKind::FormInput)),
-    // Names the other tools take over from Anthropic.
+    // Anthropic's names, which other tools adopt.
     ("left_click", clicks(Left, Single)),
     ("mouse_move", plain(ActionKind::Move)),
     ("left_click_drag", press(ActionKind::Drag, Left)),
 ];
 
-/// What this name means; none when no action has it.
+/// Finds the meaning of a name; none if no action has it.
 pub(crate) fn find(name: &str) -> Option<Alias> {
     let canonical = |kind: &&ActionKind| kind.name() == name && **kind != ActionKind::Other;
     ActionKind::ALL
@@ -124,23 +124,23 @@ pub(crate) fn find(name: &str) -> Option<Alias> {
         })
 }
 
-/// What a name of an action says, whatever vocabulary it is from.
+/// The meaning of an action's name in any vocabulary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NormalizedAction<'a> {
-    /// The canonical name of the kind; a name nobody knows is itself.
+    /// The canonical name of the kind; an unknown name is returned unchanged.
     pub action: &'a str,
-    /// The button the name says.
+    /// The button that the name implies.
     pub button: Option<Button>,
-    /// How many clicks the name says.
+    /// The click count that the name implies.
     pub count: Option<ClickCount>,
 }
 
-/// Splits a name such as `right_click` into what it says, losing nothing.
+/// Splits a name such as `right_click` into its meaning without loss.
 ///
 /// ```
 /// use telechir_protocol::{Button, ClickCount, normalize_action_type};
-/// let said = normalize_action_type("right_click");
-/// assert_eq!((said.action, said.button, said.count),
+/// let normalized = normalize_action_type("right_click");
+/// assert_eq!((normalized.action, normalized.button, normalized.count),
 ///     ("click", Some(Button::Right), Some(ClickCount::Single)));
 /// assert_eq!(normalize_action_type("mouse_move").action, "move");
 /// assert_eq!(normalize_action_type("dance").action, "dance");
@@ -165,7 +165,7 @@ pub fn normalize_action_type(name: &str) -> NormalizedAction<'_> {
     }
 }
 
-/// Every name of an action beside the canonical ones, with the kind it means.
+/// All names of actions other than the canonical ones, each with its kind.
 pub fn action_aliases() -> impl Iterator<Item = (&'static str, ActionKind)> {
     ALIASES.iter().map(|(name, alias)| (*name, alias.kind))
 }

@@ -1,4 +1,4 @@
-//! The name of an action without its content, for capability lists and policy rules.
+//! The kind of an action without its arguments, for capability lists and policy rules.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,9 +10,9 @@ use super::{Action, alias};
 
 macro_rules! kinds {
     ($($kind:ident = $name:literal,)*) => {
-        /// The kind of an [`Action`]. A double click is of the kind `click`.
+        /// The kind of an [`Action`]. A double click has the kind `click`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[expect(missing_docs, reason = "each is the action of the same name")]
+        #[expect(missing_docs, reason = "each kind is the action of the same name")]
         pub enum ActionKind {
             $($kind,)*
         }
@@ -30,7 +30,7 @@ macro_rules! kinds {
         }
 
         impl<T, R> Action<T, R> {
-            /// Its kind.
+            /// The kind of this action.
             pub fn kind(&self) -> ActionKind {
                 match self {
                     $(Self::$kind { .. } => ActionKind::$kind,)*
@@ -95,11 +95,11 @@ kinds! {
     Other = "other",
 }
 
-/// No action has this name.
+/// The error for a name that no action has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("name an action: {name:?} is none")]
+#[error("unknown action {name:?}")]
 pub struct UnknownActionKind {
-    /// The name as it came.
+    /// The unknown name.
     pub name: String,
 }
 
@@ -109,7 +109,7 @@ impl fmt::Display for ActionKind {
     }
 }
 
-/// Reads every name that [`Action`] reads: `double_click` is a `click`.
+/// Parses every name that [`Action`] accepts: `double_click` is a `click`.
 impl FromStr for ActionKind {
     type Err = UnknownActionKind;
 

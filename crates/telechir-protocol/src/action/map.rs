@@ -1,12 +1,12 @@
-//! The same action with other sorts of places.
+//! Converts the targets and regions of an action.
 
 use super::Action;
 
 impl<T, R> Action<T, R> {
-    /// The same action with each of its targets and regions made into another.
+    /// Converts each target and region of the action.
     ///
     /// # Errors
-    /// The first that one of the two gives.
+    /// The first error of the two functions.
     pub fn try_map<U, Q, E>(
         self,
         at: &mut impl FnMut(T) -> Result<U, E>,

@@ -1,4 +1,4 @@
-//! An action from a JSON object, in our own or another vocabulary's words.
+//! Decodes an action from a JSON object, in the neutral or another vocabulary.
 
 mod pointer;
 mod timing;
@@ -8,13 +8,13 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::alias::{self, Alias};
-use super::write::OURS;
+use super::write::RESERVED_MEMBERS;
 use super::{Action, ActionKind, Button, ClickCount, InvalidAction, ObserveMode, ScrollUnit};
-use crate::json::{InvalidMember, Members, count_of, from_apart, shown};
+use crate::json::{InvalidMember, Members, count_of, excerpt, from_nested};
 use crate::{Chord, Target};
 
-/// Members of an action that a call may hold itself when it has one action only.
-const OWN_MEMBERS: &str = "
+/// Members of an action that may be members of the call if it has only one action.
+const ACTION_FIELDS: &str = "
     coordinate coordinates xy x y label element_id ref frame
     end_coordinate start_coordinate start_xy distance_xy start_x start_y end_x end_y path
     scroll_amount scroll_direction scroll_x scroll_y amount direction magnitude dx dy unit
@@ -23,26 +23,26 @@ const OWN_MEMBERS: &str = "
     window monitor element_name automation_id control_type window_title mode intent
 ";
 
-/// Whether a member belongs to an action rather than to the call around it.
-pub(crate) fn is_own_member(name: &str) -> bool {
-    OWN_MEMBERS.split_whitespace().any(|own| own == name)
+/// Whether a member belongs to an action rather than to its call.
+pub(crate) fn is_action_field(name: &str) -> bool {
+    ACTION_FIELDS.split_whitespace().any(|own| own == name)
 }
 
-/// How an action came: what its name says and which member said it.
+/// The name of an action in the input: its meaning and the member that it came from.
 #[derive(Clone, Copy)]
-struct Named {
+struct ActionName {
     alias: Alias,
-    /// The name stood under `type`, as other vocabularies have it, not under `action`.
+    /// Whether the name was under `type`, as in other vocabularies, not under `action`.
     by_type: bool,
 }
 
-type Read = Result<Action, InvalidMember>;
+type ReadResult = Result<Action, InvalidMember>;
 
 impl Action {
-    /// Reads an action and the members nobody knows, which are for the caller to keep.
+    /// Decodes an action; the unknown members are returned for the caller to retain.
     ///
     /// # Errors
-    /// When a member is missing or not what it should be; the error names it.
+    /// When a member is missing or invalid; the error names it.
     pub fn from_json(
         members: Map<String, Value>,
     ) -> Result<(Self, Map<String, Value>), InvalidAction> {
@@ -53,7 +53,7 @@ impl Action {
             Some(other) => {
                 return Err(nameless(&format!(
                     "`action` is {}, not a name",
-                    shown(&other)
+                    excerpt(&other)
                 )));
             }
             None => return Err(nameless("`action` is missing")),
@@ -66,28 +66,30 @@ impl Action {
             action: name.clone(),
             problem: problem.to_string(),
         };
-        let action = read(Named { alias, by_type }, &mut members).map_err(invalid)?;
+        let action = read(ActionName { alias, by_type }, &mut members).map_err(invalid)?;
         let rest = members.into_rest();
-        match one_too_many(&action, &rest) {
+        match conflicting_member(&action, &rest) {
             None => Ok((action, rest)),
             Some(member) => Err(invalid(InvalidMember::Contradiction(format!(
-                "`{member}` is one member too many: another says it already"
+                "`{member}` conflicts with another member that already sets the same value"
             )))),
         }
     }
 }
 
 impl Action {
-    /// An action that is not understood, of what is written beside its name.
+    /// Creates an unknown action from its name and its other members.
     pub(crate) fn unknown(name: String, written: Map<String, Value>) -> Self {
-        let args = from_apart(&written, &OURS).cloned().unwrap_or(written);
+        let args = from_nested(&written, &RESERVED_MEMBERS)
+            .cloned()
+            .unwrap_or(written);
         Self::Other { name, args }
     }
 }
 
-/// A member that was left over and, written beside the action, would change it.
-fn one_too_many<'a>(action: &Action, rest: &'a Map<String, Value>) -> Option<&'a String> {
-    let suspect = rest.keys().find(|name| is_own_member(name))?;
+/// An unknown member that would change the action if it were written beside it.
+fn conflicting_member<'a>(action: &Action, rest: &'a Map<String, Value>) -> Option<&'a String> {
+    let suspect = rest.keys().find(|name| is_action_field(name))?;
     let mut written = action.to_json();
     let twice = rest.keys().find(|name| written.contains_key(*name));
     if twice.is_some() {
@@ -101,7 +103,7 @@ fn one_too_many<'a>(action: &Action, rest: &'a Map<String, Value>) -> Option<&'a
         .and_then(Value::as_str)
         .and_then(alias::find)?;
     let same = read(
-        Named {
+        ActionName {
             alias,
             by_type: false,
         },
@@ -119,7 +121,7 @@ fn nameless(problem: &str) -> InvalidAction {
     }
 }
 
-fn read(named: Named, m: &mut Members) -> Read {
+fn read(named: ActionName, m: &mut Members) -> ReadResult {
     Ok(match named.alias.kind {
         ActionKind::Screenshot => Action::Screenshot,
         ActionKind::ObserveScreen => Action::ObserveScreen {
@@ -263,7 +265,7 @@ fn read(named: Named, m: &mut Members) -> Read {
     })
 }
 
-fn type_text(m: &mut Members) -> Read {
+fn type_text(m: &mut Members) -> ReadResult {
     Ok(Action::Type {
         text: m.needed_text("text")?,
         at: m.target()?,
@@ -307,7 +309,7 @@ impl Members {
             .ok_or_else(|| InvalidMember::wrong("repeat", &value, "a whole number from 1"))
     }
 
-    /// A chord under `key`, `keys` or, as Anthropic has it, `text`.
+    /// A chord under `key`, `keys` or, for Anthropic, `text`.
     fn chord(&mut self) -> Result<Chord, InvalidMember> {
         const NAMES: &[&str] = &["key", "keys", "text"];
         let Some((name, value)) = self.take_any(NAMES) else {
@@ -342,7 +344,7 @@ impl Members {
     }
 }
 
-/// `key` holds one chord; `keys` a list of names, each of which may be a chord itself.
+/// `key` is one chord; `keys` is a list of names, each of which may be a chord.
 fn chord_of(name: &str, value: &Value) -> Option<Chord> {
     if name == "key" {
         return Chord::deserialize(value).ok();
@@ -360,7 +362,7 @@ fn chord_of(name: &str, value: &Value) -> Option<Chord> {
 }
 
 impl Button {
-    /// The button with this name, OpenAI's `wheel` included.
+    /// Parses a button name, including OpenAI's `wheel`.
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
             "left" => Self::Left,
@@ -374,7 +376,7 @@ impl Button {
 }
 
 impl ClickCount {
-    /// So many clicks; none unless 1 to 3.
+    /// The click count for 1, 2 or 3; none for other numbers.
     pub fn from_number(number: u32) -> Option<Self> {
         match number {
             1 => Some(Self::Single),
@@ -386,7 +388,7 @@ impl ClickCount {
 }
 
 impl ScrollUnit {
-    /// The unit with this name.
+    /// Parses the name of a unit.
     pub fn parse(name: &str) -> Option<Self> {
         match name {
             "clicks" => Some(Self::Clicks),
@@ -397,8 +399,8 @@ impl ScrollUnit {
     }
 }
 
-/// An action alone has no place for members nobody knows, so they are an error here; in a
-/// computer call they are kept.
+/// An action alone cannot retain unknown members, so they are an error here; a computer call
+/// retains them.
 impl<'de> Deserialize<'de> for Action {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (action, rest) =
@@ -406,7 +408,7 @@ impl<'de> Deserialize<'de> for Action {
         match rest.keys().next() {
             None => Ok(action),
             Some(unknown) => Err(D::Error::custom(format_args!(
-                "read the action {}: nobody knows its member `{unknown}`",
+                "read the action {}: unknown member `{unknown}`",
                 action.name()
             ))),
         }
@@ -416,7 +418,7 @@ impl<'de> Deserialize<'de> for Action {
 impl<'de> Deserialize<'de> for Button {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
-        Self::parse(&name).ok_or_else(|| D::Error::custom(format_args!("{name:?} is no button")))
+        Self::parse(&name).ok_or_else(|| D::Error::custom(format_args!("unknown button {name:?}")))
     }
 }
 
@@ -431,6 +433,6 @@ impl<'de> Deserialize<'de> for ScrollUnit {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
         Self::parse(&name)
-            .ok_or_else(|| D::Error::custom(format_args!("{name:?} is no unit of scrolling")))
+            .ok_or_else(|| D::Error::custom(format_args!("unknown scroll unit {name:?}")))
     }
 }

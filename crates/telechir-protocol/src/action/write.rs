@@ -1,17 +1,17 @@
-//! An action as a JSON object in the decision record's words.
+//! Encodes an action as a JSON object with the decision record's names.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::{Action, Button, ClickCount, ObserveMode, ScrollUnit};
-use crate::json::{APART, milliseconds, number, stands_apart};
+use crate::json::{NESTED_ARGS, milliseconds, must_be_nested, number};
 use crate::{Chord, Modifier, Target};
 
-/// The members of an action in their order.
-struct Members(Map<String, Value>);
+/// The members of an action in order.
+struct ActionMembers(Map<String, Value>);
 
-impl Members {
+impl ActionMembers {
     fn named(action: &str) -> Self {
         let mut members = Map::new();
         members.insert("action".to_owned(), action.into());
@@ -80,7 +80,7 @@ impl Button {
 }
 
 impl ClickCount {
-    /// As a number from 1 to 3.
+    /// The count as a number from 1 to 3.
     pub fn number(self) -> u8 {
         match self {
             Self::Single => 1,
@@ -89,7 +89,7 @@ impl ClickCount {
         }
     }
 
-    /// The decision record's name of so many clicks.
+    /// The decision record's name for this number of clicks.
     pub fn action_name(self) -> &'static str {
         match self {
             Self::Single => "click",
@@ -100,7 +100,7 @@ impl ClickCount {
 }
 
 impl ObserveMode {
-    /// The canonical name.
+    /// The canonical name of the unit.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Grounding => "grounding",
@@ -108,7 +108,7 @@ impl ObserveMode {
         }
     }
 
-    /// The mode of that name.
+    /// Parses the canonical name of a mode.
     pub fn named(name: &str) -> Option<Self> {
         [Self::Grounding, Self::Understanding]
             .into_iter()
@@ -117,7 +117,7 @@ impl ObserveMode {
 }
 
 impl ScrollUnit {
-    /// The canonical name.
+    /// The canonical name of the mode.
     pub fn name(self) -> &'static str {
         match self {
             Self::Clicks => "clicks",
@@ -128,7 +128,7 @@ impl ScrollUnit {
 }
 
 impl Action {
-    /// The action's name in JSON: a click is called by its count, an unknown action as it came.
+    /// The action's name in JSON: a click is named by its count, an unknown action verbatim.
     pub fn name(&self) -> &str {
         if let Self::Click { count, .. } = self {
             count.action_name()
@@ -139,9 +139,9 @@ impl Action {
         }
     }
 
-    /// The action as a JSON object.
+    /// Encodes the action as a JSON object.
     pub fn to_json(&self) -> Map<String, Value> {
-        let named = Members::named(self.name());
+        let named = ActionMembers::named(self.name());
         match self {
             Self::Screenshot
             | Self::CursorPosition
@@ -263,8 +263,10 @@ impl Action {
             Self::Javascript { script, tab } => named.put("script", script.as_str()).tab(tab),
             Self::Other { name: _, args } => {
                 let mut members = named;
-                if stands_apart(args, &OURS) {
-                    members.0.insert(APART.to_owned(), args.clone().into());
+                if must_be_nested(args, &RESERVED_MEMBERS) {
+                    members
+                        .0
+                        .insert(NESTED_ARGS.to_owned(), args.clone().into());
                 } else {
                     members.0.extend(args.clone());
                 }
@@ -275,8 +277,8 @@ impl Action {
     }
 }
 
-/// What the arguments of an unknown action stand beside.
-pub(super) const OURS: [&str; 1] = ["action"];
+/// Members beside the arguments of an unknown action.
+pub(super) const RESERVED_MEMBERS: [&str; 1] = ["action"];
 
 impl Serialize for Action {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

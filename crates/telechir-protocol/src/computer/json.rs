@@ -1,4 +1,4 @@
-//! A computer call in JSON: a list of actions, and when reading also the single-action form.
+//! A computer call in JSON: a list of actions; decoding also accepts the single-action form.
 
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
@@ -6,14 +6,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::{ComputerCall, SafetyCheck};
-use crate::action::is_own_member;
-use crate::json::{InvalidMember, Members, shown};
+use crate::action::is_action_field;
+use crate::json::{InvalidMember, Members, excerpt};
 use crate::{Action, CallId, InvalidAction, Meta, TargetId};
 
-/// Where a call keeps the members of its actions that nobody knows, by the action's place.
+/// The property for unknown members of actions, by the action's index.
 const ACTION_MEMBERS: &str = "action_members";
 
-/// Why a call could not be read.
+/// Why a call could not be decoded.
 #[derive(Debug, thiserror::Error)]
 enum InvalidCall {
     #[error("read the computer call {call_id}: {problem}")]
@@ -59,12 +59,12 @@ pub(crate) fn entry<M: SerializeMap, T: Serialize>(
     }
 }
 
-/// The actions with the unknown members that `meta` kept for them.
+/// The actions with the unknown members that `meta` retained for them.
 fn actions_json(actions: &[Action], meta: &Meta) -> Vec<Value> {
-    let written = |(place, action): (usize, &Action)| {
+    let written = |(index, action): (usize, &Action)| {
         let mut members = action.to_json();
         members.extend(
-            meta.kept_for(ACTION_MEMBERS, place)
+            meta.unknown_fields_of(ACTION_MEMBERS, index)
                 .cloned()
                 .unwrap_or_default(),
         );
@@ -103,7 +103,7 @@ fn read(mut m: Members) -> Result<ComputerCall, InvalidCall> {
         Some(actions) => actions,
         None => single_action(&mut m).into_iter().collect(),
     };
-    for (place, step) in steps.into_iter().enumerate() {
+    for (index, step) in steps.into_iter().enumerate() {
         let unread = call.exception.as_ref().and_then(|_| unread(&step));
         let (action, rest) = match (action_of(step), unread) {
             (Ok(read), _) | (Err(_), Some(read)) => read,
@@ -114,7 +114,7 @@ fn read(mut m: Members) -> Result<ComputerCall, InvalidCall> {
         };
         call.actions.push(action);
         if !rest.is_empty() {
-            unknown.insert(place.to_string(), Value::Object(rest));
+            unknown.insert(index.to_string(), Value::Object(rest));
         }
     }
     if call.actions.is_empty() && call.exception.is_none() {
@@ -135,14 +135,14 @@ fn action_of(step: Value) -> Result<(Action, Map<String, Value>), InvalidAction>
     if let Value::Object(members) = step {
         return Action::from_json(members);
     }
-    let problem = format!("it is {}, not an object", shown(&step));
+    let problem = format!("it is {}, not an object", excerpt(&step));
     Err(InvalidAction {
         action: "without a name".to_owned(),
         problem,
     })
 }
 
-/// A step of a call that cannot be carried out, by its name and as it is.
+/// An action of a call that cannot be executed, by its name and verbatim.
 fn unread(step: &Value) -> Option<(Action, Map<String, Value>)> {
     let mut args = step.as_object()?.clone();
     let name = args.shift_remove("action")?.as_str()?.to_owned();
@@ -155,12 +155,12 @@ fn single_action(m: &mut Members) -> Option<Value> {
     if action.is_object() {
         return Some(action);
     }
-    let mut members = m.split_off(is_own_member);
+    let mut members = m.split_off(is_action_field);
     members.insert("action".to_owned(), action);
     Some(Value::Object(members))
 }
 
-/// The checks under their name, or under the one the decision record's rationale has for them.
+/// The safety checks, also under the name in the decision record's rationale.
 fn safety_checks(m: &mut Members) -> Result<Vec<SafetyCheck>, InvalidMember> {
     const REVIEW: &str = "pending_safety_review";
     let checks: Vec<SafetyCheck> = m.typed("pending_safety_checks")?.unwrap_or_default();

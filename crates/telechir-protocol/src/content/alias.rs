@@ -1,11 +1,11 @@
-//! The `type` names and members of other vocabularies, put into ours when a content is read.
+//! Maps the `type` names and members of other vocabularies to the neutral ones.
 
 use serde_json::{Map, Value};
 
 use super::Content;
 use crate::ActionKind;
 
-/// Other vocabularies' names of the contents we know.
+/// Other vocabularies' names of the known contents.
 const ALIASES: &[(&str, &str)] = &[
     ("function", "function_call"),
     ("computer_tool_call", "computer_call"),
@@ -20,37 +20,38 @@ const ALIASES: &[(&str, &str)] = &[
     ("function_approval_response", "approval_response"),
 ];
 
-/// Our name for this `type`; none when nobody knows it.
+/// The neutral name of a `type`; none if it is unknown.
 pub(super) fn canonical(name: &str, members: &Map<String, Value>) -> Option<&'static str> {
     known(name).or_else(|| is_action_call(name, members).then_some("computer_call"))
 }
 
 fn known(name: &str) -> Option<&'static str> {
-    let ours = Content::TYPE_NAMES
+    let canonical = Content::TYPE_NAMES
         .iter()
-        .find(|ours| **ours == name)
+        .find(|canonical| **canonical == name)
         .copied();
-    ours.or_else(|| {
+    canonical.or_else(|| {
         ALIASES
             .iter()
             .find(|(alias, _)| *alias == name)
-            .map(|(_, ours)| *ours)
+            .map(|(_, canonical)| *canonical)
     })
 }
 
-/// One action that is a call by itself: its class is its `type`, and it has a `call_id`.
+/// Whether this is an action that is a call by itself: its class is its `type`, and it has a
+/// `call_id`.
 fn is_action_call(name: &str, members: &Map<String, Value>) -> bool {
     members.get("call_id").is_some_and(Value::is_string) && name.parse::<ActionKind>().is_ok()
 }
 
-/// Puts the members of a content that came as `name` under our names.
+/// Renames the members of a content with the `type` `name` to the neutral names.
 pub(super) fn translate(name: &str, members: &mut Map<String, Value>) {
     match name {
         "function" | "function_call" => {
             rename(members, "id", "item_id");
-            for theirs in ["informational_only", "hosted"] {
-                if members.get(theirs) == Some(&Value::Bool(true)) {
-                    members.shift_remove(theirs);
+            for foreign in ["informational_only", "hosted"] {
+                if members.get(foreign) == Some(&Value::Bool(true)) {
+                    members.shift_remove(foreign);
                     members.insert("requires_local_execution".to_owned(), false.into());
                 }
             }
@@ -76,7 +77,7 @@ pub(super) fn translate(name: &str, members: &mut Map<String, Value>) {
     }
 }
 
-/// Makes an action that is a call by itself the one action of a call.
+/// Wraps an action that is a call by itself into a call.
 fn wrap_action(name: &str, members: &mut Map<String, Value>) {
     let mut action = std::mem::take(members);
     if let Some(call_id) = action.shift_remove("call_id") {
@@ -89,18 +90,18 @@ fn wrap_action(name: &str, members: &mut Map<String, Value>) {
     );
 }
 
-/// Renames a member, unless ours is there already; then theirs is kept as an unknown one.
-fn rename(members: &mut Map<String, Value>, theirs: &str, ours: &str) {
-    if members.get(ours).is_some_and(|value| !value.is_null()) {
+/// Renames a member, unless the neutral name is present; then the other one stays as unknown.
+fn rename(members: &mut Map<String, Value>, foreign: &str, canonical: &str) {
+    if members.get(canonical).is_some_and(|value| !value.is_null()) {
         return;
     }
-    members.shift_remove(ours);
-    if let Some(value) = members.shift_remove(theirs) {
-        members.insert(ours.to_owned(), value);
+    members.shift_remove(canonical);
+    if let Some(value) = members.shift_remove(foreign) {
+        members.insert(canonical.to_owned(), value);
     }
 }
 
-/// Puts the members of a member beside it.
+/// Moves the members of a nested object up.
 fn lift(members: &mut Map<String, Value>, name: &str) {
     match members.shift_remove(name) {
         Some(Value::Object(inner)) => {

@@ -1,4 +1,4 @@
-//! Contents in JSON, tagged by `type`; a type nobody knows is kept whole.
+//! Contents in JSON, tagged by `type`; a content of unknown type is retained verbatim.
 
 use serde::de::Error as _;
 use serde::ser::{Error as _, SerializeMap};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Content, ErrorContent, HostedCall, Meta, ReasoningContent, TextContent, UnknownContent,
-    UsageContent, alias, kept,
+    UsageContent, alias, unknown_fields,
 };
 use crate::json::{InvalidMember, Members};
 use crate::{
@@ -17,16 +17,20 @@ use crate::{
 };
 
 impl Meta {
-    /// What it keeps for the parts of a content, such as the unknown members of its actions,
-    /// by the part's place.
-    pub(crate) fn kept_for(&self, name: &str, place: usize) -> Option<&Map<String, Value>> {
+    /// The unknown fields retained for one part of a content, such as an action, by its index.
+    pub(crate) fn unknown_fields_of(
+        &self,
+        name: &str,
+        index: usize,
+    ) -> Option<&Map<String, Value>> {
         self.additional_properties
             .get(name)?
-            .get(place.to_string())?
+            .get(index.to_string())?
             .as_object()
     }
 
-    /// What every content carries, from the members nobody else took. `type` is not one of them.
+    /// Decodes the members common to all contents from the remaining members. `type` is not one of
+    /// them.
     pub(crate) fn read(mut m: Members) -> Result<Self, InvalidMember> {
         m.take("type");
         Ok(Self {
@@ -37,8 +41,8 @@ impl Meta {
         })
     }
 
-    /// Writes them among a content's own members, but for one additional property that the
-    /// content has written in its place already.
+    /// Writes the common members among a content's own, except for an additional property that the
+    /// content has already written.
     pub(crate) fn serialize_entries<M: SerializeMap>(
         &self,
         map: &mut M,
@@ -52,7 +56,7 @@ impl Meta {
             .filter(|(name, _)| Some(name.as_str()) != written)
             .collect();
         if !left.is_empty() {
-            map.serialize_entry("additional_properties", &Pairs(left))?;
+            map.serialize_entry("additional_properties", &BorrowedMembers(left))?;
         }
         if let Some(raw) = &self.raw_representation {
             map.serialize_entry("raw_representation", raw)?;
@@ -65,9 +69,9 @@ impl Meta {
 }
 
 /// An object of borrowed members.
-struct Pairs<'a>(Vec<(&'a String, &'a Value)>);
+struct BorrowedMembers<'a>(Vec<(&'a String, &'a Value)>);
 
-impl Serialize for Pairs<'_> {
+impl Serialize for BorrowedMembers<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().copied())
     }
@@ -76,10 +80,10 @@ impl Serialize for Pairs<'_> {
 macro_rules! contents {
     ($($variant:ident($content:ty) = $name:literal,)*) => {
         impl Content {
-            /// The `type` of every content this version knows.
+            /// The `type` of every content known to this version.
             pub const TYPE_NAMES: &'static [&'static str] = &[$($name,)*];
 
-            /// Its `type`; none for an object that came without one.
+            /// The `type` of the content; none for an object without one.
             pub fn type_name(&self) -> Option<&str> {
                 match self {
                     $(Self::$variant(_) => Some($name),)*
@@ -87,7 +91,7 @@ macro_rules! contents {
                 }
             }
 
-            /// What it carries beside its own members; none for a type nobody knows.
+            /// The members common to all contents; none for an unknown type.
             pub fn meta(&self) -> Option<&Meta> {
                 match self {
                     $(Self::$variant(content) => Some(&content.meta),)*
@@ -95,7 +99,7 @@ macro_rules! contents {
                 }
             }
 
-            /// The same, to be changed.
+            /// The members common to all contents, mutable.
             pub fn meta_mut(&mut self) -> Option<&mut Meta> {
                 match self {
                     $(Self::$variant(content) => Some(&mut content.meta),)*
@@ -111,8 +115,8 @@ macro_rules! contents {
             $(#[serde(rename = $name)] $variant(&'a $content),)*
         }
 
-        /// Writes a content as its type has it.
-        fn write_plainly<S: Serializer>(content: &Content, serializer: S) -> Result<S::Ok, S::Error> {
+        /// Writes a content without restoring unknown fields.
+        fn write_untransformed<S: Serializer>(content: &Content, serializer: S) -> Result<S::Ok, S::Error> {
             match content {
                 $(Content::$variant(content) => Tagged::$variant(content).serialize(serializer),)*
                 Content::Other(other) => write_other(other, serializer),
@@ -164,32 +168,33 @@ impl Serialize for Content {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if !self
             .meta()
-            .is_some_and(|meta| kept::is_kept_in(&meta.additional_properties))
+            .is_some_and(|meta| unknown_fields::has_unknown_fields(&meta.additional_properties))
         {
-            return write_plainly(self, serializer);
+            return write_untransformed(self, serializer);
         }
         let mut json =
-            write_plainly(self, serde_json::value::Serializer).map_err(S::Error::custom)?;
-        kept::put_back(&mut json);
+            write_untransformed(self, serde_json::value::Serializer).map_err(S::Error::custom)?;
+        unknown_fields::restore(&mut json);
         json.serialize(serializer)
     }
 }
 
-/// The `type` of what holds an object of a dialect whose own `type` means something among ours.
-const HELD: &str = "unknown_content";
-/// The member that is the object.
-const WITHIN: &str = "json";
+/// The `type` of a wrapper around a dialect's object whose own `type` is a neutral name.
+const WRAPPER_TYPE: &str = "unknown_content";
+/// The member that contains the wrapped object.
+const WRAPPED_MEMBER: &str = "json";
 
-/// Writes an object as it came, or held within another when it would be read as ours.
+/// Writes an object verbatim, or wrapped if it would be decoded as a neutral content.
 fn write_other<S: Serializer>(other: &UnknownContent, serializer: S) -> Result<S::Ok, S::Error> {
     let kind = other.json.get("type").and_then(Value::as_str);
-    let is_ours = |kind| kind == HELD || alias::canonical(kind, &other.json).is_some();
-    if !kind.is_some_and(is_ours) {
+    let is_known_type =
+        |kind| kind == WRAPPER_TYPE || alias::canonical(kind, &other.json).is_some();
+    if !kind.is_some_and(is_known_type) {
         return other.json.serialize(serializer);
     }
     let mut map = serializer.serialize_map(Some(2))?;
-    map.serialize_entry("type", HELD)?;
-    map.serialize_entry(WITHIN, &other.json)?;
+    map.serialize_entry("type", WRAPPER_TYPE)?;
+    map.serialize_entry(WRAPPED_MEMBER, &other.json)?;
     map.end()
 }
 
@@ -204,12 +209,12 @@ fn other(members: Map<String, Value>) -> Content {
     })
 }
 
-/// Contents within contents at most. Two happen; a hostile history must not exhaust the stack.
-const DEEPEST: usize = 16;
+/// Maximum nesting of contents. Two levels occur; a hostile history must not overflow the stack.
+const MAX_NESTING: usize = 16;
 
-/// Whether contents nest deeper than so many levels.
-fn nests_deeper(members: &Map<String, Value>, levels: usize) -> bool {
-    const PARTS: [&str; 6] = [
+/// Whether contents nest deeper than `levels`.
+fn is_nested_deeper_than(members: &Map<String, Value>, levels: usize) -> bool {
+    const NESTED_CONTENT_MEMBERS: [&str; 6] = [
         "call",
         "function_call",
         "items",
@@ -217,38 +222,40 @@ fn nests_deeper(members: &Map<String, Value>, levels: usize) -> bool {
         "results",
         "outputs",
     ];
-    let parts = PARTS.iter().filter_map(|part| members.get(*part));
+    let parts = NESTED_CONTENT_MEMBERS
+        .iter()
+        .filter_map(|part| members.get(*part));
     let contents = parts.flat_map(|part| match part.as_array() {
         Some(contents) => contents.as_slice(),
         None => std::slice::from_ref(part),
     });
     contents
         .filter_map(Value::as_object)
-        .any(|content| levels == 0 || nests_deeper(content, levels - 1))
+        .any(|content| levels == 0 || is_nested_deeper_than(content, levels - 1))
 }
 
 impl<'de> Deserialize<'de> for Content {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut members = Map::deserialize(deserializer)?;
         // The second name is that of recordings of format 1.
-        let is_held = members
+        let is_wrapper = members
             .get("type")
-            .is_some_and(|kind| kind == HELD || kind == "other_content");
-        if is_held && let Some(Value::Object(held)) = members.get_mut(WITHIN) {
-            return Ok(other(std::mem::take(held)));
+            .is_some_and(|kind| kind == WRAPPER_TYPE || kind == "other_content");
+        if is_wrapper && let Some(Value::Object(inner)) = members.get_mut(WRAPPED_MEMBER) {
+            return Ok(other(std::mem::take(inner)));
         }
-        let came_as = members.get("type").and_then(Value::as_str);
-        let Some(name) = came_as.and_then(|name| alias::canonical(name, &members)) else {
+        let type_name = members.get("type").and_then(Value::as_str);
+        let Some(name) = type_name.and_then(|name| alias::canonical(name, &members)) else {
             return Ok(other(members));
         };
-        if nests_deeper(&members, DEEPEST) {
+        if is_nested_deeper_than(&members, MAX_NESTING) {
             let problem = format_args!("read the content {name}: contents nest too deeply");
             return Err(D::Error::custom(problem));
         }
-        if let Some(Value::String(came_as)) = members.shift_remove("type") {
-            alias::translate(&came_as, &mut members);
+        if let Some(Value::String(type_name)) = members.shift_remove("type") {
+            alias::translate(&type_name, &mut members);
         }
-        kept::keep(&mut members);
+        unknown_fields::extract(&mut members);
         read_known(name, members)
             .map_err(|problem| D::Error::custom(format_args!("read the content {name}: {problem}")))
     }

@@ -1,4 +1,4 @@
-//! A provider's own JSON beside the neutral values that were read from it.
+//! A provider's own JSON beside the neutral values that were decoded from it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,21 +9,21 @@ use serde_json::Value;
 
 use crate::slots::{self, Slots, Whole};
 
-/// A provider's own JSON, kept so that the same provider gets back exactly what it said.
+/// A provider's own JSON, retained so that the same provider gets back exactly what it sent.
 #[derive(Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Raw {
-    /// The dialect it is written in, such as `anthropic-messages`.
+    /// The dialect of the JSON, such as `anthropic-messages`.
     pub dialect: String,
     /// The item, block or part, unchanged.
     json: Value,
-    /// What the slots in it stand for.
+    /// The strings of the slots in it.
     #[serde(skip)]
     slots: Slots,
 }
 
 impl Raw {
-    /// The JSON of an item, block or part.
+    /// Wraps the JSON of an item, block or part.
     pub fn new(dialect: impl Into<String>, json: Value) -> Self {
         Self {
             dialect: dialect.into(),
@@ -42,19 +42,19 @@ impl Raw {
         Cow::Owned(json)
     }
 
-    /// The same with slots for its long strings, as a dialect reads and writes it: what is made
-    /// of it may only become another raw representation, a [`DataUri`](crate::DataUri) or a
-    /// document. For anything else there is [`Raw::json`].
+    /// The JSON with slots for its long strings, for dialects: values derived from it may only
+    /// become another raw representation, a [`DataUri`](crate::DataUri) or a document. For anything
+    /// else use [`Raw::json`].
     pub fn template(&self) -> &Value {
         &self.json
     }
 
-    /// The template, to be changed.
+    /// The template, mutable.
     pub fn template_mut(&mut self) -> &mut Value {
         &mut self.json
     }
 
-    /// What the slots stand for.
+    /// The strings of the template's slots.
     pub fn slots(&self) -> &Slots {
         &self.slots
     }
@@ -68,7 +68,7 @@ impl Raw {
         slots::fill(&mut self.json, std::slice::from_ref(&slots));
     }
 
-    fn whole(&self) -> Whole<'_> {
+    fn expanded(&self) -> Whole<'_> {
         Whole {
             value: &self.json,
             slots: std::slice::from_ref(&self.slots),
@@ -79,7 +79,7 @@ impl Raw {
 impl PartialEq for Raw {
     fn eq(&self, other: &Self) -> bool {
         self.dialect == other.dialect
-            && (self.json == other.json || slots::same(self.whole(), other.whole()))
+            && (self.json == other.json || slots::is_equal(self.expanded(), other.expanded()))
     }
 }
 
@@ -87,7 +87,7 @@ impl Serialize for Raw {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut raw = serializer.serialize_struct("Raw", 2)?;
         raw.serialize_field("dialect", &self.dialect)?;
-        raw.serialize_field("json", &self.whole())?;
+        raw.serialize_field("json", &self.expanded())?;
         raw.end()
     }
 }

@@ -1,4 +1,4 @@
-//! A call in words for whoever is asked about it, rendered from the call and nothing else.
+//! Describes a call for the user who approves it, from the call alone.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::escape;
 use crate::{Action, ComputerCall, Content, ShellCall, ToolCallLike};
 
-/// The call, one step a line, safe to show. A model's own words on it are never part of it.
+/// Describes the call, one step per line, safe to show. Never includes the model's own description.
 ///
 /// ```
 /// use telechir_protocol::{display::describe, Action, Button, ClickCount, ComputerCall, Content, Point};
@@ -44,8 +44,8 @@ fn computer(call: &ComputerCall) -> String {
     if let Some(target) = &call.target {
         let _infallible = writeln!(text, "on {}", escape(target.as_str()));
     }
-    for (place, action) in call.actions.iter().enumerate() {
-        let _infallible = writeln!(text, "{}. {}", place + 1, step(action));
+    for (position, action) in call.actions.iter().enumerate() {
+        let _infallible = writeln!(text, "{}. {}", position + 1, step(action));
     }
     text
 }
@@ -60,7 +60,7 @@ fn listed(members: &Map<String, Value>) -> String {
     let mut text = String::new();
     for (name, value) in members {
         let value = match value.as_str() {
-            Some(word) if is_word(word) => word.to_owned(),
+            Some(text) if is_plain_word(text) => text.to_owned(),
             Some(_) | None => value.to_string(),
         };
         let _infallible = write!(text, " {}={}", escape(name), escape(&value));
@@ -68,7 +68,7 @@ fn listed(members: &Map<String, Value>) -> String {
     text
 }
 
-fn is_word(text: &str) -> bool {
+fn is_plain_word(text: &str) -> bool {
     !text.is_empty()
         && text
             .chars()
@@ -91,10 +91,10 @@ fn shell(call: &ShellCall) -> String {
     }
     text.push_str(&listed(&settings));
     text.push('\n');
-    for (place, command) in call.commands.iter().enumerate() {
+    for (position, command) in call.commands.iter().enumerate() {
         // Indented, so that no line of a command looks like the next command.
         let line = escape(&command.to_line()).replace('\n', "\n   ");
-        let _infallible = writeln!(text, "{}. {line}", place + 1);
+        let _infallible = writeln!(text, "{}. {line}", position + 1);
     }
     text
 }

@@ -1,6 +1,6 @@
-//! An operation in JSON: its name, its path, and the other arguments beside them.
+//! An operation in JSON: its name, its path and its other arguments.
 //!
-//! Arguments that stand where those two do are kept apart, in a member of their own.
+//! Arguments that conflict with those two are nested in a separate member.
 
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
@@ -8,10 +8,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::EditOperation;
-use crate::json::{APART, from_apart, stands_apart};
+use crate::json::{NESTED_ARGS, from_nested, must_be_nested};
 
-/// What arguments stand beside.
-const OURS: [&str; 2] = ["name", "path"];
+/// Members beside the arguments.
+const RESERVED_MEMBERS: [&str; 2] = ["name", "path"];
 
 impl Serialize for EditOperation {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -20,8 +20,8 @@ impl Serialize for EditOperation {
         if let Some(path) = &self.path {
             map.serialize_entry("path", path)?;
         }
-        if stands_apart(&self.args, &OURS) {
-            map.serialize_entry(APART, &self.args)?;
+        if must_be_nested(&self.args, &RESERVED_MEMBERS) {
+            map.serialize_entry(NESTED_ARGS, &self.args)?;
         } else {
             for (name, value) in &self.args {
                 map.serialize_entry(name, value)?;
@@ -42,13 +42,15 @@ impl<'de> Deserialize<'de> for EditOperation {
         let path = match args.shift_remove("path") {
             Some(Value::String(path)) => Some(path),
             None | Some(Value::Null) => None,
-            // No path, and an argument all the same.
+            // Not a path, but an argument with its name.
             Some(odd) => {
                 args.insert("path".to_owned(), odd);
                 None
             }
         };
-        let args = from_apart(&args, &OURS).cloned().unwrap_or(args);
+        let args = from_nested(&args, &RESERVED_MEMBERS)
+            .cloned()
+            .unwrap_or(args);
         Ok(Self { name, path, args })
     }
 }

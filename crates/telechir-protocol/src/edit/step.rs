@@ -1,81 +1,81 @@
-//! What an operation means, whoever named it.
+//! The neutral meaning of an edit operation.
 
 use serde::Serialize;
 use serde_json::Value;
 
 use super::EditOperation;
 
-/// One thing to do with files. Paths are as the model said them.
+/// One file operation. Paths are those of the model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "step", rename_all = "snake_case")]
 pub enum EditStep {
-    /// Show a file with its lines numbered, or what is in a folder.
+    /// Show a file with numbered lines, or the entries of a folder.
     View {
-        /// The file or folder.
+        /// Path of the file or folder.
         path: String,
-        /// The first and the last line, from 1; no last line means to the end.
+        /// First and last line, from 1; no last line means to the end.
         lines: Option<(u64, Option<u64>)>,
     },
-    /// Write a whole file, whether or not it is there.
+    /// Write a complete file, whether or not it exists.
     Create {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// Its text.
+        /// Complete text of the file.
         text: String,
     },
-    /// Put one text in the place of another that is there exactly once.
+    /// Replace text that occurs exactly once.
     Replace {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// What is there.
+        /// The text to replace.
         old: String,
-        /// What comes there.
+        /// The replacement text.
         new: String,
     },
-    /// Add lines.
+    /// Insert lines into a file.
     Insert {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// After so many lines; 0 is the top.
+        /// The line to insert after; 0 is the start of the file.
         line: u64,
-        /// The lines.
+        /// The lines to insert.
         text: String,
     },
-    /// Take the last change of a file back.
+    /// Undo the last change of a file.
     Undo {
-        /// The file.
+        /// Path of the file.
         path: String,
     },
-    /// Remove a file or folder.
+    /// Delete a file or folder.
     Delete {
-        /// What.
+        /// Path of the file or folder.
         path: String,
     },
-    /// Give a file or folder another name.
+    /// Rename a file or folder.
     Rename {
-        /// What.
+        /// Old path of the file or folder.
         path: String,
-        /// Its new name.
+        /// New path of the file or folder.
         to: String,
     },
-    /// Write a new file; every line of the diff begins with a plus.
+    /// Create a file from a diff in which every line starts with a plus.
     Add {
-        /// The file, which is not there yet.
+        /// Path of the file, which must not exist.
         path: String,
-        /// The diff.
+        /// The diff of the new file.
         diff: String,
     },
-    /// Change a file.
+    /// Apply a diff to a file.
     Patch {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// The diff: `@@` lines say where, then lines begin with a blank, a minus or a plus.
+        /// The diff: `@@` lines locate it, other lines start with a space, a minus or a plus.
         diff: String,
     },
 }
 
 impl EditStep {
-    /// What it is about.
+    /// The path that the step is about; for a rename the old one.
     pub fn path(&self) -> &str {
         match self {
             Self::View { path, .. }
@@ -90,7 +90,7 @@ impl EditStep {
         }
     }
 
-    /// What it is called here, in policies and in the record.
+    /// The name of the step in policies and recordings.
     pub fn name(&self) -> &'static str {
         match self {
             Self::View { .. } => "view",
@@ -105,19 +105,19 @@ impl EditStep {
         }
     }
 
-    /// Whether it leaves every file as it is.
+    /// Whether the step leaves all files unchanged.
     pub fn only_looks(&self) -> bool {
         matches!(self, Self::View { .. })
     }
 }
 
-/// Every name an [`EditStep`] can have.
+/// The names of all [`EditStep`]s.
 pub const EDIT_STEPS: [&str; 9] = [
     "view", "create", "replace", "insert", "undo", "delete", "rename", "add", "patch",
 ];
 
 impl EditOperation {
-    /// What it means.
+    /// The neutral meaning of the operation.
     ///
     /// ```
     /// # use telechir_protocol::{EditOperation, EditStep};
@@ -130,7 +130,7 @@ impl EditOperation {
     /// ```
     ///
     /// # Errors
-    /// With a sentence for the model, when its name is unknown or an argument is missing or odd.
+    /// When the name is unknown or an argument is missing or invalid; a sentence for the model.
     pub fn step(&self) -> Result<EditStep, String> {
         let path = || {
             let path = self.path.clone().filter(|path| !path.is_empty());
@@ -175,7 +175,7 @@ impl EditOperation {
                 path: path()?,
                 diff: self.text("diff")?,
             },
-            other => return Err(format!("no edit is called `{other}`")),
+            other => return Err(format!("unknown edit operation `{other}`")),
         })
     }
 
@@ -199,18 +199,13 @@ impl EditOperation {
         let value = self.args.get(name).unwrap_or(&Value::Null);
         number(value)
             .and_then(|number| u64::try_from(number).ok())
-            .ok_or_else(|| {
-                format!(
-                    "`{}` needs `{name}`, a number of lines from 0 on",
-                    self.name
-                )
-            })
+            .ok_or_else(|| format!("`{}` needs `{name}`, a line number from 0", self.name))
     }
 
     fn lines(&self) -> Result<Option<(u64, Option<u64>)>, String> {
         let wrong = || {
             format!(
-                "`{}` takes `view_range` as [first, last], lines from 1 on; -1 as the last means to the end",
+                "`{}` takes `view_range` as [first, last], with lines from 1, and -1 as the last for the end of the file",
                 self.name
             )
         };
@@ -235,7 +230,7 @@ impl EditOperation {
     }
 }
 
-/// A whole number, also one written as text, as some models do.
+/// A whole number, also written as text, as some models do.
 fn number(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_str()?.parse().ok())
 }
@@ -279,7 +274,7 @@ mod tests {
 
     #[test]
     fn what_is_odd_is_named() {
-        for (json, word) in [
+        for (json, text) in [
             (json!({"name": "view"}), "path"),
             (
                 json!({"name": "view", "path": "a", "view_range": [0, 1]}),
@@ -300,7 +295,7 @@ mod tests {
             (json!({"name": "chmod", "path": "a"}), "chmod"),
         ] {
             let error = step(json).err().unwrap_or_default();
-            assert!(error.contains(word), "{error}");
+            assert!(error.contains(text), "{error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Function calls that arrive in pieces.
+//! Function calls that arrive in deltas.
 
 use std::ops::Add;
 
@@ -7,52 +7,52 @@ use serde_json::Value;
 use super::partial;
 use crate::{Arguments, CallId, FunctionCall};
 
-/// A call that is still arriving: deltas are merged until it is whole.
+/// A call that is still arriving: deltas are merged until it is complete.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct IncompleteCall {
-    /// Its place in the stream.
+    /// Index of the call in the stream.
     pub index: Option<u64>,
-    /// Set once.
+    /// Id of the call; set by one delta.
     pub call_id: Option<CallId>,
-    /// Set once.
+    /// Name of the tool; set by one delta.
     pub name: Option<String>,
-    /// Grows.
+    /// The arguments received until now.
     pub arguments: String,
 }
 
-/// Why pieces do not make a call.
+/// Why deltas do not form a call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IncompleteCallError {
-    /// Two pieces of different calls.
-    #[error("merge pieces of two calls, {first} and {second}")]
+    /// A delta belongs to a different call.
+    #[error("merge deltas of two calls, {first} and {second}")]
     DifferentCalls {
-        /// What is there.
+        /// The call that the delta was merged into.
         first: String,
-        /// What came.
+        /// The call that the delta belongs to.
         second: String,
     },
-    /// No piece said a name.
+    /// No delta has a name.
     #[error("complete a call without a name")]
     NoName,
     /// The arguments are not JSON.
     #[error("complete the call of {name}: its arguments are not JSON")]
     BadArguments {
-        /// The tool.
+        /// Name of the tool.
         name: String,
     },
 }
 
 impl IncompleteCall {
-    /// Whether `next` is a piece of this call.
+    /// Whether `next` is a delta of this call.
     ///
-    /// Ids decide where both have one, places in the stream otherwise. A piece with neither
-    /// goes on with the call before it, unless it says a name and so does that call.
+    /// If both have an id, ids decide, otherwise the index in the stream. A delta with neither
+    /// continues the previous call, unless both have a name.
     pub fn is_continued_by(&self, next: &Self) -> bool {
-        if let (Some(ours), Some(theirs)) = (&self.call_id, &next.call_id) {
-            return ours == theirs;
+        if let (Some(mine), Some(other)) = (&self.call_id, &next.call_id) {
+            return mine == other;
         }
-        if let (Some(ours), Some(theirs)) = (self.index, next.index) {
-            return ours == theirs;
+        if let (Some(mine), Some(other)) = (self.index, next.index) {
+            return mine == other;
         }
         if next.call_id.is_some() {
             return self.call_id.is_none();
@@ -60,13 +60,13 @@ impl IncompleteCall {
         next.index.is_some() || next.name.is_none() || self.name.is_none()
     }
 
-    /// Adds a piece: arguments grow, id, name and place are set once.
+    /// Merges a delta: arguments are appended; id, name and index are set once.
     ///
     /// # Errors
-    /// When it is a piece of another call, or names another tool; nothing is changed then.
+    /// When it is a delta of another call or names another tool; the call is then unchanged.
     pub fn merge(&mut self, next: Self) -> Result<(), IncompleteCallError> {
         let renamed =
-            matches!((&self.name, &next.name), (Some(ours), Some(theirs)) if ours != theirs);
+            matches!((&self.name, &next.name), (Some(mine), Some(other)) if mine != other);
         if renamed || !self.is_continued_by(&next) {
             let (first, second) = (self.label(), next.label());
             return Err(IncompleteCallError::DifferentCalls { first, second });
@@ -80,30 +80,30 @@ impl IncompleteCall {
 
     fn label(&self) -> String {
         let id = self.call_id.as_ref().map(CallId::as_str);
-        let place = || self.index.map(|index| format!("number {index}"));
+        let position = || self.index.map(|index| format!("number {index}"));
         let label = id
             .map(str::to_owned)
-            .or_else(place)
+            .or_else(position)
             .or_else(|| self.name.clone());
         label.unwrap_or_else(|| "one without a name".to_owned())
     }
 
-    /// The arguments as far as they came, with what is open closed; none before the first
-    /// value can be told.
+    /// The arguments received until now, with open values closed; none before the first value is
+    /// recognizable.
     ///
     /// ```
     /// use telechir_protocol::IncompleteCall;
     /// let call = IncompleteCall { arguments: r#"{"path": "/tmp/a", "te"#.into(), ..Default::default() };
-    /// assert_eq!(call.arguments_so_far(), Some(serde_json::json!({"path": "/tmp/a"})));
+    /// assert_eq!(call.partial_arguments(), Some(serde_json::json!({"path": "/tmp/a"})));
     /// ```
-    pub fn arguments_so_far(&self) -> Option<Value> {
+    pub fn partial_arguments(&self) -> Option<Value> {
         partial::parse(&self.arguments)
     }
 
-    /// The whole call.
+    /// The complete call.
     ///
     /// # Errors
-    /// When no piece said a name, or the arguments are not JSON.
+    /// When no delta had a name, or the arguments are not JSON.
     pub fn complete(self) -> Result<FunctionCall, IncompleteCallError> {
         let name = self.name.ok_or(IncompleteCallError::NoName)?;
         let arguments = Arguments::Text(self.arguments);
@@ -137,15 +137,15 @@ impl Add<Option<Self>> for IncompleteCall {
     }
 }
 
-/// The calls of one response that is still arriving, in the order they began.
+/// The calls of one response that is still arriving, in the order of their first deltas.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct IncompleteCalls(Vec<IncompleteCall>);
 
 impl IncompleteCalls {
-    /// Adds a piece to the newest call it goes on with, or begins another call.
+    /// Merges a delta into the latest call that it continues, or starts another call.
     ///
     /// # Errors
-    /// When it goes on with a call and names another tool.
+    /// When it continues a call and names another tool.
     pub fn push(&mut self, piece: IncompleteCall) -> Result<(), IncompleteCallError> {
         let nameless = piece.index.is_none() && piece.call_id.is_none();
         let newest_first = self
@@ -165,15 +165,15 @@ impl IncompleteCalls {
         }
     }
 
-    /// The calls as far as they came.
+    /// The calls received until now.
     pub fn as_slice(&self) -> &[IncompleteCall] {
         &self.0
     }
 
-    /// The whole calls.
+    /// The complete calls.
     ///
     /// # Errors
-    /// When one of them is not whole.
+    /// When one of them is incomplete.
     pub fn complete(self) -> Result<Vec<FunctionCall>, IncompleteCallError> {
         self.0.into_iter().map(IncompleteCall::complete).collect()
     }

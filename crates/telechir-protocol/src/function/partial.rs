@@ -1,30 +1,30 @@
-//! JSON that is cut off: the longest beginning of it that is a value.
+//! Truncated JSON: the longest prefix that can be completed to a value.
 
 use serde_json::Value;
 
-/// The value as far as it came, with open strings, lists and objects closed.
+/// Parses truncated JSON, with open strings, arrays and objects closed.
 ///
-/// A string that is cut off is kept as far as it came when it is a value, and left out when it
-/// is the name of a member. None when not even a beginning is there, or it is no JSON.
+/// A truncated string is retained if it is a value, and omitted if it is a member's name. None if
+/// there is no usable prefix, or the text is not JSON.
 pub(super) fn parse(text: &str) -> Option<Value> {
-    if let Ok(whole) = serde_json::from_str(text) {
-        return Some(whole);
+    if let Ok(complete) = serde_json::from_str(text) {
+        return Some(complete);
     }
-    let closings = closings(text)?;
-    // From the longest beginning to the shortest: what follows the last comma may be no value.
-    closings.iter().rev().find_map(|(end, closing)| {
+    let closing_candidates = closing_candidates(text)?;
+    // From the longest prefix to the shortest: the part after the last comma may be invalid.
+    closing_candidates.iter().rev().find_map(|(end, closing)| {
         serde_json::from_str(&format!("{}{closing}", &text[..*end])).ok()
     })
 }
 
-/// Places where the text could end, each with what would close it there.
-fn closings(text: &str) -> Option<Vec<(usize, String)>> {
+/// Positions where the text could end, each with the characters that close it there.
+fn closing_candidates(text: &str) -> Option<Vec<(usize, String)>> {
     let mut open = Vec::new();
-    let mut places = Vec::new();
+    let mut candidates = Vec::new();
     let mut in_string = false;
     let mut escaped = false;
-    for (place, c) in text.char_indices() {
-        let end = place + c.len_utf8();
+    for (candidate, c) in text.char_indices() {
+        let end = candidate + c.len_utf8();
         if in_string {
             if escaped {
                 escaped = false;
@@ -39,18 +39,18 @@ fn closings(text: &str) -> Option<Vec<(usize, String)>> {
                 '{' => open.push('}'),
                 '[' => open.push(']'),
                 '}' | ']' if open.pop() != Some(c) => return None,
-                ',' => places.push((place, closed(&open))),
+                ',' => candidates.push((candidate, closed(&open))),
                 _ => {}
             }
             if matches!(c, '{' | '[' | '}' | ']') {
-                places.push((end, closed(&open)));
+                candidates.push((end, closed(&open)));
             }
         }
     }
     let quote = if in_string { "\"" } else { "" };
     let end = text.len() - usize::from(escaped);
-    places.push((end, format!("{quote}{}", closed(&open))));
-    Some(places)
+    candidates.push((end, format!("{quote}{}", closed(&open))));
+    Some(candidates)
 }
 
 fn closed(open: &[char]) -> String {

@@ -1,4 +1,4 @@
-//! Places in JSON. A place that is not understood is an error that shows it.
+//! Positions in JSON. Errors show the invalid value.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -104,7 +104,7 @@ impl Named {
             .into()
     }
 
-    /// None when it says nothing of the element itself, or anything else beside.
+    /// None if no member identifies the element, or there are unknown members.
     fn from_json(members: Map<String, Value>) -> Option<Self> {
         let mut members = Members::new(members);
         let [name, role, id, window] = Self::MEMBERS.map(|member| members.text(member).ok());
@@ -114,8 +114,8 @@ impl Named {
             id: id?,
             window: window?,
         };
-        let says_which = named.name.is_some() || named.role.is_some() || named.id.is_some();
-        (says_which && members.is_empty()).then_some(named)
+        let identifies_element = named.name.is_some() || named.role.is_some() || named.id.is_some();
+        (identifies_element && members.is_empty()).then_some(named)
     }
 }
 
@@ -194,6 +194,6 @@ macro_rules! through_json {
 
 through_json! {
     Point: "a point like [x, y]"
-    Target: "a place like [x, y], a label, a ref or a name"
+    Target: "a point like [x, y], a label, a ref or a name"
     Region: "a region like [x0, y0, x1, y1]"
 }

@@ -1,4 +1,4 @@
-//! Keys in JSON: a chord is one string, or a list of names where a string could not hold it.
+//! Keys in JSON: a chord is one string, or a list of names if a string is ambiguous.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::{Chord, Key, Modifier, spell};
 
 impl Chord {
-    /// As written: keys in their order, letters in their case.
+    /// The chord as written: keys in order, letters in their case.
     fn spelling(&self) -> Option<String> {
         let text = spell(&self.0);
         (Self::parse(&text).as_ref() == Some(self)).then_some(text)
@@ -26,15 +26,18 @@ impl<'de> Deserialize<'de> for Chord {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Wire {
+        enum ChordForm {
             Text(String),
             Names(Vec<String>),
         }
-        match Wire::deserialize(deserializer)? {
-            Wire::Text(text) => Self::parse(&text)
-                .ok_or_else(|| D::Error::custom(format_args!("{text:?} is no chord of keys"))),
-            Wire::Names(names) => Self::new(names.iter().map(|name| Key::parse(name)).collect())
-                .ok_or_else(|| D::Error::custom("a chord has at least one key, each with a name")),
+        match ChordForm::deserialize(deserializer)? {
+            ChordForm::Text(text) => Self::parse(&text)
+                .ok_or_else(|| D::Error::custom(format_args!("invalid chord {text:?}"))),
+            ChordForm::Names(names) => {
+                Self::new(names.iter().map(|name| Key::parse(name)).collect()).ok_or_else(|| {
+                    D::Error::custom("a chord needs at least one key, each with a name")
+                })
+            }
         }
     }
 }
@@ -49,6 +52,6 @@ impl<'de> Deserialize<'de> for Modifier {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
         Self::parse(&name)
-            .ok_or_else(|| D::Error::custom(format_args!("{name:?} is no modifier key")))
+            .ok_or_else(|| D::Error::custom(format_args!("unknown modifier key {name:?}")))
     }
 }

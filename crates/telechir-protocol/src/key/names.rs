@@ -1,9 +1,9 @@
-//! Every name of a key that a provider, X11, the W3C or another vocabulary uses.
+//! All names of keys that a provider, X11, the W3C or another vocabulary uses.
 
 use super::{Key, Modifier, NamedKey};
 
 impl NamedKey {
-    /// All of them.
+    /// All named keys.
     pub const ALL: [Self; 33] = [
         Self::Enter,
         Self::Tab,
@@ -79,7 +79,7 @@ impl NamedKey {
         }
     }
 
-    /// The key with this name, in any provider's spelling and any case.
+    /// Parses a key name in any provider's spelling and any case.
     pub fn from_name(name: &str) -> Option<Self> {
         match Key::parse(name) {
             Key::Named(named) => Some(named),
@@ -88,7 +88,7 @@ impl NamedKey {
     }
 }
 
-/// The key of one character; white space is a key with a name.
+/// The key of one character; white space is a named key.
 pub(super) fn of_char(c: char) -> Key {
     match c {
         ' ' => Key::Named(NamedKey::Space),
@@ -98,7 +98,7 @@ pub(super) fn of_char(c: char) -> Key {
     }
 }
 
-/// The key of a name that is not one character. Case, `_`, `-` and spaces make no difference.
+/// The key with a name of several characters. Case, `_`, `-` and spaces are ignored.
 pub(super) fn of_name(name: &str) -> Key {
     let plain: String = name
         .chars()
@@ -253,8 +253,8 @@ fn keysym(plain: &str) -> Option<Key> {
         0xff67 => named(NamedKey::ContextMenu),
         0xff7f => named(NamedKey::NumLock),
         0xffbe..=0xffc9 => {
-            let place = usize::try_from(number - 0xffbe).ok()?;
-            FUNCTION_KEYS.get(place).copied().and_then(named)
+            let index = usize::try_from(number - 0xffbe).ok()?;
+            FUNCTION_KEYS.get(index).copied().and_then(named)
         }
         0xffe1 | 0xffe2 => Some(Key::Modifier(Modifier::Shift)),
         0xffe3 | 0xffe4 => Some(Key::Modifier(Modifier::Ctrl)),

@@ -1,25 +1,25 @@
-//! The text of a `data:` address, which may lie in the document it came in.
+//! The text of a `data:` URI, whose data may be a slot of its document.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::slots::{Slots, texts};
+use crate::slots::{Slots, text_parts};
 
-/// A `data:` address: `data:<media type>;base64,<data>`, or whatever text came as one.
+/// A `data:` URI: `data:<media type>;base64,<data>`, or other text in its position.
 #[derive(Clone)]
-pub struct DataUri(Form);
+pub struct DataUri(UriText);
 
 #[derive(Clone)]
-enum Form {
-    /// All of it, here.
+enum UriText {
+    /// The complete text.
     Text(String),
-    /// It ends in a slot.
+    /// Text that ends with a slot.
     Slotted {
-        /// What comes before, and the slot.
+        /// The text before the slot, and the slot.
         text: String,
-        /// Where the comma is and where the slot begins.
+        /// Byte offsets of the comma and of the slot.
         comma: usize,
         start: usize,
         index: usize,
@@ -28,11 +28,11 @@ enum Form {
 }
 
 impl DataUri {
-    /// What is before and behind its comma; none when it has none.
+    /// The text before and after the comma; none without a comma.
     pub fn split(&self) -> Option<(&str, &str)> {
         match &self.0 {
-            Form::Text(text) => text.split_once(','),
-            Form::Slotted {
+            UriText::Text(text) => text.split_once(','),
+            UriText::Slotted {
                 text,
                 comma,
                 start,
@@ -45,38 +45,36 @@ impl DataUri {
         }
     }
 
-    /// The same, with the slot that stands for the data when there is one: only for what becomes
-    /// a part of a document.
+    /// Like [`Self::split`], with the slot instead of the data: only for parts of a document.
     pub fn split_with_slot(&self) -> Option<(&str, Cow<'_, str>)> {
         let (head, data) = self.text_with_slot().split_once(',')?;
         Some((head, Cow::Borrowed(data)))
     }
 
-    /// All of it, with the slot that stands for its data when there is one: only for what becomes
-    /// a part of a document.
+    /// The text with the slot instead of the data: only for parts of a document.
     pub fn text_with_slot(&self) -> &str {
         match &self.0 {
-            Form::Text(text) | Form::Slotted { text, .. } => text,
+            UriText::Text(text) | UriText::Slotted { text, .. } => text,
         }
     }
 
     pub(crate) fn slots(&self) -> Option<&Slots> {
         match &self.0 {
-            Form::Text(_) => None,
-            Form::Slotted { slots, .. } => Some(slots),
+            UriText::Text(_) => None,
+            UriText::Slotted { slots, .. } => Some(slots),
         }
     }
 
-    /// Takes the strings of the document it was read from; gives the place of its slot.
+    /// Takes the strings of its document; returns the index of its slot.
     pub(crate) fn adopt(&mut self, slots: &Slots) -> Option<usize> {
-        let Form::Text(text) = &mut self.0 else {
+        let UriText::Text(text) = &mut self.0 else {
             return None;
         };
-        let (index, start) = slots.at_the_end_of(text)?;
+        let (index, start) = slots.trailing_slot(text)?;
         let comma = text.find(',')?;
         // The data must be one string of the document.
         slots.string_after(text.get(comma + 1..start)?, index)?;
-        self.0 = Form::Slotted {
+        self.0 = UriText::Slotted {
             text: std::mem::take(text),
             comma,
             start,
@@ -87,20 +85,20 @@ impl DataUri {
     }
 
     pub(crate) fn fill(&mut self) {
-        self.0 = Form::Text(self.to_string());
+        self.0 = UriText::Text(self.to_string());
     }
 
     fn pieces(&self) -> impl Iterator<Item = &str> {
         match &self.0 {
-            Form::Text(text) => texts(text, &[]),
-            Form::Slotted { text, slots, .. } => texts(text, std::slice::from_ref(slots)),
+            UriText::Text(text) => text_parts(text, &[]),
+            UriText::Slotted { text, slots, .. } => text_parts(text, std::slice::from_ref(slots)),
         }
     }
 }
 
 impl From<String> for DataUri {
     fn from(text: String) -> Self {
-        Self(Form::Text(text))
+        Self(UriText::Text(text))
     }
 }
 
@@ -110,7 +108,7 @@ impl From<&str> for DataUri {
     }
 }
 
-/// The address, its data in full.
+/// Writes the URI with its complete data.
 impl fmt::Display for DataUri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.pieces().try_for_each(|piece| f.write_str(piece))
@@ -125,7 +123,7 @@ impl fmt::Debug for DataUri {
 
 impl PartialEq for DataUri {
     fn eq(&self, other: &Self) -> bool {
-        // A slot is the same string wherever it is.
+        // A slot stands for the same string everywhere.
         self.text_with_slot() == other.text_with_slot()
             || ((self.slots().is_some() || other.slots().is_some())
                 && self.to_string() == other.to_string())
@@ -151,8 +149,8 @@ impl PartialEq<&str> for DataUri {
 impl Serialize for DataUri {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0 {
-            Form::Text(text) => serializer.serialize_str(text),
-            Form::Slotted { .. } => serializer.collect_str(self),
+            UriText::Text(text) => serializer.serialize_str(text),
+            UriText::Slotted { .. } => serializer.collect_str(self),
         }
     }
 }

@@ -1,12 +1,12 @@
-//! JSON Schema of actions: one object for each name.
+//! JSON Schema of actions: one object per name.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
-use super::{Member, object, schema as of};
+use super::{SchemaMember, object, schema as of};
 use crate::{Button, Chord, Modifier, Region, ScrollUnit, Target};
 
-/// The schema of an action; a name that is not listed may have any members.
+/// The schema of an action; an unlisted name may have any members.
 pub(super) fn schema(generator: &mut SchemaGenerator) -> Schema {
     let actions = actions(generator);
     let names: Vec<&str> = actions.iter().map(|(name, _)| *name).collect();
@@ -21,7 +21,7 @@ pub(super) fn schema(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({"description": "One step on a screen or in a browser.", "anyOf": forms})
 }
 
-type Members = Vec<Member<'static>>;
+type Members = Vec<SchemaMember<'static>>;
 
 fn actions(g: &mut SchemaGenerator) -> Vec<(&'static str, Members)> {
     let mut actions = pointer(g);
@@ -177,8 +177,8 @@ fn pages(g: &mut SchemaGenerator) -> Vec<(&'static str, Members)> {
 
 fn windows(g: &mut SchemaGenerator) -> Vec<(&'static str, Members)> {
     let window = || {
-        let description = "A window's id as list_windows gives it, or words that exactly one \
-            window's title or class contains; absent means the active one.";
+        let description = "A window id as list_windows reports it, or text that exactly one \
+            window's title or class contains; absent means the active window.";
         (
             "window",
             false,

@@ -1,4 +1,4 @@
-//! Shell calls and results in JSON, the decision record's flat result included when reading.
+//! Shell calls and results in JSON; decoding also accepts the decision record's flat result.
 
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
@@ -9,14 +9,14 @@ use super::{
     Command, CommandOutput, ShellAction, ShellCall, ShellEnvironment, ShellOutcome, ShellResult,
 };
 use crate::computer::entry;
-use crate::json::{InvalidMember, Members, shown};
+use crate::json::{InvalidMember, Members, excerpt};
 use crate::{CallId, Meta};
 
-/// Where a result keeps the members of its outputs that nobody knows, by the output's place.
+/// The property for unknown members of outputs, by the output's index.
 const OUTPUT_MEMBERS: &str = "output_members";
 
 impl ShellAction {
-    /// The name of the action, without what it carries.
+    /// The name of the action, without its argument.
     pub fn name(&self) -> &str {
         match self {
             Self::Execute => "execute",
@@ -33,7 +33,7 @@ impl ShellAction {
         }
     }
 
-    /// The member of a call that holds what the action carries, and what it carries.
+    /// The member of a call that contains the action's argument, and the argument.
     fn carried(&self) -> Option<(&'static str, &String)> {
         match self {
             Self::SendText(text) => Some(("text", text)),
@@ -49,12 +49,12 @@ impl ShellAction {
         }
     }
 
-    /// The text, key or job the action carries.
+    /// The action's argument: a text, key or job.
     pub fn text(&self) -> Option<&str> {
         self.carried().map(|(_, text)| text.as_str())
     }
 
-    /// Whether it sends something to a command that runs.
+    /// Whether it sends input to a running command.
     pub fn is_input(&self) -> bool {
         match self {
             Self::SendText(_) | Self::SendKey(_) | Self::CloseInput | Self::Interrupt => true,
@@ -89,7 +89,7 @@ impl ShellAction {
     }
 }
 
-/// Alone, an action is its name, or an object with `action` and what it carries.
+/// An action alone is its name, or an object with `action` and its argument.
 impl Serialize for ShellAction {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Some((member, value)) = self.carried() else {
@@ -215,12 +215,12 @@ impl Serialize for ShellResult {
     }
 }
 
-/// The outputs with the unknown members that `meta` kept for them.
+/// The outputs with the unknown members that `meta` retained for them.
 fn outputs_json(outputs: &[CommandOutput], meta: &Meta) -> Vec<Value> {
-    let written = |(place, output): (usize, &CommandOutput)| {
+    let written = |(index, output): (usize, &CommandOutput)| {
         let mut json = serde_json::to_value(output).unwrap_or_default();
         let unknown = meta
-            .kept_for(OUTPUT_MEMBERS, place)
+            .unknown_fields_of(OUTPUT_MEMBERS, index)
             .cloned()
             .unwrap_or_default();
         if let Value::Object(members) = &mut json {
@@ -247,7 +247,7 @@ fn read_result(mut m: Members) -> Result<ShellResult, InvalidMember> {
         None => flat_output(&mut m).into_iter().collect(),
     };
     let mut unknown = Map::new();
-    for (place, output) in outputs.into_iter().enumerate() {
+    for (index, output) in outputs.into_iter().enumerate() {
         let Value::Object(members) = output else {
             return Err(InvalidMember::wrong(
                 "outputs",
@@ -258,7 +258,7 @@ fn read_result(mut m: Members) -> Result<ShellResult, InvalidMember> {
         let mut members = Members::new(members);
         result.outputs.push(read_output(&mut members)?);
         if !members.is_empty() {
-            unknown.insert(place.to_string(), Value::Object(members.into_rest()));
+            unknown.insert(index.to_string(), Value::Object(members.into_rest()));
         }
     }
     result.combined = m.flag("combined")?.unwrap_or(false);
@@ -330,26 +330,26 @@ fn stream(m: &mut Members, name: &'static str) -> Result<String, InvalidMember> 
     }
 }
 
-/// The outcome that is said, else the one that follows from the exit code.
+/// The outcome in the input, else the one that follows from the exit code.
 fn read_outcome(
-    said: Option<Value>,
+    output_text: Option<Value>,
     exit_code: Option<i32>,
     timed_out: bool,
 ) -> Result<ShellOutcome, InvalidMember> {
-    let word = match &said {
+    let name = match &output_text {
         None => None,
-        Some(Value::String(word)) => Some(word.as_str()),
+        Some(Value::String(name)) => Some(name.as_str()),
         Some(object) => match object.get("type").and_then(Value::as_str) {
             Some("exit") => None,
-            Some(word) => Some(word),
+            Some(name) => Some(name),
             None => {
-                let problem = format!("`outcome` is {}, not a word", shown(object));
+                let problem = format!("`outcome` is {}, not a name", excerpt(object));
                 return Err(InvalidMember::Contradiction(problem));
             }
         },
     };
-    Ok(match word {
-        Some(word) => ShellOutcome::parse(word),
+    Ok(match name {
+        Some(name) => ShellOutcome::parse(name),
         None if timed_out => ShellOutcome::Timeout,
         None if exit_code.is_some_and(|code| code != 0) => ShellOutcome::Error,
         None => ShellOutcome::Success,
@@ -357,9 +357,9 @@ fn read_outcome(
 }
 
 impl ShellOutcome {
-    /// The outcome with this name; a word of another vocabulary is kept.
-    pub fn parse(word: &str) -> Self {
-        match word {
+    /// Parses an outcome; a name of another vocabulary is retained.
+    pub fn parse(name: &str) -> Self {
+        match name {
             "success" => Self::Success,
             "error" => Self::Error,
             "timeout" => Self::Timeout,

@@ -2,8 +2,8 @@
 
 use super::{CommandOutput, ShellOutcome};
 
-/// What stands in a trailer's place for the outcomes without an exit code.
-const WORDS: [(&str, ShellOutcome); 7] = [
+/// Trailers of the outcomes without an exit code.
+const ENDING_NAMES: [(&str, ShellOutcome); 7] = [
     ("success", ShellOutcome::Success),
     ("error", ShellOutcome::Error),
     ("timeout", ShellOutcome::Timeout),
@@ -14,12 +14,12 @@ const WORDS: [(&str, ShellOutcome); 7] = [
 ];
 
 impl CommandOutput {
-    /// Both streams and the end as one text: standard output, then standard error under
-    /// `[stderr]`, then `[exit 1]` or a word. A success that only wrote to standard output is
-    /// that output alone, unless it could be mistaken for more.
+    /// Both streams and the outcome as one text: standard output, then standard error under
+    /// `[stderr]`, then `[exit 1]` or the name of the outcome. A success with only standard output
+    /// is that output alone, unless it could be mistaken for more.
     ///
-    /// [`Self::from_text`] gives back both streams, the exit code and the outcome exactly.
-    /// Signals, durations, byte counts, prompts and words of other vocabularies are not part of it.
+    /// [`Self::from_text`] restores both streams, the exit code and the outcome exactly. Signals,
+    /// durations, byte counts, prompts and outcomes of other vocabularies are not included.
     ///
     /// ```
     /// use telechir_protocol::{CommandOutput, ShellOutcome};
@@ -48,7 +48,7 @@ impl CommandOutput {
         text
     }
 
-    /// The output of such a text. Text of anyone else is standard output of a success.
+    /// Restores the output from its text. Any other text is the standard output of a success.
     pub fn from_text(text: &str) -> Self {
         let success = |stdout: &str| Self {
             stdout: stdout.to_owned(),
@@ -60,7 +60,7 @@ impl CommandOutput {
         };
         let header = format!("[stderr{mark}]\n");
         let (stdout, stderr) = match find_line(body, &header) {
-            Some(place) => (&body[..place], &body[place + header.len()..]),
+            Some(index) => (&body[..index], &body[index + header.len()..]),
             None => (body, ""),
         };
         let (exit_code, outcome) = end;
@@ -73,7 +73,7 @@ impl CommandOutput {
         }
     }
 
-    /// What the last line says: the exit code where the outcome follows from it.
+    /// The text of the last line: the exit code if the outcome follows from it.
     fn end(&self) -> String {
         let follows = |code| {
             if code == 0 {
@@ -82,27 +82,27 @@ impl CommandOutput {
                 ShellOutcome::Error
             }
         };
-        let word = || match &self.outcome {
-            ShellOutcome::Other(word) => word.as_str(),
+        let name = || match &self.outcome {
+            ShellOutcome::Other(name) => name.as_str(),
             known @ (ShellOutcome::Success
             | ShellOutcome::Error
             | ShellOutcome::Timeout
             | ShellOutcome::Cancelled
             | ShellOutcome::NotStarted
             | ShellOutcome::AwaitingInput
-            | ShellOutcome::Running) => WORDS
+            | ShellOutcome::Running) => ENDING_NAMES
                 .iter()
                 .find(|(_, outcome)| outcome == known)
-                .map_or("", |(word, _)| word),
+                .map_or("", |(name, _)| name),
         };
         match self.exit_code {
             Some(code) if self.outcome == follows(code) => format!("exit {code}"),
-            Some(code) => format!("{}, exit {code}", word()),
-            None => word().to_owned(),
+            Some(code) => format!("{}, exit {code}", name()),
+            None => name().to_owned(),
         }
     }
 
-    /// As many `'` as make our lines unlike any line of the output.
+    /// The number of `'` that distinguishes the format's own lines from all lines of the output.
     fn mark(&self) -> String {
         let mut mark = String::new();
         while self.could_be_mistaken(&mark) {
@@ -120,7 +120,7 @@ impl CommandOutput {
     }
 }
 
-/// A stream whose last line is whole, or a line that says it was not.
+/// A stream whose last line is complete, or is marked as incomplete.
 fn section(text: &mut String, stream: &str, mark: &str) {
     text.push_str(stream);
     if !stream.is_empty() && !stream.ends_with('\n') {
@@ -137,21 +137,25 @@ fn find_line(text: &str, line: &str) -> Option<usize> {
     if text.starts_with(line) {
         return Some(0);
     }
-    text.find(&format!("\n{line}")).map(|place| place + 1)
+    text.find(&format!("\n{line}")).map(|index| index + 1)
 }
 
-type End = (Option<i32>, ShellOutcome);
+type Ending = (Option<i32>, ShellOutcome);
 
-/// The text before our last line, what that line says, and its mark.
-fn split_trailer(text: &str) -> Option<(&str, End, &str)> {
+/// The text before the trailer, the trailer's meaning, and its mark.
+fn split_trailer(text: &str) -> Option<(&str, Ending, &str)> {
     let start = text.rfind('\n').map_or(0, |newline| newline + 1);
     let inner = text[start..].strip_prefix('[')?.strip_suffix(']')?;
-    let said = inner.trim_end_matches('\'');
-    Some((&text[..start], parse_end(said)?, &inner[said.len()..]))
+    let output_text = inner.trim_end_matches('\'');
+    Some((
+        &text[..start],
+        parse_end(output_text)?,
+        &inner[output_text.len()..],
+    ))
 }
 
-fn parse_end(said: &str) -> Option<End> {
-    if let Some(code) = said.strip_prefix("exit ") {
+fn parse_end(output_text: &str) -> Option<Ending> {
+    if let Some(code) = output_text.strip_prefix("exit ") {
         let code: i32 = code.parse().ok()?;
         let outcome = if code == 0 {
             ShellOutcome::Success
@@ -160,10 +164,10 @@ fn parse_end(said: &str) -> Option<End> {
         };
         return Some((Some(code), outcome));
     }
-    let (word, code) = match said.split_once(", exit ") {
-        Some((word, code)) => (word, Some(code.parse().ok()?)),
-        None => (said, None),
+    let (name, code) = match output_text.split_once(", exit ") {
+        Some((name, code)) => (name, Some(code.parse().ok()?)),
+        None => (output_text, None),
     };
-    let known = WORDS.iter().find(|(known, _)| *known == word);
+    let known = ENDING_NAMES.iter().find(|(known, _)| *known == name);
     known.map(|(_, outcome)| (code, outcome.clone()))
 }

@@ -1,31 +1,31 @@
-//! Shell calls seen as command calls: inputs and results as lists of contents.
+//! Converts shell calls to command calls: inputs and results as lists of contents.
 
 use super::{Command, ShellCall, ShellResult};
 use crate::{Content, HostedCall, Meta, Raw};
 
-/// The dialect of what a conversion keeps so that it can be turned back.
+/// The dialect of the retained original, from which a conversion is reversed.
 const NATIVE: &str = "telechir";
 
-/// A call and its result together: what ran and what it gave.
+/// A call and its result together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CommandExecution<'a> {
-    /// What was asked.
+    /// The shell call.
     pub call: &'a ShellCall,
-    /// What came of it, when it is known.
+    /// The result, if it is known.
     pub result: Option<&'a ShellResult>,
 }
 
 impl CommandExecution<'_> {
-    /// Both as one text: each command behind `$`, then what it gave.
+    /// Both as one text: each command after `$`, then its output.
     pub fn to_text(&self) -> String {
         let outputs = self.result.map_or(&[][..], |result| &result.outputs);
         let steps = self.call.commands.len().max(outputs.len());
         let mut text = String::new();
-        for place in 0..steps {
-            if let Some(command) = self.call.commands.get(place) {
+        for index in 0..steps {
+            if let Some(command) = self.call.commands.get(index) {
                 push_lines(&mut text, &format!("$ {}", command.to_line()));
             }
-            if let Some(output) = outputs.get(place) {
+            if let Some(output) = outputs.get(index) {
                 push_lines(&mut text, &output.to_text());
             }
         }
@@ -40,7 +40,7 @@ fn push_lines(text: &mut String, lines: &str) {
     }
 }
 
-fn kept(original: &impl serde::Serialize) -> Meta {
+fn retained_in_meta(original: &impl serde::Serialize) -> Meta {
     let json = serde_json::to_value(original).unwrap_or_default();
     Meta {
         raw_representation: Some(Raw::new(NATIVE, json)),
@@ -68,7 +68,7 @@ fn texts(contents: &[Content]) -> Option<Vec<&str>> {
     Some(texts)
 }
 
-/// A `command_call` with each command as a text. The whole call is kept beside it.
+/// A `command_call` with each command as a text. The original call is retained in it.
 impl From<&ShellCall> for HostedCall {
     fn from(call: &ShellCall) -> Self {
         Self {
@@ -79,13 +79,13 @@ impl From<&ShellCall> for HostedCall {
                 .map(|command| Content::text(command.to_line()))
                 .collect(),
             status: call.status.clone(),
-            meta: kept(call),
+            meta: retained_in_meta(call),
             ..Self::default()
         }
     }
 }
 
-/// A `command_result` with each command's output as a text. The whole result is kept beside it.
+/// A `command_result` with each command's output as a text. The original result is retained in it.
 impl From<&ShellResult> for HostedCall {
     fn from(result: &ShellResult) -> Self {
         Self {
@@ -95,15 +95,15 @@ impl From<&ShellResult> for HostedCall {
                 .iter()
                 .map(|output| Content::text(output.to_text()))
                 .collect(),
-            meta: kept(result),
+            meta: retained_in_meta(result),
             ..Self::default()
         }
     }
 }
 
 impl ShellCall {
-    /// The shell call of a `command_call`: the one it was made from, or one of its texts.
-    /// None when it has no id, or an input that is no text.
+    /// The shell call of a `command_call`: its original, or one from its texts. None if it has no
+    /// id, or an input that is not text.
     pub fn from_command_call(command: &HostedCall) -> Option<Self> {
         let from_texts = || {
             let lines = texts(&command.inputs)?;
@@ -118,8 +118,8 @@ impl ShellCall {
 }
 
 impl ShellResult {
-    /// The shell result of a `command_result`: the one it was made from, or one of its texts.
-    /// None when it has no id, or a result that is no text.
+    /// The shell result of a `command_result`: its original, or one from its texts. None if it has
+    /// no id, or a result that is not text.
     pub fn from_command_result(command: &HostedCall) -> Option<Self> {
         let from_texts = || {
             let parts = texts(&command.results)?;

@@ -1,5 +1,5 @@
-//! Where the slots of a document may be in neutral values: raw representations and `data:`
-//! addresses. Both keep the strings with them.
+//! The neutral values that may contain slots: raw representations and `data:` URIs. Both keep their
+//! document alive.
 
 use serde_json::Value;
 
@@ -9,18 +9,18 @@ use crate::{
     AnsweredTurn, ComputerResult, Content, Media, Message, Meta, ModelTurn, Raw, ToolResult,
 };
 
-/// A value that may have slots.
-enum Holder<R, U> {
+/// A value that may contain slots.
+enum SlotHolder<R, U> {
     Raw(R),
     Uri(U),
 }
 
-/// Both ways to go through a content's holders: to look, and to change them.
-macro_rules! visit {
+/// Both traversals of a content's slot holders: by reference and mutable.
+macro_rules! visitors {
     ($content:ident, $screen:ident, $media:ident, $meta:ident, $as_mut:ident, $of:ident, $iter:ident $(, $mut:tt)?) => {
-        fn $content(content: &$($mut)? Content, found: &mut dyn FnMut(Holder<&$($mut)? Raw, &$($mut)? DataUri>)) {
+        fn $content(content: &$($mut)? Content, found: &mut dyn FnMut(SlotHolder<&$($mut)? Raw, &$($mut)? DataUri>)) {
             match content {
-                Content::Data(data) => found(Holder::Uri(&$($mut)? data.uri)),
+                Content::Data(data) => found(SlotHolder::Uri(&$($mut)? data.uri)),
                 Content::FunctionResult(result) => result.items.$iter().for_each(|item| $content(item, found)),
                 Content::ComputerResult(result) => $screen(result, found),
                 Content::CommandCall(call)
@@ -52,15 +52,15 @@ macro_rules! visit {
             }
         }
 
-        fn $screen(result: &$($mut)? ComputerResult, found: &mut dyn FnMut(Holder<&$($mut)? Raw, &$($mut)? DataUri>)) {
+        fn $screen(result: &$($mut)? ComputerResult, found: &mut dyn FnMut(SlotHolder<&$($mut)? Raw, &$($mut)? DataUri>)) {
             let screenshots = result.steps.$iter().filter_map(|step| step.screenshot.$as_mut());
             result.screenshot.$iter().chain(screenshots).for_each(|media| $media(media, found));
         }
 
-        fn $media(media: &$($mut)? Media, found: &mut dyn FnMut(Holder<&$($mut)? Raw, &$($mut)? DataUri>)) {
+        fn $media(media: &$($mut)? Media, found: &mut dyn FnMut(SlotHolder<&$($mut)? Raw, &$($mut)? DataUri>)) {
             let meta = match media {
                 Media::Data(data) => {
-                    found(Holder::Uri(&$($mut)? data.uri));
+                    found(SlotHolder::Uri(&$($mut)? data.uri));
                     &$($mut)? data.meta
                 }
                 Media::Uri(uri) => &$($mut)? uri.meta,
@@ -69,30 +69,38 @@ macro_rules! visit {
             $meta(meta, found);
         }
 
-        fn $meta(meta: &$($mut)? Meta, found: &mut dyn FnMut(Holder<&$($mut)? Raw, &$($mut)? DataUri>)) {
+        fn $meta(meta: &$($mut)? Meta, found: &mut dyn FnMut(SlotHolder<&$($mut)? Raw, &$($mut)? DataUri>)) {
             if let Some(raw) = meta.raw_representation.$as_mut() {
-                found(Holder::Raw(raw));
+                found(SlotHolder::Raw(raw));
             }
         }
     };
 }
 
-visit!(look, look_screen, look_media, look_meta, as_ref, meta, iter);
-visit!(
-    change,
-    change_screen,
-    change_media,
-    change_meta,
+visitors!(
+    visit_ref,
+    visit_screen_ref,
+    visit_media_ref,
+    visit_meta_ref,
+    as_ref,
+    meta,
+    iter
+);
+visitors!(
+    visit_mut,
+    visit_screen_mut,
+    visit_media_mut,
+    visit_meta_mut,
     as_mut,
     meta_mut,
     iter_mut,
     mut
 );
 
-fn gather_from(holder: Holder<&Raw, &DataUri>, all: &mut Vec<Slots>) {
+fn gather_from(holder: SlotHolder<&Raw, &DataUri>, all: &mut Vec<Slots>) {
     let slots = match holder {
-        Holder::Raw(raw) => Some(raw.slots()),
-        Holder::Uri(uri) => uri.slots(),
+        SlotHolder::Raw(raw) => Some(raw.slots()),
+        SlotHolder::Uri(uri) => uri.slots(),
     };
     if let Some(slots) = slots.filter(|slots| !slots.is_empty())
         && !all.iter().any(|known| known.is_same(slots))
@@ -101,13 +109,13 @@ fn gather_from(holder: Holder<&Raw, &DataUri>, all: &mut Vec<Slots>) {
     }
 }
 
-fn adopt_into(holder: Holder<&mut Raw, &mut DataUri>, slots: &Slots, seen: &mut [usize]) {
+fn adopt_into(holder: SlotHolder<&mut Raw, &mut DataUri>, slots: &Slots, seen: &mut [usize]) {
     match holder {
-        Holder::Raw(raw) => {
+        SlotHolder::Raw(raw) => {
             raw.adopt(slots);
             count(raw.template(), slots, seen);
         }
-        Holder::Uri(uri) => {
+        SlotHolder::Uri(uri) => {
             let adopted = uri.adopt(slots);
             if let Some(times) = adopted.and_then(|index| seen.get_mut(index)) {
                 *times += 1;
@@ -116,11 +124,11 @@ fn adopt_into(holder: Holder<&mut Raw, &mut DataUri>, slots: &Slots, seen: &mut 
     }
 }
 
-/// How often each slot is in a value.
+/// Counts each slot in a value.
 fn count(value: &Value, slots: &Slots, seen: &mut [usize]) {
     match value {
         Value::String(text) => {
-            let _what_is_left_of_one_is_found_elsewhere = slots.count(text, seen);
+            let _damaged_slots_are_found_elsewhere = slots.count(text, seen);
         }
         Value::Array(items) => items.iter().for_each(|item| count(item, slots, seen)),
         Value::Object(members) => {
@@ -130,42 +138,42 @@ fn count(value: &Value, slots: &Slots, seen: &mut [usize]) {
     }
 }
 
-fn fill(holder: Holder<&mut Raw, &mut DataUri>) {
+fn fill(holder: SlotHolder<&mut Raw, &mut DataUri>) {
     match holder {
-        Holder::Raw(raw) => raw.fill(),
-        Holder::Uri(uri) => uri.fill(),
+        SlotHolder::Raw(raw) => raw.fill(),
+        SlotHolder::Uri(uri) => uri.fill(),
     }
 }
 
 impl Content {
-    /// Adds the slots that it may have to `all`.
+    /// Collects the documents whose slots the content contains.
     pub fn gather_slots(&self, all: &mut Vec<Slots>) {
-        look(self, &mut |holder| gather_from(holder, all));
+        visit_ref(self, &mut |holder| gather_from(holder, all));
     }
 
-    /// Gives the strings of a document to what was read of it, and counts how often each of its
-    /// slots was met where slots may be.
+    /// Connects the slots in a decoded content to their document, and counts each slot that was
+    /// found where slots are supported.
     pub fn adopt_slots(&mut self, slots: &Slots, seen: &mut [usize]) {
-        change(self, &mut |holder| adopt_into(holder, slots, seen));
+        visit_mut(self, &mut |holder| adopt_into(holder, slots, seen));
     }
 
-    /// Writes the strings in the places of its slots.
+    /// Replaces the slots by their strings.
     pub fn fill_slots(&mut self) {
-        change(self, &mut fill);
+        visit_mut(self, &mut fill);
     }
 }
 
 impl Message {
-    /// Adds the slots that it may have to `all`.
+    /// Collects the documents whose slots the message contains.
     pub fn gather_slots(&self, all: &mut Vec<Slots>) {
-        look_meta(&self.meta, &mut |holder| gather_from(holder, all));
+        visit_meta_ref(&self.meta, &mut |holder| gather_from(holder, all));
         self.contents.iter().for_each(|part| part.gather_slots(all));
     }
 
-    /// Gives the strings of a document to what was read of it, and counts how often each of its
-    /// slots was met where slots may be.
+    /// Connects the slots in a decoded message to their document, and counts each slot that was
+    /// found where slots are supported.
     pub fn adopt_slots(&mut self, slots: &Slots, seen: &mut [usize]) {
-        change_meta(&mut self.meta, &mut |holder| {
+        visit_meta_mut(&mut self.meta, &mut |holder| {
             adopt_into(holder, slots, seen)
         });
         for part in &mut self.contents {
@@ -173,16 +181,16 @@ impl Message {
         }
     }
 
-    /// Writes the strings in the places of its slots.
+    /// Replaces the slots by their strings.
     pub fn fill_slots(&mut self) {
-        change_meta(&mut self.meta, &mut fill);
+        visit_meta_mut(&mut self.meta, &mut fill);
         self.contents.iter_mut().for_each(Content::fill_slots);
     }
 }
 
 impl ModelTurn {
-    /// Gives the strings of a document to what was read of it, and counts how often each of its
-    /// slots was met where slots may be.
+    /// Connects the slots in a decoded turn to their document, and counts each slot that was found
+    /// where slots are supported.
     pub fn adopt_slots(&mut self, slots: &Slots, seen: &mut [usize]) {
         for part in self.contents_mut() {
             part.adopt_slots(slots, seen);
@@ -191,7 +199,7 @@ impl ModelTurn {
 }
 
 impl AnsweredTurn {
-    /// Adds the slots that calls and results may have to `all`.
+    /// Collects the documents whose slots the calls and results contain.
     pub fn gather_slots(&self, all: &mut Vec<Slots>) {
         for part in self.turn().contents() {
             part.gather_slots(all);
@@ -201,7 +209,7 @@ impl AnsweredTurn {
         }
     }
 
-    /// Writes the strings in the places of its slots.
+    /// Replaces the slots by their strings.
     pub fn fill_slots(&mut self) {
         let (turn, results) = self.parts_mut();
         turn.iter_mut().for_each(Content::fill_slots);
@@ -211,26 +219,29 @@ impl AnsweredTurn {
 
 impl ToolResult {
     fn gather_slots(&self, all: &mut Vec<Slots>) {
-        let mut gather = |holder: Holder<&Raw, &DataUri>| gather_from(holder, all);
+        let mut gather = |holder: SlotHolder<&Raw, &DataUri>| gather_from(holder, all);
         let meta = match self {
             Self::Computer(result) => {
-                look_screen(result, &mut gather);
+                visit_screen_ref(result, &mut gather);
                 &result.meta
             }
             Self::Function(result) => {
-                result.items.iter().for_each(|item| look(item, &mut gather));
+                result
+                    .items
+                    .iter()
+                    .for_each(|item| visit_ref(item, &mut gather));
                 &result.meta
             }
             Self::Shell(result) => &result.meta,
             Self::Edit(result) => &result.meta,
         };
-        look_meta(meta, &mut gather);
+        visit_meta_ref(meta, &mut gather);
     }
 
     fn fill_slots(&mut self) {
         let meta = match self {
             Self::Computer(result) => {
-                change_screen(result, &mut fill);
+                visit_screen_mut(result, &mut fill);
                 &mut result.meta
             }
             Self::Function(result) => {
@@ -240,6 +251,6 @@ impl ToolResult {
             Self::Shell(result) => &mut result.meta,
             Self::Edit(result) => &mut result.meta,
         };
-        change_meta(meta, &mut fill);
+        visit_meta_mut(meta, &mut fill);
     }
 }

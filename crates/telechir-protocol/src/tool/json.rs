@@ -1,4 +1,4 @@
-//! Tools in JSON. A setting without a name of ours is kept among the additional properties.
+//! Tools in JSON. A setting without a neutral name becomes an additional property.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -17,50 +17,50 @@ impl Serialize for Environment {
 
 impl<'de> Deserialize<'de> for Environment {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(|word| Self::from(word.as_str()))
+        String::deserialize(deserializer).map(|name| Self::from(name.as_str()))
     }
 }
 
 impl ComputerUseTool {
     fn read(mut m: Members) -> Result<Self, InvalidMember> {
-        let said = m.text("environment")?;
+        let name = m.text("environment")?;
         let mut tool = Self {
             display_width: pixels(&mut m, "display_width", "display_width_px")?,
             display_height: pixels(&mut m, "display_height", "display_height_px")?,
-            environment: said.as_deref().map(Environment::from),
+            environment: name.as_deref().map(Environment::from),
             excluded_actions: m.texts("excluded_actions")?,
             additional_properties: additional(m)?,
         };
-        if said.as_deref() == Some("ubuntu") {
+        if name.as_deref() == Some("ubuntu") {
             tool.keep_spelling("ubuntu");
         }
         Ok(tool)
     }
 
-    /// Keeps OpenAI's own word for a Linux desktop, so that OpenAI gets it back.
-    fn keep_spelling(&mut self, word: &str) {
+    /// Retains OpenAI's own name of a Linux desktop, so that OpenAI gets it back.
+    fn keep_spelling(&mut self, name: &str) {
         let settings = self
             .additional_properties
             .entry("openai")
             .or_insert_with(|| Map::new().into());
         if let Value::Object(settings) = settings {
-            settings.entry("environment").or_insert_with(|| word.into());
+            settings.entry("environment").or_insert_with(|| name.into());
         }
     }
 }
 
 fn pixels(
     m: &mut Members,
-    ours: &'static str,
-    theirs: &'static str,
+    canonical: &'static str,
+    foreign: &'static str,
 ) -> Result<Option<u32>, InvalidMember> {
-    match m.count(ours)? {
+    match m.count(canonical)? {
         Some(pixels) => Ok(Some(pixels)),
-        None => m.count(theirs),
+        None => m.count(foreign),
     }
 }
 
-/// The additional properties, with the members nobody took among them.
+/// The additional properties, including all remaining members.
 fn additional(mut m: Members) -> Result<Map<String, Value>, InvalidMember> {
     let mut properties = m.object("additional_properties")?;
     for (name, value) in m.into_rest() {

@@ -1,4 +1,4 @@
-//! The names of other vocabularies mean our actions.
+//! The names of other vocabularies mean the neutral actions.
 
 use serde_json::{Value, json};
 use telechir_protocol::{
@@ -7,17 +7,21 @@ use telechir_protocol::{
 
 use crate::{read, written};
 
-/// What comes in, and what we write for it.
+/// Pairs of input and expected neutral JSON.
 fn check(table: &[(Value, Value)]) {
-    for (theirs, ours) in table {
-        let action: Action = read(theirs.clone());
-        assert_eq!(written(&action), *ours, "read {theirs}");
-        assert_eq!(read::<Action>(ours.clone()), action, "read back {ours}");
+    for (foreign, neutral) in table {
+        let action: Action = read(foreign.clone());
+        assert_eq!(written(&action), *neutral, "read {foreign}");
+        assert_eq!(
+            read::<Action>(neutral.clone()),
+            action,
+            "read back {neutral}"
+        );
     }
 }
 
 #[test]
-fn the_decision_records_eleven_names_are_ours() {
+fn the_eleven_names_of_the_decision_record_are_neutral() {
     check(&[
         (
             json!({"action": "click", "coordinate": [0, 0]}),
@@ -206,11 +210,11 @@ fn the_eighteen_classes_are_read_by_type_and_by_class() {
             json!({"action": "cursor_position"}),
         ),
     ];
-    for (name, class, members, ours) in table {
+    for (name, class, members, neutral) in table {
         for name in [name, class] {
-            let mut theirs = members.clone();
-            theirs["type"] = name.into();
-            check(&[(theirs, ours.clone())]);
+            let mut foreign = members.clone();
+            foreign["type"] = name.into();
+            check(&[(foreign, neutral.clone())]);
         }
     }
 }
@@ -301,7 +305,7 @@ fn the_desktop_tools_names_are_read() {
 }
 
 #[test]
-fn providers_names_that_others_take_over_are_read() {
+fn provider_names_adopted_by_others_are_read() {
     check(&[
         (
             json!({"action": "left_click_drag", "start_coordinate": [1, 2], "coordinate": [3, 4]}),
@@ -339,13 +343,13 @@ fn providers_names_that_others_take_over_are_read() {
 }
 
 #[test]
-fn a_label_wins_over_a_point_and_the_point_is_kept() {
-    let theirs = json!({"type": "computer_call", "call_id": "c",
+fn a_label_wins_over_a_point_and_the_point_is_retained() {
+    let foreign = json!({"type": "computer_call", "call_id": "c",
         "actions": [{"action": "click", "label": 5, "coordinate": [1, 2]}]});
-    let ours = json!({"type": "computer_call", "call_id": "c", "actions": [{"action": "click",
+    let neutral = json!({"type": "computer_call", "call_id": "c", "actions": [{"action": "click",
         "coordinate": {"label": 5}, "button": "left", "x": 1, "y": 2}]});
-    assert_eq!(written(&read::<Content>(theirs)), ours);
-    assert_eq!(written(&read::<Content>(ours.clone())), ours);
+    assert_eq!(written(&read::<Content>(foreign)), neutral);
+    assert_eq!(written(&read::<Content>(neutral.clone())), neutral);
 }
 
 #[test]
@@ -379,9 +383,9 @@ fn normalizing_a_name_loses_nothing() {
         ("unheard_of", "unheard_of", None, None),
     ];
     for (name, action, button, count) in table {
-        let said = normalize_action_type(name);
+        let encoded = normalize_action_type(name);
         assert_eq!(
-            (said.action, said.button, said.count),
+            (encoded.action, encoded.button, encoded.count),
             (action, button, count),
             "{name}"
         );
@@ -389,7 +393,7 @@ fn normalizing_a_name_loses_nothing() {
 }
 
 #[test]
-fn the_desktop_tools_windows_and_elements_are_ours() {
+fn window_and_element_names_of_the_desktop_tool_are_read() {
     check(&[
         (
             json!({"action": "maximize_active_window"}),
@@ -423,7 +427,7 @@ fn the_desktop_tools_windows_and_elements_are_ours() {
 }
 
 #[test]
-fn a_name_says_which_element() {
+fn an_element_is_named_by_name_role_or_id() {
     for nothing in [json!({}), json!({"window": "w1"}), json!({"name": 5})] {
         let read = serde_json::from_value::<Target>(nothing.clone());
         assert!(read.is_err(), "{nothing}");

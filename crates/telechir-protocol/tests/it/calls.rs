@@ -1,4 +1,4 @@
-//! Computer calls and results in every form they come in.
+//! Computer calls and results in all their input forms.
 
 use serde_json::json;
 use telechir_protocol::{
@@ -73,7 +73,7 @@ fn an_absent_target_stays_absent_and_the_corner_stays_the_corner() {
 }
 
 #[test]
-fn an_unknown_action_is_kept_whole() {
+fn an_unknown_action_is_retained_completely() {
     let json = json!({
         "type": "computer_call", "call_id": "c1",
         "actions": [{"action": "juggle", "balls": 3, "coordinate": "anywhere"}]
@@ -86,9 +86,9 @@ fn an_unknown_action_is_kept_whole() {
     assert_eq!(written(&Content::ComputerCall(call)), json);
 }
 
-/// Its members may even stand where its name does, or look like what such ones are written as.
+/// Its members may even be named like its name member, or look like nested arguments.
 #[test]
-fn what_is_written_of_an_unknown_action_is_read_as_the_same() {
+fn an_unknown_action_round_trips() {
     for args in [
         json!({"action": {"of": "a search"}}),
         json!({"action": "click", "coordinate": [1, 2]}),
@@ -184,7 +184,7 @@ fn a_class_of_action_with_a_call_id_is_a_call() {
 }
 
 #[test]
-fn a_call_that_could_not_be_understood_needs_no_action() {
+fn a_call_with_an_exception_needs_no_action() {
     let call = computer(json!({
         "type": "computer_call", "call_id": "c1", "actions": [], "exception": "not JSON"
     }));
@@ -242,11 +242,11 @@ fn an_action_can_stand_where_a_tool_call_is_expected() {
         json!({"actions": [{"action": "move", "coordinate": [1, 2]}]})
     );
     assert!(call.requires_local_execution());
-    assert_eq!(call.joining_id(), Some(&CallId::from("c1")));
+    assert_eq!(call.correlation_id(), Some(&CallId::from("c1")));
 }
 
 #[test]
-fn the_first_screenshot_goes_into_the_first_message_of_a_person() {
+fn the_initial_screenshot_goes_into_the_first_user_message() {
     let screen = || {
         Media::Data(telechir_protocol::DataContent::from_base64(
             "image/png",

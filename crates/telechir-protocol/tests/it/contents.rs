@@ -1,4 +1,4 @@
-//! Contents of other vocabularies and of none.
+//! Contents of other vocabularies and unknown contents.
 
 use serde_json::{Value, json};
 use telechir_protocol::{Content, UnknownContent};
@@ -6,7 +6,7 @@ use telechir_protocol::{Content, UnknownContent};
 use crate::{read, refusal, written};
 
 #[test]
-fn the_frameworks_contents_are_read_under_our_names() {
+fn the_frameworks_contents_are_read_under_neutral_names() {
     let table: &[(Value, Value)] = &[
         (
             json!({"type": "text", "text": "hi", "annotations": [{"type": "citation"}],
@@ -76,15 +76,19 @@ fn the_frameworks_contents_are_read_under_our_names() {
                 "screenshot": {"type": "hosted_file", "file_id": "file_1"}}),
         ),
     ];
-    for (theirs, ours) in table {
-        let content: Content = read(theirs.clone());
-        assert_eq!(written(&content), *ours, "read {theirs}");
-        assert_eq!(read::<Content>(ours.clone()), content, "read back {ours}");
+    for (foreign, neutral) in table {
+        let content: Content = read(foreign.clone());
+        assert_eq!(written(&content), *neutral, "read {foreign}");
+        assert_eq!(
+            read::<Content>(neutral.clone()),
+            content,
+            "read back {neutral}"
+        );
     }
 }
 
 #[test]
-fn an_unknown_content_is_kept_verbatim() {
+fn an_unknown_content_is_retained_verbatim() {
     for json in [
         json!({"type": "hologram", "watts": 4.0, "nested": {"type": "text"}, "none": null}),
         json!({"no": "type"}),
@@ -124,7 +128,7 @@ fn unknown_members_of_known_contents_survive() {
 }
 
 #[test]
-fn a_known_content_that_is_wrong_is_an_error() {
+fn an_invalid_known_content_is_an_error() {
     assert_eq!(
         refusal::<Content>(json!({"type": "text", "text": 5})),
         "read the content text: invalid type: integer `5`, expected a string"
@@ -141,7 +145,7 @@ fn numbers_are_read_exactly() {
 }
 
 #[test]
-fn contents_nest_so_deep_and_no_deeper() {
+fn content_nesting_is_limited() {
     let nested = |depth: usize| {
         format!(
             "{}{}{}",
@@ -160,9 +164,9 @@ fn contents_nest_so_deep_and_no_deeper() {
     assert!(serde_json::from_str::<Content>(&nested(120)).is_err());
 }
 
-/// A dialect may have a type of its own that is a name among ours.
+/// A dialect may have its own type with a neutral name.
 #[test]
-fn an_object_of_a_dialect_is_not_read_as_ours_because_of_its_type() {
+fn an_object_of_a_dialect_with_a_neutral_type_name_stays_unknown() {
     for kind in ["function", "computer_tool_call", "text", "unknown_content"] {
         let json = json!({"type": kind, "call_id": "c", "deep": [1]});
         let members = json.as_object().unwrap().clone();

@@ -1,4 +1,4 @@
-//! Function calls, whole and in pieces.
+//! Function calls, complete and in deltas.
 
 use serde_json::json;
 use telechir_protocol::{
@@ -33,7 +33,7 @@ fn pieces_make_a_call() {
 }
 
 #[test]
-fn pieces_of_two_calls_are_kept_apart() {
+fn deltas_of_two_calls_are_not_mixed() {
     let pieces = [
         piece(Some(0), Some("a"), Some("one"), "{"),
         piece(Some(1), Some("b"), Some("two"), "{"),
@@ -63,7 +63,7 @@ fn pieces_of_two_calls_are_kept_apart() {
 }
 
 #[test]
-fn whole_calls_without_ids_are_kept_apart() {
+fn complete_calls_without_ids_are_not_mixed() {
     let mut calls = IncompleteCalls::default();
     calls.push(piece(None, None, Some("sum"), "{}")).unwrap();
     calls.push(piece(None, None, Some("sum"), "{}")).unwrap();
@@ -71,11 +71,11 @@ fn whole_calls_without_ids_are_kept_apart() {
 }
 
 #[test]
-fn pieces_of_different_calls_are_refused() {
+fn deltas_of_different_calls_are_refused() {
     let mut call = piece(None, Some("a"), Some("sum"), "{");
     let before = call.clone();
     let error = call.merge(piece(None, Some("b"), None, "}")).unwrap_err();
-    assert_eq!(error.to_string(), "merge pieces of two calls, a and b");
+    assert_eq!(error.to_string(), "merge deltas of two calls, a and b");
     let error = call
         .merge(piece(None, Some("a"), Some("product"), "}"))
         .unwrap_err();
@@ -84,7 +84,7 @@ fn pieces_of_different_calls_are_refused() {
 }
 
 #[test]
-fn a_call_that_is_not_whole_is_refused() {
+fn an_incomplete_call_is_refused() {
     assert_eq!(
         IncompleteCall::default().complete(),
         Err(IncompleteCallError::NoName)
@@ -98,23 +98,23 @@ fn a_call_that_is_not_whole_is_refused() {
 }
 
 #[test]
-fn arguments_can_be_looked_at_while_they_arrive() {
-    let so_far = |text: &str| piece(None, None, None, text).arguments_so_far();
+fn partial_arguments_are_available() {
+    let partial = |text: &str| piece(None, None, None, text).partial_arguments();
     assert_eq!(
-        so_far(r#"{"a": [1, 2, {"b": "he"#),
+        partial(r#"{"a": [1, 2, {"b": "he"#),
         Some(json!({"a": [1, 2, {"b": "he"}]}))
     );
-    assert_eq!(so_far(r#"{"a": 1, "b"#), Some(json!({"a": 1})));
-    assert_eq!(so_far(r#"{"a": 1, "b": tr"#), Some(json!({"a": 1})));
-    assert_eq!(so_far(r#"{"a": "x\"#), Some(json!({"a": "x"})));
-    assert_eq!(so_far(r#"{"a": "}]{"#), Some(json!({"a": "}]{"})));
-    assert_eq!(so_far("{"), Some(json!({})));
-    assert_eq!(so_far(""), None);
-    assert_eq!(so_far("}"), None);
+    assert_eq!(partial(r#"{"a": 1, "b"#), Some(json!({"a": 1})));
+    assert_eq!(partial(r#"{"a": 1, "b": tr"#), Some(json!({"a": 1})));
+    assert_eq!(partial(r#"{"a": "x\"#), Some(json!({"a": "x"})));
+    assert_eq!(partial(r#"{"a": "}]{"#), Some(json!({"a": "}]{"})));
+    assert_eq!(partial("{"), Some(json!({})));
+    assert_eq!(partial(""), None);
+    assert_eq!(partial("}"), None);
 }
 
 #[test]
-fn arguments_stay_as_they_came() {
+fn arguments_are_retained_verbatim() {
     let spaced = r#"{ "a" : 1.50 }"#;
     let call = FunctionCall::new("sum", Arguments::Text(spaced.to_owned()));
     assert_eq!(call.arguments_as_str(), spaced);

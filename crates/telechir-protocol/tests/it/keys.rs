@@ -128,7 +128,7 @@ fn a_chord_with_a_missing_key_is_none() {
 }
 
 #[test]
-fn the_order_and_case_of_keys_are_kept() {
+fn the_order_and_case_of_keys_are_retained() {
     let chord = Chord::parse("t+Shift+T").unwrap();
     assert_eq!(
         chord.keys(),
@@ -143,7 +143,7 @@ fn the_order_and_case_of_keys_are_kept() {
 }
 
 #[test]
-fn an_unknown_name_is_kept_as_it_came() {
+fn an_unknown_name_is_retained_verbatim() {
     let chord = Chord::parse("ctrl+XF86AudioPlay").unwrap();
     assert_eq!(chord.keys()[1], Key::Other("XF86AudioPlay".to_owned()));
     assert_eq!(written(&chord), json!("ctrl+XF86AudioPlay"));
@@ -169,7 +169,7 @@ fn names_of_named_keys_are_read_back() {
 
 #[test]
 fn a_chord_of_no_keys_is_refused() {
-    assert!(refusal::<Chord>(json!("")).contains("is no chord"));
+    assert!(refusal::<Chord>(json!("")).contains("invalid chord"));
     assert!(refusal::<Chord>(json!([])).contains("at least one key"));
-    assert!(refusal::<Modifier>(json!("a")).contains("is no modifier"));
+    assert!(refusal::<Modifier>(json!("a")).contains("unknown modifier key"));
 }

@@ -1,21 +1,22 @@
-//! What the vocabulary promises to whoever reads and writes it.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+//! The guarantees of the vocabulary to those who read and write it.
+#![expect(clippy::unwrap_used, reason = "a failed test is a panic")]
 
 mod aliases;
 mod calls;
 mod contents;
+mod display;
+mod foreign_names;
+mod format_1;
 mod functions;
+mod invalid_actions;
 mod keys;
-mod mistakes;
 mod roundtrip;
 mod schema;
 mod shells;
-mod showing;
 mod slots;
 mod strategies;
 mod tools;
 mod turns;
-mod vocabularies;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -1,4 +1,4 @@
-//! Whatever is written is read back as it was.
+//! Everything that is written is read back unchanged.
 
 use std::fmt::Debug;
 
@@ -13,7 +13,7 @@ use telechir_protocol::{
 
 use crate::strategies;
 
-/// Through text, as a file or a wire would have it, not only through values.
+/// Through text, as in a file or on the network, not only through values.
 fn check<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T) {
     let text = serde_json::to_string(value).unwrap();
     let back: T = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
@@ -21,7 +21,7 @@ fn check<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T) {
     assert_eq!(serde_json::to_string(&back).unwrap(), text, "written twice");
 }
 
-/// An action as a call has it, with members nobody knows.
+/// An action as in a call, with unknown members.
 fn with_unknown(action: &Action, unknown: &Map<String, Value>) -> Value {
     let mut members = action.to_json();
     members.extend(unknown.clone());
@@ -71,14 +71,14 @@ proptest! {
     #[test]
     fn an_output_through_its_text(output in strategies::command_output()) {
         let back = CommandOutput::from_text(&output.to_text());
-        let kept = CommandOutput {
+        let expected = CommandOutput {
             signal: None,
             truncated_bytes: 0,
             duration_ms: None,
             awaiting: None,
             ..output
         };
-        prop_assert_eq!(back, kept);
+        prop_assert_eq!(back, expected);
     }
 
     #[test]
@@ -95,20 +95,20 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_content_is_refused_or_kept(
+    fn a_damaged_content_is_refused_or_retained(
         content in strategies::content(),
-        place in any::<proptest::sample::Index>(),
+        position in any::<proptest::sample::Index>(),
         damage in strategies::json_value(),
     ) {
         let mut json = serde_json::to_value(&content).unwrap();
-        damaged(&mut json, place, damage);
+        damaged(&mut json, position, damage);
         if let Ok(content) = serde_json::from_value::<Content>(json) {
             check(&content);
         }
     }
 
     #[test]
-    fn any_members_of_a_known_type_are_refused_or_kept(
+    fn any_members_of_a_known_type_are_refused_or_retained(
         name in proptest::sample::select(known_types()),
         members in members(),
     ) {
@@ -120,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn any_members_of_a_known_action_are_refused_or_kept(
+    fn any_members_of_a_known_action_are_refused_or_retained(
         name in proptest::sample::select(known_actions()),
         members in members(),
     ) {
@@ -133,8 +133,8 @@ proptest! {
     }
 }
 
-/// Replaces one of the values within `json`, counted in order, by another.
-fn damaged(json: &mut Value, place: proptest::sample::Index, damage: Value) {
+/// Replaces one of the values in `json`, counted in order, by another.
+fn damaged(json: &mut Value, position: proptest::sample::Index, damage: Value) {
     fn visit<'a>(json: &'a mut Value, left: &mut usize) -> Option<&'a mut Value> {
         if *left == 0 {
             return Some(json);
@@ -153,28 +153,30 @@ fn damaged(json: &mut Value, place: proptest::sample::Index, damage: Value) {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
         }
     }
-    let mut left = place.index(count(json));
+    let mut left = position.index(count(json));
     if let Some(value) = visit(json, &mut left) {
         *value = damage;
     }
 }
 
 fn known_types() -> Vec<&'static str> {
-    let theirs = [
+    let foreign = [
         "function",
         "computer_tool_call",
         "shell_tool_call",
         "shell_tool_result",
     ];
-    Content::TYPE_NAMES.iter().copied().chain(theirs).collect()
+    Content::TYPE_NAMES.iter().copied().chain(foreign).collect()
 }
 
 fn known_actions() -> Vec<&'static str> {
-    let ours = ActionKind::ALL.iter().map(|kind| kind.name());
-    ours.chain(action_aliases().map(|(name, _)| name)).collect()
+    let neutral = ActionKind::ALL.iter().map(|kind| kind.name());
+    neutral
+        .chain(action_aliases().map(|(name, _)| name))
+        .collect()
 }
 
-/// Members with the names that our types and others' have, and any values or likely ones.
+/// Members with the names of known types and of other vocabularies, with any or likely values.
 fn members() -> impl Strategy<Value = Map<String, Value>> {
     const NAMES: &str = "call_id id item_id text name arguments actions action commands command \
         outputs stdout exit_code outcome uri media_type file_id call approved error result items \

@@ -1,4 +1,4 @@
-//! The published schema is fresh and fits what is written.
+//! The published schema is up to date and matches what is written.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ static SCHEMA: LazyLock<Value> = LazyLock::new(json_schema);
 #[test]
 #[expect(
     clippy::disallowed_methods,
-    reason = "UPDATE=1 asks this test to write the file anew"
+    reason = "UPDATE=1 makes this test rewrite the file"
 )]
 fn the_published_schema_is_fresh() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -49,7 +49,7 @@ fn every_action_has_its_own_form() {
 }
 
 #[test]
-fn the_schema_refuses_what_is_wrong() {
+fn the_schema_refuses_invalid_values() {
     for wrong in [
         json!({"action": "click", "coordinate": [1]}),
         json!({"action": "click", "button": "lefty"}),
@@ -91,7 +91,7 @@ proptest! {
     }
 }
 
-/// A member of a known action that its form does not list.
+/// A member of a known action that its schema does not list.
 fn unlisted(action: &Value) -> Option<String> {
     let forms = SCHEMA["$defs"]["Action"]["anyOf"].as_array().unwrap();
     let form = forms
@@ -110,13 +110,14 @@ fn fits(definition: &str, value: &Value) -> Result<(), String> {
     judge(&SCHEMA["$defs"][definition], value)
 }
 
-/// The part of JSON Schema that ours uses. A keyword it does not know is an error.
+/// Validates the parts of JSON Schema that the published schema uses. An unknown keyword is an
+/// error.
 fn judge(schema: &Value, value: &Value) -> Result<(), String> {
     let Some(keywords) = schema.as_object() else {
         return if schema == &json!(true) {
             Ok(())
         } else {
-            Err("nothing fits".to_owned())
+            Err("no alternative matches".to_owned())
         };
     };
     for (keyword, rule) in keywords {
@@ -176,7 +177,7 @@ fn judge(schema: &Value, value: &Value) -> Result<(), String> {
             "maximum" => value
                 .as_f64()
                 .is_none_or(|number| number <= rule.as_f64().unwrap()),
-            unknown => return Err(format!("this test knows no keyword {unknown}")),
+            unknown => return Err(format!("this test does not support the keyword {unknown}")),
         };
         if !holds {
             return Err(format!("{value} breaks {keyword}: {rule}"));
@@ -202,7 +203,7 @@ fn of_type(rule: &Value, value: &Value) -> bool {
         "null" => value.is_null(),
         "number" => value.is_number(),
         "integer" => value.is_u64() || value.is_i64(),
-        other => panic!("no type {other}"),
+        other => panic!("unknown type {other}"),
     };
     rule.as_array()
         .map_or_else(|| one(rule), |names| names.iter().any(one))

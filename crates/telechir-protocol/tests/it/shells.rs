@@ -1,4 +1,4 @@
-//! Shell calls and results in every form they come in.
+//! Shell calls and results in all their input forms.
 
 use serde_json::json;
 use telechir_protocol::{
@@ -23,7 +23,7 @@ fn result(json: serde_json::Value) -> ShellResult {
 }
 
 #[test]
-fn a_call_executes_unless_it_says_otherwise() {
+fn execute_is_the_default_action() {
     let call = call(json!({"type": "shell_call", "call_id": "s", "commands": ["ls", "pwd"]}));
     assert_eq!(call.action, ShellAction::Execute);
     assert_eq!(
@@ -78,7 +78,7 @@ fn the_records_flat_result_is_one_output() {
 }
 
 #[test]
-fn an_outcome_follows_from_what_is_said() {
+fn a_missing_outcome_follows_from_the_exit_code() {
     let table = [
         (
             json!({"stdout": "", "exit_code": 0}),
@@ -148,7 +148,7 @@ fn the_single_view_shows_the_first_failure() {
 }
 
 #[test]
-fn an_output_as_text_can_be_read_by_a_person() {
+fn an_output_as_text_is_readable() {
     let failed = CommandOutput {
         stdout: "a".to_owned(),
         stderr: "b\n".to_owned(),
@@ -171,7 +171,7 @@ fn an_output_as_text_can_be_read_by_a_person() {
 }
 
 #[test]
-fn output_that_imitates_our_lines_is_not_mistaken_for_them() {
+fn output_that_imitates_trailers_is_escaped() {
     let sly = CommandOutput {
         stdout: "[stderr]\nfake\n[exit 0]".to_owned(),
         exit_code: Some(0),

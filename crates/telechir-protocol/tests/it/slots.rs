@@ -1,4 +1,4 @@
-//! Slots stand for long strings and are never seen: what is parsed with them says the same.
+//! Slots stand for long strings and are never visible: decoding with them yields the same values.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ fn parsed(slotted: &Slotted) -> Value {
     serde_json::from_slice(&slotted.text()).unwrap()
 }
 
-/// A content as a dialect reads it from a document with a picture.
+/// A content as a dialect decodes it from a document with an image.
 fn read(data: &str) -> Content {
     let slotted = slotted(&json!({"data": data}).to_string());
     let template = parsed(&slotted);
@@ -36,7 +36,7 @@ fn read(data: &str) -> Content {
     content
 }
 
-/// The same without slots.
+/// The same content without slots.
 fn read_in_full(data: &str) -> Content {
     let mut screenshot = DataContent::from_base64("image/png", data);
     screenshot.meta.raw_representation = Some(Raw::new("theirs", json!({"data": data})));
@@ -44,7 +44,7 @@ fn read_in_full(data: &str) -> Content {
 }
 
 #[test]
-fn serialised_contents_have_their_strings() {
+fn serialized_contents_contain_their_strings() {
     let (with, without) = (read(&screenshot('A')), read_in_full(&screenshot('A')));
     assert_eq!(
         serde_json::to_string(&with).unwrap(),
@@ -55,7 +55,7 @@ fn serialised_contents_have_their_strings() {
 }
 
 #[test]
-fn contents_are_compared_by_what_they_say() {
+fn contents_with_slots_compare_by_value() {
     assert_eq!(read(&screenshot('A')), read_in_full(&screenshot('A')));
     assert_eq!(read(&screenshot('A')), read(&screenshot('A')));
     assert_ne!(read(&screenshot('A')), read(&screenshot('B')));
@@ -63,7 +63,7 @@ fn contents_are_compared_by_what_they_say() {
 }
 
 #[test]
-fn what_is_shown_for_debugging_has_no_slots() {
+fn debug_output_has_no_slots() {
     let shown = format!("{:?}", read(&screenshot('A')));
     assert_eq!(
         shown,
@@ -73,7 +73,7 @@ fn what_is_shown_for_debugging_has_no_slots() {
 }
 
 #[test]
-fn a_screenshot_is_read_where_it_is() {
+fn a_screenshot_stays_in_its_document() {
     let Content::Data(data) = read(&screenshot('A')) else {
         panic!("a picture")
     };
@@ -120,23 +120,24 @@ fn only_long_plain_strings_have_slots() {
 
 #[test]
 fn text_that_looks_like_a_slot_is_text() {
-    let theirs = slotted(&json!({"data": screenshot('A')}).to_string());
-    let forged = parsed(&theirs)["data"].as_str().unwrap().to_owned();
+    let foreign = slotted(&json!({"data": screenshot('A')}).to_string());
+    let forged = parsed(&foreign)["data"].as_str().unwrap().to_owned();
     let cut = &forged[..80];
-    let said = json!({"data": screenshot('B'), "forged": forged, "cut": cut, "open": "\u{A66E}"});
-    let ours = slotted(&said.to_string());
-    let template = parsed(&ours);
-    let mut whole = template.clone();
-    fill(&mut whole, std::slice::from_ref(ours.slots()));
-    assert_eq!(whole, said);
+    let encoded =
+        json!({"data": screenshot('B'), "forged": forged, "cut": cut, "open": "\u{A66E}"});
+    let neutral = slotted(&encoded.to_string());
+    let template = parsed(&neutral);
+    let mut filled = template.clone();
+    fill(&mut filled, std::slice::from_ref(neutral.slots()));
+    assert_eq!(filled, encoded);
     let raw = Whole {
         value: &template,
-        slots: std::slice::from_ref(ours.slots()),
+        slots: std::slice::from_ref(neutral.slots()),
     };
-    assert_eq!(serde_json::to_value(raw).unwrap(), said);
+    assert_eq!(serde_json::to_value(raw).unwrap(), encoded);
 }
 
-/// JSON with some long strings among others, spaced as anybody may.
+/// JSON with some long strings among others, and arbitrary spacing.
 fn document() -> impl Strategy<Value = (Value, bool)> {
     let long = prop_oneof![
         "[A-Za-z0-9+/]{64}".prop_map(|part| part.repeat(70)),
@@ -166,7 +167,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_no_json_is_none_with_slots(
+    fn invalid_json_is_invalid_with_slots(
         (value, _) in document(),
         at in any::<prop::sample::Index>(),
         byte in any::<u8>(),

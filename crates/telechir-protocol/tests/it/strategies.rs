@@ -1,4 +1,4 @@
-//! Any value of the vocabulary, for properties.
+//! Strategies for arbitrary values of the vocabulary.
 
 mod action;
 mod content;
@@ -14,7 +14,7 @@ pub(crate) use action::*;
 pub(crate) use content::*;
 pub(crate) use shell::*;
 
-/// Text with what tends to break: quotes, escapes, controls, other scripts.
+/// Text with characters that often break: quotes, escapes, controls, other scripts.
 pub(crate) fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z ]{0,8}",
@@ -50,12 +50,12 @@ pub(crate) fn members_of(
     vec((name(), values), 0..3).prop_map(Map::from_iter)
 }
 
-/// Members that no type of ours has: their names start with `x_`.
+/// Members that no known type has: their names start with `x_`.
 pub(crate) fn unknown_members() -> impl Strategy<Value = Map<String, Value>> {
     vec(("x_[a-z]{1,5}", json_value()), 0..3).prop_map(Map::from_iter)
 }
 
-/// Arguments that stand where the name does, or look like those that are written apart.
+/// Arguments that conflict with the name member, or look like nested arguments.
 pub(crate) fn odd_members() -> impl Strategy<Value = Map<String, Value>> {
     let name = || proptest::sample::select(vec!["action", "name", "path", "args", "x_more"]);
     let own = vec((name(), json_value()), 0..3);

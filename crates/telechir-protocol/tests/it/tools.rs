@@ -50,29 +50,29 @@ fn the_records_forms_are_read() {
             json!({"type": "raw", "dialect": "openai-responses", "json": {"type": "web_search"}}),
         ),
     ];
-    for (theirs, ours) in table {
-        let tool: Tool = read(theirs.clone());
-        assert_eq!(written(&tool), *ours, "read {theirs}");
-        assert_eq!(read::<Tool>(ours.clone()), tool, "read back {ours}");
+    for (foreign, neutral) in table {
+        let tool: Tool = read(foreign.clone());
+        assert_eq!(written(&tool), *neutral, "read {foreign}");
+        assert_eq!(read::<Tool>(neutral.clone()), tool, "read back {neutral}");
     }
 }
 
 #[test]
-fn a_shell_asks_each_time_unless_told_otherwise() {
+fn a_shell_requires_approval_by_default() {
     assert_eq!(ShellTool::default().approval_mode, ApprovalMode::Always);
-    for (word, mode) in [
+    for (spelling, mode) in [
         ("always", ApprovalMode::Always),
         ("always_require", ApprovalMode::Always),
         ("never_require", ApprovalMode::Never),
         ("conditional", ApprovalMode::Policy),
     ] {
-        let tool: ShellTool = read(json!({"approval_mode": word}));
+        let tool: ShellTool = read(json!({"approval_mode": spelling}));
         assert_eq!(tool.approval_mode, mode);
     }
 }
 
 #[test]
-fn a_setting_nobody_knows_is_kept_among_the_properties() {
+fn an_unknown_setting_is_retained_as_a_property() {
     let tool: Tool = read(json!({"type": "shell", "container": {"image": "debian"}}));
     assert_eq!(
         written(&tool)["additional_properties"],
@@ -94,7 +94,7 @@ fn ubuntu_is_a_linux_desktop_that_keeps_its_name() {
 }
 
 #[test]
-fn a_tool_nobody_knows_is_an_error() {
+fn an_unknown_tool_is_an_error() {
     let error = refusal::<Tool>(json!({"type": "teleporter"}));
     assert!(error.contains(r#"`type` is "teleporter""#), "{error}");
     assert!(refusal::<Tool>(json!({"name": "sum"})).contains("`type` is missing"));

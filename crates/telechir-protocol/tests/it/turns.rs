@@ -1,4 +1,4 @@
-//! A turn is answered when each of its calls has exactly one result, and only then.
+//! A turn is answered if and only if each of its calls has exactly one result.
 
 use serde_json::json;
 use telechir_protocol::{
@@ -87,7 +87,7 @@ fn two_calls_with_one_id_make_no_turn() {
 }
 
 #[test]
-fn calls_that_are_not_ours_are_not_among_them() {
+fn hosted_calls_are_not_answered() {
     let turn = ModelTurn::new(read(json!([
         {"type": "shell_call", "call_id": "a", "commands": ["ls"],
             "environment": {"type": "hosted", "container_id": "c_1"}},
@@ -100,5 +100,5 @@ fn calls_that_are_not_ours_are_not_among_them() {
     .unwrap();
     let calls = turn.calls();
     assert!(matches!(calls[..], [ToolCall::Edit(_)]), "{calls:?}");
-    assert_eq!(calls[0].as_like().tool_name(), "edit_call");
+    assert_eq!(calls[0].as_tool_call_like().tool_name(), "edit_call");
 }

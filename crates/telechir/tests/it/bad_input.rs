@@ -65,7 +65,7 @@ fn duplicate_ids_run_nothing() {
         ],
         &message(&json!([call, call])),
     );
-    ran.fails(1, &["toolu_1", "nothing was carried out"]);
+    ran.fails(1, &["toolu_1", "nothing was executed"]);
     assert!(!workspace.join("made").exists());
 }
 

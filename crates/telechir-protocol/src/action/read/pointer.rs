@@ -1,17 +1,17 @@
-//! Where an action points, in every vocabulary's members.
+//! Decodes targets, paths and distances, in every vocabulary's members.
 
 use serde_json::Value;
 
-use super::Read;
+use super::ReadResult;
 use crate::action::alias::Alias;
 use crate::action::{Action, ClickCount, ScrollUnit};
 use crate::json::{InvalidMember, Members, count_of, number, number_of, strings_of};
 use crate::{Chord, Key, Modifier, Named, Point, Region, Target};
 
-/// Notches of the wheel where a vocabulary lets the amount out.
+/// The number of wheel notches if a vocabulary omits the amount.
 const USUAL_NOTCHES: f64 = 3.0;
 
-pub(super) fn click(alias: Alias, m: &mut Members) -> Read {
+pub(super) fn click(alias: Alias, m: &mut Members) -> ReadResult {
     Ok(Action::Click {
         at: m.target()?,
         button: m.button(alias)?,
@@ -37,7 +37,7 @@ fn click_count(alias: Alias, m: &mut Members) -> Result<ClickCount, InvalidMembe
     }
 }
 
-pub(super) fn drag(alias: Alias, m: &mut Members) -> Read {
+pub(super) fn drag(alias: Alias, m: &mut Members) -> ReadResult {
     Ok(Action::Drag {
         path: drag_path(alias, m)?,
         button: m.button(alias)?,
@@ -46,13 +46,13 @@ pub(super) fn drag(alias: Alias, m: &mut Members) -> Read {
     })
 }
 
-/// A whole path, or a start and an end; an end alone starts at the pointer's place.
+/// A complete path, or a start and an end; an end alone starts at the pointer's position.
 fn drag_path(alias: Alias, m: &mut Members) -> Result<Vec<Target>, InvalidMember> {
     if let Some((name, value)) = m.take_any(&["path", "xy"]) {
-        let wanted = "a list of one place or more";
+        let wanted = "a list of at least one point";
         let path: Option<Vec<Target>> = value
             .as_array()
-            .and_then(|places| places.iter().map(Target::from_json).collect());
+            .and_then(|points| points.iter().map(Target::from_json).collect());
         return path
             .filter(|path| !path.is_empty())
             .ok_or_else(|| InvalidMember::wrong(name, &value, wanted));
@@ -78,7 +78,7 @@ fn drag_path(alias: Alias, m: &mut Members) -> Result<Vec<Target>, InvalidMember
     };
     match (from, to) {
         (from, Some(to)) => Ok(from.into_iter().chain([to]).collect()),
-        // Anthropic's own name for a drag has the end in `coordinate`, if need be alone.
+        // Anthropic's own drag has its end in `coordinate`, possibly without a start.
         (Some(end), None) if alias.button.is_some() => Ok(vec![end]),
         (_, None) => Err(InvalidMember::Missing {
             member: "end_coordinate",
@@ -86,7 +86,7 @@ fn drag_path(alias: Alias, m: &mut Members) -> Result<Vec<Target>, InvalidMember
     }
 }
 
-pub(super) fn scroll(m: &mut Members) -> Read {
+pub(super) fn scroll(m: &mut Members) -> ReadResult {
     let at = match m.target_in("start_xy")? {
         Some(start) => Some(start),
         None => m.target()?,
@@ -102,7 +102,7 @@ pub(super) fn scroll(m: &mut Members) -> Read {
     })
 }
 
-/// A distance on both axes, or a direction and an amount. The distance wins where both stand.
+/// A distance on both axes, or a direction and an amount. The distance wins if both are present.
 fn distance(m: &mut Members) -> Result<(f64, f64, ScrollUnit), InvalidMember> {
     if m.has("dx") || m.has("dy") {
         let unit = m.unit()?.unwrap_or_default();
@@ -148,7 +148,7 @@ fn along(m: &mut Members) -> Result<(f64, f64), InvalidMember> {
     };
     let side = |sign: f64| match amount.unwrap_or(USUAL_NOTCHES) {
         amount if amount < 0.0 => Err(InvalidMember::Contradiction(format!(
-            "the amount {amount} is negative and `{name}` is {direction} already"
+            "the amount {amount} is negative, but `{name}` is already {direction}"
         ))),
         amount => Ok(sign * amount),
     };
@@ -167,8 +167,8 @@ fn along(m: &mut Members) -> Result<(f64, f64), InvalidMember> {
 }
 
 impl Members {
-    /// What the action aims at. A label or ref beside a point wins, as its vocabulary has it;
-    /// the point is left over as `x` and `y`.
+    /// The target of an action. A label or ref wins over a point, as in its vocabulary; the point
+    /// remains as `x` and `y`.
     pub(super) fn target(&mut self) -> Result<Option<Target>, InvalidMember> {
         let element = match self.element()? {
             Some(element) => Some(element),
@@ -193,7 +193,7 @@ impl Members {
         self.point_in("x", "y")
     }
 
-    /// The desktop tool's `element_id`: a number on a labelled picture, or a name.
+    /// The desktop tool's `element_id`: a label, or a name.
     fn element_id(&mut self) -> Result<Option<Target>, InvalidMember> {
         if self.peek("element_id").is_some_and(Value::is_number) {
             return Ok(self
@@ -205,7 +205,7 @@ impl Members {
             .map(|id| Target::Ref { id, frame: None }))
     }
 
-    /// The desktop tool's way to name an element of an application.
+    /// The desktop tool's members for an element of an application.
     fn element_named(&mut self) -> Result<Option<Target>, InvalidMember> {
         if !self.has("element_name") && !self.has("automation_id") {
             return Ok(None);
@@ -222,7 +222,7 @@ impl Members {
         let Some(value) = self.take(name) else {
             return Ok(None);
         };
-        let wanted = "a place like [x, y], a label, a ref or a name";
+        let wanted = "a point like [x, y], a label, a ref or a name";
         Target::from_json(&value)
             .map(Some)
             .ok_or_else(|| InvalidMember::wrong(name, &value, wanted))
@@ -261,8 +261,8 @@ impl Members {
             .ok_or_else(|| InvalidMember::wrong("unit", &value, "clicks, pixels or thousandths"))
     }
 
-    /// Keys held meanwhile: ours, OpenAI's `keys`, Anthropic's `text`; the first that is not
-    /// empty.
+    /// Modifier keys pressed meanwhile: `modifiers`, OpenAI's `keys`, Anthropic's `text`; the first
+    /// that is not empty.
     fn modifiers(&mut self) -> Result<Vec<Modifier>, InvalidMember> {
         for name in ["modifiers", "keys", "text"] {
             let Some(value) = self.take(name) else {

@@ -1,14 +1,14 @@
-//! How long an action lasts: milliseconds in our words, seconds in some others'.
+//! Decodes durations: milliseconds in the neutral vocabulary, seconds in some others.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Named, Read};
+use super::{ActionName, ReadResult};
 use crate::action::Action;
 use crate::json::{InvalidMember, Members, from_milliseconds, number_of};
 
-/// `duration` in milliseconds, or in seconds where the vocabulary counts those.
+/// `duration` in milliseconds, or in seconds if the vocabulary uses those.
 pub(super) fn duration(
     in_seconds: bool,
     m: &mut Members,
@@ -27,11 +27,11 @@ pub(super) fn duration(
         .ok_or_else(|| InvalidMember::wrong(name, &value, "a duration"))
 }
 
-/// A wait.
+/// Decodes a wait.
 ///
-/// Named by `type`, its `duration` may be of either of two vocabularies: one counts seconds,
-/// the other whole milliseconds and takes a number below a hundred for seconds, too.
-pub(super) fn wait(named: Named, m: &mut Members) -> Result<Option<Duration>, InvalidMember> {
+/// If it is named by `type`, its `duration` may have either of two meanings: one vocabulary uses
+/// seconds, the other whole milliseconds, with numbers below 100 meaning seconds.
+pub(super) fn wait(named: ActionName, m: &mut Members) -> Result<Option<Duration>, InvalidMember> {
     const FEWEST_MILLISECONDS: f64 = 100.0;
     let ambiguous = |value: &Value| {
         value.is_f64() || number_of(value).is_some_and(|number| number < FEWEST_MILLISECONDS)
@@ -41,7 +41,7 @@ pub(super) fn wait(named: Named, m: &mut Members) -> Result<Option<Duration>, In
     duration(in_seconds, m)
 }
 
-pub(super) fn hold_key(named: Named, m: &mut Members) -> Read {
+pub(super) fn hold_key(named: ActionName, m: &mut Members) -> ReadResult {
     let chord = m.chord()?;
     let duration =
         duration(named.alias.seconds, m)?.ok_or(InvalidMember::Missing { member: "duration" })?;

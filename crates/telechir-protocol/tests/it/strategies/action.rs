@@ -1,4 +1,4 @@
-//! Any action, target and chord.
+//! Strategies for actions, targets and chords.
 
 use std::time::Duration;
 
@@ -35,15 +35,15 @@ pub(crate) fn target() -> impl Strategy<Value = Target> {
 }
 
 fn named() -> impl Strategy<Value = Named> {
-    let said = || of(text());
-    (said(), said(), said(), said())
+    let encoded = || of(text());
+    (encoded(), encoded(), encoded(), encoded())
         .prop_map(|(name, role, id, window)| Named {
             name,
             role,
             id,
             window,
         })
-        .prop_filter("it says which element", |named| {
+        .prop_filter("one member identifies the element", |named| {
             named.name.is_some() || named.role.is_some() || named.id.is_some()
         })
 }
@@ -77,7 +77,7 @@ pub(crate) fn key() -> impl Strategy<Value = Key> {
 }
 
 pub(crate) fn chord() -> impl Strategy<Value = Chord> {
-    vec(key(), 1..4).prop_filter_map("a chord has keys with names", Chord::new)
+    vec(key(), 1..4).prop_filter_map("all keys have names", Chord::new)
 }
 
 pub(crate) fn button() -> impl Strategy<Value = Button> {
@@ -104,11 +104,11 @@ pub(crate) fn pointer_action() -> BoxedStrategy<Action> {
         ScrollUnit::Pixels,
         ScrollUnit::Thousandths,
     ]);
-    let held = || vec(modifier(), 0..3);
+    let pressed = || vec(modifier(), 0..3);
     prop_oneof![
         target().prop_map(|at| Action::Move { at }),
         target().prop_map(|at| Action::Hover { at }),
-        (of(target()), button(), counts, held()).prop_map(|(at, button, count, modifiers)| {
+        (of(target()), button(), counts, pressed()).prop_map(|(at, button, count, modifiers)| {
             Action::Click {
                 at,
                 button,
@@ -118,7 +118,7 @@ pub(crate) fn pointer_action() -> BoxedStrategy<Action> {
         }),
         (of(target()), button()).prop_map(|(at, button)| Action::MouseDown { at, button }),
         (of(target()), button()).prop_map(|(at, button)| Action::MouseUp { at, button }),
-        (vec(target(), 1..4), button(), held(), of(duration())).prop_map(
+        (vec(target(), 1..4), button(), pressed(), of(duration())).prop_map(
             |(path, button, modifiers, duration)| Action::Drag {
                 path,
                 button,
@@ -126,7 +126,7 @@ pub(crate) fn pointer_action() -> BoxedStrategy<Action> {
                 duration
             }
         ),
-        (of(target()), number(), number(), units, held()).prop_map(
+        (of(target()), number(), number(), units, pressed()).prop_map(
             |(at, dx, dy, unit, modifiers)| Action::Scroll {
                 at,
                 dx,

@@ -1,4 +1,4 @@
-//! Any content and tool.
+//! Strategies for contents and tools.
 
 use proptest::collection::vec;
 use proptest::option::of;
@@ -56,24 +56,24 @@ pub(crate) fn safety_check() -> impl Strategy<Value = SafetyCheck> {
 }
 
 pub(crate) fn computer_call() -> BoxedStrategy<ComputerCall> {
-    let words = (of(text()), of(text()), of(text()), of(text()), of(text()));
+    let description = (of(text()), of(text()), of(text()), of(text()), of(text()));
     (
         call_id(),
         vec(action(), 1..4),
         vec(safety_check(), 0..2),
         of(name()),
-        words,
+        description,
         meta(),
     )
         .prop_map(
-            |(call_id, actions, pending_safety_checks, target, words, meta)| ComputerCall {
-                item_id: words.0,
+            |(call_id, actions, pending_safety_checks, target, description, meta)| ComputerCall {
+                item_id: description.0,
                 pending_safety_checks,
-                intent: words.1,
+                intent: description.1,
                 target: target.map(TargetId::from),
-                group: words.2,
-                status: words.3,
-                exception: words.4,
+                group: description.2,
+                status: description.3,
+                exception: description.4,
                 meta,
                 ..ComputerCall::new(call_id, actions)
             },
@@ -169,7 +169,7 @@ pub(crate) fn function_call() -> BoxedStrategy<FunctionCall> {
 pub(crate) fn function_result(
     parts: impl Strategy<Value = Content>,
 ) -> impl Strategy<Value = FunctionResult> {
-    // A result of null is read as no result.
+    // A result of null decodes as no result.
     let result = of(json_value().prop_filter("null is absent", |value| !value.is_null()));
     (
         of(call_id()),
@@ -339,8 +339,9 @@ pub(crate) fn content() -> BoxedStrategy<Content> {
 pub(crate) fn tool() -> BoxedStrategy<Tool> {
     use ApprovalMode::{Always, Never, Policy};
     let mode = || proptest::sample::select(vec![Always, Never, Policy]);
-    let words = ["browser", "mac", "windows", "linux", "mobile", "x_board"].map(Environment::from);
-    let environments = proptest::sample::select(words.to_vec());
+    let description =
+        ["browser", "mac", "windows", "linux", "mobile", "x_board"].map(Environment::from);
+    let environments = proptest::sample::select(description.to_vec());
     let computer = (
         of(any::<u32>()),
         of(any::<u32>()),

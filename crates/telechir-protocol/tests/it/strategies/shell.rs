@@ -1,4 +1,4 @@
-//! Any shell call and result.
+//! Strategies for shell calls and results.
 
 use proptest::collection::vec;
 use proptest::option::of;
@@ -32,7 +32,7 @@ pub(crate) fn shell_call() -> BoxedStrategy<ShellCall> {
         Just(ShellEnvironment::Local),
         of(text()).prop_map(|container_id| ShellEnvironment::Hosted { container_id }),
     ];
-    let words = (of(text()), of(text()), of(text()), of(text()), of(text()));
+    let description = (of(text()), of(text()), of(text()), of(text()), of(text()));
     let limits = (
         of(any::<u64>()),
         of(any::<u64>()),
@@ -44,23 +44,23 @@ pub(crate) fn shell_call() -> BoxedStrategy<ShellCall> {
         call_id(),
         shell_action(),
         vec(command, 0..3),
-        words,
+        description,
         limits,
         meta(),
     )
         .prop_map(
-            |(call_id, action, commands, words, limits, meta)| ShellCall {
-                item_id: words.0,
+            |(call_id, action, commands, description, limits, meta)| ShellCall {
+                item_id: description.0,
                 job: limits.4.filter(|_| action.is_input()),
                 action,
                 timeout_ms: limits.0,
                 max_output: limits.1,
-                cwd: words.1,
+                cwd: description.1,
                 env: limits.2,
-                user: words.2,
+                user: description.2,
                 environment: limits.3,
-                status: words.3,
-                exception: words.4,
+                status: description.3,
+                exception: description.4,
                 meta,
                 ..ShellCall::execute(call_id, commands)
             },
@@ -86,7 +86,7 @@ fn awaiting() -> impl Strategy<Value = InputRequest> {
     (kind, text()).prop_map(|(kind, prompt)| InputRequest { kind, prompt })
 }
 
-/// Output with lines like those we write ourselves.
+/// Output with lines like those of the text format.
 pub(crate) fn stream() -> impl Strategy<Value = String> {
     let line = prop_oneof![
         text(),
@@ -120,20 +120,20 @@ pub(crate) fn command_output() -> BoxedStrategy<CommandOutput> {
 }
 
 pub(crate) fn shell_result() -> BoxedStrategy<ShellResult> {
-    let words = (
+    let description = (
         of(text()),
         of(text()),
         of(any::<u64>()),
         of(failure()),
         any::<bool>(),
     );
-    (call_id(), vec(command_output(), 0..3), words, meta())
-        .prop_map(|(call_id, outputs, words, meta)| ShellResult {
-            item_id: words.0,
-            cwd: words.1,
-            max_output: words.2,
-            error: words.3,
-            combined: words.4,
+    (call_id(), vec(command_output(), 0..3), description, meta())
+        .prop_map(|(call_id, outputs, description, meta)| ShellResult {
+            item_id: description.0,
+            cwd: description.1,
+            max_output: description.2,
+            error: description.3,
+            combined: description.4,
             meta,
             ..ShellResult::new(call_id, outputs)
         })

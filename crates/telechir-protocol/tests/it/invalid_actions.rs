@@ -1,4 +1,4 @@
-//! What is wrong with an action is said by name and never ignored.
+//! An invalid member of an action is named in an error and never ignored.
 
 use serde_json::{Value, json};
 use telechir_protocol::{Action, ComputerCall, Point, Region, ShellCall, Target};
@@ -45,7 +45,7 @@ fn a_malformed_member_is_an_error_that_names_it() {
         ),
         (
             json!({"action": "click", "count": 1, "clicks": 2}),
-            "`clicks` is one member too many",
+            "`clicks` conflicts with another member",
         ),
         (
             json!({"action": "click", "xy": [1, 2], "coordinate": [1, 2], "path": 3, "x": 1}),
@@ -106,11 +106,11 @@ fn a_malformed_member_is_an_error_that_names_it() {
         (json!({"x": 1, "y": 2}), "`action` is missing"),
         (json!({"action": "screenshot", "flash": true}), "`flash`"),
     ];
-    for (action, said) in table {
+    for (action, expected) in table {
         let error = refusal::<Action>(action.clone());
         assert!(
-            error.contains(said),
-            "{action} says {error:?}, not {said:?}"
+            error.contains(expected),
+            "{action} has the error {error:?}, not {expected:?}"
         );
         assert!(error.starts_with("read the action"), "{error}");
     }
@@ -140,9 +140,11 @@ fn a_shell_call_names_what_is_wrong() {
 }
 
 #[test]
-fn places_say_what_they_are_not() {
+fn an_invalid_point_is_shown_in_its_error() {
     assert!(refusal::<Point>(json!([1, "x"])).contains("is not a point"));
-    assert!(refusal::<Target>(json!({"label": 1, "colour": "red"})).contains("is not a place"));
+    assert!(
+        refusal::<Target>(json!({"label": 1, "colour": "red"})).contains("is not a point like")
+    );
     let crooked = json!({"from": [0, 0], "to": {"x": 1, "y": 1, "space": "screen"}});
     assert!(refusal::<Region>(crooked).contains("is not a region"));
 }

@@ -1,24 +1,24 @@
-//! Whatever can stand where a tool call is expected.
+//! A common view of everything that can be a tool call.
 
 use serde_json::{Map, Value};
 
 use crate::{Action, CallId, ComputerCall, EditCall, FunctionCall, ShellCall, ToolCall};
 
-/// A call seen as a name and arguments, whatever kind of call it is.
+/// A call as a name and arguments, independent of its kind.
 pub trait ToolCallLike {
-    /// The tool's name: a function's own, otherwise the kind of call.
+    /// The tool's name: a function's own name, otherwise the kind of call.
     fn tool_name(&self) -> &str;
 
-    /// What joins it with its result; an action alone has none.
-    fn joining_id(&self) -> Option<&CallId>;
+    /// The id that pairs the call with its result; none for a single action.
+    fn correlation_id(&self) -> Option<&CallId>;
 
-    /// Whether it is ours to carry out.
+    /// Whether this program executes the call.
     fn requires_local_execution(&self) -> bool;
 
-    /// The arguments as a value. It holds no handles and can be sent or stored.
+    /// The arguments as a value, which can be sent and stored.
     ///
     /// # Errors
-    /// When a function's arguments came as text that is not JSON.
+    /// When a function's arguments are text that is not JSON.
     fn arguments_as_value(&self) -> Result<Value, serde_json::Error>;
 
     /// The arguments as text.
@@ -32,7 +32,7 @@ impl ToolCallLike for FunctionCall {
         &self.name
     }
 
-    fn joining_id(&self) -> Option<&CallId> {
+    fn correlation_id(&self) -> Option<&CallId> {
         self.call_id.as_ref()
     }
 
@@ -54,7 +54,7 @@ impl ToolCallLike for Action {
         self.name()
     }
 
-    fn joining_id(&self) -> Option<&CallId> {
+    fn correlation_id(&self) -> Option<&CallId> {
         None
     }
 
@@ -69,7 +69,7 @@ impl ToolCallLike for Action {
     }
 }
 
-/// The members of a call without those that are not arguments.
+/// The members of a call that are arguments.
 fn arguments(call: impl serde::Serialize) -> Result<Value, serde_json::Error> {
     const NOT_ARGUMENTS: [&str; 6] = [
         "call_id",
@@ -89,7 +89,7 @@ impl ToolCallLike for ComputerCall {
         "computer_call"
     }
 
-    fn joining_id(&self) -> Option<&CallId> {
+    fn correlation_id(&self) -> Option<&CallId> {
         Some(&self.call_id)
     }
 
@@ -107,7 +107,7 @@ impl ToolCallLike for ShellCall {
         "shell_call"
     }
 
-    fn joining_id(&self) -> Option<&CallId> {
+    fn correlation_id(&self) -> Option<&CallId> {
         Some(&self.call_id)
     }
 
@@ -125,7 +125,7 @@ impl ToolCallLike for EditCall {
         "edit_call"
     }
 
-    fn joining_id(&self) -> Option<&CallId> {
+    fn correlation_id(&self) -> Option<&CallId> {
         Some(&self.call_id)
     }
 
@@ -139,8 +139,8 @@ impl ToolCallLike for EditCall {
 }
 
 impl ToolCall {
-    /// The call without its kind.
-    pub fn as_like(&self) -> &dyn ToolCallLike {
+    /// The call as a [`ToolCallLike`], independent of its kind.
+    pub fn as_tool_call_like(&self) -> &dyn ToolCallLike {
         match self {
             Self::Computer(call) => call,
             Self::Shell(call) => call,

@@ -1,4 +1,4 @@
-//! What is said in other words means the same, and what cannot be said is an error.
+//! An action in another vocabulary means the same, and an unsupported action is an error.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -12,18 +12,20 @@ const ALL: [Vocabulary; 3] = [
     Vocabulary::DesktopTool,
 ];
 
-fn said(action: Value, vocabulary: Vocabulary) -> Result<Value, String> {
-    let said = read::<Action>(action).in_vocabulary(vocabulary);
-    said.map(Value::Object).map_err(|error| error.to_string())
+fn encoded(action: Value, vocabulary: Vocabulary) -> Result<Value, String> {
+    let encoded = read::<Action>(action).in_vocabulary(vocabulary);
+    encoded
+        .map(Value::Object)
+        .map_err(|error| error.to_string())
 }
 
 #[test]
-fn each_vocabulary_has_its_own_words() {
+fn each_vocabulary_has_its_own_names() {
     let table = [
         (
             json!({"action": "click", "coordinate": [0, 5], "button": "right"}),
             Ok(json!({"type": "right_click", "xy": [0, 5]})),
-            Err("say the action click in other words: there are none for it at all"),
+            Err("express the action click in this vocabulary: the action is not supported"),
             Ok(json!({"action": "right_click", "x": 0, "y": 5})),
         ),
         (
@@ -42,25 +44,33 @@ fn each_vocabulary_has_its_own_words() {
             json!({"action": "wait", "duration": 200_000}),
             Ok(json!({"type": "wait", "duration": 200.0})),
             Ok(json!({"type": "wait", "duration": 200_000})),
-            Err("say the action wait in other words: there are none for it at all"),
+            Err("express the action wait in this vocabulary: the action is not supported"),
         ),
         (
             json!({"action": "click", "coordinate": {"label": 7}}),
-            Err("say the action click in other words: there are none for a label, ref or name"),
+            Err(
+                "express the action click in this vocabulary: a label, ref or name is not supported",
+            ),
             Ok(json!({"type": "click", "label": 7})),
-            Err("say the action click in other words: there are none for a label, ref or name"),
+            Err(
+                "express the action click in this vocabulary: a label, ref or name is not supported",
+            ),
         ),
     ];
     for (action, tool_calls, computer, desktop_tool) in table {
-        for (vocabulary, words) in ALL.into_iter().zip([tool_calls, computer, desktop_tool]) {
-            let words = words.map_err(str::to_owned);
-            assert_eq!(said(action.clone(), vocabulary), words, "{vocabulary:?}");
+        for (vocabulary, description) in ALL.into_iter().zip([tool_calls, computer, desktop_tool]) {
+            let description = description.map_err(str::to_owned);
+            assert_eq!(
+                encoded(action.clone(), vocabulary),
+                description,
+                "{vocabulary:?}"
+            );
         }
     }
 }
 
 #[test]
-fn nothing_is_left_out_in_silence() {
+fn unsupported_parts_are_reported() {
     for action in [
         json!({"action": "click", "coordinate": [1, 2], "modifiers": ["ctrl"]}),
         json!({"action": "click", "coordinate": [0.5, 2]}),
@@ -73,7 +83,7 @@ fn nothing_is_left_out_in_silence() {
     ] {
         for vocabulary in ALL {
             assert!(
-                said(action.clone(), vocabulary).is_err(),
+                encoded(action.clone(), vocabulary).is_err(),
                 "{action} as {vocabulary:?}"
             );
         }
@@ -82,11 +92,11 @@ fn nothing_is_left_out_in_silence() {
 
 proptest! {
     #[test]
-    fn what_is_said_is_read_back(action in strategies::action()) {
+    fn encoded_actions_are_read_back(action in strategies::action()) {
         for vocabulary in ALL {
-            if let Ok(words) = action.in_vocabulary(vocabulary) {
-                let back = Action::from_json(words.clone());
-                prop_assert_eq!(back, Ok((action.clone(), Map::new())), "{:?}", words);
+            if let Ok(description) = action.in_vocabulary(vocabulary) {
+                let back = Action::from_json(description.clone());
+                prop_assert_eq!(back, Ok((action.clone(), Map::new())), "{:?}", description);
             }
         }
     }

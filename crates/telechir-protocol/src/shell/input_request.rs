@@ -1,32 +1,32 @@
-//! What a command that waits for input waits for.
+//! The input that a waiting command needs.
 
 use serde::{Deserialize, Serialize};
 
-/// What a command waits for, as far as it can be seen.
+/// The input that a command waits for, as far as it can be observed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InputRequest {
-    /// What kind of input.
+    /// Kind of input.
     pub kind: InputRequestKind,
-    /// The end of what it printed, which is its question where it asks one.
+    /// The last part of the output, which contains the question if the command asks one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub prompt: String,
 }
 
-/// What kind of input a command waits for.
+/// The kind of input that a command waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum InputRequestKind {
     /// A line of text.
     Line,
-    /// Text that the terminal does not show: a password.
+    /// Text that the terminal does not echo: a password.
     Hidden,
-    /// The keys of a pager.
+    /// Keys of a pager, such as `less`.
     Pager,
-    /// The keys of an editor.
+    /// Keys of an editor, such as `vim`.
     Editor,
-    /// The keys of another program that reads them one by one.
+    /// Keys of another program that reads them one by one.
     Keys,
 }
 
@@ -39,12 +39,12 @@ impl InputRequestKind {
         Self::Keys,
     ];
 
-    /// The kind that [`Self::words`] gives these words.
+    /// The kind with this [`Self::words`] text.
     pub fn of_words(words: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.words() == words)
     }
 
-    /// The kind in words, as in "it waits for …".
+    /// The kind as text, as in "it waits for …".
     pub fn words(self) -> &'static str {
         match self {
             Self::Line => "a line of text",

@@ -1,7 +1,7 @@
-//! Actions in the words of other vocabularies, where those have words for them.
+//! Encodes actions in other vocabularies, as far as those support them.
 #![expect(
     clippy::wildcard_enum_match_arm,
-    reason = "an action not listed has no words there"
+    reason = "an action not listed is not supported there"
 )]
 
 use std::time::Duration;
@@ -12,51 +12,51 @@ use super::{Action, Button, ClickCount, ScrollUnit};
 use crate::json::{milliseconds, number};
 use crate::{Chord, Key, Space, Target};
 
-/// A vocabulary whose names we read, and can also write.
+/// Another vocabulary, which can be read and written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Vocabulary {
     /// Eighteen classes of action, tagged by `type`; times in seconds.
     ToolCalls,
     /// A small computer package: eight actions, labels, times in milliseconds.
     Computer,
-    /// A desktop tool's nine actions; no label, no time.
+    /// A desktop tool's nine actions; no labels, no times.
     DesktopTool,
 }
 
-/// A vocabulary has no words for an action.
+/// A vocabulary does not support an action.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("say the action {action} in other words: there are none for {what}")]
+#[error("express the action {action} in this vocabulary: {what} is not supported")]
 pub struct UnsupportedAction {
     /// The action's canonical name.
     pub action: String,
-    /// What there are no words for.
+    /// The unsupported part of the action.
     pub what: &'static str,
 }
 
-type Said = Result<Map<String, Value>, &'static str>;
+type EncodeResult = Result<Map<String, Value>, &'static str>;
 
 impl Action {
-    /// The action in other words, which [`Action::from_json`] reads back as the same action.
+    /// Encodes the action in another vocabulary; [`Action::from_json`] decodes the same action.
     ///
     /// # Errors
-    /// When the vocabulary cannot say all of it; nothing is left out in silence.
+    /// When the vocabulary does not support a part of the action; nothing is omitted silently.
     pub fn in_vocabulary(
         &self,
         vocabulary: Vocabulary,
     ) -> Result<Map<String, Value>, UnsupportedAction> {
-        let said = match vocabulary {
+        let encoded = match vocabulary {
             Vocabulary::ToolCalls => tool_calls(self),
             Vocabulary::Computer => computer(self),
             Vocabulary::DesktopTool => desktop_tool(self),
         };
-        said.map_err(|what| UnsupportedAction {
+        encoded.map_err(|what| UnsupportedAction {
             action: self.name().to_owned(),
             what,
         })
     }
 }
 
-const THE_ACTION: &str = "it at all";
+const ANY_FORM: &str = "the action";
 
 fn members<const N: usize>(list: [(&str, Value); N]) -> Map<String, Value> {
     list.into_iter()
@@ -70,34 +70,34 @@ fn typed<const N: usize>(name: &str, list: [(&str, Value); N]) -> Map<String, Va
     all
 }
 
-/// The whole pixels of a place.
+/// The whole pixels of a point.
 fn pixels(target: &Target) -> Result<[Value; 2], &'static str> {
     let point = target.point().ok_or("a label, ref or name")?;
     if point.space != Space::Screenshot {
-        return Err("a place that is not in pixels of the picture");
+        return Err("a point that is not in pixels of the screenshot");
     }
     if point.x.fract() != 0.0 || point.y.fract() != 0.0 {
-        return Err("a part of a pixel");
+        return Err("a fraction of a pixel");
     }
     Ok([number(point.x), number(point.y)])
 }
 
-fn plain(held: &[crate::Modifier]) -> Result<(), &'static str> {
-    if held.is_empty() {
+fn no_modifiers(pressed: &[crate::Modifier]) -> Result<(), &'static str> {
+    if pressed.is_empty() {
         Ok(())
     } else {
-        Err("keys held meanwhile")
+        Err("pressing modifier keys meanwhile")
     }
 }
 
-fn tool_calls(action: &Action) -> Said {
+fn tool_calls(action: &Action) -> EncodeResult {
     let xy = |target: &Target| Ok::<_, &'static str>(Value::from(pixels(target)?.to_vec()));
-    let maybe = |name: &str, at: &Option<Target>| {
-        let mut said = typed(name, []);
+    let with_optional_point = |name: &str, at: &Option<Target>| {
+        let mut encoded = typed(name, []);
         if let Some(at) = at {
-            said.insert("xy".to_owned(), xy(at)?);
+            encoded.insert("xy".to_owned(), xy(at)?);
         }
-        Ok(said)
+        Ok(encoded)
     };
     if let Action::Click {
         at,
@@ -106,8 +106,8 @@ fn tool_calls(action: &Action) -> Said {
         modifiers,
     } = action
     {
-        plain(modifiers)?;
-        return maybe(class_of_click(*button, *count)?, at);
+        no_modifiers(modifiers)?;
+        return with_optional_point(class_of_click(*button, *count)?, at);
     }
     Ok(match action {
         Action::Screenshot => typed("screenshot", []),
@@ -116,25 +116,28 @@ fn tool_calls(action: &Action) -> Said {
         Action::MouseDown {
             at,
             button: Button::Left,
-        } => maybe("left_mouse_down", at)?,
+        } => with_optional_point("left_mouse_down", at)?,
         Action::MouseUp {
             at,
             button: Button::Left,
-        } => maybe("left_mouse_up", at)?,
+        } => with_optional_point("left_mouse_up", at)?,
         Action::Drag {
             path,
             button: Button::Left,
             modifiers,
             duration: None,
         } => {
-            plain(modifiers)?;
+            no_modifiers(modifiers)?;
             let path = path.iter().map(xy).collect::<Result<Vec<_>, _>>()?;
             typed("drag", [("xy", path.into())])
         }
-        Action::Key { chord, repeat: 1 } => typed("keypress", [("keys", names(chord)?)]),
+        Action::Key { chord, repeat: 1 } => typed("keypress", [("keys", key_names(chord)?)]),
         Action::HoldKey { chord, duration } => typed(
             "keypress_hold",
-            [("keys", names(chord)?), ("duration", seconds(*duration)?)],
+            [
+                ("keys", key_names(chord)?),
+                ("duration", seconds(*duration)?),
+            ],
         ),
         Action::Scroll {
             at,
@@ -143,24 +146,24 @@ fn tool_calls(action: &Action) -> Said {
             unit,
             modifiers,
         } => {
-            plain(modifiers)?;
-            let mut said = typed("scroll", []);
+            no_modifiers(modifiers)?;
+            let mut encoded = typed("scroll", []);
             if let Some(at) = at {
-                said.insert("start_xy".to_owned(), xy(at)?);
+                encoded.insert("start_xy".to_owned(), xy(at)?);
             }
-            said.extend(match unit {
+            encoded.extend(match unit {
                 ScrollUnit::Pixels => {
                     members([("distance_xy", vec![number(*dx), number(*dy)].into())])
                 }
                 ScrollUnit::Clicks | ScrollUnit::Thousandths => {
-                    let (direction, amount) = along(*dx, *dy, *unit)?;
+                    let (direction, amount) = single_axis(*dx, *dy, *unit)?;
                     members([
                         ("magnitude", number(amount)),
                         ("direction", direction.into()),
                     ])
                 }
             });
-            said
+            encoded
         }
         Action::Type {
             text,
@@ -172,7 +175,7 @@ fn tool_calls(action: &Action) -> Said {
         Action::Wait {
             duration: Some(duration),
         } => typed("wait", [("duration", seconds(*duration)?)]),
-        _ => return Err(THE_ACTION),
+        _ => return Err(ANY_FORM),
     })
 }
 
@@ -188,21 +191,21 @@ fn class_of_click(button: Button, count: ClickCount) -> Result<&'static str, &'s
         (
             Button::Middle | Button::Right | Button::Back | Button::Forward,
             ClickCount::Double | ClickCount::Triple,
-        ) => return Err("so many clicks of this button"),
+        ) => return Err("this number of clicks of this button"),
     })
 }
 
-/// The names of a chord's keys, when each is read back as the same key.
-fn names(chord: &Chord) -> Result<Value, &'static str> {
-    let names: Vec<String> = chord.keys().iter().map(Key::to_string).collect();
-    match Chord::from_names(&names) {
-        Some(back) if back == *chord => Ok(names.into()),
+/// The names of a chord's keys, if each decodes to the same key.
+fn key_names(chord: &Chord) -> Result<Value, &'static str> {
+    let key_names: Vec<String> = chord.keys().iter().map(Key::to_string).collect();
+    match Chord::from_names(&key_names) {
+        Some(back) if back == *chord => Ok(key_names.into()),
         Some(_) | None => Err("the name of a key"),
     }
 }
 
-/// A chord as one string, when it is read back as the same chord.
-fn spelled(chord: &Chord) -> Result<Value, &'static str> {
+/// A chord as one string, if it decodes to the same chord.
+fn chord_text(chord: &Chord) -> Result<Value, &'static str> {
     match serde_json::to_value(chord) {
         Ok(Value::String(text)) => Ok(text.into()),
         Ok(_) | Err(_) => Err("the name of a key"),
@@ -216,14 +219,14 @@ fn seconds(duration: Duration) -> Result<Value, &'static str> {
     if exact {
         Ok(seconds.into())
     } else {
-        Err("so fine a time")
+        Err("such a precise time")
     }
 }
 
-/// A scroll along one axis: its direction and how far.
-fn along(dx: f64, dy: f64, unit: ScrollUnit) -> Result<(&'static str, f64), &'static str> {
+/// The direction and distance of a scroll along one axis.
+fn single_axis(dx: f64, dy: f64, unit: ScrollUnit) -> Result<(&'static str, f64), &'static str> {
     if unit != ScrollUnit::Clicks {
-        return Err("a distance that is not in notches of the wheel");
+        return Err("a distance that is not in wheel notches");
     }
     match (dx, dy) {
         (0.0, dy) if dy < 0.0 => Ok(("up", -dy)),
@@ -234,29 +237,29 @@ fn along(dx: f64, dy: f64, unit: ScrollUnit) -> Result<(&'static str, f64), &'st
     }
 }
 
-fn whole_notches(dx: f64, dy: f64, unit: ScrollUnit) -> Result<(Value, Value), &'static str> {
-    let (direction, amount) = along(dx, dy, unit)?;
+fn notches(dx: f64, dy: f64, unit: ScrollUnit) -> Result<(Value, Value), &'static str> {
+    let (direction, amount) = single_axis(dx, dy, unit)?;
     if amount.fract() != 0.0 {
-        return Err("a part of a notch");
+        return Err("a fraction of a notch");
     }
     Ok((direction.into(), number(amount)))
 }
 
-/// Adds a place as `x` and `y`.
-fn at_xy(mut said: Map<String, Value>, at: &Target) -> Said {
+/// Adds a point as `x` and `y`.
+fn with_xy(mut encoded: Map<String, Value>, at: &Target) -> EncodeResult {
     let [x, y] = pixels(at)?;
-    said.extend(members([("x", x), ("y", y)]));
-    Ok(said)
+    encoded.extend(members([("x", x), ("y", y)]));
+    Ok(encoded)
 }
 
-fn maybe_at_xy(said: Map<String, Value>, at: Option<&Target>) -> Said {
+fn with_optional_xy(encoded: Map<String, Value>, at: Option<&Target>) -> EncodeResult {
     match at {
-        Some(at) => at_xy(said, at),
-        None => Ok(said),
+        Some(at) => with_xy(encoded, at),
+        None => Ok(encoded),
     }
 }
 
-fn computer(action: &Action) -> Said {
+fn computer(action: &Action) -> EncodeResult {
     Ok(match action {
         Action::Click {
             at: Some(at),
@@ -264,26 +267,26 @@ fn computer(action: &Action) -> Said {
             count,
             modifiers,
         } => {
-            plain(modifiers)?;
+            no_modifiers(modifiers)?;
             let name = match count {
                 ClickCount::Single | ClickCount::Double => count.action_name(),
-                ClickCount::Triple => return Err("three clicks"),
+                ClickCount::Triple => return Err("a triple click"),
             };
             match at {
                 Target::Label { n, frame: None } => typed(name, [("label", (*n).into())]),
                 Target::Point(_) | Target::Label { .. } | Target::Ref { .. } | Target::Named(_) => {
-                    at_xy(typed(name, []), at)?
+                    with_xy(typed(name, []), at)?
                 }
             }
         }
-        Action::Click { at: None, .. } => return Err("a click at the pointer's place"),
+        Action::Click { at: None, .. } => return Err("a click at the pointer's position"),
         Action::Type {
             text,
             at: None,
             clear_first: false,
             submit: false,
         } => typed("type", [("text", text.as_str().into())]),
-        Action::Key { chord, repeat: 1 } => typed("key", [("key", spelled(chord)?)]),
+        Action::Key { chord, repeat: 1 } => typed("key", [("key", chord_text(chord)?)]),
         Action::Scroll {
             at,
             dx,
@@ -291,10 +294,10 @@ fn computer(action: &Action) -> Said {
             unit,
             modifiers,
         } => {
-            plain(modifiers)?;
-            let (direction, amount) = whole_notches(*dx, *dy, *unit)?;
-            let said = typed("scroll", [("direction", direction), ("amount", amount)]);
-            maybe_at_xy(said, at.as_ref())?
+            no_modifiers(modifiers)?;
+            let (direction, amount) = notches(*dx, *dy, *unit)?;
+            let encoded = typed("scroll", [("direction", direction), ("amount", amount)]);
+            with_optional_xy(encoded, at.as_ref())?
         }
         Action::Screenshot => typed("screenshot", []),
         Action::Navigate { url, tab: None } => typed("navigate", [("url", url.as_str().into())]),
@@ -302,17 +305,17 @@ fn computer(action: &Action) -> Said {
         Action::Wait {
             duration: Some(duration),
         } => {
-            // It takes anything below a hundred for seconds.
+            // Values below 100 mean seconds there.
             if duration.as_millis() < 100 || duration.subsec_nanos() % 1_000_000 != 0 {
-                return Err("so short or so fine a time");
+                return Err("such a short or precise time");
             }
             typed("wait", [("duration", milliseconds(*duration))])
         }
-        _ => return Err(THE_ACTION),
+        _ => return Err(ANY_FORM),
     })
 }
 
-fn desktop_tool(action: &Action) -> Said {
+fn desktop_tool(action: &Action) -> EncodeResult {
     let named = |name: &str| members([("action", name.into())]);
     Ok(match action {
         Action::Click {
@@ -321,16 +324,16 @@ fn desktop_tool(action: &Action) -> Said {
             count,
             modifiers,
         } => {
-            plain(modifiers)?;
+            no_modifiers(modifiers)?;
             let name = match (button, count) {
                 (Button::Left, ClickCount::Single) => "click",
                 (Button::Left, ClickCount::Double) => "double_click",
                 (Button::Right, ClickCount::Single) => "right_click",
-                _ => return Err("such a click"),
+                _ => return Err("this kind of click"),
             };
-            at_xy(named(name), at)?
+            with_xy(named(name), at)?
         }
-        Action::Click { at: None, .. } => return Err("a click at the pointer's place"),
+        Action::Click { at: None, .. } => return Err("a click at the pointer's position"),
         Action::Type {
             text,
             at: None,
@@ -344,39 +347,39 @@ fn desktop_tool(action: &Action) -> Said {
             unit,
             modifiers,
         } => {
-            plain(modifiers)?;
-            let (direction, amount) = whole_notches(*dx, *dy, *unit)?;
-            let mut said = named("scroll");
-            said.extend(members([("direction", direction), ("clicks", amount)]));
-            maybe_at_xy(said, at.as_ref())?
+            no_modifiers(modifiers)?;
+            let (direction, amount) = notches(*dx, *dy, *unit)?;
+            let mut encoded = named("scroll");
+            encoded.extend(members([("direction", direction), ("clicks", amount)]));
+            with_optional_xy(encoded, at.as_ref())?
         }
         Action::Key { chord, repeat: 1 } if chord.keys().len() == 1 => {
-            members([("action", "press_key".into()), ("key", spelled(chord)?)])
+            members([("action", "press_key".into()), ("key", chord_text(chord)?)])
         }
         Action::Key { chord, repeat: 1 } => {
-            members([("action", "hotkey".into()), ("keys", names(chord)?)])
+            members([("action", "hotkey".into()), ("keys", key_names(chord)?)])
         }
-        Action::Move { at } => at_xy(named("move_mouse"), at)?,
+        Action::Move { at } => with_xy(named("move_mouse"), at)?,
         Action::Drag {
             path,
             button: Button::Left,
             modifiers,
             duration: None,
         } => {
-            plain(modifiers)?;
+            no_modifiers(modifiers)?;
             let [from, to] = path.as_slice() else {
-                return Err("a drag but from one point to another");
+                return Err("a drag with other than two points");
             };
             let ([x0, y0], [x1, y1]) = (pixels(from)?, pixels(to)?);
-            let mut said = named("drag");
-            said.extend(members([
+            let mut encoded = named("drag");
+            encoded.extend(members([
                 ("start_x", x0),
                 ("start_y", y0),
                 ("end_x", x1),
                 ("end_y", y1),
             ]));
-            said
+            encoded
         }
-        _ => return Err(THE_ACTION),
+        _ => return Err(ANY_FORM),
     })
 }

@@ -1,4 +1,4 @@
-//! Text and JSON with slots, seen as what they say.
+//! Text and JSON with slots, viewed with their strings.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -7,46 +7,46 @@ use serde::ser::{SerializeMap as _, SerializeSeq as _};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::{CLOSE, Kept, OPEN, Slots};
+use super::{Kept, SLOT_CLOSE, SLOT_OPEN, Slots};
 
 /// A slot that was found in a text.
-pub(super) struct Found<'a> {
-    pub(super) place: Range<usize>,
+pub(super) struct FoundSlot<'a> {
+    pub(super) range: Range<usize>,
     pub(super) key: &'a str,
     pub(super) index: usize,
-    /// How many bytes it stands for.
+    /// Length of its string in bytes.
     pub(super) length: usize,
 }
 
 /// The slots of a text.
-pub(super) fn slots_of(text: &str) -> impl Iterator<Item = Found<'_>> {
+pub(super) fn slots_of(text: &str) -> impl Iterator<Item = FoundSlot<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {
         loop {
-            let start = at + text.get(at..)?.find(OPEN)?;
-            at = start + OPEN.len_utf8();
+            let start = at + text.get(at..)?.find(SLOT_OPEN)?;
+            at = start + SLOT_OPEN.len_utf8();
             if let Some(found) = slot_at(text, start) {
-                at = found.place.end;
+                at = found.range.end;
                 return Some(found);
             }
         }
     })
 }
 
-fn slot_at(text: &str, start: usize) -> Option<Found<'_>> {
-    const LONGEST: usize = 80;
-    let inner = start + OPEN.len_utf8();
+fn slot_at(text: &str, start: usize) -> Option<FoundSlot<'_>> {
+    const MAX_SLOT_CHARS: usize = 80;
+    let inner = start + SLOT_OPEN.len_utf8();
     let length = text[inner..]
         .char_indices()
-        .take(LONGEST)
-        .find(|(_, character)| *character == CLOSE)?
+        .take(MAX_SLOT_CHARS)
+        .find(|(_, character)| *character == SLOT_CLOSE)?
         .0;
     let (key, numbers) = text[inner..inner + length].split_once('.')?;
-    // Else the beginning of another slot may be in it.
+    // Otherwise it may contain the beginning of another slot.
     let is_key = key.bytes().all(|byte| byte.is_ascii_hexdigit());
     let (index, stands_for) = numbers.split_once('.').filter(|_| is_key)?;
-    Some(Found {
-        place: start..inner + length + CLOSE.len_utf8(),
+    Some(FoundSlot {
+        range: start..inner + length + SLOT_CLOSE.len_utf8(),
         key,
         index: index.parse().ok()?,
         length: stands_for.parse().ok()?,
@@ -56,14 +56,14 @@ fn slot_at(text: &str, start: usize) -> Option<Found<'_>> {
 /// A part of a text.
 #[derive(Clone, Debug)]
 pub enum Piece<'a> {
-    /// What it says itself.
+    /// Literal text between slots.
     Text(&'a str),
-    /// What one of its slots stands for.
+    /// The string of a slot, by its index.
     Slot(&'a Slots, usize),
 }
 
 impl<'a> Piece<'a> {
-    /// Its bytes.
+    /// The bytes of the part.
     pub fn as_bytes(&self) -> &'a [u8] {
         match self {
             Self::Text(text) => text.as_bytes(),
@@ -75,16 +75,16 @@ impl<'a> Piece<'a> {
         }
     }
 
-    /// What its slot stands for, to be kept; none when it is no slot.
-    pub fn kept(&self) -> Option<Kept> {
+    /// The string of the slot, as a shared reference; none for literal text.
+    pub fn stored(&self) -> Option<Kept> {
         match self {
             Self::Text(_) => None,
-            Self::Slot(slots, index) => slots.kept(*index),
+            Self::Slot(slots, index) => slots.stored(*index),
         }
     }
 }
 
-/// The parts of a text: what it says itself, and what its slots stand for.
+/// The parts of a text: literal text and the strings of its slots.
 pub fn pieces<'a>(text: &'a str, slots: &'a [Slots]) -> Pieces<'a> {
     Pieces {
         text,
@@ -93,17 +93,17 @@ pub fn pieces<'a>(text: &'a str, slots: &'a [Slots]) -> Pieces<'a> {
     }
 }
 
-/// The same, each as a text.
-pub(crate) fn texts<'a>(text: &'a str, slots: &'a [Slots]) -> impl Iterator<Item = &'a str> {
+/// The parts of a text as strings.
+pub(crate) fn text_parts<'a>(text: &'a str, slots: &'a [Slots]) -> impl Iterator<Item = &'a str> {
     let as_text = |piece| match piece {
         Piece::Text(text) => text,
-        // It is ASCII.
+        // Slots stand for ASCII only.
         Piece::Slot(..) => str::from_utf8(piece.as_bytes()).unwrap_or_default(),
     };
     pieces(text, slots).map(as_text)
 }
 
-/// The parts of a text, in order.
+/// Iterates over the parts of a text, in order.
 #[derive(Debug)]
 pub struct Pieces<'a> {
     text: &'a str,
@@ -121,16 +121,16 @@ impl<'a> Iterator for Pieces<'a> {
         if self.text.is_empty() {
             return None;
         }
-        let known = |found: Found<'_>| {
+        let known = |found: FoundSlot<'_>| {
             let mut slots = self.slots.iter();
             let slots = slots.find(|slots| slots.string(found.key, found.index).is_some())?;
-            Some((found.place, Piece::Slot(slots, found.index)))
+            Some((found.range, Piece::Slot(slots, found.index)))
         };
-        let Some((place, string)) = slots_of(self.text).find_map(known) else {
+        let Some((range, string)) = slots_of(self.text).find_map(known) else {
             return Some(Piece::Text(std::mem::take(&mut self.text)));
         };
-        let before = &self.text[..place.start];
-        self.text = &self.text[place.end..];
+        let before = &self.text[..range.start];
+        self.text = &self.text[range.end..];
         if before.is_empty() {
             return Some(string);
         }
@@ -139,12 +139,12 @@ impl<'a> Iterator for Pieces<'a> {
     }
 }
 
-/// A value that is written with the strings its slots stand for.
+/// A value that serializes with its slots expanded.
 #[derive(Clone, Copy, Debug)]
 pub struct Whole<'a> {
-    /// The value.
+    /// The value with slots.
     pub value: &'a Value,
-    /// The strings.
+    /// The documents of its slots.
     pub slots: &'a [Slots],
 }
 
@@ -157,12 +157,12 @@ impl<'a> Whole<'a> {
     }
 }
 
-/// A text that is written piece by piece.
-struct Text<'a>(&'a str, &'a [Slots]);
+/// A text that is written part by part.
+struct ExpandedText<'a>(&'a str, &'a [Slots]);
 
-impl std::fmt::Display for Text<'_> {
+impl std::fmt::Display for ExpandedText<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        texts(self.0, self.1).try_for_each(|piece| f.write_str(piece))
+        text_parts(self.0, self.1).try_for_each(|piece| f.write_str(piece))
     }
 }
 
@@ -170,11 +170,11 @@ impl Serialize for Whole<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.value {
             Value::String(text) => {
-                let mut parts = texts(text, self.slots);
+                let mut parts = text_parts(text, self.slots);
                 match (parts.next(), parts.next()) {
                     (None, _) => serializer.serialize_str(""),
                     (Some(only), None) => serializer.serialize_str(only),
-                    (Some(_), Some(_)) => serializer.collect_str(&Text(text, self.slots)),
+                    (Some(_), Some(_)) => serializer.collect_str(&ExpandedText(text, self.slots)),
                 }
             }
             Value::Array(items) => {
@@ -196,19 +196,19 @@ impl Serialize for Whole<'_> {
     }
 }
 
-/// Whether two values say the same, each with its slots.
-pub(crate) fn same(one: Whole<'_>, other: Whole<'_>) -> bool {
+/// Whether two values are equal with their slots expanded.
+pub(crate) fn is_equal(one: Whole<'_>, other: Whole<'_>) -> bool {
     let (a, b) = (one.slots, other.slots);
     match (one.value, other.value) {
         (Value::String(x), Value::String(y)) => x == y || text(x, a) == text(y, b),
         (Value::Array(x), Value::Array(y)) => {
             let mut pairs = x.iter().zip(y);
-            x.len() == y.len() && pairs.all(|(x, y)| same(one.part(x), other.part(y)))
+            x.len() == y.len() && pairs.all(|(x, y)| is_equal(one.part(x), other.part(y)))
         }
         (Value::Object(x), Value::Object(y)) => {
             let is_same = |(name, x): (&String, &Value)| {
                 y.get(name)
-                    .is_some_and(|y| same(one.part(x), other.part(y)))
+                    .is_some_and(|y| is_equal(one.part(x), other.part(y)))
             };
             x.len() == y.len() && x.iter().all(is_same)
         }
@@ -217,10 +217,10 @@ pub(crate) fn same(one: Whole<'_>, other: Whole<'_>) -> bool {
 }
 
 fn text<'a>(text: &'a str, slots: &'a [Slots]) -> Cow<'a, str> {
-    let mut parts = texts(text, slots);
+    let mut parts = text_parts(text, slots);
     match (parts.next(), parts.next()) {
         (None, _) => Cow::Borrowed(""),
         (Some(only), None) => Cow::Borrowed(only),
-        (Some(_), Some(_)) => Cow::Owned(texts(text, slots).collect()),
+        (Some(_), Some(_)) => Cow::Owned(text_parts(text, slots).collect()),
     }
 }

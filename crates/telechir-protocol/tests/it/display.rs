@@ -1,4 +1,4 @@
-//! What a person is shown can neither hide nor imitate anything.
+//! Text shown to the user can neither hide nor imitate anything.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -31,7 +31,7 @@ fn terminal_control_is_shown_and_marked() {
 }
 
 #[test]
-fn what_cannot_be_seen_is_shown_and_marked() {
+fn invisible_characters_are_shown_and_marked() {
     let invisible = [
         '\u{202e}',
         '\u{2066}',
@@ -91,7 +91,7 @@ fn letters_that_look_like_others_are_marked() {
 }
 
 #[test]
-fn nothing_is_pushed_past_the_edge() {
+fn long_runs_are_collapsed() {
     let pushed = Shown::of(&format!("ls{}rm -rf ~", "\n".repeat(80)));
     assert_eq!(
         pushed.text,
