@@ -9,7 +9,7 @@
 mod change;
 #[path = "../../crates/telechir-providers/tests/it/mutations/check.rs"]
 mod check;
-#[path = "../../crates/telechir-policy/tests/it/demands.rs"]
+#[path = "../../crates/telechir-policy/tests/it/properties.rs"]
 mod command;
 #[path = "../../crates/telechir-providers/tests/it/mutations/framing.rs"]
 mod framing;

@@ -1,4 +1,4 @@
-//! An extra ability of a screen: its applications say what they show, and do what they are asked.
+//! An optional ability of a screen: its applications describe their elements and act on them.
 
 use std::future::Future;
 
@@ -7,47 +7,47 @@ use serde_json::Value;
 use crate::elements::{Element, Tree};
 use crate::{ActionReport, DeviceError, Window};
 
-/// How much is asked of applications.
+/// How much is requested from applications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Detail {
-    /// Names, roles, states, values, and the places of what is shown.
+    /// Names, roles, states, values, and the bounds of visible elements.
     #[default]
     Basic,
-    /// Also the ids that programs give their elements, and the names of elements' own actions.
+    /// Also the ids that programs assign to their elements, and the names of elements' own actions.
     Full,
 }
 
-/// One element as it is now, and where it belongs.
+/// One element in its present state, and its window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located {
-    /// The element.
+    /// The element as it is now.
     pub element: Element,
-    /// The title of the window it is in.
+    /// Title of the window that contains it.
     pub window: String,
 }
 
-/// What applications say of themselves. Refs live as long as their elements.
+/// The accessibility information of applications. Refs are valid as long as their elements exist.
 ///
-/// Contract: every function ends in bounded time, also when an application hangs; then the others'
-/// elements are there and the tree names it. `windows` are those of the screen, which some
-/// applications cannot place themselves without.
+/// Contract: every function ends in bounded time, even if an application hangs; the tree then has
+/// the elements of the others and names the hung application. `windows` are those of the screen,
+/// which some applications need to locate their elements.
 pub trait Accessibility: Send {
-    /// Whether there is anybody to ask.
+    /// Whether accessibility information is available.
     fn is_there(&self) -> bool {
         true
     }
 
-    /// All elements of all applications.
+    /// Returns all elements of all applications.
     ///
     /// # Errors
-    /// When nothing can be heard of any application.
+    /// When no application can be reached.
     fn tree(
         &mut self,
         detail: Detail,
         windows: &[Window],
     ) -> impl Future<Output = Result<Tree, DeviceError>> + Send;
 
-    /// One element as it is now.
+    /// Returns one element in its present state.
     ///
     /// # Errors
     /// [`DeviceError::Stale`] when it is gone.
@@ -57,8 +57,8 @@ pub trait Accessibility: Send {
         windows: &[Window],
     ) -> impl Future<Output = Result<Located, DeviceError>> + Send;
 
-    /// Uses an element's own action; absent means its first. Confirmed only when the element was
-    /// seen to change as the action says.
+    /// Invokes an element's own action; absent means its first. Confirmed only if the element was
+    /// observed to change accordingly.
     ///
     /// # Errors
     /// When it has no such action, or is gone.
@@ -68,25 +68,25 @@ pub trait Accessibility: Send {
         name: Option<&str>,
     ) -> impl Future<Output = Result<ActionReport, DeviceError>> + Send;
 
-    /// Gives an element a value: a text, a number, on or off, one of its options. None when it
-    /// takes none this way and must be typed into.
+    /// Sets an element's value: a text, a number, on or off, one of its options. None if the
+    /// element does not support this and must be typed into.
     ///
     /// # Errors
-    /// When the value does not fit it, or it is gone.
+    /// When the value is invalid for it, or it is gone.
     fn set(
         &mut self,
         id: &str,
         value: &Value,
     ) -> impl Future<Output = Result<Option<ActionReport>, DeviceError>> + Send;
 
-    /// Brings an element into view, as far as its application can.
+    /// Scrolls an element into view, as far as its application supports that.
     ///
     /// # Errors
     /// When it is gone.
     fn reveal(&mut self, id: &str) -> impl Future<Output = Result<(), DeviceError>> + Send;
 }
 
-/// Nobody, where a screen has no way to ask applications: nothing is known of any element.
+/// A screen without accessibility information: no elements are known.
 impl<A: Accessibility> Accessibility for Option<A> {
     fn is_there(&self) -> bool {
         self.as_ref().is_some_and(A::is_there)
@@ -131,8 +131,8 @@ impl<A: Accessibility> Accessibility for Option<A> {
 fn unknown(id: &str) -> DeviceError {
     DeviceError::Refused {
         message: format!(
-            "Nothing is known of an element {id}: this screen has no bus to ask its applications \
-             on; give a place instead."
+            "Unknown element {id}: this screen has no accessibility bus; \
+             use coordinates instead."
         ),
     }
 }

@@ -1,8 +1,8 @@
-//! A screen joined with what its applications say: actions reach elements by ref and by name.
+//! Combines a screen with its applications' accessibility: actions reach elements by ref and name.
 
-mod marked;
-mod named;
-mod words;
+mod by_name;
+mod interactive;
+mod ocr;
 
 use std::time::Duration;
 
@@ -16,16 +16,16 @@ use crate::{
     ScreenTarget, Settle, Settled, UntilStopped, Viewport, Window, Windows,
 };
 
-/// Elements that a search gives at most.
-const HITS: usize = 20;
-/// How often it is looked for what was typed, and what is waited for between two looks.
-const LOOKS: usize = 10;
+/// Maximum number of search results.
+const MAX_SEARCH_RESULTS: usize = 20;
+/// How often typed text is checked for, and the delay between two checks.
+const TYPED_TEXT_CHECKS: usize = 10;
 const BETWEEN_LOOKS: Settle = Settle {
     quiet: Duration::from_millis(30),
     ceiling: Duration::from_millis(100),
 };
-/// What it does itself; all else is the screen's.
-const OWN: [ActionKind; 5] = [
+/// Actions performed here; all others go to the screen.
+const OWN_ACTIONS: [ActionKind; 5] = [
     ActionKind::ReadPage,
     ActionKind::Find,
     ActionKind::FormInput,
@@ -33,22 +33,22 @@ const OWN: [ActionKind; 5] = [
     ActionKind::Invoke,
 ];
 
-/// A computer whose applications can be asked what they show.
+/// A computer with accessibility information.
 ///
-/// Reads elements, acts on them by their own means, and turns a ref or a name in any other action
-/// into the pixel where the element is now. That pixel must be the element's: what another window
-/// covers is brought to the front first, and is not clicked when that does not help.
+/// Reads elements, uses their own actions, and turns a ref or a name in any other action into the
+/// pixel where the element is now. That pixel must belong to the element: if another window covers
+/// it, the element's window is raised first, and the click is refused if that does not help.
 #[derive(Debug)]
 pub struct WithAccessibility<C, A> {
     computer: C,
     applications: A,
     reader: Option<BoxReader>,
-    /// How the model sees the screen.
+    /// Maps the model's coordinates to the screen.
     viewport: Option<Viewport>,
 }
 
 impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
-    /// A screen and the applications on it.
+    /// Combines a screen and its applications.
     pub const fn new(computer: C, applications: A) -> Self {
         Self {
             computer,
@@ -58,19 +58,19 @@ impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
         }
     }
 
-    /// The same with somebody who reads words off the windows that say nothing of themselves.
+    /// Adds OCR for windows without accessibility information.
     #[must_use]
     pub fn with_reader(mut self, reader: BoxReader) -> Self {
         self.reader = Some(reader);
         self
     }
 
-    /// The screen itself.
+    /// The screen without accessibility.
     pub const fn computer(&mut self) -> &mut C {
         &mut self.computer
     }
 
-    /// Its applications.
+    /// The applications' accessibility.
     pub const fn applications(&mut self) -> &mut A {
         &mut self.applications
     }
@@ -93,7 +93,7 @@ impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
     ) -> Result<ActionReport, DeviceError> {
         let Some(filter) = Filter::parse(filter.unwrap_or_default()) else {
             return Err(refused(format!(
-                "There is no filter {:?}; use `all`, `interactive` or `hidden`.",
+                "Unknown filter {:?}; use `all`, `interactive` or `hidden`.",
                 filter.unwrap_or_default()
             )));
         };
@@ -108,7 +108,7 @@ impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
             }),
             ..Outline::default()
         };
-        // Of what is not shown the rest is known only when it is asked for.
+        // Details of hidden elements are only read on request.
         let detail = match filter {
             Filter::Hidden => Detail::Full,
             Filter::Shown | Filter::Interactive => Detail::Basic,
@@ -116,8 +116,8 @@ impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
         let tree = self.tree(detail).await?;
         let text = tree.outline(root.as_deref(), &outline);
         let text = text.ok_or_else(|| stale(root.as_deref().unwrap_or_default()))?;
-        Ok(said(if text.is_empty() {
-            "No application says what it shows; look at the screen instead.".to_owned()
+        Ok(answer(if text.is_empty() {
+            "No application exposes accessibility information; use a screenshot instead.".to_owned()
         } else {
             text
         }))
@@ -125,24 +125,24 @@ impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
 
     async fn find(&mut self, query: &str) -> Result<ActionReport, DeviceError> {
         let tree = self.tree(Detail::Basic).await?;
-        let lines: Vec<String> = search(&tree, query, HITS)
+        let lines: Vec<String> = search(&tree, query, MAX_SEARCH_RESULTS)
             .into_iter()
             .map(Element::line)
             .collect();
-        Ok(said(if lines.is_empty() {
-            "No element fits.".to_owned()
+        Ok(answer(if lines.is_empty() {
+            "No element matches.".to_owned()
         } else {
             lines.join("\n")
         }))
     }
 
-    /// The ref of what is aimed at.
+    /// The ref of a target.
     async fn ref_of(&mut self, target: &ScreenTarget) -> Result<String, DeviceError> {
         match target {
             ScreenTarget::Element { id, .. } => Ok(id.clone()),
             ScreenTarget::Named(named) => self.find_named(named).await,
             ScreenTarget::Point(_) => Err(refused(
-                "This needs an element, by its ref or its name, and not a place; `read_page` tells \
+                "This needs an element by ref or name, not a point; `read_page` lists \
                  the refs."
                     .to_owned(),
             )),
@@ -168,7 +168,7 @@ impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
         let size = self.computer.size();
         let Some(point) = element.bounds.and_then(|bounds| bounds.centre_on(size)) else {
             return Err(refused(format!(
-                "The {} is not on the screen; open what holds it first, or use its own action with \
+                "The {} is not on the screen; open its container first, or use its own action with \
                  `invoke`.",
                 element.line()
             )));
@@ -177,14 +177,14 @@ impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
         Ok(point)
     }
 
-    /// Sees to it that the window at this place is the one that the element is in.
+    /// Ensures that the frontmost window at this point is the element's.
     async fn uncover(&mut self, located: &Located, at: ScreenPoint) -> Result<(), DeviceError> {
         let windows = self.computer.windows().await?;
         let (covers, own) = (front_at(&windows, at), owner(&windows, &located.window));
         let (Some(covers), Some(own)) = (covers, own) else {
             return Ok(());
         };
-        // What a window pops up may reach out of it, over others.
+        // A popup may extend beyond its window, over others.
         let is_popup = !own.place.contains(at);
         if is_popup || covers.id == own.id {
             return Ok(());
@@ -204,7 +204,7 @@ impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
         }
     }
 
-    /// The same action with pixels in the places of elements.
+    /// The same action with points instead of elements.
     async fn in_pixels(&mut self, action: &ScreenAction) -> Result<ScreenAction, DeviceError> {
         let mut targets = Vec::new();
         let _collected = action.clone().try_map(
@@ -237,7 +237,7 @@ impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
         self.with_line(&id, done).await
     }
 
-    /// For what takes keys and nothing else: clicked, emptied, filled.
+    /// Types a value into an element that only accepts keys: clicks, clears, types.
     async fn type_into(&mut self, id: &str, value: &Value) -> Result<ActionReport, DeviceError> {
         let text = value
             .as_str()
@@ -254,17 +254,17 @@ impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
             submit: false,
         };
         let typed = self.computer.perform(&typed).await?;
-        self.seen_to_hold(id, &text, typed).await
+        self.wait_for_value(id, &text, typed).await
     }
 
-    /// What was typed is there a little later than its keys: looked for as the screen changes.
-    async fn seen_to_hold(
+    /// Waits until the typed value appears, a little later than its keys.
+    async fn wait_for_value(
         &mut self,
         id: &str,
         text: &str,
         typed: ActionReport,
     ) -> Result<ActionReport, DeviceError> {
-        for _ in 0..LOOKS {
+        for _ in 0..TYPED_TEXT_CHECKS {
             match self.element(id).await {
                 Ok(now) if now.element.value.as_deref() == Some(text) => {
                     return Ok(ActionReport {
@@ -291,7 +291,7 @@ impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
         self.with_line(&id, done).await
     }
 
-    /// Adds how the element is now, if it is still there.
+    /// Adds the element's present state, if it still exists.
     async fn with_line(
         &mut self,
         id: &str,
@@ -327,7 +327,7 @@ impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
     }
 }
 
-/// The window in front at this place.
+/// The frontmost window at this point.
 fn front_at(windows: &[Window], at: ScreenPoint) -> Option<&Window> {
     windows
         .iter()
@@ -335,12 +335,12 @@ fn front_at(windows: &[Window], at: ScreenPoint) -> Option<&Window> {
         .find(|window| window.is_shown && window.place.contains(at))
 }
 
-/// The window that has this title, the one in front first.
+/// The window with this title, frontmost first.
 fn owner<'w>(windows: &'w [Window], title: &str) -> Option<&'w Window> {
     windows.iter().rev().find(|window| window.title == title)
 }
 
-fn said(text: String) -> ActionReport {
+fn answer(text: String) -> ActionReport {
     ActionReport {
         effect: Effect::Confirmed,
         text: Some(text),
@@ -363,7 +363,7 @@ impl<C: Computer + Windows, A: Accessibility> Computer for WithAccessibility<C, 
     }
 
     fn supports(&self, kind: &ActionKind) -> bool {
-        (OWN.contains(kind) && self.applications.is_there()) || self.computer.supports(kind)
+        (OWN_ACTIONS.contains(kind) && self.applications.is_there()) || self.computer.supports(kind)
     }
 
     async fn capture(&mut self) -> Result<Frame, DeviceError> {
@@ -374,25 +374,25 @@ impl<C: Computer + Windows, A: Accessibility> Computer for WithAccessibility<C, 
         self.computer.stopped()
     }
 
-    async fn marks(&mut self, at_most: usize) -> Result<Vec<Mark>, DeviceError> {
+    async fn marks(&mut self, max_marks: usize) -> Result<Vec<Mark>, DeviceError> {
         let windows = self.computer.windows().await?;
         let tree = self.applications.tree(Detail::Basic, &windows).await?;
-        Ok(marked::marked(
+        Ok(interactive::interactive_marks(
             &tree,
             &windows,
             self.computer.size(),
-            at_most,
+            max_marks,
         ))
     }
 
-    async fn ocr_words(&mut self, at_most: usize) -> Result<Vec<Mark>, DeviceError> {
+    async fn ocr_words(&mut self, max_marks: usize) -> Result<Vec<Mark>, DeviceError> {
         let tree = match self.tree(Detail::Basic).await {
-            // Without them, all windows are read.
+            // Without accessibility, all windows are recognized by OCR.
             Err(DeviceError::Unavailable { .. }) => Tree::default(),
             tree => tree?,
         };
-        let lines = self.read_words(&tree, None).await?;
-        Ok(words::marks(&lines, self.computer.size(), at_most))
+        let lines = self.recognize(&tree, None).await?;
+        Ok(ocr::marks(&lines, self.computer.size(), max_marks))
     }
 
     fn until_stopped(&self) -> UntilStopped {
@@ -414,7 +414,7 @@ impl<C: Computer + Windows, A: Accessibility> Computer for WithAccessibility<C, 
 
     #[expect(
         clippy::wildcard_enum_match_arm,
-        reason = "all others are the screen's"
+        reason = "the screen performs all other actions"
     )]
     async fn perform(&mut self, action: &ScreenAction) -> Result<ActionReport, DeviceError> {
         if let Some(why) = self.computer.stopped() {
@@ -429,7 +429,7 @@ impl<C: Computer + Windows, A: Accessibility> Computer for WithAccessibility<C, 
         };
         if let Some(tab) = tab {
             return Err(refused(format!(
-                "A desktop has no tab {tab:?}; leave it out."
+                "A desktop has no tab {tab:?}; omit the tab."
             )));
         }
         let done = match action {

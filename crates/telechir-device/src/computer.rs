@@ -1,4 +1,4 @@
-//! A screen that can be seen and acted on, and what it owes its caller.
+//! A screen that can be captured and acted on, and its contract.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,26 +8,26 @@ use telechir_protocol::{ActionKind, Size, StateChange, TabState, UnsettledReason
 
 use crate::{DeviceError, Frame, Mark, ScreenAction, ScreenRegion, Viewport};
 
-/// The strongest thing that is true of an action's effect.
+/// The strongest statement that is true of an action's effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Effect {
-    /// It was handed over; whether it did anything was not seen.
+    /// It was sent; its effect was not observed.
     Delivered,
-    /// It was seen to take effect.
+    /// Its effect was observed.
     Confirmed,
 }
 
-/// What a device says of an action it carried out.
+/// A device's report on an action it performed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActionReport {
-    /// What is known of its effect.
+    /// What is known about the effect.
     pub effect: Effect,
-    /// An answer in words: `X=512,Y=384`, a page's text.
+    /// Text output: `X=512,Y=384`, a page's text.
     pub text: Option<String>,
 }
 
 impl ActionReport {
-    /// Handed over, nothing to say.
+    /// An action that was sent, without text output.
     pub const fn delivered() -> Self {
         Self {
             effect: Effect::Delivered,
@@ -35,7 +35,7 @@ impl ActionReport {
         }
     }
 
-    /// Seen to take effect, nothing to say.
+    /// An action whose effect was observed, without text output.
     pub const fn confirmed() -> Self {
         Self {
             effect: Effect::Confirmed,
@@ -44,100 +44,101 @@ impl ActionReport {
     }
 }
 
-/// How long to wait for a screen to stop changing.
+/// How long to wait for a screen to settle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settle {
-    /// Without any change for so long, it counts as settled. A device that knows what the
-    /// programs on its screen do waits for them too, and no longer once none has anything left
-    /// to do; one that sees large changes may wait for longer.
+    /// The screen counts as settled after this time without changes. A device that knows the
+    /// programs on its screen also waits for busy ones, and ends the wait early once none can draw;
+    /// one that observes large changes may wait longer.
     pub quiet: Duration,
-    /// The wait ends here in any case.
+    /// The maximum length of the wait.
     pub ceiling: Duration,
 }
 
-/// How a wait for a settled screen ended.
+/// The result of waiting for a screen to settle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settled {
-    /// Why it does not count as settled; none when it does.
+    /// Why the screen did not settle; none if it did.
     pub unsettled: Option<UnsettledReason>,
-    /// How long the wait took.
+    /// Length of the wait.
     pub waited: Duration,
-    /// What goes on changing by itself, such as a spinner or a video, when all the rest was
-    /// still: the smallest rectangle around it.
+    /// The smallest rectangle around a region that keeps changing by itself, such as a spinner or a
+    /// video, if everything else settled.
     pub animated_region: Option<ScreenRegion>,
 }
 
 impl Settled {
-    /// Whether it stopped changing before the ceiling.
+    /// Whether the screen settled before the ceiling.
     pub const fn is_settled(&self) -> bool {
         self.unsettled.is_none()
     }
 }
 
-/// A part of the screen by what is there, which only the device knows.
+/// A part of the screen that only the device can locate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScreenPart {
-    /// A window, as [`Action::FocusWindow`](telechir_protocol::Action::FocusWindow) names it;
-    /// absent means the active one.
+    /// A window, as in [`Action::FocusWindow`](telechir_protocol::Action::FocusWindow); absent
+    /// means the active one.
     Window(Option<String>),
-    /// A monitor by its name or its number; absent means the primary one.
+    /// A monitor by name or number; absent means the primary one.
     Monitor(Option<String>),
 }
 
-/// Where a part of the screen is.
+/// The location of a part of the screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartLocation {
-    /// What of it is on the screen.
+    /// The part's region on the screen.
     pub region: ScreenRegion,
-    /// What it is, and what a picture of it does not show.
+    /// What the part is, and what its screenshot does not show.
     pub description: String,
 }
 
-/// Where a browser is. Empty for a desktop.
+/// A browser's page and tabs. Empty for a desktop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageContext {
-    /// The address of the active tab.
+    /// URL of the active tab.
     pub url: Option<String>,
-    /// All tabs; exactly one is active when there are any.
+    /// All tabs; exactly one is active if there are any.
     pub tabs: Vec<TabState>,
-    /// What happened beside what was asked, since it was told last.
+    /// Events since the last report that the action did not request.
     pub changes: Vec<StateChange>,
-    /// The same and more in words: dialogs, downloads, crashes.
+    /// The same events and more as text: dialogs, downloads, crashes.
     pub notes: Option<String>,
 }
 
-/// Ends with the reason when a person stops a computer; never when nobody does.
+/// Completes with the reason when the kill switch stops a computer; otherwise never.
 pub type UntilStopped = Pin<Box<dyn Future<Output = &'static str> + Send>>;
 
-/// A screen with a pointer and a keyboard, and, for a browser, addresses and tabs.
+/// A screen with a pointer and a keyboard and, for a browser, URLs and tabs.
 ///
-/// Contract: after an error or a dropped future no key or button that the action pressed stays
+/// Contract: after an error or a dropped future, no key or button that the action pressed stays
 /// pressed (except by `MouseDown` and `KeyDown`, which are meant to). Every function ends in
-/// bounded time. `Screenshot`, `Zoom` and `Wait` are the engine's own and never reach `perform`.
+/// bounded time. `Screenshot`, `Zoom` and `Wait` are performed by the runtime and never reach
+/// `perform`.
 pub trait Computer: Send {
     /// The screen's size in pixels.
     fn size(&self) -> Size;
 
-    /// Whether `perform` can carry out actions of this kind.
+    /// Whether `perform` supports actions of this kind.
     fn supports(&self, kind: &ActionKind) -> bool;
 
-    /// The pixels as they are now, pointer included where there is one.
+    /// Captures the pixels as they are now, including the pointer.
     ///
     /// # Errors
     /// When the screen is gone.
     fn capture(&mut self) -> impl Future<Output = Result<Frame, DeviceError>> + Send;
 
-    /// Why a person stopped it by its kill switch; none when nobody did. From then on every
-    /// action fails with [`DeviceError::Stopped`].
+    /// Why the kill switch stopped this computer; none if it did not. After that every action fails
+    /// with [`DeviceError::Stopped`].
     fn stopped(&self) -> Option<&'static str> {
         None
     }
 
-    /// Elements to draw numbers on, at most so many, in the order they are read: what can be acted
-    /// on and is in view. None where nothing is known of elements.
+    /// Returns at most `at_most` elements to label, in reading order: interactive and in view. None
+    /// if no elements are known.
     ///
     /// # Errors
-    /// When elements should be known and nothing can be heard of them.
+    /// When accessibility information should be available but cannot be read.
     fn marks(
         &mut self,
         _at_most: usize,
@@ -145,11 +146,11 @@ pub trait Computer: Send {
         async { Ok(Vec::new()) }
     }
 
-    /// Words that were read off the pixels of what says nothing of itself, at most so many, from
-    /// top to bottom. None where everything says what it shows, or nobody reads.
+    /// Returns at most `at_most` words recognized in areas without accessibility information, from
+    /// top to bottom. None if there are no such areas, or no text recognizer.
     ///
     /// # Errors
-    /// When words should be read and cannot be; the error says how they could.
+    /// When OCR should be available but is not; the error says how to enable it.
     fn ocr_words(
         &mut self,
         _at_most: usize,
@@ -157,21 +158,21 @@ pub trait Computer: Send {
         async { Ok(Vec::new()) }
     }
 
-    /// Waits until a person stops it by its kill switch: for whoever does something else meanwhile.
+    /// Waits until the kill switch stops this computer, for use beside other work.
     fn until_stopped(&self) -> UntilStopped {
         Box::pin(std::future::pending())
     }
 
-    /// What of the screen is shown to the model: all of it, unless the device was told to show
-    /// one monitor.
+    /// The region of the screen that the model sees: the complete screen, or one monitor if so
+    /// configured.
     fn visible_region(&self) -> ScreenRegion {
         ScreenRegion::whole(self.size())
     }
 
-    /// Where a part of the screen is, for a picture of it alone.
+    /// Locates a part of the screen, for a screenshot of it alone.
     ///
     /// # Errors
-    /// When there is none such, or several, or the device knows no parts.
+    /// When there is no such part, or several, or the device does not support parts.
     fn locate_part(
         &mut self,
         part: &ScreenPart,
@@ -186,24 +187,24 @@ pub trait Computer: Send {
         }))
     }
 
-    /// How the model sees the screen from now on. An answer in words says places as
-    /// [`Viewport::seen_at`] has them; a device whose answers name none needs not listen.
+    /// Sets the viewport of later actions. Text output has points as in [`Viewport::seen_at`]; a
+    /// device without points in its output can ignore this.
     fn set_viewport(&mut self, _viewport: Viewport) {}
 
-    /// Something was done to the screen by another way than [`perform`](Self::perform): the next
-    /// wait is for what comes of it.
+    /// Reports an action on the screen outside of [`perform`](Self::perform): the next settle waits
+    /// for its effect.
     fn note_action(&mut self) {}
 
-    /// Carries out one action and says what is known of its effect.
+    /// Performs one action and reports its effect.
     ///
     /// # Errors
-    /// When the action cannot be carried out here, or the device is gone.
+    /// When the action cannot be performed here, or the device is gone.
     fn perform(
         &mut self,
         action: &ScreenAction,
     ) -> impl Future<Output = Result<ActionReport, DeviceError>> + Send;
 
-    /// Waits until the screen stopped changing, or the ceiling. Call it right after `perform`.
+    /// Waits until the screen settles, or for the ceiling. Call it right after `perform`.
     ///
     /// # Errors
     /// When the screen is gone.
@@ -212,8 +213,8 @@ pub trait Computer: Send {
         settle: Settle,
     ) -> impl Future<Output = Result<Settled, DeviceError>> + Send;
 
-    /// Waits until the screen stopped changing, or the ceiling, and takes its picture; a device
-    /// may do both at once where the picture is one of the screen that stopped.
+    /// Waits until the screen settles, or for the ceiling, and captures it; a device may reuse the
+    /// frame that it settled with.
     ///
     /// # Errors
     /// When the screen is gone.
@@ -227,41 +228,41 @@ pub trait Computer: Send {
         }
     }
 
-    /// Where the browser is.
+    /// Returns the browser's page and tabs.
     ///
     /// # Errors
     /// When the device is gone.
     fn page_context(&mut self) -> impl Future<Output = Result<PageContext, DeviceError>> + Send;
 
-    /// Releases every key and button that is still pressed.
+    /// Releases every pressed key and button.
     ///
     /// # Errors
     /// When the device is gone.
     fn release_inputs(&mut self) -> impl Future<Output = Result<(), DeviceError>> + Send;
 
-    /// Releases keys and buttons and ends every process the device started.
+    /// Releases keys and buttons and ends every process that the device started.
     ///
     /// # Errors
-    /// When something could not be ended; what could be, was.
+    /// When something could not be ended; the rest was.
     fn close(self) -> impl Future<Output = Result<(), DeviceError>> + Send;
 }
 
-/// What a browser needs of the screen its window is on.
+/// The screen that a browser's window is on.
 pub trait Screen: Send {
     /// The screen's size in pixels.
     fn size(&self) -> Size;
 
-    /// Variables that a program needs to show windows on it, such as `DISPLAY`.
+    /// Environment variables for programs that show windows on it, such as `DISPLAY`.
     fn environment(&self) -> Vec<(String, String)>;
 
-    /// The pixels as they are now.
+    /// Captures the pixels as they are now.
     ///
     /// # Errors
     /// When the screen is gone.
     fn capture(&mut self) -> impl Future<Output = Result<Frame, DeviceError>> + Send;
 
-    /// Waits until all that was drawn is seen and the screen is still, or the ceiling. Whoever shows
-    /// a window on it knows what is still to come; a screen that is still already is so at once.
+    /// Waits until everything drawn is visible and the screen is still, or for the ceiling. The
+    /// caller knows what is still to be drawn; a screen that is still returns at once.
     ///
     /// # Errors
     /// When the screen is gone.
@@ -270,7 +271,7 @@ pub trait Screen: Send {
         settle: Settle,
     ) -> impl Future<Output = Result<Settled, DeviceError>> + Send;
 
-    /// Ends the screen and every process it started.
+    /// Ends the screen and every process that it started.
     ///
     /// # Errors
     /// When something could not be ended.

@@ -1,4 +1,4 @@
-//! The suites every device must pass, against a witness of what truly arrived.
+//! Test suites that every device must pass, against a witness of the input that arrives.
 
 pub mod computer;
 pub mod shell;

@@ -1,4 +1,4 @@
-//! An editor of the files of a workspace and of a model's memory.
+//! An editor of the files in a workspace and in a model's memory.
 
 use std::future::Future;
 
@@ -6,45 +6,45 @@ use telechir_protocol::{EditStep, EditTool};
 
 use crate::DeviceError;
 
-/// What an edit says and did.
+/// The result of an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edited {
-    /// For the model: what it asked to see, or what is there now.
+    /// Text for the model: the requested view, or the new state.
     pub text: String,
-    /// Whether a file is another than before.
+    /// Whether a file was changed.
     pub changed: bool,
 }
 
-/// An editor.
+/// An editor of text files.
 ///
-/// Contract: nothing outside of the workspace and the memory is read or written, whatever a path
-/// says and wherever links lead; a file is either as it was or as it was asked to be, never half
-/// of it, whenever the power goes; what only looks changes nothing.
+/// Contract: nothing outside the workspace and the memory is read or written, whatever the path and
+/// wherever links lead; a file has either its old or its new content, never a mixture, even after a
+/// power failure; a step that only reads changes nothing.
 pub trait Editor: Send {
-    /// The step with the paths of the files themselves, absolute, no link among them. A path
-    /// that is not absolute is one of the workspace.
+    /// Returns the step with absolute paths of the files, without symbolic links. A relative path
+    /// is relative to the workspace.
     ///
     /// # Errors
-    /// When a path leads out, or names nothing an editor can open.
+    /// When a path leads outside, or to something that cannot be edited.
     fn locate(
         &mut self,
         tool: EditTool,
         step: &EditStep,
     ) -> impl Future<Output = Result<EditStep, DeviceError>> + Send;
 
-    /// Carries out a step that was located. When links changed meanwhile it is not carried out.
+    /// Performs a located step. If links changed since, it is not performed.
     ///
     /// # Errors
-    /// When it cannot be done; then no file is changed.
+    /// When it cannot be performed; then no file is changed.
     fn edit(
         &mut self,
         tool: EditTool,
         located: &EditStep,
     ) -> impl Future<Output = Result<Edited, DeviceError>> + Send;
 
-    /// The folder that located paths of the workspace begin with.
+    /// Absolute path of the workspace folder.
     fn workspace(&self) -> String;
 
-    /// The folder that located paths of the memory begin with; none without a memory.
+    /// Absolute path of the memory folder; none without a memory.
     fn memory(&self) -> Option<String>;
 }

@@ -1,4 +1,4 @@
-//! What applications say of what they show: elements with names, roles, states and places.
+//! Elements of applications with names, roles, states and bounds.
 
 mod choose;
 mod role;
@@ -16,21 +16,21 @@ pub use role::{is_interactive, role_name};
 pub use state::{State, States};
 pub use text::{Filter, Outline};
 
-/// A rectangle in pixels of the screen that may lie partly or wholly off it.
+/// A rectangle in pixels of the screen that may extend beyond it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Bounds {
-    /// Pixels from the screen's left edge.
+    /// Distance from the screen's left edge in pixels.
     pub x: i32,
-    /// Pixels from the screen's top edge.
+    /// Distance from the screen's top edge in pixels.
     pub y: i32,
-    /// Pixels from left to right.
+    /// Width in pixels.
     pub width: u32,
-    /// Pixels from top to bottom.
+    /// Height in pixels.
     pub height: u32,
 }
 
 impl Bounds {
-    /// The part that is on a screen of this size; none when nothing is.
+    /// The part on a screen of this size; none if it is outside.
     pub fn on(self, screen: Size) -> Option<ScreenRegion> {
         let edges = |from: i32, length: u32, end: u32| {
             let from = i64::from(from);
@@ -47,12 +47,12 @@ impl Bounds {
         ))
     }
 
-    /// The pixel in the middle of what is on a screen of this size.
+    /// The centre of the part on a screen of this size.
     pub fn centre_on(self, screen: Size) -> Option<ScreenPoint> {
         self.on(screen).map(ScreenRegion::centre)
     }
 
-    /// What both cover; none when they do not touch.
+    /// The intersection; none if the rectangles do not overlap.
     #[must_use]
     pub fn within(self, outer: Self) -> Option<Self> {
         let edges = |(a, a_length): (i32, u32), (b, b_length): (i32, u32)| {
@@ -102,28 +102,28 @@ impl Bounds {
 /// One element of an application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Element {
-    /// Its ref, such as `e12`: the same for as long as the element is there.
+    /// Ref of the element, such as `e12`; constant as long as the element exists.
     pub id: String,
-    /// How deep it lies; 0 is a window.
+    /// Depth in the tree; 0 is a window.
     pub depth: usize,
-    /// What it is, in the words that pages use too: `button`, `textbox`, `menuitem`.
+    /// Role, named as for web pages: `button`, `textbox`, `menuitem`.
     pub role: Cow<'static, str>,
-    /// What it is called; may be empty.
+    /// Accessible name; may be empty.
     pub name: String,
-    /// The text or number it holds, where it holds one. Never a password.
+    /// Text or number that it contains; absent if it has none. Never a password.
     pub value: Option<String>,
-    /// The id its program gave it, where it was asked for and there is one.
+    /// The id that its program assigned, if requested and present.
     pub automation_id: Option<String>,
-    /// How it is.
+    /// States of the element, such as checked.
     pub states: States,
-    /// Where it is; none when it is not shown.
+    /// Bounds on the screen; none if it is not shown.
     pub bounds: Option<Bounds>,
-    /// The names of its own actions, where they were asked for.
+    /// Names of its own actions, if requested.
     pub actions: Vec<String>,
 }
 
 impl Element {
-    /// Whether a person could act on it.
+    /// Whether a user could act on it.
     pub fn is_interactive(&self) -> bool {
         is_interactive(&self.role, self.states)
     }
@@ -134,26 +134,26 @@ impl Element {
     }
 }
 
-/// The elements of all applications at one moment: parents before their children, each child
-/// one deeper than its parent.
+/// A snapshot of the elements of all applications: parents before their children, each child one
+/// level deeper than its parent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
-    /// The elements.
+    /// Elements in tree order.
     pub elements: Vec<Element>,
-    /// How many more there were beyond the limit.
+    /// Number of elements beyond the limit.
     pub left_off: usize,
     /// Applications that did not answer in time.
     pub silent: Vec<String>,
 }
 
 impl Tree {
-    /// An element and all below it; none when it is not here.
+    /// An element and all its descendants; none if it is not in the tree.
     pub fn below(&self, id: &str) -> Option<&[Element]> {
         let first = self.elements.iter().position(|element| element.id == id)?;
         Some(self.subtree(first))
     }
 
-    /// The element at this place and all below it.
+    /// The element at this index and all its descendants.
     pub fn subtree(&self, first: usize) -> &[Element] {
         let rest = self.elements.get(first..).unwrap_or_default();
         let Some((root, below)) = rest.split_first() else {
@@ -166,9 +166,9 @@ impl Tree {
         &rest[..=end]
     }
 
-    /// The window that the element at this place lies in.
-    pub fn window_of(&self, place: usize) -> Option<&Element> {
-        let until = self.elements.get(..=place)?;
+    /// The window of the element at this index.
+    pub fn window_of(&self, index: usize) -> Option<&Element> {
+        let until = self.elements.get(..=index)?;
         until.iter().rev().find(|element| element.depth == 0)
     }
 }
@@ -177,7 +177,7 @@ impl Tree {
 pub(crate) mod tests {
     use super::*;
 
-    /// An element of 10 by 10 pixels; a name that begins with `-` is that of a hidden one.
+    /// An element of 10 by 10 pixels; one whose name begins with `-` is hidden.
     pub(crate) fn element(depth: usize, id: &str, role: &'static str, name: &str) -> Element {
         let (name, is_shown) = match name.strip_prefix('-') {
             Some(name) => (name, false),
@@ -232,7 +232,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn only_what_is_on_the_screen_counts() {
+    fn only_visible_parts_count() {
         let bounds = |x, y, width, height| Bounds {
             x,
             y,

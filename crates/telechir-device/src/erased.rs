@@ -1,4 +1,4 @@
-//! The one place where futures are boxed: devices whose type is chosen while running.
+//! Boxed devices, whose type is chosen at run time. The only module that boxes their futures.
 
 use std::fmt;
 use std::future::Future;
@@ -85,11 +85,11 @@ impl<C: Computer + 'static> AnyComputer for C {
     }
 }
 
-/// Any [`Computer`].
+/// A boxed [`Computer`].
 pub struct BoxComputer(Box<dyn AnyComputer>);
 
 impl BoxComputer {
-    /// Forgets which computer it is.
+    /// Boxes a computer.
     pub fn new(computer: impl Computer + 'static) -> Self {
         Self(Box::new(computer))
     }
@@ -160,11 +160,11 @@ impl<R: TextRecognizer + 'static> AnyReader for R {
     }
 }
 
-/// Any [`Reader`].
+/// A boxed [`TextRecognizer`](crate::TextRecognizer).
 pub struct BoxReader(Box<dyn AnyReader>);
 
 impl BoxReader {
-    /// Forgets which reader it is.
+    /// Boxes a text recognizer.
     pub fn new(reader: impl TextRecognizer + 'static) -> Self {
         Self(Box::new(reader))
     }
@@ -202,11 +202,11 @@ impl<S: Screen + 'static> AnyScreen for S {
     }
 }
 
-/// Any [`Screen`].
+/// A boxed [`Screen`].
 pub struct BoxScreen(Box<dyn AnyScreen>);
 
 impl BoxScreen {
-    /// Forgets which screen it is.
+    /// Boxes a screen.
     pub fn new(screen: impl Screen + 'static) -> Self {
         Self(Box::new(screen))
     }
@@ -288,11 +288,11 @@ impl<S: Shell + 'static> AnyShell for S {
     }
 }
 
-/// Any [`Shell`].
+/// A boxed [`Shell`].
 pub struct BoxShell(Box<dyn AnyShell>);
 
 impl BoxShell {
-    /// Forgets which shell it is.
+    /// Boxes a shell.
     pub fn new(shell: impl Shell + 'static) -> Self {
         Self(Box::new(shell))
     }
@@ -362,11 +362,11 @@ impl<E: Editor + 'static> AnyEditor for E {
     }
 }
 
-/// Any [`Editor`].
+/// A boxed [`Editor`].
 pub struct BoxEditor(Box<dyn AnyEditor>);
 
 impl BoxEditor {
-    /// Forgets which editor it is.
+    /// Boxes an editor.
     pub fn new(editor: impl Editor + 'static) -> Self {
         Self(Box::new(editor))
     }

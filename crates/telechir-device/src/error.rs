@@ -1,81 +1,81 @@
-//! How a device fails.
+//! Errors of devices.
 
 use telechir_protocol::{Failure, FailureKind};
 
-/// Why a device did not do what it was asked. Texts read after "failed to".
+/// Why a device failed. Texts continue "failed to".
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
-    /// The action says something that cannot be done; the message is for the model.
-    #[error("carry out the action: {message}")]
+    /// The action is invalid; the message is for the model.
+    #[error("perform the action: {message}")]
     Refused {
-        /// What is wrong and what to do instead.
+        /// What is wrong, and what to do instead.
         message: String,
     },
-    /// This device cannot do such a thing.
-    #[error("carry out `{action}`: this {device} cannot do it")]
+    /// The device does not support this action.
+    #[error("perform `{action}`: this {device} does not support it")]
     Unsupported {
-        /// The action's name.
+        /// Name of the action.
         action: String,
-        /// What the device is.
+        /// Name of the device.
         device: &'static str,
     },
-    /// A ref whose document was replaced or whose element is gone.
+    /// The element of a ref is gone, or its document was replaced.
     #[error("find {target}: it is gone; read the elements again")]
     Stale {
-        /// The label or ref.
+        /// The label or ref of the target.
         target: String,
     },
-    /// It did not end in time.
+    /// The operation did not end in time.
     #[error("{what} within {limit_ms} ms")]
     Timeout {
-        /// What was waited for.
+        /// The operation that was waited for.
         what: &'static str,
-        /// The limit.
+        /// The time limit in milliseconds.
         limit_ms: u64,
     },
-    /// What it was asked of did not answer, and was made to answer again.
+    /// The page did not answer and was recovered.
     #[error("get an answer from the page within {limit_ms} ms: {remedy}")]
     Unresponsive {
-        /// The limit.
+        /// The time limit in milliseconds.
         limit_ms: u64,
-        /// What was done about it, and what is there now.
+        /// How it was recovered, and the state now.
         remedy: &'static str,
     },
-    /// A part that is needed is not installed or not allowed; the message says how to get it.
+    /// A required component is not installed or not allowed; the message says how to get it.
     #[error("start {what}: {message}")]
     Unavailable {
-        /// The part.
+        /// The missing component.
         what: &'static str,
-        /// What is wrong and how to mend it.
+        /// What is wrong, and how to fix it.
         message: String,
     },
-    /// The device ended during the action, and another was started in its place.
+    /// The device exited during the action, and a new one was started.
     #[error(
-        "finish the action: the {device} ended under it. A fresh, empty {device} is there instead; look at it and begin again"
+        "finish the action: the {device} exited. A new, empty {device} was started; take a screenshot and start over"
     )]
     Restarted {
-        /// What the device is.
+        /// Name of the device.
         device: &'static str,
     },
-    /// A person stopped it, by the device's kill switch: nothing more is to be done with it.
-    #[error("go on: a person stopped this session ({why})")]
+    /// The device's kill switch was pressed: nothing more may be done with it.
+    #[error("continue: the user stopped this session ({why})")]
     Stopped {
-        /// What the person did.
+        /// How the user stopped it.
         why: &'static str,
     },
-    /// The device was there and is gone.
+    /// The device is gone.
     #[error("reach the {device}: it is gone")]
     Disconnected {
-        /// What the device is.
+        /// Name of the device.
         device: &'static str,
-        /// Devices differ too much for one type here.
+        /// The device's own error.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
 impl DeviceError {
-    /// What the model is told.
+    /// The failure as the model reads it.
     pub fn to_failure(&self) -> Failure {
         let kind = match self {
             Self::Refused { .. } => FailureKind::InvalidInput,

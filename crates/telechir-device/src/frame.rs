@@ -1,4 +1,4 @@
-//! A screen's pixels as they were at one moment.
+//! A snapshot of a screen's pixels.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,11 +6,11 @@ use telechir_protocol::Size;
 
 use crate::ScreenRegion;
 
-/// Pixels, four bytes each in the order blue, green, red, unused; rows from top to bottom
-/// without padding.
+/// Pixels of four bytes each in the order blue, green, red, unused; rows from top to bottom without
+/// padding.
 ///
-/// Clones share the pixels, and a device that finds its screen unchanged gives the same ones
-/// again: comparing those costs nothing.
+/// Clones share the pixels, and a device whose screen is unchanged returns the same ones again, so
+/// comparing those is free.
 #[derive(Clone)]
 pub struct Frame {
     size: Size,
@@ -20,23 +20,23 @@ pub struct Frame {
 #[derive(Clone)]
 enum Pixels {
     Plain(Arc<Vec<u8>>),
-    Packed(Arc<Packed>),
+    PngPixels(Arc<PngPixels>),
 }
 
-/// A PNG, and its pixels once somebody looked at them.
-struct Packed {
+/// A PNG, and its pixels once they were needed.
+struct PngPixels {
     png: Vec<u8>,
     unpack: fn(&[u8]) -> Option<Vec<u8>>,
     bgrx: OnceLock<Vec<u8>>,
 }
 
 impl Frame {
-    /// A frame of `size` whose bytes are `bgrx`; none when their number does not fit.
+    /// Creates a frame of `size` from `bgrx`; none if the length does not match.
     pub fn new(size: Size, bgrx: Vec<u8>) -> Option<Self> {
         Self::shared(size, Arc::new(bgrx))
     }
 
-    /// The same from memory that the device keeps, to fill it again when nobody else holds it.
+    /// Creates a frame from memory that the device reuses once nobody else shares it.
     pub fn shared(size: Size, bgrx: Arc<Vec<u8>>) -> Option<Self> {
         (Some(bgrx.len()) == length(size)).then_some(Self {
             size,
@@ -44,31 +44,31 @@ impl Frame {
         })
     }
 
-    /// A frame that came as a PNG of `size`, eight bits each of red, green and blue. It is handed
-    /// on as it came where a PNG is wanted, and unpacked when its pixels are. What `unpack` cannot
-    /// read is black.
+    /// Creates a frame from a PNG of `size` with 8-bit red, green and blue. It is passed on
+    /// unchanged where a PNG is needed, and decoded when its pixels are. A PNG that `unpack` cannot
+    /// decode is black.
     pub fn packed(size: Size, png: Vec<u8>, unpack: fn(&[u8]) -> Option<Vec<u8>>) -> Self {
-        let packed = Packed {
+        let packed = PngPixels {
             png,
             unpack,
             bgrx: OnceLock::new(),
         };
         Self {
             size,
-            pixels: Pixels::Packed(Arc::new(packed)),
+            pixels: Pixels::PngPixels(Arc::new(packed)),
         }
     }
 
-    /// The PNG that it came as, when nothing was drawn on it since.
+    /// The original PNG, unless something was drawn on the frame.
     pub fn png(&self) -> Option<&[u8]> {
         match &self.pixels {
             Pixels::Plain(_) => None,
-            Pixels::Packed(packed) => Some(&packed.png),
+            Pixels::PngPixels(packed) => Some(&packed.png),
         }
     }
 
-    /// Whether it shows the same, as far as can be told without unpacking it: of two PNGs that
-    /// differ it is not known.
+    /// Whether both show the same, as far as is known without decoding: two different PNGs may have
+    /// equal pixels.
     pub fn is_known_as(&self, other: &Self) -> bool {
         match (self.png(), other.png()) {
             (Some(one), Some(other)) => one == other,
@@ -76,7 +76,7 @@ impl Frame {
         }
     }
 
-    /// Its size in pixels.
+    /// Size in pixels.
     pub const fn size(&self) -> Size {
         self.size
     }
@@ -85,7 +85,7 @@ impl Frame {
     pub fn bgrx(&self) -> &[u8] {
         match &self.pixels {
             Pixels::Plain(bgrx) => bgrx,
-            Pixels::Packed(packed) => packed.bgrx.get_or_init(|| {
+            Pixels::PngPixels(packed) => packed.bgrx.get_or_init(|| {
                 let length = length(self.size).unwrap_or_default();
                 let bgrx = (packed.unpack)(&packed.png).filter(|bgrx| bgrx.len() == length);
                 bgrx.unwrap_or_else(|| vec![0; length])
@@ -93,9 +93,9 @@ impl Frame {
         }
     }
 
-    /// The bytes to draw on. Pixels that somebody else holds too are copied first.
+    /// The bytes to draw on. Shared pixels are copied first.
     pub fn bgrx_mut(&mut self) -> &mut [u8] {
-        if let Pixels::Packed(_) = self.pixels {
+        if let Pixels::PngPixels(_) = self.pixels {
             self.pixels = Pixels::Plain(Arc::new(self.bgrx().to_vec()));
         }
         let Pixels::Plain(bgrx) = &mut self.pixels else {
@@ -104,7 +104,7 @@ impl Frame {
         Arc::make_mut(bgrx).as_mut_slice()
     }
 
-    /// Red, green and blue of one pixel; none off the frame.
+    /// Red, green and blue of one pixel; none outside the frame.
     pub fn pixel(&self, x: u32, y: u32) -> Option<[u8; 3]> {
         if x >= self.size.width || y >= self.size.height {
             return None;
@@ -126,7 +126,7 @@ impl Frame {
         rgb
     }
 
-    /// The part of the frame inside `region`; none when it sticks out.
+    /// The part of the frame inside `region`; none if the region extends beyond it.
     pub fn crop(&self, region: ScreenRegion) -> Option<Self> {
         let (origin, size) = (region.origin(), region.size());
         if origin.x() + size.width > self.size.width || origin.y() + size.height > self.size.height
@@ -144,7 +144,7 @@ impl Frame {
     }
 }
 
-/// The number of bytes of so many pixels; none where they do not fit into memory.
+/// The number of bytes of a frame; none if it exceeds the address space.
 fn length(size: Size) -> Option<usize> {
     let bytes = u64::from(size.width) * u64::from(size.height) * 4;
     usize::try_from(bytes).ok()
@@ -157,7 +157,7 @@ impl PartialEq for Frame {
         }
         match (&self.pixels, &other.pixels) {
             (Pixels::Plain(one), Pixels::Plain(other)) => one == other,
-            (Pixels::Packed(one), Pixels::Packed(other)) if one.png == other.png => true,
+            (Pixels::PngPixels(one), Pixels::PngPixels(other)) if one.png == other.png => true,
             _ => self.bgrx() == other.bgrx(),
         }
     }
@@ -182,7 +182,7 @@ mod tests {
         Frame::new(SIZE, bgrx.to_vec()).expect("one pixel")
     }
 
-    /// The first of these bytes says how red it is.
+    /// The first byte is the amount of red.
     fn unpack(png: &[u8]) -> Option<Vec<u8>> {
         Some(vec![0, 0, *png.first()?, 0])
     }
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_packed_is_handed_on_and_has_pixels() {
+    fn a_png_frame_stays_png_and_has_pixels() {
         let frame = packed(&[255, 1]);
         assert_eq!(frame.png(), Some(&[255, 1][..]));
         assert_eq!(frame.pixel(0, 0), Some([255, 0, 0]));
@@ -201,30 +201,30 @@ mod tests {
     }
 
     #[test]
-    fn what_is_drawn_on_is_not_what_came() {
+    fn drawing_discards_the_png() {
         let mut frame = packed(&[255]);
-        let kept = frame.clone();
+        let shared = frame.clone();
         frame.bgrx_mut().copy_from_slice(&[9, 0, 0, 0]);
         assert_eq!(frame.png(), None);
         assert_eq!(frame.pixel(0, 0), Some([0, 0, 9]));
-        assert_eq!(kept.pixel(0, 0), Some([255, 0, 0]));
+        assert_eq!(shared.pixel(0, 0), Some([255, 0, 0]));
     }
 
     #[test]
-    fn the_same_is_known_without_unpacking() {
-        let never = |_: &[u8]| unreachable!("it was unpacked");
+    fn equal_pngs_are_known_without_decoding() {
+        let never = |_: &[u8]| unreachable!("the PNG was decoded");
         let one = |png: &[u8]| Frame::packed(SIZE, png.to_vec(), never);
         assert!(one(&[1]).is_known_as(&one(&[1])));
         assert_eq!(one(&[1]), one(&[1]));
         assert!(!one(&[1]).is_known_as(&one(&[2])));
         assert!(packed(&[255]).is_known_as(&plain(RED)));
-        // Other bytes, the same pixels.
+        // Different bytes, equal pixels.
         assert!(!packed(&[255, 1]).is_known_as(&packed(&[255, 2])));
         assert_eq!(packed(&[255, 1]), packed(&[255, 2]));
     }
 
     #[test]
-    fn what_cannot_be_unpacked_is_black() {
+    fn an_invalid_png_frame_is_black() {
         assert_eq!(packed(&[]).bgrx(), [0; 4]);
     }
 }

@@ -1,4 +1,17 @@
-//! What the engine needs of a screen, a browser, a shell and an editor; pure: no clock, no files, no network.
+//! Traits and types for screens, browsers, shells and editors. Pure: no clock, no files, no
+//! network.
+//!
+//! ```
+//! use telechir_device::{ScreenPoint, Viewport};
+//! use telechir_protocol::{Point, Size};
+//!
+//! // A screenshot of half the screen's size: each of its pixels stands for four.
+//! let viewport = Viewport::new(Size::new(1600, 1200), Size::new(800, 600));
+//! let point: ScreenPoint = viewport.point(Point::new(799, 0))?;
+//! assert!(point.x() >= 1598 && point.y() <= 1);
+//! assert!(viewport.point(Point::new(800, 0)).is_err());
+//! # Ok::<(), telechir_device::TargetError>(())
+//! ```
 
 mod accessibility;
 mod accessible;
@@ -11,9 +24,9 @@ mod erased;
 mod error;
 mod frame;
 mod marks;
-mod reader;
 mod screen_space;
 mod shell;
+mod text_recognizer;
 mod viewport;
 mod windows;
 
@@ -32,8 +45,8 @@ pub use erased::{BoxComputer, BoxEditor, BoxReader, BoxScreen, BoxShell};
 pub use error::DeviceError;
 pub use frame::Frame;
 pub use marks::{Labels, Mark, MarkKind, draw};
-pub use reader::{Line, TextRecognizer, Word};
 pub use screen_space::{ScreenAction, ScreenPoint, ScreenRegion, ScreenTarget};
 pub use shell::{Shell, ShellCommand, ShellInput, ShellJob, Typed};
+pub use text_recognizer::{Line, TextRecognizer, Word};
 pub use viewport::{TargetError, Viewport};
 pub use windows::{Window, Windows};

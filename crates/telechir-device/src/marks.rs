@@ -1,4 +1,4 @@
-//! Set-of-Mark: elements with a number each, drawn on the picture, which a model aims at by number.
+//! Set-of-Mark: numbered elements, drawn on the screenshot, which a model targets by number.
 
 mod digits;
 mod draw;
@@ -10,23 +10,23 @@ use crate::{Element, ScreenRegion, ScreenTarget, State};
 
 pub use draw::draw;
 
-/// What sort of element a mark is of: each has a colour.
+/// The kind of a marked element, which determines its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MarkKind {
-    /// What leads elsewhere.
+    /// A link to elsewhere.
     Link,
-    /// What is pressed: a button, a tab, an item of a menu.
+    /// An element to press: a button, a tab, a menu item.
     Press,
-    /// What is written into.
+    /// An element to type into.
     Field,
-    /// What is chosen: on or off, one of several.
+    /// An element to choose: on or off, one of several.
     Choice,
-    /// Words that were only read off the pixels.
+    /// Words that OCR recognized.
     Words,
 }
 
 impl MarkKind {
-    /// All of them.
+    /// All kinds of marks.
     pub const ALL: [Self; 5] = [
         Self::Link,
         Self::Press,
@@ -65,24 +65,24 @@ impl MarkKind {
 /// An element that can be marked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// What an action on its number aims at.
+    /// The target of an action on its label.
     pub target: ScreenTarget,
-    /// Where it is.
+    /// Region of the element on the screen.
     pub region: ScreenRegion,
-    /// Its sort.
+    /// Kind of the element.
     pub kind: MarkKind,
-    /// What it is, in a line: `button "Save" [e5]`.
+    /// Description in one line: `button "Save" [e5]`.
     pub line: String,
 }
 
-/// What the numbers on the newest labelled picture mean. A mark's number is its place, from 1.
+/// The labels on the latest labelled screenshot. A mark's label is its position, from 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Labels {
     newest: Option<(FrameId, Vec<ScreenTarget>)>,
 }
 
 impl Labels {
-    /// The numbers of a picture, which replace all before.
+    /// The labels of a screenshot, which replace all earlier ones.
     pub fn of(frame: FrameId, marks: &[Mark]) -> Self {
         let targets = marks.iter().map(|mark| mark.target.clone()).collect();
         Self {
@@ -90,15 +90,15 @@ impl Labels {
         }
     }
 
-    /// The picture that the numbers are on.
+    /// The latest labelled screenshot.
     pub fn newest(&self) -> Option<&FrameId> {
         self.newest.as_ref().map(|(frame, _)| frame)
     }
 
-    /// What a number means; without a frame it is one of the newest labelled picture.
+    /// The target of a label; without a frame, of the latest labelled screenshot.
     ///
     /// # Errors
-    /// When there is no labelled picture, it is another one, or it has no such number.
+    /// When there is no labelled screenshot, it is another one, or it has no such label.
     pub fn find(&self, n: u32, frame: Option<&FrameId>) -> Result<ScreenTarget, TargetError> {
         let Some((newest, targets)) = &self.newest else {
             return Err(TargetError::UnknownLabel { n });
@@ -110,8 +110,8 @@ impl Labels {
                 newest: newest.clone(),
             });
         }
-        let place = usize::try_from(n).ok().and_then(|n| n.checked_sub(1));
-        let target = place.and_then(|place| targets.get(place));
+        let position = usize::try_from(n).ok().and_then(|n| n.checked_sub(1));
+        let target = position.and_then(|position| targets.get(position));
         target.cloned().ok_or_else(|| TargetError::NoSuchLabel {
             n,
             newest: newest.clone(),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_the_place_of_its_mark() {
+    fn a_label_is_the_position_of_its_mark() {
         let labels = Labels::of("frame_3".into(), &[mark("e1"), mark("e2")]);
         assert_eq!(labels.find(2, None), Ok(mark("e2").target));
         assert_eq!(

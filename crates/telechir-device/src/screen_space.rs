@@ -1,8 +1,8 @@
-//! Places of a screen. Only a [`Viewport`](crate::Viewport) makes them from a model's places.
+//! Points of a screen. Only a [`Viewport`](crate::Viewport) creates them from a model's points.
 
 use telechir_protocol::{Action, FrameId, Named, Size};
 
-/// A pixel of the screen, inside it.
+/// A pixel inside the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ScreenPoint {
     x: u32,
@@ -14,18 +14,18 @@ impl ScreenPoint {
         Self { x, y }
     }
 
-    /// Pixels from the left edge.
+    /// Distance from the left edge in pixels.
     pub const fn x(self) -> u32 {
         self.x
     }
 
-    /// Pixels from the top edge.
+    /// Distance from the top edge in pixels.
     pub const fn y(self) -> u32 {
         self.y
     }
 }
 
-/// A rectangle of the screen, inside it and never empty.
+/// A non-empty rectangle inside the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ScreenRegion {
     origin: ScreenPoint,
@@ -37,8 +37,8 @@ impl ScreenRegion {
         Self { origin, size }
     }
 
-    /// The part of a rectangle that a device saw on a screen of `screen` pixels: from `left` and
-    /// `top` to before `right` and `bottom`. None when nothing of it is on the screen.
+    /// The part of a rectangle that is on a screen of `screen` pixels: from `left` and `top` to
+    /// before `right` and `bottom`. None if it is outside the screen.
     pub fn seen(screen: Size, [left, top, right, bottom]: [i32; 4]) -> Option<Self> {
         let inside = |place: i32, end: u32| u32::try_from(place).unwrap_or(0).min(end);
         let origin = ScreenPoint::new(inside(left, screen.width), inside(top, screen.height));
@@ -47,22 +47,22 @@ impl ScreenRegion {
         (width > 0 && height > 0).then_some(Self::new(origin, Size::new(width, height)))
     }
 
-    /// All of a screen, which has pixels.
+    /// The complete screen, which must not be empty.
     pub const fn whole(screen: Size) -> Self {
         Self::new(ScreenPoint::new(0, 0), screen)
     }
 
-    /// Its top left pixel.
+    /// The top left pixel.
     pub const fn origin(self) -> ScreenPoint {
         self.origin
     }
 
-    /// Its size.
+    /// Size in pixels.
     pub const fn size(self) -> Size {
         self.size
     }
 
-    /// The pixel in its middle.
+    /// The centre pixel.
     pub const fn centre(self) -> ScreenPoint {
         ScreenPoint::new(
             self.origin.x + self.size.width / 2,
@@ -71,21 +71,21 @@ impl ScreenRegion {
     }
 }
 
-/// What an action of a screen aims at.
+/// The target of an action on a screen.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ScreenTarget {
-    /// A pixel.
+    /// A pixel of the screen.
     Point(ScreenPoint),
-    /// An element of a page by its ref. Whether it is stale only the device can tell.
+    /// An element of a page by its ref. Only the device knows whether it is stale.
     Element {
-        /// The snapshot's name of it.
+        /// The snapshot's id of the element.
         id: String,
-        /// The snapshot the model saw; absent means the newest.
+        /// The snapshot that the model saw; absent means the latest.
         frame: Option<FrameId>,
     },
-    /// An element by what it is called. Whether there is exactly one only the device can tell.
+    /// An element by name. Only the device knows whether exactly one matches.
     Named(Named),
 }
 
-/// An action whose places are pixels of this screen. Scrolls count clicks or screen pixels.
+/// An action whose points are pixels of this screen. Scrolls count clicks or screen pixels.
 pub type ScreenAction = Action<ScreenTarget, ScreenRegion>;

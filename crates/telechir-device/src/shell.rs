@@ -1,4 +1,4 @@
-//! A shell that remembers: folder, variables and functions last from command to command.
+//! A persistent shell: working directory, variables and functions persist between commands.
 
 use std::fmt;
 use std::future::Future;
@@ -11,32 +11,32 @@ use crate::DeviceError;
 /// One command with its limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShellCommand {
-    /// What to run.
+    /// The command to run.
     pub command: Command,
-    /// After so long the command and all it started is ended; the shell stays.
+    /// After this time the command and all its descendants are ended; the shell stays.
     pub timeout: Duration,
-    /// How many bytes of output are kept, of both streams together, as head and tail.
+    /// Maximum retained output in bytes, of both streams together, as head and tail.
     pub max_output_bytes: usize,
-    /// The folder to run in, for this command only.
+    /// Working directory for this command only.
     pub cwd: Option<String>,
-    /// Variables to set, for this command only.
+    /// Environment variables for this command only.
     pub env: Vec<(String, String)>,
 }
 
-/// What is typed into a command that runs.
+/// Input for a running command.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Typed {
-    /// Text, as it is.
+    /// Literal text.
     Text(String),
     /// Keys that are pressed together.
     Key(Chord),
-    /// That no more input comes.
+    /// End of input.
     End,
-    /// An interrupt, as control-C gives.
+    /// An interrupt, like Ctrl+C.
     Interrupt,
 }
 
-/// Without the text: it may be a password.
+/// Omits the text, which may be a password.
 impl fmt::Debug for Typed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -48,60 +48,59 @@ impl fmt::Debug for Typed {
     }
 }
 
-/// Input for a command that runs, and how long what follows is watched.
+/// Input for a running command, and the limits of its output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShellInput {
-    /// The background job it is for; absent means the command that waits in front.
+    /// The background job; absent means the foreground command that waits.
     pub job: Option<String>,
-    /// What is typed.
+    /// The input to send.
     pub typed: Typed,
-    /// After so long the command in front is ended with all it started; a job goes on.
+    /// After this time a foreground command is ended with all its descendants; a job continues.
     pub timeout: Duration,
-    /// How many bytes of output are kept, of both streams together, as head and tail.
+    /// Maximum retained output in bytes, of both streams together, as head and tail.
     pub max_output_bytes: usize,
 }
 
-/// A background job as it is now.
+/// The present state of a background job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShellJob {
-    /// Its name.
+    /// Name of the job.
     pub name: String,
-    /// What it runs.
+    /// The command of the job.
     pub command: Command,
-    /// How long it runs, or ran.
+    /// How long it has run.
     pub ran: Duration,
-    /// What became of it: [`ShellOutcome::Running`] or [`ShellOutcome::AwaitingInput`] while it
-    /// runs.
+    /// Outcome: [`ShellOutcome::Running`] or [`ShellOutcome::AwaitingInput`] while it runs.
     pub outcome: ShellOutcome,
-    /// Its exit code, when it ended by itself.
+    /// Exit code, if it exited by itself.
     pub exit_code: Option<i32>,
 }
 
 /// A persistent shell.
 ///
-/// Contract: every command has exactly one output, known by an event and not by polling or by
-/// text in the output; a command that was ended is never a success; after any outcome the next
-/// command can run, and when the shell had to be started anew its output says so.
+/// Contract: every command has exactly one output, whose end is reported by an event and not by
+/// polling or by text in the output; a command that was ended is never a success; after any outcome
+/// the next command can run, and if the shell was restarted its output says so.
 pub trait Shell: Send {
-    /// Runs one command to its end, its time-out, or until it waits for input.
+    /// Runs one command until it ends, times out, or waits for input.
     ///
-    /// Dropping the future gives its output up and does not wait for its end: the command may
-    /// still have effects until the next `run`, [`Shell::end_command`], [`Shell::restart`] or
-    /// [`Shell::close`], each of which ends it first with all it started. So a command that was
-    /// dropped never runs beside a later one, and none of its output is in a later one's.
+    /// Dropping the future discards the output and does not wait for the end: the command may still
+    /// have effects until the next `run`, [`Shell::end_command`], [`Shell::restart`] or
+    /// [`Shell::close`], each of which first ends it with all its descendants. So a dropped command
+    /// never runs beside a later one, and none of its output is in a later one's.
     ///
     /// # Errors
-    /// When no shell can be had. What a command does wrong is in its output.
+    /// When no shell can be started. Errors of the command are part of its output.
     fn run(
         &mut self,
         command: &ShellCommand,
     ) -> impl Future<Output = Result<CommandOutput, DeviceError>> + Send;
 
-    /// Types into the command that waits for input, or into a background job, and follows it to
-    /// its end, its time-out, or until it waits again. The output is what came since the last.
+    /// Sends input to the command that waits for it, or to a background job, and follows it until
+    /// it ends, times out, or waits again. The output is what was printed since the last output.
     ///
     /// # Errors
-    /// When no such command runs, or this shell cannot do it.
+    /// When no such command runs, or this shell does not support it.
     fn send(
         &mut self,
         input: &ShellInput,
@@ -110,18 +109,18 @@ pub trait Shell: Send {
         std::future::ready(unsupported("send input"))
     }
 
-    /// Whether what is typed into the command now is not shown on its terminal: a password, which
-    /// must not be recorded.
+    /// Whether the terminal of the command would not echo input now, such as a password, which must
+    /// not be recorded.
     fn hides_input(&self, job: Option<&str>) -> bool {
         let _not_here = job;
         false
     }
 
-    /// Starts a command in the background, in the shell's folder and with its environment. Its
+    /// Starts a command in the background, in the shell's working directory and environment. Its
     /// output is [`ShellOutcome::Running`] and names the job.
     ///
     /// # Errors
-    /// When it cannot be started, or this shell cannot do it.
+    /// When it cannot be started, or this shell does not support it.
     fn start(
         &mut self,
         command: &ShellCommand,
@@ -130,18 +129,18 @@ pub trait Shell: Send {
         std::future::ready(unsupported("start"))
     }
 
-    /// The background jobs, oldest first.
+    /// Lists the background jobs, oldest first.
     ///
     /// # Errors
-    /// When this shell cannot do it.
+    /// When this shell does not support it.
     fn jobs(&mut self) -> impl Future<Output = Result<Vec<ShellJob>, DeviceError>> + Send {
         std::future::ready(unsupported("list"))
     }
 
-    /// What a background job printed since it was last read, and what became of it.
+    /// Returns the output of a background job since the last read, and its outcome.
     ///
     /// # Errors
-    /// When there is no such job, or this shell cannot do it.
+    /// When there is no such job, or this shell does not support it.
     fn read(
         &mut self,
         job: &str,
@@ -151,10 +150,10 @@ pub trait Shell: Send {
         std::future::ready(unsupported("read"))
     }
 
-    /// Ends a background job with all it started; its last output.
+    /// Ends a background job with all its descendants, and returns its last output.
     ///
     /// # Errors
-    /// When there is no such job, or this shell cannot do it.
+    /// When there is no such job, or this shell does not support it.
     fn stop(
         &mut self,
         job: &str,
@@ -164,8 +163,8 @@ pub trait Shell: Send {
         std::future::ready(unsupported("stop"))
     }
 
-    /// Ends the command that is still running: one whose `run` was dropped, or that waits for
-    /// input. The shell stays. Its last output is [`ShellOutcome::Cancelled`]; none when nothing ran.
+    /// Ends the running command: one whose `run` was dropped, or that waits for input. The shell
+    /// stays. Its last output is [`ShellOutcome::Cancelled`]; none if nothing was running.
     ///
     /// # Errors
     /// When the shell was lost with it.
@@ -175,25 +174,25 @@ pub trait Shell: Send {
         std::future::ready(Ok(None))
     }
 
-    /// Ends the shell with all it started and begins a new one.
+    /// Ends the shell with all its descendants and starts a new one.
     ///
     /// # Errors
-    /// When no new shell can be had.
+    /// When no new shell can be started.
     fn restart(&mut self) -> impl Future<Output = Result<(), DeviceError>> + Send;
 
-    /// The folder after the last command.
+    /// Working directory after the last command.
     fn cwd(&self) -> Option<String>;
 
-    /// Whether commands run in a sandbox; false when the user chose the host.
+    /// Whether commands run in a sandbox; false on the host.
     fn is_sandboxed(&self) -> bool;
 
-    /// What its commands may use up all together, in words for people; none where nothing bounds
-    /// them or nobody can say.
+    /// Resource limits of all its commands together, as text for users; none if there are none or
+    /// they are unknown.
     fn bounds(&self) -> Option<String> {
         None
     }
 
-    /// Ends the shell and every process it started.
+    /// Ends the shell and every process that it started.
     ///
     /// # Errors
     /// When something could not be ended.

@@ -1,31 +1,31 @@
-//! The only bridge from a model's places to a screen's pixels. Rounding happens here, once.
+//! Maps a model's points to a screen's pixels. The only place where coordinates are rounded.
 
 use telechir_protocol::{Action, FrameId, Point, Region, ScrollUnit, Size, Space, Target};
 
 use crate::{Labels, ScreenAction, ScreenPoint, ScreenRegion, ScreenTarget};
 
-/// How the picture that the model saw lies on the screen.
+/// The mapping between a screenshot and the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Viewport {
     screen: Size,
-    /// What of the screen the picture shows.
+    /// The region of the screen that the screenshot shows.
     part: ScreenRegion,
     screenshot: Size,
 }
 
-/// A place that is not on the picture, or that only a labelled picture could resolve.
+/// A target outside the screenshot, or a label without a matching labelled screenshot.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TargetError {
-    /// The point is outside.
-    #[error("({x}, {y}) is outside the {width}x{height} picture; x goes from 0 to {}, y from 0 to {}", width - 1, height - 1)]
+    /// The point is outside the screenshot.
+    #[error("({x}, {y}) is outside the {width}x{height} screenshot; x ranges from 0 to {}, y from 0 to {}", width - 1, height - 1)]
     OffScreenshot {
-        /// As the model said it.
+        /// The model's x coordinate.
         x: f64,
-        /// As the model said it.
+        /// The model's y coordinate.
         y: f64,
-        /// Of the space the point is in.
+        /// Width of the point's coordinate space.
         width: u32,
-        /// Of the space the point is in.
+        /// Height of the point's coordinate space.
         height: u32,
     },
     /// The rectangle has no area.
@@ -33,57 +33,57 @@ pub enum TargetError {
         "the region from ({x0}, {y0}) to ({x1}, {y1}) is empty; give the top left corner first"
     )]
     EmptyRegion {
-        /// As the model said it.
+        /// The model's left edge.
         x0: f64,
-        /// As the model said it.
+        /// The model's top edge.
         y0: f64,
-        /// As the model said it.
+        /// The model's right edge.
         x1: f64,
-        /// As the model said it.
+        /// The model's bottom edge.
         y1: f64,
     },
-    /// A label, but the newest picture has none.
+    /// A label, but no screenshot has labels.
     #[error(
-        "label {n} belongs to no picture that was sent; look with `observe_screen` for labels, or give coordinates of the newest picture"
+        "label {n} belongs to no screenshot; use `observe_screen` to get labels, or give coordinates of the latest screenshot"
     )]
     UnknownLabel {
-        /// The label.
+        /// The number of the label.
         n: u32,
     },
-    /// A label of a picture that is not the newest labelled one.
+    /// A label of a screenshot that is not the latest labelled one.
     #[error(
-        "label {n} of {frame} counts no more: the newest labelled picture is {newest}; use its labels"
+        "label {n} of {frame} is stale; use the labels of {newest}, the latest labelled screenshot"
     )]
     StaleLabel {
-        /// The label.
+        /// The number of the label.
         n: u32,
-        /// The picture the model named.
+        /// The screenshot that the model named.
         frame: FrameId,
-        /// The newest that has labels.
+        /// The latest labelled screenshot.
         newest: FrameId,
     },
-    /// The newest labelled picture has no such label.
-    #[error("there is no label {n}: labels go from 1 to {last} on {newest}")]
+    /// The latest labelled screenshot has no such label.
+    #[error("there is no label {n}: labels range from 1 to {last} on {newest}")]
     NoSuchLabel {
-        /// The label.
+        /// The number of the label.
         n: u32,
-        /// The newest labelled picture.
+        /// The latest labelled screenshot.
         newest: FrameId,
-        /// Its last label.
+        /// The greatest label on it.
         last: usize,
     },
-    /// A number that is none.
+    /// A coordinate is NaN.
     #[error("a coordinate is not a number")]
     NotANumber,
 }
 
 impl Viewport {
-    /// A picture of `screenshot` pixels that shows the whole of a screen of `screen` pixels.
+    /// A screenshot of `screenshot` pixels that shows the complete screen of `screen` pixels.
     pub const fn new(screen: Size, screenshot: Size) -> Self {
         Self::of_part(screen, ScreenRegion::whole(screen), screenshot)
     }
 
-    /// A picture that shows a part of a screen, such as one of its monitors, and nothing else.
+    /// A screenshot that shows only a part of a screen, such as one monitor.
     pub const fn of_part(screen: Size, part: ScreenRegion, screenshot: Size) -> Self {
         Self {
             screen,
@@ -92,25 +92,25 @@ impl Viewport {
         }
     }
 
-    /// The screen at its own size.
+    /// A screenshot at the screen's own size.
     pub const fn unscaled(screen: Size) -> Self {
         Self::new(screen, screen)
     }
 
-    /// The screen's size.
+    /// Size of the screen in pixels.
     pub const fn screen(&self) -> Size {
         self.screen
     }
 
-    /// The picture's size.
+    /// Size of the screenshot in pixels.
     pub const fn screenshot(&self) -> Size {
         self.screenshot
     }
 
-    /// The pixel of the screen that a model's point names: the one whose centre it is nearest to.
+    /// The pixel of the screen whose centre is nearest to a model's point.
     ///
     /// # Errors
-    /// When the point is off the picture.
+    /// When the point is outside the screenshot.
     pub fn point(&self, point: Point) -> Result<ScreenPoint, TargetError> {
         let space = self.space(point.space);
         if point.x.is_nan() || point.y.is_nan() {
@@ -133,9 +133,9 @@ impl Viewport {
         Ok(ScreenPoint::new(x, y))
     }
 
-    /// Where the model sees a place of the screen, in pixels of the picture: the way back from
-    /// [`Self::point`]. A place that the picture does not show, such as a corner of a window that
-    /// is off the screen, is off the picture.
+    /// The position of a screen point in pixels of the screenshot: the inverse of [`Self::point`].
+    /// A point that the screenshot does not show, such as a corner of a window outside the screen,
+    /// is outside the screenshot.
     pub fn seen_at(&self, x: i32, y: i32) -> (i32, i32) {
         let back = |value: i32, origin: u32, from: u32, to: u32| {
             let value = value.saturating_sub_unsigned(origin);
@@ -156,10 +156,10 @@ impl Viewport {
         )
     }
 
-    /// The rectangle of the screen that a model's region names.
+    /// The rectangle of the screen for a model's region.
     ///
     /// # Errors
-    /// When a corner is off the picture or the region is empty.
+    /// When a corner is outside the screenshot or the region is empty.
     pub fn region(&self, region: Region) -> Result<ScreenRegion, TargetError> {
         let (from, to) = (region.from, region.to);
         if to.x <= from.x || to.y <= from.y {
@@ -191,8 +191,9 @@ impl Viewport {
         Ok(ScreenRegion::new(origin, Size::new(width, height)))
     }
 
-    /// The pixels of the picture around a rectangle of the screen: left, top, right and bottom,
-    /// the last two outside. What the picture does not show of it is left out, perhaps all.
+    /// The pixels of the screenshot around a rectangle of the screen: left, top, right and bottom,
+    /// right and bottom excluded. Parts outside the screenshot are omitted; the result may be
+    /// empty.
     pub fn screenshot_pixels(&self, region: ScreenRegion) -> [u32; 4] {
         let (origin, size) = (region.origin(), region.size());
         let (left, top) = (self.part.origin().x(), self.part.origin().y());
@@ -213,18 +214,18 @@ impl Viewport {
         ]
     }
 
-    /// The same action in places of the screen. No picture has labels.
+    /// Converts an action to screen points, if no screenshot has labels.
     ///
     /// # Errors
-    /// When one of its places is off the picture.
+    /// When a point is outside the screenshot.
     pub fn action(&self, action: &Action) -> Result<ScreenAction, TargetError> {
         self.labelled_action(action, &Labels::default())
     }
 
-    /// The same action in places of the screen, where pictures have labels.
+    /// Converts an action to screen points, if screenshots may have labels.
     ///
     /// # Errors
-    /// When one of its places is off the picture, or a label is not of the newest labelled one.
+    /// When a point is outside the screenshot, or a label is not of the latest labelled one.
     pub fn labelled_action(
         &self,
         action: &Action,
@@ -257,7 +258,7 @@ impl Viewport {
         }
     }
 
-    /// What of the screen a space reaches over.
+    /// The region of the screen that a coordinate space covers.
     fn part_of(&self, space: Space) -> ScreenRegion {
         match space {
             Space::Screenshot | Space::Thousandths => self.part,
@@ -292,7 +293,7 @@ fn scale(value: f64, from: u32, to: u32) -> u32 {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "callers checked the value to lie between 0 and a u32"
+    reason = "callers checked the value to be between 0 and u32::MAX"
 )]
 fn round(value: f64) -> u32 {
     value.round() as u32
@@ -352,8 +353,8 @@ mod tests {
         );
     }
 
-    /// Screens and the pictures of them: scales of 1, 1.25, 1.5 and 2, an odd one, and one that
-    /// differs a little between the two directions.
+    /// Screens and their screenshots: scales of 1, 1.25, 1.5 and 2, an odd one, and one that
+    /// differs slightly between the axes.
     const SCALED: [(Size, Size); 6] = [
         (Size::new(1280, 800), Size::new(1280, 800)),
         (Size::new(1600, 1000), Size::new(1280, 800)),
@@ -378,7 +379,7 @@ mod tests {
                 let (seen, _) = viewport.seen_at(x.cast_signed(), 0);
                 let again = viewport.point(Point::new(seen, 0)).unwrap();
                 let off = (f64::from(again.x()) - f64::from(x)).abs();
-                // The last picture pixel stands for what is beyond its centre, too.
+                // The last screenshot pixel also stands for everything beyond its centre.
                 let is_last = seen.cast_unsigned() + 1 == screenshot.width;
                 assert!(is_last || off <= scale / 2.0 + 0.5, "{screen:?} {x}: {off}");
             }
@@ -392,7 +393,7 @@ mod tests {
         assert_eq!(viewport.screenshot_pixels(seen), [80, 5, 161, 80]);
     }
 
-    /// The right one of two monitors, twice as large as its picture.
+    /// The right one of two monitors, twice as large as its screenshot.
     fn right_monitor() -> Viewport {
         let screen = Size::new(3840, 1600);
         let part = ScreenRegion::seen(screen, [1280, 0, 3840, 1600]).unwrap();
@@ -400,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_screenshot_of_one_monitor_names_places_of_that_monitor() {
+    fn a_screenshot_of_one_monitor_has_points_of_that_monitor() {
         let viewport = right_monitor();
         let there = |point| viewport.point(point).map(|p| (p.x(), p.y())).unwrap();
         assert_eq!(there(Point::new(0, 0)), (1280, 0));
@@ -435,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_seen_where_it_was_named() {
+    fn a_point_round_trips_through_the_viewport() {
         for screen in [HD, UHD, Size::new(1600, 900), Size::new(1919, 1081)] {
             let viewport = Viewport::new(screen, HD);
             for (x, y) in [(0, 0), (1, 1), (640, 359), (1279, 719), (3, 700)] {

@@ -1,4 +1,4 @@
-//! An extra ability of a screen: it knows its windows.
+//! An optional ability of a screen: it knows its windows.
 
 use std::future::Future;
 
@@ -8,25 +8,25 @@ use crate::elements::Bounds;
 /// A window of a screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// What the device calls it, such as `w3`.
+    /// The device's id of the window, such as `w3`.
     pub id: String,
-    /// Its title.
+    /// Title of the window.
     pub title: String,
-    /// Its program's name for this sort of window.
+    /// The program's class name of the window.
     pub class: String,
-    /// What is seen of it, its frame included.
+    /// Visible bounds, including the frame.
     pub place: Bounds,
-    /// What its program draws, without the frame: where the program counts its pixels from.
+    /// Bounds of the content without the frame, the origin of the program's coordinates.
     pub content: Bounds,
-    /// Whether it gets the keys.
+    /// Whether it has the keyboard focus.
     pub is_active: bool,
-    /// Whether it is on the screen at all.
+    /// Whether it is on the screen.
     pub is_shown: bool,
 }
 
 /// A screen that knows its windows.
 pub trait Windows: Send {
-    /// All windows, from the back to the front; none where nobody manages windows.
+    /// Returns all windows, from back to front; none without a window manager.
     ///
     /// # Errors
     /// When the screen is gone.

@@ -1,28 +1,28 @@
-//! Why a picture cannot be made.
+//! Errors of encoding and scaling.
 
-/// Why a picture cannot be made. Texts read after "failed to".
+/// Why an image cannot be created. Texts continue "failed to".
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
-    /// An encoder refused the pixels.
-    #[error("encode a picture of {width}x{height} pixels as {format}: {message}")]
+    /// An encoder rejected the pixels.
+    #[error("encode an image of {width}x{height} pixels as {format}: {message}")]
     Encode {
-        /// Pixels.
+        /// Width in pixels.
         width: u32,
-        /// Pixels.
+        /// Height in pixels.
         height: u32,
-        /// The format's name.
+        /// Name of the format.
         format: &'static str,
-        /// What the encoder said.
+        /// The encoder's error.
         message: String,
     },
-    /// It cannot be scaled.
-    #[error("scale a picture to {width}x{height} pixels: {message}")]
+    /// The frame cannot be scaled.
+    #[error("scale an image to {width}x{height} pixels: {message}")]
     Scale {
-        /// Pixels asked for.
+        /// Requested width in pixels.
         width: u32,
-        /// Pixels asked for.
+        /// Requested height in pixels.
         height: u32,
-        /// What is wrong.
+        /// What is wrong with the size.
         message: String,
     },
 }

@@ -1,30 +1,30 @@
-//! The formats a picture can have, and the one function that makes any of them.
+//! Image formats, and the encoder for all of them.
 
 use jpeg_encoder::{ColorType, Encoder as JpegEncoder, SamplingFactor};
 use telechir_device::Frame;
 
 use crate::{ImageError, png};
 
-/// How a picture is encoded.
+/// An image format with its settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Format {
-    /// PNG, as fast as it can be had: some 3 ms for 1280 by 800 pixels, and nothing for a frame
-    /// that came as one.
+    /// The fastest PNG: about 3 ms for 1280 by 800 pixels, and no time for a frame that is a PNG
+    /// already.
     #[default]
     Png,
-    /// PNG in about half the bytes on a plain desktop, for three times the time and on all cores.
+    /// PNG of about half the size on a plain desktop, in three times the time and on several cores.
     SmallPng,
     /// Lossless WebP: smaller than the fast PNG for a little more time.
     Webp,
-    /// JPEG: small where photographs are, and not exact. Text loses its sharp edges.
+    /// JPEG: small for photographs, but lossy. Text loses its sharp edges.
     Jpeg {
-        /// From 1 to 100.
+        /// Quality from 1 to 100.
         quality: u8,
     },
 }
 
 impl Format {
-    /// All of them, JPEG at its usual quality.
+    /// All formats, JPEG at its default quality.
     pub const ALL: [Self; 4] = [
         Self::Png,
         Self::SmallPng,
@@ -32,7 +32,7 @@ impl Format {
         Self::Jpeg { quality: 85 },
     ];
 
-    /// Its name in options: `png`, `small-png`, `webp`, `jpeg`.
+    /// The name in options: `png`, `small-png`, `webp`, `jpeg`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Png => "png",
@@ -42,7 +42,7 @@ impl Format {
         }
     }
 
-    /// The format of that name.
+    /// Parses the name of a format.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name)
     }
@@ -56,16 +56,16 @@ impl Format {
         }
     }
 
-    /// Whether every pixel comes back as it was.
+    /// Whether the format is lossless.
     pub const fn is_exact(self) -> bool {
         !matches!(self, Self::Jpeg { .. })
     }
 }
 
-/// The bytes of a picture of all of `frame`, in its own size.
+/// Encodes the complete frame at its own size.
 ///
 /// # Errors
-/// When the frame is empty, or larger than the format can say.
+/// When the frame is empty, or too large for the format.
 pub fn encode(frame: &Frame, format: Format) -> Result<Vec<u8>, ImageError> {
     let size = frame.size();
     let failed = |message: String| ImageError::Encode {
@@ -88,20 +88,20 @@ pub fn encode(frame: &Frame, format: Format) -> Result<Vec<u8>, ImageError> {
     }
 }
 
-/// The same in `most` bytes at most: in this format when that is enough, else in the first of
-/// lossless WebP and three JPEGs that is. Says which it became.
+/// Encodes in at most `max_bytes` bytes: in this format if possible, else in the first of lossless
+/// WebP and three JPEG qualities that fits. Returns the format that was used.
 ///
 /// # Errors
-/// As [`encode`], and when none of them is small enough.
+/// As for [`encode`], and when none of them is small enough.
 pub fn encode_within(
     frame: &Frame,
     format: Format,
-    most: usize,
+    max_bytes: usize,
 ) -> Result<(Vec<u8>, Format), ImageError> {
     let smaller = [Format::Webp, jpeg_of(85), jpeg_of(60), jpeg_of(30)];
     for format in std::iter::once(format).chain(smaller) {
         let bytes = encode(frame, format)?;
-        if bytes.len() <= most {
+        if bytes.len() <= max_bytes {
             return Ok((bytes, format));
         }
     }
@@ -109,7 +109,7 @@ pub fn encode_within(
         width: frame.size().width,
         height: frame.size().height,
         format: format.name(),
-        message: format!("it has more than {most} bytes in every format"),
+        message: format!("it exceeds {max_bytes} bytes in every format"),
     })
 }
 
@@ -133,12 +133,12 @@ fn webp(frame: &Frame) -> Result<Vec<u8>, String> {
 
 fn jpeg(frame: &Frame, quality: u8) -> Result<Vec<u8>, String> {
     let side = |pixels: u32| {
-        u16::try_from(pixels).map_err(|_| "a JPEG has at most 65535 pixels a side".to_owned())
+        u16::try_from(pixels).map_err(|_| "a JPEG has at most 65535 pixels per side".to_owned())
     };
     let (width, height) = (side(frame.size().width)?, side(frame.size().height)?);
     let mut bytes = Vec::new();
     let mut encoder = JpegEncoder::new(&mut bytes, quality.clamp(1, 100));
-    // Halved colours are what every JPEG of a photograph has, and a third of the time.
+    // Chroma subsampling, usual for JPEG photographs, takes a third of the time.
     encoder.set_sampling_factor(SamplingFactor::F_2_2);
     encoder
         .encode(frame.bgrx(), width, height, ColorType::Bgra)

@@ -1,11 +1,23 @@
-//! From a frame to the picture a model gets: scaled, and encoded as PNG, WebP or JPEG.
+//! Scales frames and encodes them as PNG, WebP or JPEG.
 //!
-//! Pure: it starts threads for large pictures and ends them before it returns, and knows no
-//! screen, no session and no provider. [`encode`] is all that most callers need.
+//! Pure: it starts threads for large images and ends them before it returns, and does not know
+//! about screens, sessions or providers. Most callers only need [`encode`].
 //!
-//! To draw on a picture (labels, a grid), take the frame in the picture's size from [`shrink`],
-//! draw on its pixels through [`Frame::bgrx_mut`](telechir_device::Frame::bgrx_mut), and encode
-//! that: what is drawn is then as sharp as the picture, whatever the screen's size.
+//! To draw on a screenshot (labels, a grid), take the frame in its final size from [`shrink`], draw
+//! on its pixels through [`Frame::bgrx_mut`](telechir_device::Frame::bgrx_mut), and encode that:
+//! drawings are then sharp whatever the screen's size.
+//!
+//! ```
+//! use telechir_device::Frame;
+//! use telechir_image::{Format, encode, shrink};
+//! use telechir_protocol::Size;
+//!
+//! let frame = Frame::new(Size::new(4, 2), vec![0; 4 * 2 * 4]).unwrap();
+//! let half = shrink(&frame, Size::new(2, 1))?;
+//! assert_eq!(half.size(), Size::new(2, 1));
+//! assert!(encode(&half, Format::Png)?.starts_with(b"\x89PNG"));
+//! # Ok::<(), telechir_image::ImageError>(())
+//! ```
 
 mod error;
 mod format;

@@ -1,8 +1,8 @@
-//! PNG, whose two levels share rows, filters and chunks.
+//! PNG, in two levels that share rows, filters and chunks.
 //!
-//! The `png` crate's fast level is as fast, but wants the whole picture as RGB first; here each
-//! row is turned and filtered while it is in the cache. No crate compresses one PNG on several
-//! cores and chooses its effort by what is on the rows.
+//! The `png` crate's fast level is as fast, but needs the complete image as RGB first; here each
+//! row is converted and filtered while it is in the cache. No crate compresses one PNG on several
+//! cores and chooses its effort by the content of the rows.
 
 mod chunk;
 mod fast;

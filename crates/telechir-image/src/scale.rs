@@ -1,4 +1,4 @@
-//! A frame in a smaller size.
+//! Scales a frame to a smaller size.
 
 use fast_image_resize::images::{Image, ImageRef};
 use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
@@ -7,10 +7,10 @@ use telechir_protocol::Size;
 
 use crate::ImageError;
 
-/// The frame at `size`; itself, without a copy, when it has that size.
+/// The frame at `size`; without a copy if it has that size.
 ///
-/// Every pixel of the screen counts for the picture, so that thin lines and small text stay
-/// readable: each picture pixel is a weighted average of those around its place.
+/// Every pixel of the screen contributes, so that thin lines and small text stay readable: each
+/// pixel is a weighted average of those around its position.
 ///
 /// # Errors
 /// When `size` is empty.
@@ -30,7 +30,7 @@ pub fn shrink(frame: &Frame, size: Size) -> Result<Frame, ImageError> {
     let pixels = ImageRef::new(from.width, from.height, frame.bgrx(), PixelType::U8x4)
         .map_err(|error| failed(&error))?;
     let mut image = Image::new(size.width, size.height, PixelType::U8x4);
-    // Measured beside Lanczos and plain averages: as readable, faster, and smaller as PNG.
+    // Measured against Lanczos and plain averages: as readable, faster, and smaller as PNG.
     let options = ResizeOptions::new()
         .resize_alg(ResizeAlg::Convolution(FilterType::Bilinear))
         .use_alpha(false);

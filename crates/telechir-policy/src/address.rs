@@ -1,22 +1,22 @@
-//! What sort of address a host is: public, or one that only this machine or network should reach.
+//! Classes of IP addresses: public, or reachable only from this machine or network.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
-/// The sort of an address.
+/// The class of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AddressClass {
     /// Reachable from anywhere.
     Public,
-    /// Of a private network (RFC 1918, RFC 4193, carrier-grade NAT).
+    /// In a private network (RFC 1918, RFC 4193, carrier-grade NAT).
     Private,
-    /// This machine.
+    /// The loopback interface of this machine.
     Loopback,
-    /// Of the link.
+    /// On the local link only.
     LinkLocal,
-    /// A cloud's service that tells a machine its own secrets, wherever its address lies.
+    /// A cloud's instance metadata service, wherever its address is.
     Metadata,
     /// Multicast, broadcast, documentation, benchmarks, reserved.
     Special,
@@ -25,7 +25,7 @@ pub enum AddressClass {
 }
 
 impl AddressClass {
-    /// The sort of an address. An IPv4 address inside an IPv6 one counts as that IPv4 address.
+    /// Classifies an address. An IPv4 address inside an IPv6 one counts as that IPv4 address.
     pub fn of(address: IpAddr) -> Self {
         if is_metadata(address) {
             return Self::Metadata;
@@ -33,7 +33,7 @@ impl AddressClass {
         Self::by_range(address)
     }
 
-    /// Its sort by the range it lies in: where a metadata service is, too.
+    /// Classifies by range alone, also for a metadata service.
     pub(crate) fn by_range(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(address) => of_v4(address),
@@ -58,8 +58,8 @@ impl AddressClass {
     }
 }
 
-/// Where clouds tell a machine about itself: AWS (also its containers), Azure, Google, Alibaba,
-/// Oracle, Tencent, Scaleway, OpenStack. Some lie in ranges that look harmless.
+/// Metadata services: AWS (also its containers), Azure, Google, Alibaba, Oracle, Tencent, Scaleway,
+/// OpenStack. Some are in ranges that look harmless.
 const METADATA_V4: [Ipv4Addr; 7] = [
     Ipv4Addr::new(169, 254, 169, 254),
     Ipv4Addr::new(169, 254, 170, 2),
@@ -130,13 +130,13 @@ fn is_documentation(address: Ipv6Addr) -> bool {
     (first, second) == (0x2001, 0x0db8) || first == 0x3fff
 }
 
-/// Of the block for protocols (benchmarks, identifiers), which is nobody's place.
+/// In the block for protocols (benchmarks, identifiers), which has no hosts.
 fn is_protocols(address: Ipv6Addr) -> bool {
     let [first, second, ..] = address.segments();
     first == 0x2001 && second < 0x0200
 }
 
-/// Of a network's own translator to IPv4.
+/// In a network's own prefix for translation to IPv4.
 fn is_local_nat64(address: Ipv6Addr) -> bool {
     address.segments()[..3] == [0x64, 0xff9b, 1]
 }
@@ -149,7 +149,7 @@ fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
         [0, 0, 0, 0, 0, 0xffff, ..] | [0, 0, 0, 0, 0xffff, 0, ..] => Some(low()),
         [0, 0, 0, 0, 0, 0, high, rest] if high != 0 || rest > 1 => Some(low()),
         [0x64, 0xff9b, 0, 0, 0, 0, ..] => Some(low()),
-        // A network chooses where in its own prefix the address is; a public one shows nothing.
+        // A local prefix may embed the address anywhere; a public one proves nothing.
         [0x64, 0xff9b, 1, high, rest, next, ..] => {
             let [first, second] = high.to_be_bytes();
             let [third, fourth] = [rest.to_be_bytes()[1], next.to_be_bytes()[0]];
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn sees_through_addresses_inside_addresses() {
+    fn an_embedded_address_is_classified() {
         check(
             AddressClass::Loopback,
             &[

@@ -1,4 +1,4 @@
-//! A BLAKE3 digest of an exact value, for binding an approval to it.
+//! A BLAKE3 digest of an exact value, which binds an approval to it.
 
 use std::fmt;
 
@@ -10,20 +10,21 @@ use serde_json::Value;
 pub struct Digest(blake3::Hash);
 
 impl Digest {
-    /// The digest of a JSON value; the order of members does not matter.
+    /// The digest of a JSON value; the order of members is irrelevant.
     pub fn of_json(value: &Value) -> Self {
         let mut text = String::new();
         write_canonical(value, &mut text);
         Self(blake3::hash(text.as_bytes()))
     }
 
-    /// The digest that this hexadecimal text spells; none when it spells none.
+    /// Parses a hexadecimal digest; none if the text is not one.
     pub fn parse(text: &str) -> Option<Self> {
         blake3::Hash::from_hex(text).ok().map(Self)
     }
 }
 
-/// A depth-first copy with sorted members. Values come from parsed JSON, whose depth is bounded.
+/// Writes members in sorted order, depth first. Values come from parsed JSON, whose depth is
+/// bounded.
 fn write_canonical(value: &Value, text: &mut String) {
     match value {
         Value::Object(members) => {
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn any_change_changes_it() {
+    fn any_change_changes_the_digest() {
         let digest = |value| Digest::of_json(&value);
         assert_ne!(
             digest(serde_json::json!(["ab", "c"])),

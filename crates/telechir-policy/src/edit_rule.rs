@@ -1,22 +1,22 @@
-//! Edits, judged by what they do to which file.
+//! Judges edits by their operation and file.
 
 use telechir_protocol::{EditStep, EditTool};
 
 use crate::Verdict;
-use crate::rule::{Fit, Matcher, RuleReason, Sense};
+use crate::rule::{MatchCertainty, Matcher, Polarity, RuleReason};
 
-/// One edit with where its files truly are.
+/// One edit with the real location of its files.
 #[derive(Debug)]
 pub(crate) struct Edit<'a> {
     pub(crate) tool: EditTool,
-    /// What it is called: one of [`telechir_protocol::EDIT_STEPS`].
+    /// Name of the edit: one of [`telechir_protocol::EDIT_STEPS`].
     pub(crate) name: &'a str,
-    /// The files it is about, as seen from the workspace's or memory's own folder.
+    /// Paths of its files, relative to the workspace or memory folder.
     pub(crate) paths: Vec<&'a str>,
 }
 
 impl<'a> Edit<'a> {
-    /// The edit of a step whose paths begin with `root`, when they are there.
+    /// The edit of a step; paths below `root` become relative.
     pub(crate) fn new(tool: EditTool, step: &'a EditStep, root: &str) -> Self {
         let inside = |path: &'a str| {
             let rest = path.strip_prefix(root).unwrap_or(path);
@@ -38,11 +38,11 @@ impl<'a> Edit<'a> {
     }
 }
 
-/// What an `[[edit]]` rule looks at; an absent member fits everything.
+/// The conditions of an `[[edit]]` rule; an absent one matches everything.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EditMatch {
     pub(crate) operations: Option<Vec<String>>,
-    /// Patterns: `*` stands for anything within a name, `**` for any folders.
+    /// Patterns: `*` matches anything within a name, `**` any folders.
     pub(crate) paths: Option<Vec<String>>,
     pub(crate) tool: Option<EditTool>,
 }
@@ -50,26 +50,30 @@ pub(crate) struct EditMatch {
 impl Matcher for EditMatch {
     type Subject<'a> = Edit<'a>;
 
-    /// What lets run has to fit every path, what stops any.
-    fn fit(&self, edit: &Edit<'_>, sense: Sense) -> Fit {
+    /// A permissive rule must match every path, a restrictive one any.
+    fn fit(&self, edit: &Edit<'_>, sense: Polarity) -> MatchCertainty {
         let fits_tool = self.tool.is_none_or(|tool| tool == edit.tool);
         let names = self.operations.as_ref();
         if !fits_tool || names.is_some_and(|names| !names.iter().any(|name| name == edit.name)) {
-            return Fit::No;
+            return MatchCertainty::No;
         }
         let Some(patterns) = &self.paths else {
-            return Fit::Yes;
+            return MatchCertainty::Yes;
         };
         let fits = |path: &&str| patterns.iter().any(|pattern| matches(pattern, path));
         let fits = match sense {
-            Sense::Surely => edit.paths.iter().all(fits),
-            Sense::Perhaps => edit.paths.iter().any(fits),
+            Polarity::Permits => edit.paths.iter().all(fits),
+            Polarity::Restricts => edit.paths.iter().any(fits),
         };
-        if fits { Fit::Yes } else { Fit::No }
+        if fits {
+            MatchCertainty::Yes
+        } else {
+            MatchCertainty::No
+        }
     }
 }
 
-/// Whether a path is of this pattern. A pattern for what is in a folder is also of the folder.
+/// Whether a path matches this pattern. A pattern for a folder's contents also matches the folder.
 pub(crate) fn matches(pattern: &str, path: &str) -> bool {
     fast_glob::glob_match(pattern, path)
         || pattern
@@ -77,14 +81,14 @@ pub(crate) fn matches(pattern: &str, path: &str) -> bool {
             .is_some_and(|folder| fast_glob::glob_match(folder, path))
 }
 
-/// What holds where no rule applies.
+/// The verdict if no rule matches.
 pub(crate) fn default(edit: &Edit<'_>) -> RuleReason {
     let built_in = |verdict, reason: String| RuleReason::built_in(verdict, "edit", reason);
     if edit.looks() {
-        return built_in(Verdict::Allow, "It only looks.".to_owned());
+        return built_in(Verdict::Allow, "It only reads.".to_owned());
     }
     if edit.tool == EditTool::Memory {
-        let reason = "The memory's folder is there to be changed.".to_owned();
+        let reason = "The memory folder may be changed.".to_owned();
         return built_in(Verdict::Allow, reason);
     }
     let path = edit.paths.first().copied().unwrap_or_default();
@@ -94,7 +98,8 @@ pub(crate) fn default(edit: &Edit<'_>) -> RuleReason {
     )
 }
 
-/// Names that other programs run or obey, wherever they stand; compared in lower case.
+/// Names of files that other programs execute or read as configuration, in any folder; compared in
+/// lower case.
 const PROTECTED: [&str; 24] = [
     ".agents",
     ".bash_login",
@@ -122,7 +127,8 @@ const PROTECTED: [&str; 24] = [
     ".git",
 ];
 
-/// What holds whatever the rules say: a person looks before a file changes that others obey.
+/// The verdict that no rule can relax: the user approves changes to files that configure other
+/// programs.
 pub(crate) fn always(edit: &Edit<'_>) -> Option<RuleReason> {
     if edit.looks() || edit.tool == EditTool::Memory {
         return None;
@@ -132,7 +138,7 @@ pub(crate) fn always(edit: &Edit<'_>) -> Option<RuleReason> {
         .paths
         .iter()
         .find(|path| path.split('/').any(protected))?;
-    let reason = format!("{path} is obeyed by programs outside of the sandbox.");
+    let reason = format!("{path} configures programs outside the sandbox.");
     Some(RuleReason::built_in(Verdict::Ask, "protected file", reason))
 }
 
@@ -151,19 +157,19 @@ mod tests {
     }
 
     #[test]
-    fn both_names_of_a_rename_are_looked_at() {
+    fn both_paths_of_a_rename_are_judged() {
         let rule = EditMatch {
             paths: Some(vec!["src/**".to_owned()]),
             ..EditMatch::default()
         };
         let step = rename("/w/src/a", "/w/b");
         let edit = Edit::new(EditTool::Editor, &step, "/w");
-        assert_eq!(rule.fit(&edit, Sense::Surely), Fit::No);
-        assert_eq!(rule.fit(&edit, Sense::Perhaps), Fit::Yes);
+        assert_eq!(rule.fit(&edit, Polarity::Permits), MatchCertainty::No);
+        assert_eq!(rule.fit(&edit, Polarity::Restricts), MatchCertainty::Yes);
     }
 
     #[test]
-    fn patterns_are_of_names_and_folders() {
+    fn patterns_match_names_and_folders() {
         for (pattern, path, fits) in [
             ("*.md", "a.md", true),
             ("*.md", "b/a.md", false),
@@ -177,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_obey_is_asked_about_in_any_spelling() {
+    fn a_file_that_configures_other_programs_needs_approval_in_any_spelling() {
         for path in ["/w/.git/hooks/pre-commit", "/w/a/.BASHRC", "/w/.mcp.json"] {
             let step = rename("/w/x", path);
             assert!(

@@ -1,38 +1,38 @@
-//! A policy file that does not say what it means.
+//! Errors in a policy file.
 
-/// Why a policy file is refused. Every text names the file, the line and what to do.
+/// Why a policy file is refused. Every text names the file, the line and the fix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
-    /// It is no TOML, or holds what no policy has.
+    /// The file is not TOML, or has an unknown key or value.
     #[error("read the policy {origin}, line {line}: {message}")]
     File {
-        /// The file.
+        /// Name of the file.
         origin: String,
-        /// Counted from 1.
+        /// Line in the file, from 1.
         line: usize,
-        /// What is wrong, from the reader.
+        /// The parser's message.
         message: String,
     },
-    /// A rule says nothing that could be checked, or something that cannot be.
+    /// A rule is empty, or one of its values is invalid.
     #[error("read the policy {origin}, line {line}: {problem}")]
     Rule {
-        /// The file.
+        /// Name of the file.
         origin: String,
-        /// Where the rule begins, counted from 1.
+        /// First line of the rule, from 1.
         line: usize,
-        /// What is wrong and what to do.
+        /// What is wrong, and how to fix it.
         problem: String,
     },
-    /// A rule does not do what its own example says.
-    #[error("read the policy {origin}, line {line}: the rule {} its example {example}; change the rule or the example", if *.wanted { "does not match" } else { "matches, though it should not," })]
+    /// A rule contradicts its own example.
+    #[error("read the policy {origin}, line {line}: the rule {} its example {example}; change the rule or the example", if *.wanted { "does not match" } else { "must not match but matches" })]
     Example {
-        /// The file.
+        /// Name of the file.
         origin: String,
-        /// Where the rule begins, counted from 1.
+        /// First line of the rule, from 1.
         line: usize,
-        /// The example.
+        /// The contradicting example.
         example: String,
-        /// Whether it was said to match.
+        /// Whether the example is listed under `match`.
         wanted: bool,
     },
 }

@@ -1,4 +1,4 @@
-//! What a rule may look at beside the call itself. Given by the caller, never looked up.
+//! Facts that rules use besides the call. The caller provides them; nothing is looked up here.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -6,56 +6,56 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use telechir_protocol::Key;
 
-/// Whose screen it is.
+/// Who owns a screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Display {
-    /// One we made for this session; nothing else is on it.
+    /// Created for this session, with nothing else on it.
     Private,
-    /// One that was there before, with a person's own windows.
+    /// Existed before the session, with the user's own windows.
     Existing,
 }
 
-/// A host's addresses as they were found just now.
+/// The addresses of a host, resolved just now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    /// The host's name as it stands in the address.
+    /// The host's name as in the URL.
     pub host: String,
-    /// All its addresses; none when it could not be resolved.
+    /// All its addresses; empty if it could not be resolved.
     pub addresses: Vec<IpAddr>,
 }
 
-/// Facts about a screen or browser at the moment of judging.
+/// Facts about a screen or browser at the time of judging.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScreenFacts {
-    /// Whose it is.
+    /// Owner of the screen.
     pub display: Display,
     /// Keys that earlier calls left pressed.
-    pub held: Vec<Key>,
+    pub pressed: Vec<Key>,
     /// Addresses of the hosts that the call names.
     pub resolved: Vec<Resolved>,
-    /// Time since the session began.
+    /// Time since the session started.
     pub now: Duration,
 }
 
-/// Facts about a shell at the moment of judging.
+/// Facts about a shell at the time of judging.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShellFacts {
     /// Whether commands run in a sandbox.
     pub is_sandboxed: bool,
-    /// Whether an earlier command may have changed what words mean (aliases, functions, PATH).
+    /// Whether an earlier command may have changed the meaning of words (aliases, functions, PATH).
     pub is_tainted: bool,
-    /// Time since the session began.
+    /// Time since the session started.
     pub now: Duration,
 }
 
-/// Facts about files at the moment of judging.
+/// Facts about files at the time of judging.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditFacts {
-    /// The folder that paths of the workspace begin with.
+    /// Absolute path of the workspace folder.
     pub workspace: String,
-    /// The folder that paths of the memory begin with.
+    /// Absolute path of the memory folder.
     pub memory: String,
-    /// Time since the session began.
+    /// Time since the session started.
     pub now: Duration,
 }

@@ -7,10 +7,10 @@ use telechir_protocol::{ActionKind, Chord, Command, EDIT_STEPS, EditTool};
 use toml::Spanned;
 
 use crate::edit_rule::{Edit, EditMatch};
-use crate::key_rule::{KeysMatch, Pressed};
+use crate::key_rule::{KeysMatch, PressedKeys};
 use crate::rule::{Limit, Rule};
-use crate::screen_rule::{ComputerMatch, Step};
-use crate::shell_rule::{Part, ShellMatch};
+use crate::screen_rule::{ComputerMatch, ScreenSubject};
+use crate::shell_rule::{ShellMatch, ShellSubject};
 use crate::url_rule::{Destination, UrlMatch, read_url};
 use crate::{
     AddressClass, Device, Digest, Display, Policy, PolicyError, Reading, Verdict, read_command,
@@ -18,7 +18,7 @@ use crate::{
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct PolicyFile {
     #[serde(default)]
     computer: Vec<Spanned<ComputerRule>>,
     #[serde(default)]
@@ -33,7 +33,7 @@ struct File {
     edit: Vec<Spanned<EditRule>>,
 }
 
-/// The members that every rule has, around those of its kind.
+/// Defines a rule's struct: the common members and those of its kind.
 macro_rules! rule {
     ($name:ident, $example:ty { $($member:ident: $type:ty,)* }) => {
         #[derive(Deserialize)]
@@ -70,7 +70,7 @@ use network::{NetworkFile, network_rule};
 rule!(ComputerRule, ComputerExample { actions: Vec<ActionKind>, device: Device, display: Display, });
 rule!(KeysRule, String { chords: Vec<String>, });
 rule!(UrlRule, String { scheme: Vec<String>, host: Vec<String>, port: Vec<u16>, address: Vec<AddressClass>, });
-rule!(ShellRule, String { words: Vec<OneOf>, shell: Place, redirection: bool, });
+rule!(ShellRule, String { words: Vec<WordPattern>, shell: ShellPlacement, redirection: bool, });
 rule!(EditRule, String { operations: Vec<String>, paths: Vec<String>, tool: EditTool, });
 
 #[derive(Deserialize)]
@@ -116,14 +116,14 @@ impl LimitFile {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum OneOf {
-    Word(String),
-    Words(Vec<String>),
+enum WordPattern {
+    Single(String),
+    Alternatives(Vec<String>),
 }
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Place {
+enum ShellPlacement {
     Sandboxed,
     Host,
 }
@@ -146,13 +146,13 @@ fn private() -> Display {
     Display::Private
 }
 
-/// Where in the file something is, for errors.
-struct Origin<'a> {
+/// Converts positions in the file to lines, for errors.
+struct FilePosition<'a> {
     text: &'a str,
     name: &'a str,
 }
 
-impl Origin<'_> {
+impl FilePosition<'_> {
     fn line(&self, offset: usize) -> usize {
         self.text
             .get(..offset)
@@ -170,16 +170,16 @@ impl Origin<'_> {
         }
     }
 
-    /// The rule's line and its name when it has none of its own.
-    fn place<T>(&self, kind: &str, rule: &Spanned<T>) -> (usize, String) {
+    /// The rule's line, and its default name.
+    fn rule_position<T>(&self, kind: &str, rule: &Spanned<T>) -> (usize, String) {
         let line = self.line(rule.span().start);
         (line, format!("{kind} rule at {}:{line}", self.name))
     }
 }
 
 pub(crate) fn read(text: &str, name: &str) -> Result<Policy, PolicyError> {
-    let origin = Origin { text, name };
-    let file: File = toml::from_str(text).map_err(|error| PolicyError::File {
+    let origin = FilePosition { text, name };
+    let file: PolicyFile = toml::from_str(text).map_err(|error| PolicyError::File {
         origin: name.to_owned(),
         line: error.span().map_or(1, |span| origin.line(span.start)),
         message: error.message().to_owned(),
@@ -207,14 +207,18 @@ pub(crate) fn read(text: &str, name: &str) -> Result<Policy, PolicyError> {
     Ok(policy)
 }
 
-/// A rule without a reason teaches nobody, and one with a limit of zero is a disguise.
-fn check_rule<M>(origin: &Origin<'_>, line: usize, rule: &Rule<M>) -> Result<(), PolicyError> {
+/// A rule without a reason is useless to its reader, and one with a limit of zero is misleading.
+fn check_rule<M>(
+    origin: &FilePosition<'_>,
+    line: usize,
+    rule: &Rule<M>,
+) -> Result<(), PolicyError> {
     if rule.reason.trim().is_empty() {
-        return Err(origin.problem(line, "the rule's reason is empty; say why it is there"));
+        return Err(origin.problem(line, "the rule's reason is empty; explain the rule"));
     }
     if let Some(limit) = rule.limit {
         if limit.then <= rule.verdict {
-            let problem = "the limit's `then` has to be stricter than the verdict";
+            let problem = "the limit's `then` must be stricter than the verdict";
             return Err(origin.problem(line, problem));
         }
         if limit.count == 0 {
@@ -228,7 +232,7 @@ fn check_rule<M>(origin: &Origin<'_>, line: usize, rule: &Rule<M>) -> Result<(),
 }
 
 fn check_list<T>(
-    origin: &Origin<'_>,
+    origin: &FilePosition<'_>,
     line: usize,
     name: &str,
     list: Option<&Vec<T>>,
@@ -236,14 +240,14 @@ fn check_list<T>(
     if list.is_some_and(Vec::is_empty) {
         return Err(origin.problem(
             line,
-            format!("`{name}` is empty; leave it out to fit everything"),
+            format!("`{name}` is empty; omit it to match everything"),
         ));
     }
     Ok(())
 }
 
 fn check_examples<E: std::fmt::Debug>(
-    origin: &Origin<'_>,
+    origin: &FilePosition<'_>,
     line: usize,
     examples: &Examples<E>,
     mut does_match: impl FnMut(&E) -> Result<bool, PolicyError>,
@@ -264,10 +268,10 @@ fn check_examples<E: std::fmt::Debug>(
 }
 
 fn computer_rule(
-    origin: &Origin<'_>,
+    origin: &FilePosition<'_>,
     rule: Spanned<ComputerRule>,
 ) -> Result<Rule<ComputerMatch>, PolicyError> {
-    let (line, name) = origin.place("computer", &rule);
+    let (line, name) = origin.rule_position("computer", &rule);
     let mut file = rule.into_inner();
     check_list(origin, line, "actions", file.actions.as_ref())?;
     let matcher = ComputerMatch {
@@ -279,7 +283,7 @@ fn computer_rule(
     check_rule(origin, line, &rule)?;
     check_examples(origin, line, &examples, |example| {
         let (kind, device, display) = (example.action, example.device, example.display);
-        let step = Step {
+        let step = ScreenSubject {
             kind,
             device,
             display,
@@ -289,14 +293,17 @@ fn computer_rule(
     Ok(rule)
 }
 
-fn keys_rule(origin: &Origin<'_>, rule: Spanned<KeysRule>) -> Result<Rule<KeysMatch>, PolicyError> {
-    let (line, name) = origin.place("keys", &rule);
+fn keys_rule(
+    origin: &FilePosition<'_>,
+    rule: Spanned<KeysRule>,
+) -> Result<Rule<KeysMatch>, PolicyError> {
+    let (line, name) = origin.rule_position("keys", &rule);
     let mut file = rule.into_inner();
     let read = |text: &str| {
         Chord::parse(text).ok_or_else(|| {
             origin.problem(
                 line,
-                format!("{text:?} is no chord; write it like \"ctrl+s\""),
+                format!("invalid chord {text:?}; write it like \"ctrl+s\""),
             )
         })
     };
@@ -312,14 +319,17 @@ fn keys_rule(origin: &Origin<'_>, rule: Spanned<KeysRule>) -> Result<Rule<KeysMa
     check_rule(origin, line, &rule)?;
     check_examples(origin, line, &examples, |example| {
         Ok(rule
-            .verdict_on(&Pressed::new(&[], &read(example)?))
+            .verdict_on(&PressedKeys::new(&[], &read(example)?))
             .is_some())
     })?;
     Ok(rule)
 }
 
-fn url_rule(origin: &Origin<'_>, rule: Spanned<UrlRule>) -> Result<Rule<UrlMatch>, PolicyError> {
-    let (line, name) = origin.place("url", &rule);
+fn url_rule(
+    origin: &FilePosition<'_>,
+    rule: Spanned<UrlRule>,
+) -> Result<Rule<UrlMatch>, PolicyError> {
+    let (line, name) = origin.rule_position("url", &rule);
     let mut file = rule.into_inner();
     check_list(origin, line, "scheme", file.scheme.as_ref())?;
     check_list(origin, line, "host", file.host.as_ref())?;
@@ -340,16 +350,19 @@ fn url_rule(origin: &Origin<'_>, rule: Spanned<UrlRule>) -> Result<Rule<UrlMatch
     let (rule, examples) = file.into_rule(name, matcher);
     check_rule(origin, line, &rule)?;
     check_examples(origin, line, &examples, |example| {
-        let url = read_url(example).ok_or_else(|| {
-            origin.problem(line, format!("the example {example:?} is no address"))
-        })?;
+        let url = read_url(example)
+            .ok_or_else(|| origin.problem(line, format!("the example {example:?} is not a URL")))?;
         Ok(rule.verdict_on(&Destination::new(&url, &[])).is_some())
     })?;
     Ok(rule)
 }
 
-/// A host as addresses spell it: small, in ASCII, numbers in their usual form.
-fn ascii_host(origin: &Origin<'_>, line: usize, pattern: &str) -> Result<String, PolicyError> {
+/// A host in its canonical form: lower case, ASCII, numeric addresses normalized.
+fn ascii_host(
+    origin: &FilePosition<'_>,
+    line: usize,
+    pattern: &str,
+) -> Result<String, PolicyError> {
     let (head, name) = match pattern.strip_prefix("*.") {
         Some(name) => ("*.", name),
         None if pattern == "*" => return Ok(pattern.to_owned()),
@@ -358,22 +371,22 @@ fn ascii_host(origin: &Origin<'_>, line: usize, pattern: &str) -> Result<String,
     let host = url::Host::parse(name.trim_end_matches('.')).map_err(|_| {
         origin.problem(
             line,
-            format!("{pattern:?} is no host; write it like \"example.com\" or \"*.example.com\""),
+            format!("invalid host {pattern:?}; write it like \"example.com\" or \"*.example.com\""),
         )
     })?;
     Ok(format!("{head}{host}"))
 }
 
 fn shell_rule(
-    origin: &Origin<'_>,
+    origin: &FilePosition<'_>,
     rule: Spanned<ShellRule>,
 ) -> Result<Rule<ShellMatch>, PolicyError> {
-    let (line, name) = origin.place("shell", &rule);
+    let (line, name) = origin.rule_position("shell", &rule);
     let mut file = rule.into_inner();
     check_list(origin, line, "words", file.words.as_ref())?;
-    let one_of = |one_of: OneOf| match one_of {
-        OneOf::Word(word) => vec![word],
-        OneOf::Words(words) => words,
+    let one_of = |one_of: WordPattern| match one_of {
+        WordPattern::Single(word) => vec![word],
+        WordPattern::Alternatives(words) => words,
     };
     let words: Option<Vec<Vec<String>>> = file
         .words
@@ -382,8 +395,8 @@ fn shell_rule(
     if words.iter().flatten().any(Vec::is_empty) {
         return Err(origin.problem(line, "one of the words has no alternatives"));
     }
-    let place = file.shell;
-    let is_sandboxed = place.map(|place| matches!(place, Place::Sandboxed));
+    let placement = file.shell;
+    let is_sandboxed = placement.map(|placement| matches!(placement, ShellPlacement::Sandboxed));
     let redirection = file.redirection.unwrap_or_default();
     let (rule, examples) = file.into_rule(
         name,
@@ -400,8 +413,11 @@ fn shell_rule(
     Ok(rule)
 }
 
-fn edit_rule(origin: &Origin<'_>, rule: Spanned<EditRule>) -> Result<Rule<EditMatch>, PolicyError> {
-    let (line, name) = origin.place("edit", &rule);
+fn edit_rule(
+    origin: &FilePosition<'_>,
+    rule: Spanned<EditRule>,
+) -> Result<Rule<EditMatch>, PolicyError> {
+    let (line, name) = origin.rule_position("edit", &rule);
     let mut file = rule.into_inner();
     check_list(origin, line, "operations", file.operations.as_ref())?;
     check_list(origin, line, "paths", file.paths.as_ref())?;
@@ -410,7 +426,7 @@ fn edit_rule(origin: &Origin<'_>, rule: Spanned<EditRule>) -> Result<Rule<EditMa
         let names = EDIT_STEPS.join(", ");
         return Err(origin.problem(
             line,
-            format!("no operation is called {unknown:?}; there are {names}"),
+            format!("unknown operation {unknown:?}; expected one of {names}"),
         ));
     }
     let matcher = EditMatch {
@@ -436,10 +452,10 @@ fn edit_rule(origin: &Origin<'_>, rule: Spanned<EditRule>) -> Result<Rule<EditMa
     Ok(rule)
 }
 
-/// A rule that lets run has to fit every part of the example, one that stops any part.
+/// A permissive rule must match every part of the example, a restrictive one any part.
 fn shell_example(rule: &Rule<ShellMatch>, example: &str, is_sandboxed: bool) -> bool {
     let fits = |command, unknown: &str| {
-        let part = Part {
+        let part = ShellSubject {
             command,
             unknown,
             is_sandboxed,

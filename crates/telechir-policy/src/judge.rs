@@ -1,4 +1,4 @@
-//! Judging a call: every step in every aspect, and the strictest wins.
+//! Judges a call: every step in every aspect; the strictest verdict wins.
 
 use std::time::Duration;
 
@@ -6,20 +6,20 @@ use serde_json::Value;
 use telechir_protocol::{Action, Command, EditTool, SafetyCheck, ShellAction};
 
 use crate::edit_rule::{Edit, EditMatch};
-use crate::key_rule::{KeysMatch, Pressed};
+use crate::key_rule::{KeysMatch, PressedKeys};
 use crate::network_rule::NetworkRule;
-use crate::rule::{Rule, Tally, strictest};
-use crate::screen_rule::{ComputerMatch, Step};
-use crate::shell_rule::{Part, ShellMatch};
+use crate::rule::{RateCounter, Rule, strictest};
+use crate::screen_rule::{ComputerMatch, ScreenSubject};
+use crate::shell_rule::{ShellMatch, ShellSubject};
 use crate::url_rule::{Destination, UrlMatch};
 use crate::{
     Denial, Digest, EditFacts, EditProposal, Judgement, Pending, Permitted, PolicyError, Proposal,
     Question, Reading, RuleReason, ScreenFacts, ScreenProposal, ShellFacts, ShellProposal,
-    ShellTask, Verdict, edit_rule, file, key_rule, read_command, screen_rule, shell_rule, shown,
+    ShellTask, Verdict, edit_rule, file, key_rule, read_command, screen_rule, shell_rule, summary,
     url_rule,
 };
 
-/// The rules of one file. Where none applies, the default of the kind holds.
+/// The rules of one file. If none matches, the default of the kind applies.
 #[derive(Clone, Debug)]
 pub struct Policy {
     pub(crate) computer: Vec<Rule<ComputerMatch>>,
@@ -32,7 +32,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The policy without any rule: only the defaults.
+    /// The policy without rules, which only has defaults.
     pub fn default_policy() -> Self {
         Self {
             computer: Vec::new(),
@@ -45,7 +45,7 @@ impl Policy {
         }
     }
 
-    /// The policy of a TOML file; `origin` is its name for errors and reasons.
+    /// Parses the policy of a TOML file; `origin` is its name in errors and reasons.
     ///
     /// ```
     /// # use telechir_policy::Policy;
@@ -53,7 +53,7 @@ impl Policy {
     ///     [[shell]]
     ///     words = ["git", ["status", "log"]]
     ///     verdict = "sandbox"
-    ///     reason = "Looking at history is fine."
+    ///     reason = "Reading the history is fine."
     ///     examples.match = ["git log -1"]
     ///     examples.not_match = ["git push"]
     /// "#, "policy.toml");
@@ -61,48 +61,48 @@ impl Policy {
     /// ```
     ///
     /// # Errors
-    /// When it is no TOML, has a key nobody knows, or a rule contradicts its own examples.
+    /// When it is not TOML, has an unknown key, or a rule contradicts its own examples.
     pub fn from_toml(text: &str, origin: &str) -> Result<Self, PolicyError> {
         file::read(text, origin)
     }
 
-    /// Names the policy in a record: the digest of the file it came from.
+    /// Identifies the policy in a recording: the digest of its file.
     pub fn digest(&self) -> Digest {
         self.digest
     }
 }
 
-/// What a command leaves of the certainty that words mean what they say.
+/// Whether a command may change the meaning of later words in its shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tainting {
-    /// Words still mean what they meant.
+    /// Words retain their meaning.
     Clean,
     /// Aliases, functions, variables or PATH may have changed.
     Tainted,
 }
 
-/// A policy with its counts, for one session.
+/// A policy with its rate counters, for one session.
 #[derive(Debug)]
 pub struct Judge {
     policy: Policy,
-    tally: Tally,
+    tally: RateCounter,
 }
 
 impl Judge {
-    /// A judge by this policy who has seen nothing yet.
+    /// Creates a judge without any history.
     pub fn new(policy: Policy) -> Self {
         Self {
             policy,
-            tally: Tally::default(),
+            tally: RateCounter::default(),
         }
     }
 
-    /// The policy.
+    /// The policy of this judge.
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// The hosts whose addresses a judgement of these actions needs as facts.
+    /// The hosts that the caller must resolve before these actions are judged.
     pub fn hosts_to_resolve(actions: &[Action]) -> Vec<String> {
         let urls = actions
             .iter()
@@ -112,7 +112,7 @@ impl Judge {
         names.filter_map(|url| url_rule::host_name(&url)).collect()
     }
 
-    /// What a command may leave behind in the shell that runs it.
+    /// Whether a command may change its shell.
     pub fn tainting(command: &Command) -> Tainting {
         match read_command(command) {
             Reading::Known(commands) if !commands.iter().any(shell_rule::taints) => Tainting::Clean,
@@ -120,36 +120,40 @@ impl Judge {
         }
     }
 
-    /// Judges actions on a screen, each with the keys that those before it hold.
+    /// Judges actions on a screen, each with the keys that earlier ones left pressed.
     pub fn screen(
         &mut self,
         mut proposal: ScreenProposal,
         facts: &ScreenFacts,
     ) -> Judgement<ScreenProposal> {
-        let mut held = facts.held.clone();
+        let mut pressed = facts.pressed.clone();
         let mut grounds = Vec::new();
         for action in &mut proposal.actions {
             let is_confined = facts.display == crate::Display::Private;
-            let step = Step {
+            let step = ScreenSubject {
                 kind: action.kind(),
                 device: proposal.device,
                 display: facts.display,
             };
-            let mut ground = self.kind(&step, action, facts.now);
-            ground = ground.stricter(self.chord(&held, action, facts.now));
+            let mut rule_reason = self.kind(&step, action, facts.now);
+            rule_reason = rule_reason.stricter(self.chord(&pressed, action, facts.now));
             if let Some(address) = self.address(action, facts) {
-                ground = ground.stricter(address);
+                rule_reason = rule_reason.stricter(address);
             }
-            ground.verdict = ground.verdict.in_place(is_confined);
-            key_rule::hold(&mut held, action);
-            grounds.push(ground);
+            rule_reason.verdict = rule_reason.verdict.for_confinement(is_confined);
+            key_rule::hold(&mut pressed, action);
+            grounds.push(rule_reason);
         }
         let checks = proposal.safety_checks.clone();
-        let lines = proposal.actions.iter().map(shown::question_line).collect();
+        let lines = proposal
+            .actions
+            .iter()
+            .map(summary::question_line)
+            .collect();
         conclude(proposal, grounds, lines, checks)
     }
 
-    /// Judges commands for the shell, each with what those before it may have changed.
+    /// Judges shell commands, each with the changes that earlier ones may have made.
     pub fn shell(
         &mut self,
         proposal: ShellProposal,
@@ -162,12 +166,14 @@ impl Judge {
                 job,
                 is_hidden,
             } => {
-                let line = shown::input_line(input, job.as_deref(), *is_hidden);
-                let ground = self.input(input, facts);
-                return conclude(proposal, vec![ground], vec![line], Vec::new());
+                let line = summary::input_line(input, job.as_deref(), *is_hidden);
+                let rule_reason = self.input(input, facts);
+                return conclude(proposal, vec![rule_reason], vec![line], Vec::new());
             }
-            ShellTask::Restart => return harmless(proposal, "restart", "A restart only forgets."),
-            ShellTask::Look(_) => return harmless(proposal, "look", "Looking changes nothing."),
+            ShellTask::Restart => {
+                return harmless(proposal, "restart", "A restart only discards state.");
+            }
+            ShellTask::Look(_) => return harmless(proposal, "look", "Reading changes nothing."),
             ShellTask::Stop(_) => {
                 return harmless(proposal, "stop", "Stopping a job only ends it.");
             }
@@ -178,14 +184,14 @@ impl Judge {
         for command in commands {
             grounds.push(self.command(command, &proposal, &facts));
             facts.is_tainted |= Self::tainting(command) == Tainting::Tainted;
-            lines.push(format!("$ {}", shown::escape(&command.to_line())));
+            lines.push(format!("$ {}", summary::escape(&command.to_line())));
         }
         if let Some(cwd) = &proposal.cwd {
-            lines.push(format!("in the folder {}", shown::escape(cwd)));
+            lines.push(format!("in the folder {}", summary::escape(cwd)));
         }
         if !proposal.env.is_empty() {
             let env = Value::Object(proposal.env.clone()).to_string();
-            lines.push(format!("with the variables {}", shown::escape(&env)));
+            lines.push(format!("with the variables {}", summary::escape(&env)));
         }
         conclude(proposal, grounds, lines, Vec::new())
     }
@@ -202,50 +208,54 @@ impl Judge {
             let edit = Edit::new(proposal.tool, step, root);
             let default = || edit_rule::default(&edit);
             let rules = &self.policy.edit;
-            let mut ground = strictest(rules, &edit, &mut self.tally, facts.now, default);
+            let mut rule_reason = strictest(rules, &edit, &mut self.tally, facts.now, default);
             if let Some(always) = edit_rule::always(&edit) {
-                ground = ground.stricter(always);
+                rule_reason = rule_reason.stricter(always);
             }
-            // Its files are the workspace's own, wherever the shell runs.
-            ground.verdict = ground.verdict.in_place(true);
-            grounds.push(ground);
-            lines.extend(shown::edit_lines(step));
+            // The files belong to the workspace, wherever the shell runs.
+            rule_reason.verdict = rule_reason.verdict.for_confinement(true);
+            grounds.push(rule_reason);
+            lines.extend(summary::edit_lines(step));
         }
         conclude(proposal, grounds, lines, Vec::new())
     }
 
-    /// Judges what is typed into a program: it can do whatever the program lets it.
+    /// Judges input to a program: it can do anything that the program allows.
     fn input(&mut self, input: &ShellAction, facts: &ShellFacts) -> RuleReason {
         if shell_rule::only_ends(input) {
-            return RuleReason::built_in(Verdict::Allow, "input", "It only ends what runs.");
+            return RuleReason::built_in(
+                Verdict::Allow,
+                "input",
+                "It only ends a running program.",
+            );
         }
-        let part = Part {
+        let part = ShellSubject {
             command: None,
-            unknown: "it is typed into a program that runs",
+            unknown: "it is input to a running program",
             is_sandboxed: facts.is_sandboxed,
             is_tainted: facts.is_tainted,
         };
         let default = || shell_rule::default(&part);
         let rules = &self.policy.shell;
-        let mut ground = strictest(rules, &part, &mut self.tally, facts.now, default);
-        ground.verdict = ground.verdict.in_place(facts.is_sandboxed);
-        ground
+        let mut rule_reason = strictest(rules, &part, &mut self.tally, facts.now, default);
+        rule_reason.verdict = rule_reason.verdict.for_confinement(facts.is_sandboxed);
+        rule_reason
     }
 
-    fn kind(&mut self, step: &Step, action: &Action, now: Duration) -> RuleReason {
+    fn kind(&mut self, step: &ScreenSubject, action: &Action, now: Duration) -> RuleReason {
         let default = || screen_rule::default(step, action);
         strictest(&self.policy.computer, step, &mut self.tally, now, default)
     }
 
     fn chord(
         &mut self,
-        held: &[telechir_protocol::Key],
+        pressed: &[telechir_protocol::Key],
         action: &Action,
         now: Duration,
     ) -> RuleReason {
         match key_rule::chord_of(action) {
             Some(chord) => {
-                let pressed = Pressed::new(held, chord);
+                let pressed = PressedKeys::new(pressed, chord);
                 let default = || key_rule::default(&pressed);
                 strictest(&self.policy.keys, &pressed, &mut self.tally, now, default)
             }
@@ -253,20 +263,20 @@ impl Judge {
         }
     }
 
-    /// Judges where an action goes, and spells its address as it was judged.
+    /// Judges the target of a navigation, and writes its URL in the judged form.
     fn address(&mut self, action: &mut Action, facts: &ScreenFacts) -> Option<RuleReason> {
         let text = url_rule::url_of(action)?;
         let Some(url) = url_rule::read_url(text) else {
-            let reason = format!("{:?} is no address.", shown::escape(text));
+            let reason = format!("{:?} is not a URL.", summary::escape(text));
             return Some(RuleReason::built_in(Verdict::Deny, "address", reason));
         };
         let to = Destination::new(&url, &facts.resolved);
         let default = || url_rule::default(&to);
-        let ground = strictest(&self.policy.url, &to, &mut self.tally, facts.now, default);
+        let rule_reason = strictest(&self.policy.url, &to, &mut self.tally, facts.now, default);
         url_rule::with_url(action, url.to_string());
         Some(match url_rule::always(&url) {
-            Some(always) => ground.stricter(always),
-            None => ground,
+            Some(always) => rule_reason.stricter(always),
+            None => rule_reason,
         })
     }
 
@@ -279,13 +289,13 @@ impl Judge {
         let parts = match read_command(command) {
             Reading::TooLong => {
                 let reason = format!(
-                    "A command may be {} bytes long at most.",
+                    "A command may be at most {} bytes long.",
                     crate::shell_read::MAX_BYTES
                 );
                 return RuleReason::built_in(Verdict::Deny, "length of a command", reason);
             }
             Reading::Unknown(reason) => Err(reason),
-            // Variables such as PATH or BASH_ENV change what every word means.
+            // Variables such as PATH or BASH_ENV change the meaning of every word.
             Reading::Known(_) if !proposal.env.is_empty() => {
                 Err("variables are set for it".to_owned())
             }
@@ -293,7 +303,7 @@ impl Judge {
         };
         let judge_part = |judge: &mut Self, command, unknown: &str, is_tainted| {
             let is_sandboxed = facts.is_sandboxed;
-            let part = Part {
+            let part = ShellSubject {
                 command,
                 unknown,
                 is_sandboxed,
@@ -308,24 +318,24 @@ impl Judge {
                 default,
             )
         };
-        let mut ground = match &parts {
+        let mut rule_reason = match &parts {
             Err(unknown) => judge_part(self, None, unknown, facts.is_tainted),
             Ok(parts) => {
                 let mut is_tainted = facts.is_tainted;
                 let mut worst = None;
                 for part in parts {
-                    let ground = judge_part(self, Some(part), "", is_tainted);
+                    let rule_reason = judge_part(self, Some(part), "", is_tainted);
                     is_tainted |= shell_rule::taints(part);
                     worst = Some(match worst {
-                        Some(other) => RuleReason::stricter(other, ground),
-                        None => ground,
+                        Some(other) => RuleReason::stricter(other, rule_reason),
+                        None => rule_reason,
                     });
                 }
                 worst.unwrap_or_else(|| judge_part(self, None, "it is empty", facts.is_tainted))
             }
         };
-        ground.verdict = ground.verdict.in_place(facts.is_sandboxed);
-        ground
+        rule_reason.verdict = rule_reason.verdict.for_confinement(facts.is_sandboxed);
+        rule_reason
     }
 }
 
@@ -334,11 +344,11 @@ fn harmless(
     rule: &'static str,
     why: &'static str,
 ) -> Judgement<ShellProposal> {
-    let ground = RuleReason::built_in(Verdict::Allow, rule, why);
-    Judgement::Allowed(Permitted::new(proposal, ground, Vec::new()))
+    let rule_reason = RuleReason::built_in(Verdict::Allow, rule, why);
+    Judgement::Allowed(Permitted::new(proposal, rule_reason, Vec::new()))
 }
 
-/// Brings the grounds of all steps to one judgement.
+/// Combines the verdicts of all steps into one judgement.
 fn conclude<P: Proposal>(
     proposal: P,
     grounds: Vec<RuleReason>,
@@ -361,37 +371,40 @@ fn conclude<P: Proposal>(
     if worst.verdict != Verdict::Ask && safety_checks.is_empty() {
         return Judgement::Allowed(Permitted::new(proposal, worst, Vec::new()));
     }
-    let asked = if worst.verdict == Verdict::Ask {
+    let approval = if worst.verdict == Verdict::Ask {
         worst
     } else {
-        let reason = "The provider wants a person to look first.";
+        let reason = "The provider requires the user's approval.";
         RuleReason::built_in(Verdict::Ask, "provider's safety check", reason)
     };
-    let mut reasons = vec![asked.reason.clone()];
-    for ground in grounds
+    let mut reasons = vec![approval.reason.clone()];
+    for rule_reason in grounds
         .iter()
-        .filter(|ground| ground.verdict == Verdict::Ask)
+        .filter(|rule_reason| rule_reason.verdict == Verdict::Ask)
     {
-        if !reasons.contains(&ground.reason) {
-            reasons.push(ground.reason.clone());
+        if !reasons.contains(&rule_reason.reason) {
+            reasons.push(rule_reason.reason.clone());
         }
     }
     let canonical = proposal.to_json();
-    if any_text(&canonical, shown::mixes_alphabets) {
-        reasons.push("A word in it mixes letters of two alphabets that look alike.".to_owned());
+    if any_text(&canonical, summary::mixes_alphabets) {
+        reasons.push("A word in it mixes letters of two similar-looking alphabets.".to_owned());
     }
     let question = Question {
-        call_id: shown::escape(proposal.call_id().as_str()).into(),
+        call_id: summary::escape(proposal.call_id().as_str()).into(),
         digest: proposal.digest(),
         lines,
-        reasons: reasons.iter().map(|reason| shown::escape(reason)).collect(),
-        has_hidden_characters: any_text(&canonical, shown::has_hidden),
+        reasons: reasons
+            .iter()
+            .map(|reason| summary::escape(reason))
+            .collect(),
+        has_hidden_characters: any_text(&canonical, summary::has_hidden),
         safety_checks: safety_checks.iter().map(escaped).collect(),
     };
-    Judgement::Ask(Pending::new(proposal, question, asked, safety_checks))
+    Judgement::Ask(Pending::new(proposal, question, approval, safety_checks))
 }
 
-/// Whether any text in the value is so.
+/// Whether any text in the value satisfies `is`.
 fn any_text(value: &Value, is: fn(&str) -> bool) -> bool {
     match value {
         Value::String(text) => is(text),
@@ -405,9 +418,9 @@ fn any_text(value: &Value, is: fn(&str) -> bool) -> bool {
 
 fn escaped(check: &SafetyCheck) -> SafetyCheck {
     SafetyCheck {
-        id: shown::escape(&check.id),
-        code: check.code.as_deref().map(shown::escape),
-        message: check.message.as_deref().map(shown::escape),
+        id: summary::escape(&check.id),
+        code: check.code.as_deref().map(summary::escape),
+        message: check.message.as_deref().map(summary::escape),
         source: check.source,
     }
 }

@@ -1,24 +1,24 @@
-//! Chords, judged by the keys that are down together and not by how they are spelled.
+//! Judges chords by the keys that are pressed together, independent of their spelling.
 
 use telechir_protocol::{Action, Chord, Key, Modifier, NamedKey};
 
 use crate::Verdict;
-use crate::rule::{Fit, Matcher, RuleReason, Sense};
+use crate::rule::{MatchCertainty, Matcher, Polarity, RuleReason};
 
-/// All keys that are down at the worst moment of an action.
+/// The maximal set of keys pressed during an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Pressed(Vec<Key>);
+pub(crate) struct PressedKeys(Vec<Key>);
 
-/// What a `[[keys]]` rule looks at: a chord fits when at least these keys are down.
+/// The conditions of a `[[keys]]` rule: a chord matches if at least these keys are pressed.
 #[derive(Clone, Debug)]
 pub(crate) struct KeysMatch {
     pub(crate) chords: Vec<Chord>,
 }
 
-impl Pressed {
-    /// A chord on top of what is held already.
-    pub(crate) fn new(held: &[Key], chord: &Chord) -> Self {
-        let keys = held.iter().chain(chord.keys()).cloned().collect();
+impl PressedKeys {
+    /// The keys of a chord and those pressed before it.
+    pub(crate) fn new(pressed: &[Key], chord: &Chord) -> Self {
+        let keys = pressed.iter().chain(chord.keys()).cloned().collect();
         let canonical = Chord::new(keys).map(|all| all.canonical());
         Self(
             canonical
@@ -42,24 +42,28 @@ impl Pressed {
 }
 
 impl Matcher for KeysMatch {
-    type Subject<'a> = Pressed;
+    type Subject<'a> = PressedKeys;
 
-    fn fit(&self, pressed: &Pressed, sense: Sense) -> Fit {
-        // A chord may be allowed only as it is: `ctrl+s` must not allow `ctrl+alt+s`.
+    fn fit(&self, pressed: &PressedKeys, sense: Polarity) -> MatchCertainty {
+        // A permissive rule matches its exact chord: `ctrl+s` must not allow `ctrl+alt+s`.
         let fits = self.chords.iter().any(|chord| match sense {
-            Sense::Surely => {
+            Polarity::Permits => {
                 pressed.covers(chord) && chord.canonical().keys().len() == pressed.0.len()
             }
-            Sense::Perhaps => pressed.covers(chord),
+            Polarity::Restricts => pressed.covers(chord),
         });
-        if fits { Fit::Yes } else { Fit::No }
+        if fits {
+            MatchCertainty::Yes
+        } else {
+            MatchCertainty::No
+        }
     }
 }
 
-/// The chord an action presses, when it presses one.
+/// The chord that an action presses, if any.
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "a new action is sorted in `screen_rule`, whose match has no wildcard"
+    reason = "a new action is classified in `screen_rule`, whose match has no wildcard"
 )]
 pub(crate) fn chord_of(action: &Action) -> Option<&Chord> {
     match action {
@@ -70,24 +74,24 @@ pub(crate) fn chord_of(action: &Action) -> Option<&Chord> {
     }
 }
 
-/// Changes the keys that are held by what an action leaves pressed or releases.
+/// Updates the pressed keys by what an action leaves pressed or releases.
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "a new action is sorted in `screen_rule`, whose match has no wildcard"
+    reason = "a new action is classified in `screen_rule`, whose match has no wildcard"
 )]
-pub fn hold(held: &mut Vec<Key>, action: &Action) {
+pub fn hold(pressed: &mut Vec<Key>, action: &Action) {
     match action {
-        Action::KeyDown { chord } => held.extend(chord.canonical().keys().iter().cloned()),
+        Action::KeyDown { chord } => pressed.extend(chord.canonical().keys().iter().cloned()),
         Action::KeyUp { chord } => {
             let released = chord.canonical();
-            held.retain(|key| !released.keys().contains(key));
+            pressed.retain(|key| !released.keys().contains(key));
         }
         _ => {}
     }
 }
 
-/// What holds where no rule applies.
-pub(crate) fn default(pressed: &Pressed) -> RuleReason {
+/// The verdict if no rule matches.
+pub(crate) fn default(pressed: &PressedKeys) -> RuleReason {
     let built_in = |verdict, reason: String| RuleReason::built_in(verdict, "keys", reason);
     match danger(pressed) {
         Some((verdict, what)) => built_in(
@@ -97,14 +101,14 @@ pub(crate) fn default(pressed: &Pressed) -> RuleReason {
         None => match pressed.0.iter().find(|key| matches!(key, Key::Other(_))) {
             Some(key) => built_in(
                 Verdict::Ask,
-                format!("What the key {:?} does is not known.", key.to_string()),
+                format!("The effect of the key {:?} is unknown.", key.to_string()),
             ),
             None => built_in(Verdict::Allow, "Ordinary keys.".to_owned()),
         },
     }
 }
 
-fn danger(pressed: &Pressed) -> Option<(Verdict, &'static str)> {
+fn danger(pressed: &PressedKeys) -> Option<(Verdict, &'static str)> {
     use Modifier::{Alt, Ctrl, Super};
     let named = |key| pressed.has(&Key::Named(key));
     let ctrl_alt = pressed.has_modifier(Ctrl) && pressed.has_modifier(Alt);
@@ -142,12 +146,12 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn verdict(held: &[Key], chord: &str) -> Verdict {
-        default(&Pressed::new(held, &Chord::parse(chord).unwrap())).verdict
+    fn verdict(pressed: &[Key], chord: &str) -> Verdict {
+        default(&PressedKeys::new(pressed, &Chord::parse(chord).unwrap())).verdict
     }
 
     #[test]
-    fn one_chord_in_every_spelling_is_refused() {
+    fn a_dangerous_chord_is_refused_in_every_spelling() {
         for chord in [
             "ctrl+alt+F1",
             "Alt+Control+f1",
@@ -180,28 +184,28 @@ mod tests {
     }
 
     #[test]
-    fn keys_held_by_earlier_calls_count() {
-        let mut held = Vec::new();
+    fn keys_pressed_by_earlier_calls_count() {
+        let mut pressed = Vec::new();
         for chord in ["ctrl", "alt"] {
             hold(
-                &mut held,
+                &mut pressed,
                 &Action::KeyDown {
                     chord: Chord::parse(chord).unwrap(),
                 },
             );
         }
-        assert_eq!(verdict(&held, "F1"), Verdict::Deny);
+        assert_eq!(verdict(&pressed, "F1"), Verdict::Deny);
         hold(
-            &mut held,
+            &mut pressed,
             &Action::KeyUp {
                 chord: Chord::parse("alt").unwrap(),
             },
         );
-        assert_eq!(verdict(&held, "F1"), Verdict::Allow);
+        assert_eq!(verdict(&pressed, "F1"), Verdict::Allow);
     }
 
     #[test]
-    fn ordinary_chords_are_allowed_and_unknown_keys_asked_about() {
+    fn ordinary_chords_are_allowed_and_unknown_keys_need_approval() {
         for chord in ["ctrl+s", "Return", "alt+Tab", "ctrl+shift+t", "F4", "super"] {
             assert_eq!(verdict(&[], chord), Verdict::Allow, "{chord}");
         }
@@ -211,14 +215,15 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_allows_holds_for_its_very_chord_only() {
+    fn a_permissive_rule_matches_its_exact_chord_only() {
         let rule = KeysMatch {
             chords: vec![Chord::parse("alt+F4").unwrap()],
         };
-        let fit =
-            |chord: &str, sense| rule.fit(&Pressed::new(&[], &Chord::parse(chord).unwrap()), sense);
-        assert_eq!(fit("F4+Alt_L", Sense::Surely), Fit::Yes);
-        assert_eq!(fit("ctrl+alt+F4", Sense::Surely), Fit::No);
-        assert_eq!(fit("ctrl+alt+F4", Sense::Perhaps), Fit::Yes);
+        let fit = |chord: &str, sense| {
+            rule.fit(&PressedKeys::new(&[], &Chord::parse(chord).unwrap()), sense)
+        };
+        assert_eq!(fit("F4+Alt_L", Polarity::Permits), MatchCertainty::Yes);
+        assert_eq!(fit("ctrl+alt+F4", Polarity::Permits), MatchCertainty::No);
+        assert_eq!(fit("ctrl+alt+F4", Polarity::Restricts), MatchCertainty::Yes);
     }
 }

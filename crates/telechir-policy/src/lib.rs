@@ -1,10 +1,10 @@
-//! May this run? Facts and a call go in; a permission, a question for a person, or a refusal
-//! comes out.
+//! Decides whether a call may run: facts and a call go in; a permission, a question to the user
+//! or a denial comes out.
 //!
 //! # The policy file
-//! Rules of six kinds. Of all rules that match a step the strictest verdict wins (`deny`, `ask`,
-//! `sandbox`, `allow`); where none matches, the default of the kind holds. Keys nobody knows are
-//! refused, and a rule that contradicts its own examples too. Every rule has a `verdict` and a
+//! Rules of six kinds. Of all rules that match a step, the strictest verdict wins (`deny`, `ask`,
+//! `sandbox`, `allow`); where none matches, the default of the kind holds. Unknown keys and rules that
+//! contradict their own examples are refused. Every rule has a `verdict` and a
 //! `reason`; it may have a `name`, a `limit` and `examples`.
 //!
 //! ```
@@ -12,11 +12,11 @@
 //! [[computer]]                         # what is done on a screen, by kind
 //! actions = ["javascript", "file_upload"]  # absent: every kind
 //! device = "browser"                   # or "desktop"
-//! display = "private"                  # or "existing": a person's own
+//! display = "private"                  # or "existing": the user's own
 //! verdict = "deny"
-//! reason = "Pages are only looked at and clicked."
+//! reason = "Pages are only read and clicked."
 //!
-//! [[keys]]                             # chords, by the keys that are down together
+//! [[keys]]                             # chords, by the keys that are pressed together
 //! chords = ["ctrl+w", "alt+F4"]        # to stop: these and any more; to allow: exactly these
 //! verdict = "ask"
 //! reason = "They close windows."
@@ -44,8 +44,8 @@
 //! words = ["git", ["status", "log"]]   # each a word or one of several; absent: every command
 //! shell = "sandboxed"                  # or "host"
 //! redirection = false                  # whether `> file` is let through as well
-//! verdict = "sandbox"                  # unasked in the sandbox; "allow": on the host too
-//! reason = "Looking at history is fine."
+//! verdict = "sandbox"                  # without approval in the sandbox; "allow": also on the host
+//! reason = "Reading the history is fine."
 //! examples.match = ["git log -1"]
 //! examples.not_match = ["git push", "git log > file"]
 //!
@@ -62,13 +62,13 @@
 //! ```
 //!
 //! # Purity
-//! Pure: no clock, no environment, no files, no network. Whatever a rule may look at is a fact
-//! that the caller gives. Only this crate can make a [`Permitted`]:
+//! Pure: no clock, no environment, no files, no network. Everything that rules use is a
+//! fact from the caller. Only this crate can create a [`Permitted`]:
 //!
 //! ```compile_fail,E0451
 //! use telechir_policy::{Permitted, ShellProposal};
 //! fn forge(proposal: ShellProposal) -> Permitted<ShellProposal> {
-//!     Permitted { proposal, digest: todo!(), ground: todo!(), acknowledged: vec![] }
+//!     Permitted { proposal, digest: todo!(), rule_reason: todo!(), acknowledged: vec![] }
 //! }
 //! ```
 
@@ -89,7 +89,7 @@ mod safe_list;
 mod screen_rule;
 mod shell_read;
 mod shell_rule;
-mod shown;
+mod summary;
 mod url_rule;
 mod verdict;
 
@@ -105,7 +105,7 @@ pub use proposal::{Device, EditProposal, Proposal, ScreenProposal, ShellProposal
 pub use question::{Decision, Pending, Question};
 pub use rule::RuleReason;
 pub use shell_read::{Reading, Redirection, SimpleCommand, read_command};
-pub use shown::{
+pub use summary::{
     escape, may_type, summarize, summarize_command, summarize_edit, summarize_shell_action,
 };
 pub use verdict::Verdict;

@@ -1,7 +1,7 @@
-//! Connections: what programs may reach, judged where they are made.
+//! Judges connections of programs where they are opened.
 //!
-//! A name is judged twice: before its addresses are looked for, since looking is a message too,
-//! and with all of them.
+//! A name is judged twice: before it is resolved, since DNS requests can carry data too, and with
+//! all its addresses.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -9,15 +9,15 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
-use crate::rule::{Rule, Tally, strictest};
+use crate::rule::{RateCounter, Rule, strictest};
 use crate::url_rule::{self, Destination, UrlMatch};
-use crate::{Policy, RuleReason, Verdict, shown};
+use crate::{Policy, RuleReason, Verdict, summary};
 
-/// Whose connection it is.
+/// The program that opens a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Client {
-    /// The browser: each of its requests, by the rules for addresses that a model names.
+    /// The browser: each of its requests, by the rules for URLs.
     Browser,
     /// An application of the desktop.
     Desktop,
@@ -36,42 +36,45 @@ impl Client {
     }
 }
 
-/// An address that a host was found to have.
+/// A resolved address of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The address.
+    /// The resolved address.
     pub address: IpAddr,
-    /// Whether it leads back to this machine, whatever it looks like.
+    /// Whether it leads back to this machine, whatever its range.
     pub is_this_machine: bool,
 }
 
-/// A place that a program asks to be connected with.
+/// The host and port that a program requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remote {
     url: Url,
 }
 
-/// Why what a program asks for names no place. The text is for the program.
+/// Why a request has no valid host and port. The text is for the program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RemoteError {
-    /// It cannot be read in one way only.
+    /// The target is invalid or ambiguous.
     #[error("read {0:?} as a host and a port")]
     Unreadable(String),
-    /// A user's name in an address is only ever a disguise.
-    #[error("take an address with a user's name in it; it leads to {0}")]
+    /// The URL has a user name, which only disguises its host.
+    #[error("accept a URL with user info; its actual host is {0}")]
     User(String),
-    /// Another scheme than `http`.
-    #[error("fetch an address that begins with {0:?}; only http is fetched, all else is tunnelled")]
+    /// The scheme is not `http`.
+    #[error(
+        "fetch a URL with the scheme {0:?}; only http is fetched, everything else needs a tunnel"
+    )]
     Scheme(String),
 }
 
 impl Remote {
-    /// The place of a tunnel: a host and a port, such as `example.com:443` or `[2001:db8::1]:443`.
+    /// Parses the target of a tunnel: a host and a port, such as `example.com:443` or
+    /// `[2001:db8::1]:443`.
     ///
     /// # Errors
     /// When it is anything else.
     pub fn tunnel(authority: &str) -> Result<Self, RemoteError> {
-        let unreadable = || RemoteError::Unreadable(shown::escape(authority));
+        let unreadable = || RemoteError::Unreadable(summary::escape(authority));
         let is_plain = |c: u8| c.is_ascii_alphanumeric() || b".-_:[]".contains(&c);
         let (host, port) = authority.rsplit_once(':').ok_or_else(unreadable)?;
         let port: u16 = match port.parse() {
@@ -85,10 +88,10 @@ impl Remote {
         Self::at(host, port).ok_or_else(unreadable)
     }
 
-    /// The same with the host by itself, as other protocols have it.
+    /// Creates a target from a separate host, as other protocols have it.
     ///
     /// # Errors
-    /// When it is no host.
+    /// When the host is invalid.
     pub fn host_and_port(host: &str, port: u16) -> Result<Self, RemoteError> {
         match host.parse::<IpAddr>() {
             Ok(IpAddr::V6(_)) => Self::tunnel(&format!("[{host}]:{port}")),
@@ -96,12 +99,12 @@ impl Remote {
         }
     }
 
-    /// The place of an address that is fetched without a tunnel.
+    /// Parses the URL of a request without a tunnel.
     ///
     /// # Errors
-    /// When it is not an `http` address, or a disguised one.
+    /// When it is not an `http` URL, or has user info.
     pub fn fetched(address: &str) -> Result<Self, RemoteError> {
-        let unreadable = || RemoteError::Unreadable(shown::escape(address));
+        let unreadable = || RemoteError::Unreadable(summary::escape(address));
         let is_plain = |c: u8| c.is_ascii_graphic() && c != b'\\';
         let url = Url::parse(address).map_err(|_| unreadable())?;
         if url.scheme() != "http" {
@@ -118,12 +121,12 @@ impl Remote {
         let host = url.host_str().ok_or_else(unreadable)?;
         let mut remote = Self::at(host, port).ok_or_else(unreadable)?;
         let _http_is_as_special = remote.url.set_scheme("http");
-        // The default port of the other scheme stood for itself.
+        // The other scheme's default port was only a placeholder.
         let _it_has_a_host = remote.url.set_port(Some(port));
         Ok(remote)
     }
 
-    /// The place of an address that a browser is sent to; none when it is on no network.
+    /// The target of a URL that a browser navigates to; none if it needs no network.
     pub fn visited(address: &str) -> Option<Self> {
         let url = url_rule::read_url(address)?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -138,12 +141,12 @@ impl Remote {
         is_bare.then_some(Self { url })
     }
 
-    /// The host in its one spelling: small, in ASCII, without a dot at its end.
+    /// The canonical host: lower case, ASCII, without a trailing dot.
     pub fn host(&self) -> String {
         url_rule::host_name(&self.url).unwrap_or_default()
     }
 
-    /// The address, when the host is one and no name.
+    /// The IP address, if the host is one.
     pub fn literal(&self) -> Option<IpAddr> {
         match self.url.host() {
             Some(Host::Ipv4(address)) => Some(address.into()),
@@ -156,27 +159,27 @@ impl Remote {
         &self.url
     }
 
-    /// The port.
+    /// The port of the target.
     pub fn port(&self) -> u16 {
         self.url.port_or_known_default().unwrap_or(443)
     }
 }
 
-/// Only digits: `+80` and the like are numbers to some and not to others.
+/// Accepts only digits: some parsers read `+80` as a number, others do not.
 fn port_is_plain(authority: &str) -> bool {
     let mut digits = authority.bytes().rev().take_while(|c| *c != b':');
     digits.all(|c| c.is_ascii_digit())
 }
 
-/// What one client may connect with, by the rules of a policy.
+/// Judges one client's connections by the rules of a policy.
 #[derive(Clone, Debug)]
 pub struct Gate {
     client: Client,
     rules: Vec<Rule<UrlMatch>>,
-    tally: Tally,
+    tally: RateCounter,
 }
 
-/// A `[[network]]` rule: where, and for whom.
+/// A `[[network]]` rule: targets and clients.
 #[derive(Clone, Debug)]
 pub(crate) struct NetworkRule {
     pub(crate) from: Option<Vec<Client>>,
@@ -184,11 +187,11 @@ pub(crate) struct NetworkRule {
 }
 
 impl Policy {
-    /// The gate of a client. A browser's is that of the addresses it is sent to, so that a page
-    /// reaches no more than a model may name.
+    /// The gate of a client. The browser's gate uses the rules for URLs, so that a page reaches no
+    /// more than a model may navigate to.
     pub fn gate(&self, client: Client) -> Gate {
         let rules = match client {
-            // Their limits count what a model asks for, not what a page is made of.
+            // Their limits count the model's navigations, not the requests of a page.
             Client::Browser => self.url.iter().cloned().map(without_limit).collect(),
             Client::Desktop | Client::Shell => {
                 let is_for = |rule: &&NetworkRule| match &rule.from {
@@ -202,7 +205,7 @@ impl Policy {
         Gate {
             client,
             rules,
-            tally: Tally::default(),
+            tally: RateCounter::default(),
         }
     }
 }
@@ -213,17 +216,17 @@ fn without_limit(mut rule: Rule<UrlMatch>) -> Rule<UrlMatch> {
 }
 
 impl Gate {
-    /// Whose it is.
+    /// The client of this gate.
     pub const fn client(&self) -> Client {
         self.client
     }
 
-    /// Whether it lets anything through. One that does not needs no network at all.
+    /// Whether any connection may be allowed. Otherwise the client needs no network at all.
     pub fn is_open(&self) -> bool {
         self.client == Client::Browser || self.rules.iter().any(lets_through)
     }
 
-    /// Why this place is refused whatever its addresses are; none when they have to be looked at.
+    /// Why this target is denied whatever its addresses are; none if they must be resolved.
     pub fn before(&self, remote: &Remote) -> Option<RuleReason> {
         let url = &remote.url;
         let refuses = |rule: &&Rule<UrlMatch>| {
@@ -244,7 +247,7 @@ impl Gate {
         Some(self.closed(&remote.host()))
     }
 
-    /// The verdict on this place with all addresses it was found to have.
+    /// The verdict on this target with all its resolved addresses.
     pub fn judge(&mut self, remote: &Remote, found: &[Found], now: Duration) -> RuleReason {
         let to = Destination::found(&remote.url, found);
         let closed = match self.client {
@@ -260,7 +263,7 @@ impl Gate {
             Verdict::Deny,
             "network",
             format!(
-                "No [[network]] rule of the policy lets the {client} reach {host} at these addresses."
+                "No [[network]] rule of the policy allows the {client} to reach {host} at these addresses."
             ),
         )
     }

@@ -1,67 +1,71 @@
-//! The proof that a call may run, and what stands in its place when it may not.
+//! The proof that a call may run, or the denial.
 
 use telechir_protocol::{CallId, SafetyCheck};
 
 use crate::{Digest, Pending, Proposal, RuleReason};
 
-/// The proof that exactly this may run. Nothing outside this crate can make one.
+/// The proof that exactly this proposal may run. Only this crate can create one.
 #[derive(Debug)]
 pub struct Permitted<P> {
     proposal: P,
     digest: Digest,
-    ground: RuleReason,
+    rule_reason: RuleReason,
     acknowledged: Vec<SafetyCheck>,
 }
 
 impl<P: Proposal> Permitted<P> {
-    /// Made by a judgement or an approval, from the very proposal that was judged.
-    pub(crate) fn new(proposal: P, ground: RuleReason, acknowledged: Vec<SafetyCheck>) -> Self {
+    /// Created by a judgement or an approval, from the proposal that was judged.
+    pub(crate) fn new(
+        proposal: P,
+        rule_reason: RuleReason,
+        acknowledged: Vec<SafetyCheck>,
+    ) -> Self {
         let digest = proposal.digest();
         Self {
             proposal,
             digest,
-            ground,
+            rule_reason,
             acknowledged,
         }
     }
 
-    /// What may run.
+    /// The proposal that may run.
     pub fn proposal(&self) -> &P {
         &self.proposal
     }
 
-    /// Its digest.
+    /// Digest of the proposal.
     pub fn digest(&self) -> Digest {
         self.digest
     }
 
-    /// Why it may.
+    /// The verdict and its rule.
     pub fn ground(&self) -> &RuleReason {
-        &self.ground
+        &self.rule_reason
     }
 
-    /// The provider's checks that a person saw and agreed to.
+    /// The provider's checks that the user acknowledged.
     pub fn acknowledged(&self) -> &[SafetyCheck] {
         &self.acknowledged
     }
 }
 
-/// A refusal.
+/// A denial of a proposal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denial {
-    /// Which rule, or who.
+    /// The rule or the user that denied it.
     pub rule: String,
-    /// Why, in a sentence for the model and the operator.
+    /// Why, as a sentence for the model and the operator.
     pub reason: String,
 }
 
-/// What came of judging a proposal.
+/// The result of judging a proposal.
 #[derive(Debug)]
 pub enum Judgement<P> {
-    /// It may run.
+    /// The proposal may run.
     Allowed(Permitted<P>),
-    /// A person has to be asked.
+    /// The user must be asked.
     Ask(Pending<P>),
-    /// The call with this id does not run.
+    /// The call with this id is denied.
     Denied(CallId, Denial),
 }

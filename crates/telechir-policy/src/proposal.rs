@@ -1,4 +1,4 @@
-//! The exact thing that is judged: a call as it would be carried out.
+//! The exact subject of a judgement: a call as it would be executed.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use telechir_protocol::{Action, CallId, Command, EditStep, EditTool, SafetyCheck
 
 use crate::Digest;
 
-/// Which of a session's screens.
+/// A kind of screen of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Device {
-    /// The desktop.
+    /// The desktop with its windows.
     Desktop,
-    /// The browser.
+    /// The browser with its tabs.
     Browser,
 }
 
@@ -34,15 +34,16 @@ impl fmt::Display for Device {
     }
 }
 
-/// Something that can be judged and has one canonical form.
+/// A call that can be judged and has one canonical form.
 pub trait Proposal {
-    /// The call it comes from.
+    /// Id of the call.
     fn call_id(&self) -> &CallId;
 
-    /// Everything that decides what happens, as JSON. Two proposals with the same JSON do the same.
+    /// Everything that determines the effect, as JSON. Two proposals with the same JSON have the
+    /// same effect.
     fn to_json(&self) -> Value;
 
-    /// The digest of that.
+    /// Digest of the JSON.
     fn digest(&self) -> Digest {
         Digest::of_json(&self.to_json())
     }
@@ -51,13 +52,13 @@ pub trait Proposal {
 /// Actions on one screen, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScreenProposal {
-    /// The call it comes from.
+    /// Id of the call.
     pub call_id: CallId,
-    /// Which screen.
+    /// The screen to act on.
     pub device: Device,
-    /// The actions. Addresses in them are as they will be gone to.
+    /// The actions, with URLs in canonical form.
     pub actions: Vec<Action>,
-    /// Checks that the provider wants a person to see.
+    /// Checks for which the provider requires the user's approval.
     pub safety_checks: Vec<SafetyCheck>,
 }
 
@@ -81,31 +82,31 @@ impl Proposal for ScreenProposal {
     }
 }
 
-/// What is to be done with a shell.
+/// A task for a shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShellTask {
-    /// Run these commands, one after another.
+    /// Run these commands in order.
     Run(Vec<Command>),
     /// End the shell and start a new one.
     Restart,
     /// Start these commands in the background.
     Start(Vec<Command>),
-    /// Type something into a command that runs.
+    /// Send input to a running command.
     Send {
-        /// What: one of the actions that are input.
+        /// The input: one of the input actions.
         input: ShellAction,
-        /// The background job it is for; absent means the command that waits in front.
+        /// The background job to send it to; absent means the foreground command.
         job: Option<String>,
-        /// Whether the terminal does not show it: then nobody else is to see it either.
+        /// Whether the terminal does not echo it; then it is not shown or recorded either.
         is_hidden: bool,
     },
-    /// Look at background jobs: list them, or read one.
+    /// Read background jobs: list them, or read the output of one.
     Look(ShellAction),
     /// End a background job.
     Stop(String),
 }
 
-/// The record's words for input: its text is left out when the terminal hides it.
+/// The recorded form of input, without text that the terminal hides.
 fn shown_input(input: &ShellAction, is_hidden: bool) -> Value {
     match input.text().filter(|_| is_hidden) {
         Some(text) => json!({"action": input.name(), "hidden_characters": text.chars().count()}),
@@ -116,13 +117,13 @@ fn shown_input(input: &ShellAction, is_hidden: bool) -> Value {
 /// Commands for the shell, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShellProposal {
-    /// The call it comes from.
+    /// Id of the call.
     pub call_id: CallId,
-    /// What is to be done.
+    /// The task to perform.
     pub task: ShellTask,
-    /// The folder to run in.
+    /// Working directory; absent means the shell's current one.
     pub cwd: Option<String>,
-    /// Variables to set.
+    /// Environment variables to set.
     pub env: Map<String, Value>,
 }
 
@@ -156,11 +157,11 @@ impl Proposal for ShellProposal {
 /// Edits of files, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditProposal {
-    /// The call it comes from.
+    /// Id of the call.
     pub call_id: CallId,
-    /// Which tool the model thinks it uses.
+    /// The tool that the model uses.
     pub tool: EditTool,
-    /// What is to be done; paths in it are those of the files themselves, no link among them.
+    /// The edits, with real paths without symbolic links.
     pub steps: Vec<EditStep>,
 }
 

@@ -1,30 +1,30 @@
-//! A question for a person about one exact proposal, and the answer that holds for no other.
+//! A question to the user about one exact proposal, and the decision, which is valid for no other.
 
 use serde::{Deserialize, Serialize};
 use telechir_protocol::{CallId, SafetyCheck};
 
 use crate::{Denial, Digest, Permitted, Proposal, RuleReason};
 
-/// What a person is shown. Made by us from the exact proposal, never from a model's words;
-/// every text in it is escaped.
+/// The question as shown to the user. Created from the exact proposal, never from a model's
+/// description; all text in it is escaped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
-    /// The call it is about, escaped.
+    /// Id of the call, escaped.
     pub call_id: CallId,
-    /// The digest of the exact proposal.
+    /// Digest of the exact proposal.
     pub digest: Digest,
-    /// What would be done, one line a step.
+    /// What would be done, one line per step.
     pub lines: Vec<String>,
-    /// Why a person is asked: each reason once.
+    /// The reasons for asking, without duplicates.
     pub reasons: Vec<String>,
-    /// Whether something in it would not be visible as it came.
+    /// Whether the proposal has characters that are invisible or misleading.
     pub has_hidden_characters: bool,
     /// The provider's checks, escaped.
     pub safety_checks: Vec<SafetyCheck>,
 }
 
 impl Question {
-    /// A person's yes to exactly this.
+    /// The user's approval of exactly this question.
     pub fn approve(&self) -> Decision {
         Decision::Approve {
             digest: self.digest,
@@ -32,28 +32,28 @@ impl Question {
     }
 }
 
-/// A person's answer.
+/// The user's decision on a question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Decision {
-    /// Yes, to what has this digest.
+    /// Approval of the proposal with this digest.
     Approve {
-        /// The digest of the question that was shown.
+        /// Digest of the question that was shown.
         digest: Digest,
     },
-    /// No.
+    /// Denial of the proposal.
     Deny {
         /// Why, for the model.
         reason: String,
     },
 }
 
-/// A proposal that waits for an answer. Answering consumes it: no answer counts twice.
+/// A proposal that waits for a decision. Deciding consumes it, so no decision counts twice.
 #[derive(Debug)]
 pub struct Pending<P> {
     proposal: P,
     question: Question,
-    ground: RuleReason,
+    rule_reason: RuleReason,
     safety_checks: Vec<SafetyCheck>,
 }
 
@@ -61,36 +61,36 @@ impl<P: Proposal> Pending<P> {
     pub(crate) fn new(
         proposal: P,
         question: Question,
-        ground: RuleReason,
+        rule_reason: RuleReason,
         safety_checks: Vec<SafetyCheck>,
     ) -> Self {
         Self {
             proposal,
             question,
-            ground,
+            rule_reason,
             safety_checks,
         }
     }
 
-    /// What to show.
+    /// The question to show.
     pub fn question(&self) -> &Question {
         &self.question
     }
 
-    /// The call it is about, as it came.
+    /// Id of the call, unescaped.
     pub fn call_id(&self) -> &CallId {
         self.proposal.call_id()
     }
 
-    /// Why a person is asked.
+    /// The verdict and its rule.
     pub fn ground(&self) -> &RuleReason {
-        &self.ground
+        &self.rule_reason
     }
 
-    /// Turns the answer into a permission or a refusal.
+    /// Turns the decision into a permission or a denial.
     ///
     /// # Errors
-    /// With the refusal, when the answer is no or is about something else.
+    /// With the denial, if the user denied it or the decision is about another proposal.
     pub fn settle(self, decision: Decision) -> Result<Permitted<P>, Denial> {
         match decision {
             Decision::Approve { digest } => self.approve(digest),
@@ -98,22 +98,26 @@ impl<P: Proposal> Pending<P> {
         }
     }
 
-    /// A yes to what has this digest.
+    /// Approves the proposal with this digest.
     ///
     /// # Errors
-    /// With a refusal, when the digest is not that of this very proposal.
+    /// With a denial, if the digest is not that of this proposal.
     pub fn approve(self, digest: Digest) -> Result<Permitted<P>, Denial> {
         if digest != self.question.digest || digest != self.proposal.digest() {
-            return Err(self.deny("The approval was for something else, so it does not hold."));
+            return Err(self.deny("The approval was for another proposal, so it is not valid."));
         }
-        let ground = RuleReason {
+        let rule_reason = RuleReason {
             rule: "a person".to_owned(),
-            ..self.ground
+            ..self.rule_reason
         };
-        Ok(Permitted::new(self.proposal, ground, self.safety_checks))
+        Ok(Permitted::new(
+            self.proposal,
+            rule_reason,
+            self.safety_checks,
+        ))
     }
 
-    /// A no.
+    /// Denies the proposal.
     pub fn deny(self, reason: impl Into<String>) -> Denial {
         Denial {
             rule: "a person".to_owned(),

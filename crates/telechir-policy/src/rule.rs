@@ -1,4 +1,4 @@
-//! A rule of any kind, and how several of them come to one verdict.
+//! Rules of any kind, and how they combine to one verdict.
 
 use std::collections::HashMap;
 use std::collections::VecDeque;
@@ -8,19 +8,19 @@ use serde::Serialize;
 
 use crate::Verdict;
 
-/// A verdict and where it comes from.
+/// A verdict and its origin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RuleReason {
-    /// The verdict.
+    /// The verdict of the rule.
     pub verdict: Verdict,
-    /// The rule that decided: its name, its place in the file, or the built-in default.
+    /// The rule that decided: its name, its line in the file, or the built-in default.
     pub rule: String,
-    /// Why, in a sentence.
+    /// The reason, as a sentence.
     pub reason: String,
 }
 
 impl RuleReason {
-    /// A ground of our own, where no rule of the file decides.
+    /// A built-in reason, if no rule of the file decides.
     pub(crate) fn built_in(verdict: Verdict, rule: &str, reason: impl Into<String>) -> Self {
         Self {
             verdict,
@@ -29,7 +29,7 @@ impl RuleReason {
         }
     }
 
-    /// The stricter of two; the first when they are equal.
+    /// The stricter of two; the first if they are equal.
     #[must_use]
     pub(crate) fn stricter(self, other: Self) -> Self {
         if other.verdict > self.verdict {
@@ -40,40 +40,40 @@ impl RuleReason {
     }
 }
 
-/// How sure a match must be. What cannot be known may tighten, never loosen.
+/// Whether a rule permits or restricts. Uncertainty only ever makes the verdict stricter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sense {
-    /// The rule would let it run: it must match for certain.
-    Surely,
-    /// The rule would stop it: that it may match is enough.
-    Perhaps,
+pub(crate) enum Polarity {
+    /// A permissive rule: it must match with certainty.
+    Permits,
+    /// A restrictive rule: it applies if it might match.
+    Restricts,
 }
 
-/// How a subject fits a rule that would stop it.
+/// Whether a subject matches a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fit {
-    /// It does not.
+pub(crate) enum MatchCertainty {
+    /// It does not match.
     No,
-    /// It cannot be told.
+    /// It might match.
     Unclear,
-    /// It does.
+    /// It matches.
     Yes,
 }
 
-/// What a rule of one kind looks at.
+/// The conditions of one kind of rule.
 pub(crate) trait Matcher {
     type Subject<'a>;
 
-    fn fit(&self, subject: &Self::Subject<'_>, sense: Sense) -> Fit;
+    fn fit(&self, subject: &Self::Subject<'_>, sense: Polarity) -> MatchCertainty;
 }
 
-/// How often a rule may let something run.
+/// A limit on how often a rule may permit something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limit {
     pub(crate) count: usize,
-    /// Within this time; absent means within the session.
+    /// Length of the time window; absent means the complete session.
     pub(crate) per: Option<Duration>,
-    /// What comes after.
+    /// The verdict above the limit.
     pub(crate) then: Verdict,
 }
 
@@ -88,27 +88,27 @@ pub(crate) struct Rule<M> {
 }
 
 impl<M: Matcher> Rule<M> {
-    /// The verdict this rule gives, when it applies.
+    /// The verdict of this rule, if it applies.
     pub(crate) fn verdict_on(&self, subject: &M::Subject<'_>) -> Option<Verdict> {
         let sense = if self.verdict >= Verdict::Ask {
-            Sense::Perhaps
+            Polarity::Restricts
         } else {
-            Sense::Surely
+            Polarity::Permits
         };
         match (self.matcher.fit(subject, sense), sense) {
-            (Fit::Yes, _) => Some(self.verdict),
-            (Fit::Unclear, Sense::Perhaps) => Some(Verdict::Ask),
-            (Fit::Unclear, Sense::Surely) | (Fit::No, _) => None,
+            (MatchCertainty::Yes, _) => Some(self.verdict),
+            (MatchCertainty::Unclear, Polarity::Restricts) => Some(Verdict::Ask),
+            (MatchCertainty::Unclear, Polarity::Permits) | (MatchCertainty::No, _) => None,
         }
     }
 }
 
-/// How often each limited rule applied, and when.
+/// Times at which each limited rule applied.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tally(HashMap<String, VecDeque<Duration>>);
+pub(crate) struct RateCounter(HashMap<String, VecDeque<Duration>>);
 
-impl Tally {
-    /// Counts one more and says whether the limit is passed with it.
+impl RateCounter {
+    /// Counts one application, and returns whether the limit is exceeded.
     fn is_over(&mut self, rule: &str, limit: Limit, now: Duration) -> bool {
         let times = self.0.entry(rule.to_owned()).or_default();
         if let Some(per) = limit.per {
@@ -116,7 +116,7 @@ impl Tally {
                 times.pop_front();
             }
         }
-        // One more than the limit is enough to know; without it a long session would grow.
+        // One more than the limit suffices; unlimited counting would grow in a long session.
         if times.len() <= limit.count {
             times.push_back(now);
         }
@@ -124,11 +124,11 @@ impl Tally {
     }
 }
 
-/// The strictest verdict of the rules that apply, else the default.
+/// The strictest verdict of the matching rules, else the default.
 pub(crate) fn strictest<M: Matcher>(
     rules: &[Rule<M>],
     subject: &M::Subject<'_>,
-    tally: &mut Tally,
+    tally: &mut RateCounter,
     now: Duration,
     default: impl FnOnce() -> RuleReason,
 ) -> RuleReason {
@@ -137,7 +137,7 @@ pub(crate) fn strictest<M: Matcher>(
         let Some(verdict) = rule.verdict_on(subject) else {
             continue;
         };
-        let mut ground = RuleReason {
+        let mut rule_reason = RuleReason {
             verdict,
             rule: rule.name.clone(),
             reason: rule.reason.clone(),
@@ -145,15 +145,15 @@ pub(crate) fn strictest<M: Matcher>(
         if let Some(limit) = rule.limit
             && tally.is_over(&rule.name, limit, now)
         {
-            ground.verdict = ground.verdict.max(limit.then);
-            ground.reason = format!(
+            rule_reason.verdict = rule_reason.verdict.max(limit.then);
+            rule_reason.reason = format!(
                 "{} The rule's limit of {} is reached.",
                 rule.reason, limit.count
             );
         }
         strictest = Some(match strictest {
-            Some(other) => other.stricter(ground),
-            None => ground,
+            Some(other) => other.stricter(rule_reason),
+            None => rule_reason,
         });
     }
     strictest.unwrap_or_else(default)

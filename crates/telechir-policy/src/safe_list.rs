@@ -1,388 +1,389 @@
-//! The few commands that run unasked in the sandbox: they only look, with exactly these options.
+//! The safe list: commands that run without approval in the sandbox. They only read, with exactly
+//! these options.
 
-/// How a command's words after its name have to be.
-struct Safe {
+/// The permitted words after a command's name.
+struct SafeCommand {
     name: &'static str,
     /// Letters of options without a value; they may be joined (`-la`).
     flags: &'static str,
     /// Letters of options with a value, joined or as the next word.
     valued: &'static str,
-    /// Long options, exactly so spelled.
+    /// Long options, in exactly this spelling.
     long: &'static [&'static str],
-    /// How many words that are no options.
+    /// The permitted operands.
     operands: Operands,
 }
 
-/// Which words that are no options a command may have.
+/// The operands that a command may have.
 enum Operands {
     Any,
     AtMostOne,
     None,
-    /// Only such as begin with `+`.
+    /// Only operands that begin with `+`.
     Formats,
-    /// One, a number of seconds that passes within a call.
+    /// One number of seconds that fits within a call.
     Seconds,
-    /// Any, of which the first is printed with the rest and writes nothing.
+    /// Any operands; they are printed, and the first must not write a variable.
     Printed,
 }
 
-/// Longer waits are no look.
-const LONGEST_SLEEP: f64 = 600.0;
+/// Longer waits are not considered harmless.
+const MAX_SLEEP_SECS: f64 = 600.0;
 
 /// `date -s`, `tail -f`, `grep -f`, `hostname NAME`, `sort -o`, `uniq IN OUT`, `diff -l` (runs a
-/// program), `file -z`, `printf -v` and the like are missing on purpose.
-const SAFE: &[Safe] = &[
-    Safe {
+/// program), `file -z`, `printf -v` and similar options are omitted on purpose.
+const SAFE_COMMANDS: &[SafeCommand] = &[
+    SafeCommand {
         name: "cat",
         flags: "AbeEnstTuv",
         valued: "",
         long: &["--"],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "cd",
         flags: "LP",
         valued: "",
         long: &[],
         operands: Operands::AtMostOne,
     },
-    Safe {
+    SafeCommand {
         name: "date",
         flags: "uR",
         valued: "",
         long: &["--utc", "-I", "-Iseconds"],
         operands: Operands::Formats,
     },
-    Safe {
+    SafeCommand {
         name: "false",
         flags: "",
         valued: "",
         long: &[],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "grep",
         flags: "cEFhHilLnoqrRsvwx",
         valued: "ABCem",
         long: &["--", "--color=never"],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "head",
         flags: "qvz",
         valued: "cn",
         long: &["--"],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "id",
         flags: "gGnruz",
         valued: "",
         long: &[],
         operands: Operands::None,
     },
-    Safe {
+    SafeCommand {
         name: "ls",
         flags: "1aAdFghilnopqrRsSStuUxX",
         valued: "",
         long: &["--", "--all", "--color=never", "--full-time"],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "pwd",
         flags: "LP",
         valued: "",
         long: &[],
         operands: Operands::None,
     },
-    Safe {
+    SafeCommand {
         name: "tail",
         flags: "qvz",
         valued: "cn",
         long: &["--"],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "true",
         flags: "",
         valued: "",
         long: &[],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "uname",
         flags: "aimnoprsv",
         valued: "",
         long: &[],
         operands: Operands::None,
     },
-    Safe {
+    SafeCommand {
         name: "wc",
         flags: "clLmw",
         valued: "",
         long: &["--"],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "arch",
         flags: "",
         valued: "",
         long: &[],
         operands: Operands::None,
     },
-    Safe {
+    SafeCommand {
         name: "basename",
         flags: "az",
         valued: "s",
         long: &[],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "cmp",
         flags: "bls",
         valued: "in",
         long: &[],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "comm",
         flags: "123z",
         valued: "",
         long: &[],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "cut",
         flags: "nsz",
         valued: "bcdf",
         long: &["--"],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "df",
         flags: "ahHiklPT",
         valued: "tx",
         long: &[],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "diff",
         flags: "abBdeEiHnNpqrstTuwy",
         valued: "CUWx",
         long: &["--", "--color=never"],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "dirname",
         flags: "z",
         valued: "",
         long: &[],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "du",
         flags: "0abchHklLmPsSx",
         valued: "dt",
         long: &["--"],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "expand",
         flags: "i",
         valued: "t",
         long: &[],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "file",
         flags: "0bhikLNpr",
         valued: "",
         long: &["--", "--mime-type"],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "fold",
         flags: "bs",
         valued: "w",
         long: &[],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "free",
         flags: "bghklmtvw",
         valued: "",
         long: &[],
         operands: Operands::None,
     },
-    Safe {
+    SafeCommand {
         name: "groups",
         flags: "",
         valued: "",
         long: &[],
         operands: Operands::None,
     },
-    Safe {
+    SafeCommand {
         name: "hexdump",
         flags: "bcCdovx",
         valued: "ns",
         long: &[],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "hostname",
         flags: "dfiIs",
         valued: "",
         long: &[],
         operands: Operands::None,
     },
-    Safe {
+    SafeCommand {
         name: "md5sum",
         flags: "btz",
         valued: "",
         long: &["--"],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "nl",
         flags: "p",
         valued: "bdfhilnsvw",
         long: &[],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "nproc",
         flags: "",
         valued: "",
         long: &["--all"],
         operands: Operands::None,
     },
-    Safe {
+    SafeCommand {
         name: "od",
         flags: "bcdfhiloxsv",
         valued: "AjNStw",
         long: &[],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "printf",
         flags: "",
         valued: "",
         long: &[],
         operands: Operands::Printed,
     },
-    Safe {
+    SafeCommand {
         name: "ps",
         flags: "aAdefFHjlLNTwxy",
         valued: "CGgopstuU",
         long: &[],
         operands: Operands::AtMostOne,
     },
-    Safe {
+    SafeCommand {
         name: "readlink",
         flags: "efmnqsvz",
         valued: "",
         long: &["--"],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "realpath",
         flags: "eLmPqsz",
         valued: "",
         long: &["--"],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "rev",
         flags: "",
         valued: "",
         long: &[],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "seq",
         flags: "w",
         valued: "fs",
         long: &[],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "sha256sum",
         flags: "btz",
         valued: "",
         long: &["--"],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "sleep",
         flags: "",
         valued: "",
         long: &[],
         operands: Operands::Seconds,
     },
-    Safe {
+    SafeCommand {
         name: "sort",
         flags: "bcCdfghimMnrRsuVz",
         valued: "kt",
         long: &["--"],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "stat",
         flags: "fLt",
         valued: "c",
         long: &["--"],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "strings",
         flags: "afow",
         valued: "ent",
         long: &[],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "tac",
         flags: "br",
         valued: "s",
         long: &[],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "tr",
         flags: "cCdst",
         valued: "",
         long: &["--"],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "type",
         flags: "aft",
         valued: "",
         long: &[],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "uniq",
         flags: "cdDiuz",
         valued: "fsw",
         long: &[],
         operands: Operands::AtMostOne,
     },
-    Safe {
+    SafeCommand {
         name: "uptime",
         flags: "ps",
         valued: "",
         long: &[],
         operands: Operands::None,
     },
-    Safe {
+    SafeCommand {
         name: "which",
         flags: "a",
         valued: "",
         long: &[],
         operands: Operands::Any,
     },
-    Safe {
+    SafeCommand {
         name: "whoami",
         flags: "",
         valued: "",
@@ -391,7 +392,7 @@ const SAFE: &[Safe] = &[
     },
 ];
 
-/// Whether a command only looks, whatever its files hold.
+/// Whether a command only reads, whatever its files contain.
 pub(crate) fn is_safe(words: &[String]) -> bool {
     let Some((name, rest)) = words.split_first() else {
         return false;
@@ -399,13 +400,13 @@ pub(crate) fn is_safe(words: &[String]) -> bool {
     // echo has no option that does anything but print.
     name == "echo"
         || name == "find" && finds(rest)
-        || SAFE
+        || SAFE_COMMANDS
             .iter()
             .any(|safe| safe.name == name && safe.takes(rest))
 }
 
-/// Whether bash's `printf` writes a variable for this format: `%n` is how much it printed so far,
-/// and the name of the variable is the next word, such as `PATH`.
+/// Whether bash's `printf` writes a variable for this format: `%n` stores the number of printed
+/// characters in the variable named by the next word, such as `PATH`.
 pub(crate) fn counts_into_variable(format: &str) -> bool {
     const BEFORE: &str = "#'-+ 0123456789*.hjlLtz";
     let mut chars = format.chars();
@@ -423,10 +424,10 @@ fn is_short(seconds: &str) -> bool {
     is_plain
         && number
             .parse()
-            .is_ok_and(|number: f64| number <= LONGEST_SLEEP)
+            .is_ok_and(|number: f64| number <= MAX_SLEEP_SECS)
 }
 
-/// Tests and prints of find that stand alone.
+/// Tests and prints of find without a value.
 const FIND_PLAIN: [&str; 14] = [
     "!", "(", ")", "-H", "-L", "-P", "-a", "-and", "-empty", "-not", "-o", "-or", "-print",
     "-print0",
@@ -451,8 +452,8 @@ const FIND_VALUED: [&str; 16] = [
     "-type",
 ];
 
-/// Whether a find only finds: no word is anything but a place, or a test of these. One that only
-/// looks like a place is one: find takes what begins with a dash, `(`, `)`, `!` or `,` as its own.
+/// Whether a find only finds: every word is a path, or a test of these lists. find treats words
+/// that begin with a dash, `(`, `)`, `!` or `,` as expressions.
 fn finds(words: &[String]) -> bool {
     let mut words = words.iter().map(String::as_str);
     while let Some(word) = words.next() {
@@ -467,7 +468,7 @@ fn finds(words: &[String]) -> bool {
     true
 }
 
-impl Safe {
+impl SafeCommand {
     fn takes(&self, words: &[String]) -> bool {
         let mut operands = 0;
         let mut options_over = false;
@@ -484,13 +485,13 @@ impl Safe {
                 return false;
             } else {
                 match self.short(&word[1..]) {
-                    Short::Flags => {}
-                    Short::NeedsValue => {
+                    OptionKind::Flags => {}
+                    OptionKind::NeedsValue => {
                         if words.next().is_none() {
                             return false;
                         }
                     }
-                    Short::Unknown => return false,
+                    OptionKind::Unknown => return false,
                 }
             }
         }
@@ -508,29 +509,29 @@ impl Safe {
         }
     }
 
-    /// Reads the letters behind one dash. `-5` counts as lines where `-n` does.
-    fn short(&self, letters: &str) -> Short {
+    /// Reads the letters after one dash. `-5` counts as lines where `-n` does.
+    fn short(&self, letters: &str) -> OptionKind {
         if self.valued.contains('n') && letters.bytes().all(|b| b.is_ascii_digit()) {
-            return Short::Flags;
+            return OptionKind::Flags;
         }
         for (at, letter) in letters.char_indices() {
             if self.valued.contains(letter) {
                 let is_last = at + letter.len_utf8() == letters.len();
                 return if is_last {
-                    Short::NeedsValue
+                    OptionKind::NeedsValue
                 } else {
-                    Short::Flags
+                    OptionKind::Flags
                 };
             }
             if !self.flags.contains(letter) {
-                return Short::Unknown;
+                return OptionKind::Unknown;
             }
         }
-        Short::Flags
+        OptionKind::Flags
     }
 }
 
-enum Short {
+enum OptionKind {
     Flags,
     NeedsValue,
     Unknown,

@@ -1,19 +1,19 @@
-//! Actions on screens, judged by their kind and by whose screen it is.
+//! Judges actions on screens by their kind and by the owner of the screen.
 
 use telechir_protocol::{Action, ActionKind};
 
-use crate::rule::{Fit, Matcher, RuleReason, Sense};
+use crate::rule::{MatchCertainty, Matcher, Polarity, RuleReason};
 use crate::{Device, Display, Verdict};
 
-/// A kind of action and where it would happen.
+/// A kind of action and the screen it is for.
 #[derive(Debug)]
-pub(crate) struct Step {
+pub(crate) struct ScreenSubject {
     pub(crate) kind: ActionKind,
     pub(crate) device: Device,
     pub(crate) display: Display,
 }
 
-/// What a `[[computer]]` rule looks at; an absent member fits everything.
+/// The conditions of a `[[computer]]` rule; an absent one matches everything.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ComputerMatch {
     pub(crate) actions: Option<Vec<ActionKind>>,
@@ -22,41 +22,45 @@ pub(crate) struct ComputerMatch {
 }
 
 impl Matcher for ComputerMatch {
-    type Subject<'a> = Step;
+    type Subject<'a> = ScreenSubject;
 
-    fn fit(&self, step: &Step, _sense: Sense) -> Fit {
+    fn fit(&self, step: &ScreenSubject, _sense: Polarity) -> MatchCertainty {
         let fits = self
             .actions
             .as_ref()
             .is_none_or(|kinds| kinds.contains(&step.kind))
             && self.device.is_none_or(|device| device == step.device)
             && self.display.is_none_or(|display| display == step.display);
-        if fits { Fit::Yes } else { Fit::No }
+        if fits {
+            MatchCertainty::Yes
+        } else {
+            MatchCertainty::No
+        }
     }
 }
 
-/// What holds where no rule applies.
-pub(crate) fn default(step: &Step, action: &Action) -> RuleReason {
+/// The verdict if no rule matches.
+pub(crate) fn default(step: &ScreenSubject, action: &Action) -> RuleReason {
     let built_in = |verdict, reason: &str| RuleReason::built_in(verdict, step.kind.name(), reason);
     match nature(action) {
-        Nature::Looks => built_in(Verdict::Allow, "It only looks."),
-        Nature::Acts => match step.display {
-            Display::Private => built_in(Verdict::Allow, "The display is this session's own."),
-            Display::Existing => built_in(Verdict::Ask, "The display is a person's own."),
+        ActionClass::Looks => built_in(Verdict::Allow, "It only reads."),
+        ActionClass::Acts => match step.display {
+            Display::Private => built_in(Verdict::Allow, "The display is private to this session."),
+            Display::Existing => built_in(Verdict::Ask, "The display is the user's own."),
         },
-        Nature::Reaches(what) => built_in(Verdict::Ask, what),
+        ActionClass::Reaches(what) => built_in(Verdict::Ask, what),
     }
 }
 
-/// How much an action can do.
-enum Nature {
+/// How far the effect of an action can reach.
+enum ActionClass {
     Looks,
     Acts,
-    /// Further than a pointer and a keyboard would.
+    /// Beyond pointer and keyboard input.
     Reaches(&'static str),
 }
 
-fn nature(action: &Action) -> Nature {
+fn nature(action: &Action) -> ActionClass {
     match action {
         Action::Screenshot
         | Action::ObserveScreen { .. }
@@ -72,11 +76,11 @@ fn nature(action: &Action) -> Nature {
         | Action::ListWindows
         | Action::ListMonitors
         | Action::CaptureWindow { .. }
-        | Action::CaptureMonitor { .. } => Nature::Looks,
-        // What a person copied, perhaps a password, is more than what they show.
-        Action::ReadClipboard => Nature::Acts,
+        | Action::CaptureMonitor { .. } => ActionClass::Looks,
+        // Copied text, perhaps a password, is more sensitive than what the screen shows.
+        Action::ReadClipboard => ActionClass::Acts,
         Action::Type { text, .. } | Action::WriteClipboard { text } if has_control(text) => {
-            Nature::Reaches("The text holds control characters, which a terminal obeys.")
+            ActionClass::Reaches("The text contains control characters, which terminals execute.")
         }
         Action::Move { .. }
         | Action::Click { .. }
@@ -109,11 +113,11 @@ fn nature(action: &Action) -> Nature {
         | Action::PlaceWindow { .. }
         | Action::WriteClipboard { .. }
         | Action::Invoke { .. }
-        | Action::LongPress { .. } => Nature::Acts,
-        Action::FileUpload { .. } => Nature::Reaches("It gives files to a web site."),
-        Action::Javascript { .. } => Nature::Reaches("It runs a script in the page."),
-        Action::OpenApp { .. } => Nature::Reaches("It starts a program."),
-        Action::Other { .. } => Nature::Reaches("What it does is not known."),
+        | Action::LongPress { .. } => ActionClass::Acts,
+        Action::FileUpload { .. } => ActionClass::Reaches("It uploads files to a web site."),
+        Action::Javascript { .. } => ActionClass::Reaches("It runs a script in the page."),
+        Action::OpenApp { .. } => ActionClass::Reaches("It starts a program."),
+        Action::Other { .. } => ActionClass::Reaches("Its effect is unknown."),
     }
 }
 

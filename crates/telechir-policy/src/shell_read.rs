@@ -1,42 +1,42 @@
-//! Reads a command as bash would, or says that it cannot be sure. Only literal words count.
+//! Reads a command as bash would, or reports that this is uncertain. Only literal words count.
 //!
-//! `brush-parser` finds the commands; every word then has to be literal by our own reading of
-//! quotes. What either refuses is unknown, and unknown means that a person is asked.
+//! `brush-parser` finds the commands; then every word must be literal by this module's own reading
+//! of quotes. A command that either rejects is unknown, and the user is asked.
 
 use brush_parser::ast;
 use brush_parser::{ParserOptions, Token, TokenizerOptions, parse_tokens, uncached_tokenize_str};
 use serde::Serialize;
 use telechir_protocol::Command;
 
-/// Above this a command is refused and not read.
+/// Longer commands are refused without parsing.
 pub(crate) const MAX_BYTES: usize = 1024 * 1024;
 
-/// What a command says, as far as it is certain.
+/// The meaning of a command, as far as it is certain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum Reading {
-    /// Exactly these programs or builtins are run, with exactly these words.
+    /// Exactly these programs or builtins run, with exactly these words.
     Known(Vec<SimpleCommand>),
-    /// Nobody can tell before bash does; why, for the person who is asked.
+    /// The meaning is uncertain before bash runs it; the text tells the user why.
     Unknown(String),
-    /// Too long to be read at all.
+    /// The command is too long to be parsed.
     TooLong,
 }
 
 /// One command of literal words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SimpleCommand {
-    /// The words after their quotes are removed; the first is the program. Never empty.
+    /// The words after quote removal; the first is the program. Never empty.
     pub words: Vec<String>,
-    /// Files that it reads from or writes to by redirection.
+    /// Redirections to and from files.
     pub redirections: Vec<Redirection>,
 }
 
 /// A redirection to or from a file with a literal name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Redirection {
-    /// Whether the file can be changed by it.
+    /// Whether it may change the file.
     pub writes: bool,
-    /// The file.
+    /// Path of the file.
     pub path: String,
 }
 
@@ -65,7 +65,7 @@ fn is_just(commands: &[SimpleCommand], argv: &[String]) -> bool {
 fn read_line(line: &str) -> Result<Vec<SimpleCommand>, String> {
     check_characters(line)?;
     check_expansions(line)?;
-    let unreadable = || "it could not be read as bash".to_owned();
+    let unreadable = || "bash syntax error, or unsupported syntax".to_owned();
     let tokens = tokens(line).ok_or_else(unreadable)?;
     check_compounds(&tokens)?;
     check_words(&tokens)?;
@@ -103,9 +103,9 @@ fn tokens(line: &str) -> Option<Vec<Token>> {
     uncached_tokenize_str(line, &options).ok()
 }
 
-/// bash takes these as ordinary characters, other readers do not; nobody needs them.
+/// bash treats these as ordinary characters, other parsers do not; no command needs them.
 fn check_characters(line: &str) -> Result<(), String> {
-    // Nothing that a person who reads the line would not see.
+    // Reject characters that a user who reads the line would not see.
     let unseen = |c: char| matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
     let odd = |c: char| {
         (c.is_control() && !matches!(c, '\n' | '\t'))
@@ -113,16 +113,17 @@ fn check_characters(line: &str) -> Result<(), String> {
             || unseen(c)
     };
     if let Some(c) = line.chars().find(|c| odd(*c)) {
-        return Err(format!("it holds the character {}", c.escape_unicode()));
+        return Err(format!("it contains the character {}", c.escape_unicode()));
     }
-    // The one place where parser and bash were ever found to differ.
+    // The only known difference between the parser and bash.
     if line.contains("\\\n") {
-        return Err("a backslash ends one of its lines".to_owned());
+        return Err("one of its lines ends with a backslash".to_owned());
     }
     Ok(())
 }
 
-/// Neither can ever be certain, and at some of them the parser takes time and memory without end.
+/// Rejects expansions and here documents: neither is ever certain, and some make the parser use
+/// unbounded time and memory.
 fn check_expansions(line: &str) -> Result<(), String> {
     let (mut quote, mut before) = (None, ' ');
     let mut chars = line.char_indices();
@@ -138,7 +139,7 @@ fn check_expansions(line: &str) -> Result<(), String> {
                 return Err("it has a here document".to_owned());
             }
             (None, '#') if is_between_words(before) => {
-                // A comment, to the end of its line.
+                // A comment, up to the end of its line.
                 let _comment = chars.by_ref().find(|(_, c)| *c == '\n');
                 before = '\n';
                 continue;
@@ -157,7 +158,7 @@ const fn is_between_words(c: char) -> bool {
     )
 }
 
-/// Each that is open doubles the parser's time.
+/// Each open compound command doubles the parser's time.
 fn check_compounds(tokens: &[Token]) -> Result<(), String> {
     const OPENERS: [&str; 10] = [
         "if", "while", "until", "for", "case", "select", "function", "coproc", "{", "[[",
@@ -179,13 +180,13 @@ fn check_compounds(tokens: &[Token]) -> Result<(), String> {
     Ok(())
 }
 
-/// What the parser would only find out by trying everything, and a number at which it panics.
+/// Rejects what the parser would resolve by trying everything, and numbers on which it panics.
 fn check_words(tokens: &[Token]) -> Result<(), String> {
     for (at, token) in tokens.iter().enumerate() {
         let Token::Word(word, _) = token else {
             continue;
         };
-        // That alone turns an outcome around.
+        // `!` alone only inverts the exit code.
         if word != "!" {
             literal(word)?;
         }
@@ -193,7 +194,7 @@ fn check_words(tokens: &[Token]) -> Result<(), String> {
         let is_redirected = matches!(tokens.get(at + 1), Some(Token::Operator(operator, _))
             if operator.starts_with(['<', '>']));
         if is_number && is_redirected && word.parse::<i32>().is_err() {
-            return Err("it names a descriptor that cannot be".to_owned());
+            return Err("it names an impossible file descriptor".to_owned());
         }
     }
     Ok(())
@@ -285,7 +286,7 @@ fn read_redirect(redirect: &ast::IoRedirect) -> Result<Redirection, String> {
     }
 }
 
-/// The word after its quotes are removed, when every character of it stands for itself.
+/// The word after quote removal, if all its characters are literal.
 fn literal(raw: &str) -> Result<String, String> {
     let mut word = String::with_capacity(raw.len());
     let mut chars = raw.chars();
@@ -293,15 +294,15 @@ fn literal(raw: &str) -> Result<String, String> {
         match c {
             '\'' => single_quoted(&mut chars, &mut word)?,
             '"' => double_quoted(&mut chars, &mut word)?,
-            '\\' => word.push(chars.next().ok_or("it ends in a backslash")?),
+            '\\' => word.push(chars.next().ok_or("it ends with a backslash")?),
             '$' | '`' => return Err("it expands something".to_owned()),
             '*' | '?' | '[' | ']' => return Err("it matches file names".to_owned()),
             '{' | '}' => return Err("it has braces".to_owned()),
-            // The session's bash is interactive: history expansion is on.
+            // The session's bash is interactive, so history expansion is on.
             '!' | '^' => return Err("it may expand the history".to_owned()),
             '~' => return Err("it expands a home folder".to_owned()),
             '(' | ')' | '<' | '>' | '|' | '&' | ';' | ' ' | '\t' | '\n' => {
-                return Err("a word of it could not be read".to_owned());
+                return Err("one of its words could not be parsed".to_owned());
             }
             plain => word.push(plain),
         }
@@ -316,7 +317,7 @@ fn single_quoted(chars: &mut std::str::Chars<'_>, word: &mut String) -> Result<(
             plain => word.push(plain),
         }
     }
-    Err("a quote in it does not end".to_owned())
+    Err("it has an unclosed quote".to_owned())
 }
 
 fn double_quoted(chars: &mut std::str::Chars<'_>, word: &mut String) -> Result<(), String> {
@@ -333,5 +334,5 @@ fn double_quoted(chars: &mut std::str::Chars<'_>, word: &mut String) -> Result<(
             plain => word.push(plain),
         }
     }
-    Err("a quote in it does not end".to_owned())
+    Err("it has an unclosed quote".to_owned())
 }

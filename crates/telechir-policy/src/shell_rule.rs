@@ -1,49 +1,49 @@
-//! Shell commands, judged by their words where those are certain.
+//! Judges shell commands by their words, if those are certain.
 
 use telechir_protocol::{Chord, ShellAction};
 
-use crate::rule::{Fit, Matcher, RuleReason, Sense};
+use crate::rule::{MatchCertainty, Matcher, Polarity, RuleReason};
 use crate::safe_list::{counts_into_variable, is_safe};
 use crate::{SimpleCommand, Verdict};
 
-/// One command of a line, or a line that could not be read.
+/// One command of a line, or a line that is uncertain.
 #[derive(Debug)]
-pub(crate) struct Part<'a> {
-    /// Its words; none when nobody can tell.
+pub(crate) struct ShellSubject<'a> {
+    /// The command; none if it is uncertain.
     pub(crate) command: Option<&'a SimpleCommand>,
-    /// Why nobody can tell.
+    /// Why it is uncertain.
     pub(crate) unknown: &'a str,
     pub(crate) is_sandboxed: bool,
-    /// Whether words may mean something else by now.
+    /// Whether the meaning of words may have changed.
     pub(crate) is_tainted: bool,
 }
 
-/// What a `[[shell]]` rule looks at; an absent member fits everything.
+/// The conditions of a `[[shell]]` rule; an absent one matches everything.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ShellMatch {
-    /// The first words, each one of several.
+    /// The first words, each with its alternatives.
     pub(crate) words: Option<Vec<Vec<String>>>,
     /// Only in the sandbox, or only on the host.
     pub(crate) is_sandboxed: Option<bool>,
-    /// Whether a command that writes files by redirection fits a rule that lets it run.
+    /// Whether a permissive rule matches a command that writes files by redirection.
     pub(crate) redirection: bool,
 }
 
 impl Matcher for ShellMatch {
-    type Subject<'a> = Part<'a>;
+    type Subject<'a> = ShellSubject<'a>;
 
-    fn fit(&self, part: &Part<'_>, sense: Sense) -> Fit {
+    fn fit(&self, part: &ShellSubject<'_>, sense: Polarity) -> MatchCertainty {
         if self
             .is_sandboxed
             .is_some_and(|wanted| wanted != part.is_sandboxed)
         {
-            return Fit::No;
+            return MatchCertainty::No;
         }
         let Some(words) = &self.words else {
-            return Fit::Yes;
+            return MatchCertainty::Yes;
         };
         let Some(command) = part.command else {
-            return Fit::Unclear;
+            return MatchCertainty::Unclear;
         };
         let begins = words.len() <= command.words.len()
             && words
@@ -51,14 +51,14 @@ impl Matcher for ShellMatch {
                 .zip(&command.words)
                 .all(|(one_of, word)| one_of.contains(word));
         match sense {
-            Sense::Perhaps if begins => Fit::Yes,
-            // A path to the program is the program.
-            Sense::Perhaps if self.names_by_path(command) => Fit::Yes,
-            Sense::Perhaps if part.is_tainted => Fit::Unclear,
-            Sense::Surely if part.is_tainted => Fit::No,
-            Sense::Surely if !self.redirection && writes(command) => Fit::No,
-            Sense::Surely if begins => Fit::Yes,
-            Sense::Surely | Sense::Perhaps => Fit::No,
+            Polarity::Restricts if begins => MatchCertainty::Yes,
+            // The path of a program means the program.
+            Polarity::Restricts if self.names_by_path(command) => MatchCertainty::Yes,
+            Polarity::Restricts if part.is_tainted => MatchCertainty::Unclear,
+            Polarity::Permits if part.is_tainted => MatchCertainty::No,
+            Polarity::Permits if !self.redirection && writes(command) => MatchCertainty::No,
+            Polarity::Permits if begins => MatchCertainty::Yes,
+            Polarity::Permits | Polarity::Restricts => MatchCertainty::No,
         }
     }
 }
@@ -90,7 +90,7 @@ fn writes(command: &SimpleCommand) -> bool {
         .any(|redirection| redirection.writes)
 }
 
-/// Whether input can do nothing but end what runs.
+/// Whether input can only end a program.
 pub(crate) fn only_ends(input: &ShellAction) -> bool {
     match input {
         ShellAction::Interrupt | ShellAction::CloseInput => true,
@@ -108,14 +108,17 @@ pub(crate) fn only_ends(input: &ShellAction) -> bool {
     }
 }
 
-/// What holds where no rule applies.
-pub(crate) fn default(part: &Part<'_>) -> RuleReason {
+/// The verdict if no rule matches.
+pub(crate) fn default(part: &ShellSubject<'_>) -> RuleReason {
     let built_in = |verdict, reason: String| RuleReason::built_in(verdict, "shell", reason);
     if !part.is_sandboxed {
-        return built_in(Verdict::Ask, "The shell is the host's own.".to_owned());
+        return built_in(Verdict::Ask, "The shell runs on the host.".to_owned());
     }
     let Some(command) = part.command else {
-        let reason = format!("What it runs cannot be told beforehand: {}.", part.unknown);
+        let reason = format!(
+            "Its effect cannot be determined in advance: {}.",
+            part.unknown
+        );
         return built_in(Verdict::Ask, reason);
     };
     let name = command.words.first().map_or("", String::as_str);
@@ -128,21 +131,21 @@ pub(crate) fn default(part: &Part<'_>) -> RuleReason {
     if !is_safe(&command.words) {
         return built_in(
             Verdict::Ask,
-            format!("{name} with these words is not on the list of commands that only look."),
+            format!("{name} with these words is not on the list of read-only commands."),
         );
     }
     if part.is_tainted {
         return built_in(
             Verdict::Ask,
             format!(
-                "An earlier command may have changed what {name} means; a restart of the shell forgets that."
+                "An earlier command may have changed the meaning of {name}; restarting the shell resets that."
             ),
         );
     }
-    built_in(Verdict::Sandbox, format!("{name} only looks."))
+    built_in(Verdict::Sandbox, format!("{name} only reads."))
 }
 
-/// Whether a command may change what later words mean in the same shell.
+/// Whether a command may change the meaning of later words in the same shell.
 pub(crate) fn taints(command: &SimpleCommand) -> bool {
     const CHANGE: [&str; 27] = [
         ".",
@@ -193,7 +196,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(rule: &[&str], command: &str, sense: Sense, is_tainted: bool) -> Fit {
+    fn check(rule: &[&str], command: &str, sense: Polarity, is_tainted: bool) -> MatchCertainty {
         let rule = ShellMatch {
             words: Some(rule.iter().map(|word| vec![(*word).to_owned()]).collect()),
             ..ShellMatch::default()
@@ -203,7 +206,7 @@ mod tests {
             words,
             redirections: Vec::new(),
         };
-        let part = Part {
+        let part = ShellSubject {
             command: Some(&command),
             unknown: "",
             is_sandboxed: true,
@@ -213,33 +216,47 @@ mod tests {
     }
 
     #[test]
-    fn words_are_a_beginning() {
+    fn words_match_a_prefix() {
         assert_eq!(
-            check(&["git", "status"], "git status -s", Sense::Surely, false),
-            Fit::Yes
+            check(
+                &["git", "status"],
+                "git status -s",
+                Polarity::Permits,
+                false
+            ),
+            MatchCertainty::Yes
         );
         assert_eq!(
-            check(&["git", "status"], "git", Sense::Surely, false),
-            Fit::No
-        );
-        assert_eq!(check(&["git"], "gitk", Sense::Surely, false), Fit::No);
-    }
-
-    #[test]
-    fn a_path_is_stopped_and_not_let_through() {
-        assert_eq!(
-            check(&["curl"], "/usr/bin/curl x", Sense::Perhaps, false),
-            Fit::Yes
+            check(&["git", "status"], "git", Polarity::Permits, false),
+            MatchCertainty::No
         );
         assert_eq!(
-            check(&["curl"], "/tmp/curl x", Sense::Surely, false),
-            Fit::No
+            check(&["git"], "gitk", Polarity::Permits, false),
+            MatchCertainty::No
         );
     }
 
     #[test]
-    fn a_tainted_shell_suspends_what_lets_through() {
-        assert_eq!(check(&["ls"], "ls", Sense::Surely, true), Fit::No);
-        assert_eq!(check(&["curl"], "ls", Sense::Perhaps, true), Fit::Unclear);
+    fn a_program_path_matches_restrictive_rules_only() {
+        assert_eq!(
+            check(&["curl"], "/usr/bin/curl x", Polarity::Restricts, false),
+            MatchCertainty::Yes
+        );
+        assert_eq!(
+            check(&["curl"], "/tmp/curl x", Polarity::Permits, false),
+            MatchCertainty::No
+        );
+    }
+
+    #[test]
+    fn a_tainted_shell_suspends_permissive_rules() {
+        assert_eq!(
+            check(&["ls"], "ls", Polarity::Permits, true),
+            MatchCertainty::No
+        );
+        assert_eq!(
+            check(&["curl"], "ls", Polarity::Restricts, true),
+            MatchCertainty::Unclear
+        );
     }
 }

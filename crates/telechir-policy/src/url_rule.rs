@@ -1,29 +1,29 @@
-//! Addresses: read as a browser reads them, judged by scheme, host, port and where they lead.
+//! Judges URLs, parsed as a browser parses them, by scheme, host, port and addresses.
 
 use std::net::IpAddr;
 
 use telechir_protocol::Action;
 use url::{Host, Url};
 
-use crate::rule::{Fit, Matcher, RuleReason, Sense};
+use crate::rule::{MatchCertainty, Matcher, Polarity, RuleReason};
 use crate::{AddressClass, Found, Resolved, Verdict};
 
-/// An address as it will be gone to.
+/// A URL as it will be navigated to.
 #[derive(Debug)]
 pub(crate) struct Destination<'a> {
     url: &'a Url,
-    classes: Vec<Sorted>,
+    classes: Vec<ClassifiedAddress>,
 }
 
-/// The sort of one address of a host.
+/// The class of one address of a host.
 #[derive(Clone, Copy, Debug)]
-struct Sorted {
+struct ClassifiedAddress {
     class: AddressClass,
-    /// What its range alone would make of it.
+    /// The class by range alone.
     by_range: AddressClass,
 }
 
-impl Sorted {
+impl ClassifiedAddress {
     const fn plainly(class: AddressClass) -> Self {
         Self {
             class,
@@ -39,8 +39,8 @@ impl Sorted {
     }
 }
 
-/// What a `[[url]]` rule looks at; an absent member fits everything, but for one thing: a rule
-/// that lets through and says nothing of addresses means public ones, and those it names itself.
+/// The conditions of a `[[url]]` rule; an absent one matches everything, with one exception: a
+/// permissive rule without addresses means public ones and those that it names itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UrlMatch {
     pub(crate) scheme: Option<Vec<String>>,
@@ -49,9 +49,9 @@ pub(crate) struct UrlMatch {
     pub(crate) address: Option<Vec<AddressClass>>,
 }
 
-/// Reads an address as a person would type it: without a scheme it is `https`.
+/// Parses a URL as a user would type it: without a scheme it is `https`.
 ///
-/// None when no browser would understand it.
+/// None if no browser would understand it.
 pub(crate) fn read_url(text: &str) -> Option<Url> {
     match Url::parse(text) {
         Ok(url) => Some(url),
@@ -62,10 +62,10 @@ pub(crate) fn read_url(text: &str) -> Option<Url> {
     }
 }
 
-/// The address an action goes to, when it names one.
+/// The URL that an action navigates to, if it has one.
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "a new action is sorted in `screen_rule`, whose match has no wildcard"
+    reason = "a new action is classified in `screen_rule`, whose match has no wildcard"
 )]
 pub(crate) fn url_of(action: &Action) -> Option<&str> {
     match action {
@@ -75,10 +75,10 @@ pub(crate) fn url_of(action: &Action) -> Option<&str> {
     }
 }
 
-/// The same action with its address spelled as it was judged.
+/// The same action with its URL in the judged form.
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "a new action is sorted in `screen_rule`, whose match has no wildcard"
+    reason = "a new action is classified in `screen_rule`, whose match has no wildcard"
 )]
 pub(crate) fn with_url(action: &mut Action, canonical: String) {
     match action {
@@ -88,7 +88,7 @@ pub(crate) fn with_url(action: &mut Action, canonical: String) {
     }
 }
 
-/// The host as rules and people see it: in ASCII, without a dot at its end.
+/// The host as rules and users see it: in ASCII, without a trailing dot.
 pub(crate) fn host_name(url: &Url) -> Option<String> {
     let host = url.host_str()?;
     Some(host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase())
@@ -102,54 +102,58 @@ impl<'a> Destination<'a> {
         }
     }
 
-    /// As it was found: with all its addresses, of which some may be this machine's own.
+    /// A destination with all resolved addresses, of which some may be this machine's own.
     pub(crate) fn found(url: &'a Url, found: &[Found]) -> Self {
         let mut classes = by_name(&host_name(url).unwrap_or_default());
         classes.extend(found.iter().map(|found| match found.is_this_machine {
-            true => Sorted::plainly(AddressClass::Loopback),
-            false => Sorted::of(found.address),
+            true => ClassifiedAddress::plainly(AddressClass::Loopback),
+            false => ClassifiedAddress::of(found.address),
         }));
         if classes.is_empty() {
-            classes.push(Sorted::plainly(AddressClass::Unresolved));
+            classes.push(ClassifiedAddress::plainly(AddressClass::Unresolved));
         }
         Self { url, classes }
     }
 
-    /// Whether it has a place on a network at all.
+    /// Whether it is on a network at all.
     fn has_host(&self) -> bool {
         self.url.host().is_some()
     }
 }
 
-fn classes(url: &Url, resolved: &[Resolved]) -> Vec<Sorted> {
+fn classes(url: &Url, resolved: &[Resolved]) -> Vec<ClassifiedAddress> {
     match url.host() {
         None => Vec::new(),
-        Some(Host::Ipv4(address)) => vec![Sorted::of(address.into())],
-        Some(Host::Ipv6(address)) => vec![Sorted::of(address.into())],
+        Some(Host::Ipv4(address)) => vec![ClassifiedAddress::of(address.into())],
+        Some(Host::Ipv6(address)) => vec![ClassifiedAddress::of(address.into())],
         Some(Host::Domain(_)) => of_name(&host_name(url).unwrap_or_default(), resolved),
     }
 }
 
-fn of_name(name: &str, resolved: &[Resolved]) -> Vec<Sorted> {
+fn of_name(name: &str, resolved: &[Resolved]) -> Vec<ClassifiedAddress> {
     let mut classes = by_name(name);
     let found = resolved.iter().find(|entry| entry.host == name);
     let addresses = found
         .map(|entry| entry.addresses.as_slice())
         .unwrap_or_default();
-    classes.extend(addresses.iter().map(|address| Sorted::of(*address)));
+    classes.extend(
+        addresses
+            .iter()
+            .map(|address| ClassifiedAddress::of(*address)),
+    );
     if classes.is_empty() {
-        classes.push(Sorted::plainly(AddressClass::Unresolved));
+        classes.push(ClassifiedAddress::plainly(AddressClass::Unresolved));
     }
     classes
 }
 
-/// Names that mean the same everywhere, whatever they are resolved to.
-fn by_name(name: &str) -> Vec<Sorted> {
+/// Names with a fixed meaning, whatever they resolve to.
+fn by_name(name: &str) -> Vec<ClassifiedAddress> {
     if is_localhost(name) {
-        return vec![Sorted::plainly(AddressClass::Loopback)];
+        return vec![ClassifiedAddress::plainly(AddressClass::Loopback)];
     }
     if METADATA.contains(&name) {
-        return vec![Sorted::plainly(AddressClass::Metadata)];
+        return vec![ClassifiedAddress::plainly(AddressClass::Metadata)];
     }
     Vec::new()
 }
@@ -169,25 +173,26 @@ fn is_localhost(name: &str) -> bool {
 impl Matcher for UrlMatch {
     type Subject<'a> = Destination<'a>;
 
-    fn fit(&self, to: &Destination<'_>, sense: Sense) -> Fit {
+    fn fit(&self, to: &Destination<'_>, sense: Polarity) -> MatchCertainty {
         let address = match sense {
-            Sense::Surely => self.opens(to),
-            Sense::Perhaps => self.address.as_ref().is_none_or(|wanted| {
-                let is_wanted =
-                    |to: &Sorted| wanted.contains(&to.class) || wanted.contains(&to.by_range);
+            Polarity::Permits => self.opens(to),
+            Polarity::Restricts => self.address.as_ref().is_none_or(|wanted| {
+                let is_wanted = |to: &ClassifiedAddress| {
+                    wanted.contains(&to.class) || wanted.contains(&to.by_range)
+                };
                 to.classes.iter().any(is_wanted)
             }),
         };
         if self.fits_name(to.url) && address {
-            Fit::Yes
+            MatchCertainty::Yes
         } else {
-            Fit::No
+            MatchCertainty::No
         }
     }
 }
 
 impl UrlMatch {
-    /// Whether all but the addresses fits.
+    /// Whether everything but the addresses matches.
     pub(crate) fn fits_name(&self, url: &Url) -> bool {
         let host = host_name(url);
         let scheme = fits(&self.scheme, |scheme| scheme == url.scheme());
@@ -200,15 +205,15 @@ impl UrlMatch {
         scheme && at_host && port
     }
 
-    /// Whether every address of the host is one that the rule names, so that a name which the
-    /// rule lets through leads nowhere else by what its owner makes of it. Files, scripts and the
-    /// browser's own pages are opened by a rule that names their scheme.
+    /// Whether the rule names every address of the host, so that the owner of a permitted name
+    /// cannot point it elsewhere. Files, scripts and the browser's own pages are permitted by a
+    /// rule that names their scheme.
     fn opens(&self, to: &Destination<'_>) -> bool {
         if self.scheme.is_none() && !is_web(to.url) {
             return false;
         }
         if let Some(wanted) = &self.address {
-            let is_wanted = |to: &Sorted| wanted.contains(&to.class);
+            let is_wanted = |to: &ClassifiedAddress| wanted.contains(&to.class);
             return !to.classes.is_empty() && to.classes.iter().all(is_wanted);
         }
         let Some(host) = host_name(to.url) else {
@@ -216,7 +221,7 @@ impl UrlMatch {
         };
         let is_named = fits(&self.host, |pattern| *pattern == host) && self.host.is_some();
         let is_literal = !matches!(to.url.host(), Some(Host::Domain(_)));
-        let is_named_as = |to: &Sorted| match to.class {
+        let is_named_as = |to: &ClassifiedAddress| match to.class {
             AddressClass::Public | AddressClass::Unresolved => true,
             AddressClass::Loopback => is_named && (is_literal || is_localhost(&host)),
             AddressClass::Private
@@ -228,7 +233,7 @@ impl UrlMatch {
     }
 }
 
-/// Whether it is of the web, or the empty page.
+/// Whether it is a web page or the empty page.
 fn is_web(url: &Url) -> bool {
     matches!(url.scheme(), "http" | "https") || url.as_str() == "about:blank"
 }
@@ -247,20 +252,20 @@ fn host_fits(pattern: &str, host: &str) -> bool {
     }
 }
 
-/// What no rule of a file can change: a user's name in an address is only ever a disguise.
+/// The verdict that no rule can relax: a user name in a URL only disguises its host.
 pub(crate) fn always(url: &Url) -> Option<RuleReason> {
     let has_user = !url.username().is_empty() || url.password().is_some();
     has_user.then(|| {
         let host = host_name(url).unwrap_or_default();
         RuleReason::built_in(
             Verdict::Deny,
-            "user in an address",
-            format!("The address carries a user name; write it without, as it leads to {host}."),
+            "user info in a URL",
+            format!("The URL has a user name; omit it, as the actual host is {host}."),
         )
     })
 }
 
-/// What holds where no rule applies.
+/// The verdict if no rule matches.
 pub(crate) fn default(to: &Destination<'_>) -> RuleReason {
     let url = to.url;
     let built_in = |verdict, reason: String| RuleReason::built_in(verdict, "address", reason);
@@ -272,8 +277,8 @@ pub(crate) fn default(to: &Destination<'_>) -> RuleReason {
         return built_in(
             Verdict::Deny,
             format!(
-                "Addresses that begin with {scheme}: are not gone to; only http and https are, \
-                 and what a [[url]] rule of the policy names by its scheme."
+                "Navigation to {scheme}: URLs is not allowed; only http and https are, \
+                 unless a [[url]] policy rule names the scheme."
             ),
         );
     }
@@ -286,9 +291,7 @@ pub(crate) fn default(to: &Destination<'_>) -> RuleReason {
         }
         Some(AddressClass::Unresolved) | None => built_in(
             Verdict::Ask,
-            format!(
-                "{host} has no address that could be checked; a [[url]] rule of the policy can allow it."
-            ),
+            format!("{host} has no address to check; a [[url]] rule of the policy can allow it."),
         ),
         Some(class) => built_in(
             Verdict::Deny,

@@ -1,18 +1,19 @@
-//! What a policy says, from the mildest to the strictest.
+//! Verdicts of a policy, from the mildest to the strictest.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What a policy says of a step. The greater is the stricter, and the strictest wins.
+/// A policy's verdict on a step. The greater is the stricter, and the strictest wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It may run, on the host and on an existing display too, where the user chose those.
+    /// It may run, also on the host and on an existing display.
     Allow,
-    /// It may run unasked inside a sandbox or on a private display; elsewhere a person is asked.
+    /// It may run without approval in a sandbox or on a private display; elsewhere the user is
+    /// asked.
     Sandbox,
-    /// A person is asked; with nobody to ask it does not run.
+    /// The user is asked; without an approver it does not run.
     Ask,
     /// It does not run.
     Deny,
@@ -29,9 +30,9 @@ impl Verdict {
         }
     }
 
-    /// What it comes to in a place that is confined, or that is not.
+    /// The effective verdict in a confined or an unconfined environment.
     #[must_use]
-    pub(crate) fn in_place(self, is_confined: bool) -> Self {
+    pub(crate) fn for_confinement(self, is_confined: bool) -> Self {
         match self {
             Self::Sandbox if !is_confined => Self::Ask,
             Self::Allow | Self::Sandbox | Self::Ask | Self::Deny => self,

@@ -1,4 +1,4 @@
-//! What every [`Shell`] that is a bash owes its caller, one function a fact.
+//! The contract of every bash [`Shell`], one test function per fact.
 //!
 //! [`shell_contract!`](crate::shell_contract) makes a test of each. Functions panic when the fact
 //! does not hold, as tests do.
@@ -17,48 +17,47 @@ use telechir_protocol::{Command, CommandOutput, ShellOutcome};
 use crate::{Shell, ShellCommand};
 
 pub use answer::{
-    a_hidden_text_is_known_and_not_shown, a_prompt_is_told_and_answered,
-    a_waiting_command_can_be_interrupted, an_answer_has_a_time_too, input_can_be_closed,
-    keys_are_sent, long_text_arrives_or_is_refused, only_what_waits_is_answered,
+    a_prompt_is_reported_and_answered, a_waiting_command_can_be_interrupted,
+    an_answer_has_a_timeout, hidden_input_is_detected_and_not_shown, input_can_be_closed,
+    keys_are_sent, long_text_arrives_or_is_refused, only_a_waiting_command_is_answered,
     questions_follow_each_other,
 };
 pub use ends::{
     a_killed_shell_is_replaced, a_list_is_not_continued_after_a_timeout, a_loop_ends_by_timeout,
     a_program_that_ignores_requests_ends_by_timeout, a_replaced_program_has_its_own_code,
-    a_shell_that_ignores_interrupts_still_ends_by_timeout,
-    a_timeout_ends_what_was_begun_in_the_background, a_timeout_is_never_a_success,
-    a_timeout_keeps_the_session, exit_codes_are_exact, leaving_has_its_code_and_is_said,
-    leaving_on_error_has_its_code_and_is_said, older_jobs_outlive_a_timeout,
-    restarting_forgets_and_goes_on,
+    a_restart_discards_state, a_shell_that_ignores_interrupts_still_ends_by_timeout,
+    a_timeout_ends_background_processes_of_the_command, a_timeout_is_never_a_success,
+    a_timeout_keeps_the_session, exit_codes_are_exact, exit_has_its_code_and_is_reported,
+    exit_on_error_has_its_code_and_is_reported, older_jobs_outlive_a_timeout,
 };
 pub use input::{
     a_here_document_arrives, a_program_that_reads_the_terminal_does_not_hang,
     a_shell_that_reads_the_terminal_does_not_hang, a_zero_byte_is_refused, an_argv_stays_an_argv,
-    an_open_here_document_does_not_hang, an_open_quote_is_an_error, many_lines_are_one_command,
-    nothing_is_a_command_too,
+    an_empty_command_succeeds, an_open_here_document_does_not_hang, an_open_quote_is_an_error,
+    many_lines_are_one_command,
 };
 pub use jobs::{
-    a_job_begins_with_what_the_shell_has, a_job_is_answered,
-    a_job_is_started_and_read_since_the_last_time, a_job_is_stopped_with_all_it_began,
+    a_job_inherits_the_state_of_the_shell, a_job_is_answered,
+    a_job_is_started_and_read_since_the_last_time, a_job_is_stopped_with_all_its_processes,
     a_job_outlives_a_timeout_and_a_flood_of_its_own, a_restart_ends_jobs, jobs_are_listed,
 };
 pub use output::{
     a_background_job_does_not_hold_the_result, a_bound_cuts_no_character,
-    a_closed_output_comes_back, a_late_word_of_a_background_job_is_marked,
-    all_of_a_long_output_can_be_read, bytes_that_are_no_text_are_replaced,
-    long_output_is_bounded_and_counted, no_text_is_said_to_be_none, outputs_are_apart,
-    outputs_are_exact, the_devices_of_the_outputs_can_be_opened,
+    a_closed_output_comes_back, all_of_a_long_output_can_be_read,
+    binary_output_is_reported_as_binary, invalid_bytes_are_replaced,
+    late_output_of_a_background_job_is_marked, long_output_is_bounded_and_counted,
+    outputs_are_exact, outputs_are_separate, the_output_devices_can_be_opened,
 };
 pub use state::{
-    a_folder_for_one_command_is_for_it_only, a_missing_folder_is_an_error_of_the_command,
-    a_name_that_is_none_is_refused, a_prompt_of_its_own_does_no_harm,
-    a_variable_for_one_command_is_for_it_only, functions_and_aliases_last, jobs_last,
-    the_folder_lasts, the_last_status_lasts, variables_last,
+    a_custom_prompt_does_no_harm, a_folder_for_one_command_is_for_it_only,
+    a_missing_folder_is_an_error_of_the_command, a_variable_for_one_command_is_for_it_only,
+    an_invalid_variable_name_is_refused, functions_and_aliases_last, jobs_last, the_folder_lasts,
+    the_last_status_lasts, variables_last,
 };
 
 /// Makes a `#[tokio::test]` of every function of [`contract::shell`](crate::contract::shell).
 ///
-/// `$stage` is an async function that gives a shell and whatever must live as long.
+/// `$stage` is an async function that returns a shell and a guard that keeps it alive.
 #[macro_export]
 macro_rules! shell_contract {
     ($stage:path) => {
@@ -71,17 +70,17 @@ macro_rules! shell_contract {
             a_folder_for_one_command_is_for_it_only
             a_missing_folder_is_an_error_of_the_command
             a_variable_for_one_command_is_for_it_only
-            a_name_that_is_none_is_refused
-            a_prompt_of_its_own_does_no_harm
+            an_invalid_variable_name_is_refused
+            a_custom_prompt_does_no_harm
             exit_codes_are_exact
-            leaving_has_its_code_and_is_said
-            leaving_on_error_has_its_code_and_is_said
+            exit_has_its_code_and_is_reported
+            exit_on_error_has_its_code_and_is_reported
             a_replaced_program_has_its_own_code
             a_killed_shell_is_replaced
-            restarting_forgets_and_goes_on
+            a_restart_discards_state
             a_timeout_is_never_a_success
             a_timeout_keeps_the_session
-            a_timeout_ends_what_was_begun_in_the_background
+            a_timeout_ends_background_processes_of_the_command
             older_jobs_outlive_a_timeout
             a_list_is_not_continued_after_a_timeout
             a_loop_ends_by_timeout
@@ -91,36 +90,36 @@ macro_rules! shell_contract {
             an_open_here_document_does_not_hang
             a_here_document_arrives
             many_lines_are_one_command
-            nothing_is_a_command_too
+            an_empty_command_succeeds
             an_argv_stays_an_argv
             a_zero_byte_is_refused
             a_program_that_reads_the_terminal_does_not_hang
             a_shell_that_reads_the_terminal_does_not_hang
-            a_prompt_is_told_and_answered
+            a_prompt_is_reported_and_answered
             questions_follow_each_other
-            a_hidden_text_is_known_and_not_shown
+            hidden_input_is_detected_and_not_shown
             input_can_be_closed
             a_waiting_command_can_be_interrupted
             keys_are_sent
             long_text_arrives_or_is_refused
-            only_what_waits_is_answered
-            an_answer_has_a_time_too
+            only_a_waiting_command_is_answered
+            an_answer_has_a_timeout
             outputs_are_exact
-            outputs_are_apart
+            outputs_are_separate
             long_output_is_bounded_and_counted
             a_bound_cuts_no_character
-            bytes_that_are_no_text_are_replaced
-            the_devices_of_the_outputs_can_be_opened
+            invalid_bytes_are_replaced
+            the_output_devices_can_be_opened
             a_closed_output_comes_back
             a_background_job_does_not_hold_the_result
-            a_late_word_of_a_background_job_is_marked
+            late_output_of_a_background_job_is_marked
             all_of_a_long_output_can_be_read
-            no_text_is_said_to_be_none
+            binary_output_is_reported_as_binary
             a_job_is_started_and_read_since_the_last_time
-            a_job_begins_with_what_the_shell_has
+            a_job_inherits_the_state_of_the_shell
             jobs_are_listed
             a_job_is_answered
-            a_job_is_stopped_with_all_it_began
+            a_job_is_stopped_with_all_its_processes
             a_job_outlives_a_timeout_and_a_flood_of_its_own
             a_restart_ends_jobs
         );
@@ -129,7 +128,7 @@ macro_rules! shell_contract {
         $(
             #[tokio::test]
             async fn $fact() {
-                let (mut shell, _kept) = $stage().await;
+                let (mut shell, _guard) = $stage().await;
                 $crate::contract::shell::$fact(&mut shell).await;
                 $crate::Shell::close(shell).await.expect("the shell ends");
             }
@@ -139,7 +138,7 @@ macro_rules! shell_contract {
 
 /// Long enough that only a hang reaches it.
 const LONG: Duration = Duration::from_secs(30);
-/// Short enough for a test, long enough for what comes before.
+/// Short enough for a test, long enough for the steps before it.
 const SHORT: Duration = Duration::from_millis(300);
 
 fn line(line: &str) -> ShellCommand {
@@ -175,7 +174,7 @@ async fn run_briefly(shell: &mut impl Shell, text: &str) -> CommandOutput {
     )
 }
 
-/// Runs a command that must succeed, and gives its standard output.
+/// Runs a command that must succeed, and returns its standard output.
 async fn out(shell: &mut impl Shell, text: &str) -> String {
     let output = run(shell, text).await;
     assert_eq!(

@@ -1,37 +1,37 @@
-//! Finding elements by what they are called: the one that is meant, or all that fit some words.
+//! Finds elements by name: the one that is meant, or all that match a query.
 
 use telechir_protocol::Named;
 
 use super::{Element, Tree, role_name};
 
-/// Elements named in an error.
-const CANDIDATES: usize = 15;
+/// Maximum number of candidates in an error.
+const MAX_CANDIDATES: usize = 15;
 
-/// There is not exactly one such element. Reads after "failed to".
+/// Not exactly one element matches. Texts continue "failed to".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AmbiguousMatch {
-    /// There is none.
+    /// No element matches.
     #[error(
         "find the {named}: there is none{}",
         listed(", but there are", candidates)
     )]
     None {
-        /// What was looked for.
+        /// The searched element.
         named: Box<Named>,
-        /// What there is instead, each as one line.
+        /// Similar elements, each as one line.
         candidates: Vec<String>,
     },
-    /// There are several.
+    /// Several elements match.
     #[error(
-        "find the {named}: {count} elements fit; name one by its ref{}",
+        "find the {named}: {count} elements match; name one by its ref{}",
         listed(":", candidates)
     )]
     Several {
-        /// What was looked for.
+        /// The searched element.
         named: Box<Named>,
-        /// How many fit.
+        /// Number of matching elements.
         count: usize,
-        /// They, each as one line.
+        /// The matching elements, each as one line.
         candidates: Vec<String>,
     },
 }
@@ -43,35 +43,34 @@ fn listed(before: &str, candidates: &[String]) -> String {
     format!("{before} {}", candidates.join("; "))
 }
 
-/// How well a name fits; the smaller the better.
+/// How well a name matches; smaller is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Fit {
+enum NameMatch {
     Exact,
     ButForCase,
     Within,
 }
 
-/// How good a candidate is; the smaller the better.
-type Rank = (Fit, bool, bool);
+/// How good a candidate is; smaller is better.
+type MatchRank = (NameMatch, bool, bool);
 
-/// The place of the element that is meant: whose name is exactly that before one that differs in
-/// case before one that only contains it; among those what is shown before what is not; among
-/// those what can be acted on before what cannot.
+/// The index of the matching element: an exact name before one that differs in case before one that
+/// only contains it; then shown before hidden; then interactive before others.
 ///
 /// # Errors
-/// When none fits, or several fit equally well.
+/// When none matches, or several match equally well.
 pub fn choose(tree: &Tree, named: &Named) -> Result<usize, AmbiguousMatch> {
-    let ranked: Vec<(Rank, usize)> = (0..tree.elements.len())
-        .filter_map(|place| Some((rank(tree, place, named)?, place)))
+    let ranked: Vec<(MatchRank, usize)> = (0..tree.elements.len())
+        .filter_map(|index| Some((rank(tree, index, named)?, index)))
         .collect();
     let best = ranked.iter().map(|(rank, _)| *rank).min();
     let best: Vec<usize> = ranked
         .iter()
         .filter(|(rank, _)| Some(*rank) == best)
-        .map(|(_, place)| *place)
+        .map(|(_, index)| *index)
         .collect();
     match best[..] {
-        [place] => Ok(place),
+        [index] => Ok(index),
         [] => Err(AmbiguousMatch::None {
             named: Box::new(named.clone()),
             candidates: alternatives(tree, named),
@@ -81,15 +80,15 @@ pub fn choose(tree: &Tree, named: &Named) -> Result<usize, AmbiguousMatch> {
             count: best.len(),
             candidates: best
                 .iter()
-                .take(CANDIDATES)
-                .map(|place| told(tree, *place))
+                .take(MAX_CANDIDATES)
+                .map(|index| line_with_window(tree, *index))
                 .collect(),
         }),
     }
 }
 
-fn rank(tree: &Tree, place: usize, named: &Named) -> Option<Rank> {
-    let element = tree.elements.get(place)?;
+fn rank(tree: &Tree, index: usize, named: &Named) -> Option<MatchRank> {
+    let element = tree.elements.get(index)?;
     if let Some(role) = &named.role
         && role_name(role) != element.role
     {
@@ -99,63 +98,65 @@ fn rank(tree: &Tree, place: usize, named: &Named) -> Option<Rank> {
         return None;
     }
     if let Some(words) = &named.window {
-        let window = tree.window_of(place)?;
-        fit(words, &window.name)?;
+        let window = tree.window_of(index)?;
+        name_match(words, &window.name)?;
     }
-    let fit = match &named.name {
-        Some(name) => fit(name, &element.name)?,
-        None => Fit::Exact,
+    let name_match = match &named.name {
+        Some(name) => name_match(name, &element.name)?,
+        None => NameMatch::Exact,
     };
-    Some((fit, !element.is_shown(), !element.is_interactive()))
+    Some((name_match, !element.is_shown(), !element.is_interactive()))
 }
 
-fn fit(asked: &str, name: &str) -> Option<Fit> {
-    let asked = asked.trim();
-    if asked == name.trim() {
-        return Some(Fit::Exact);
+fn name_match(wanted: &str, name: &str) -> Option<NameMatch> {
+    let wanted = wanted.trim();
+    if wanted == name.trim() {
+        return Some(NameMatch::Exact);
     }
-    let (asked, name) = (asked.to_lowercase(), name.to_lowercase());
-    if asked == name.trim() {
-        Some(Fit::ButForCase)
+    let (wanted, name) = (wanted.to_lowercase(), name.to_lowercase());
+    if wanted == name.trim() {
+        Some(NameMatch::ButForCase)
     } else {
-        (!asked.is_empty() && name.contains(&asked)).then_some(Fit::Within)
+        (!wanted.is_empty() && name.contains(&wanted)).then_some(NameMatch::Within)
     }
 }
 
-/// An element with the window it is in: two of the same name are told apart by that.
-fn told(tree: &Tree, place: usize) -> String {
-    let line = tree.elements[place].line();
-    match tree.window_of(place) {
-        Some(window) if !window.name.is_empty() && tree.elements[place].depth > 0 => {
+/// An element with its window, which distinguishes equal names.
+fn line_with_window(tree: &Tree, index: usize) -> String {
+    let line = tree.elements[index].line();
+    match tree.window_of(index) {
+        Some(window) if !window.name.is_empty() && tree.elements[index].depth > 0 => {
             format!("{line} in {:?}", window.name)
         }
         Some(_) | None => line,
     }
 }
 
-/// What could have been meant instead: what shares a word, then what can be acted on.
+/// Possible alternatives: elements that share a word, then interactive ones.
 fn alternatives(tree: &Tree, named: &Named) -> Vec<String> {
     let words = words(named.name.as_deref().unwrap_or_default());
-    let mut places: Vec<(usize, usize)> = tree
+    let mut indexes: Vec<(usize, usize)> = tree
         .elements
         .iter()
         .enumerate()
         .filter(|(_, element)| element.is_shown() && element.is_interactive())
         .filter(|(_, element)| !element.name.is_empty() || element.automation_id.is_some())
-        .map(|(place, element)| (score(element, &words), place))
+        .map(|(index, element)| (score(element, &words), index))
         .collect();
-    places.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
-    let places = places.into_iter().take(CANDIDATES);
-    places.map(|(_, place)| told(tree, place)).collect()
+    indexes.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    let indexes = indexes.into_iter().take(MAX_CANDIDATES);
+    indexes
+        .map(|(_, index)| line_with_window(tree, index))
+        .collect()
 }
 
 fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_lowercase).collect()
 }
 
-/// How many of the words the element says of itself.
+/// The number of words that the element's properties contain.
 fn score(element: &Element, words: &[String]) -> usize {
-    let said = format!(
+    let text = format!(
         "{} {} {} {}",
         element.role,
         element.name,
@@ -163,12 +164,12 @@ fn score(element: &Element, words: &[String]) -> usize {
         element.automation_id.as_deref().unwrap_or_default()
     )
     .to_lowercase();
-    words.iter().filter(|word| said.contains(*word)).count()
+    words.iter().filter(|word| text.contains(*word)).count()
 }
 
-/// Elements that the words of a query fit, best first: all its words where any element has all of
-/// them, else some.
-pub fn search<'a>(tree: &'a Tree, query: &str, most: usize) -> Vec<&'a Element> {
+/// Elements that match the words of a query, best first: all words if any element has all of them,
+/// else some.
+pub fn search<'a>(tree: &'a Tree, query: &str, max_results: usize) -> Vec<&'a Element> {
     let words = words(query);
     let mut hits: Vec<(usize, &Element)> = tree
         .elements
@@ -188,7 +189,7 @@ pub fn search<'a>(tree: &'a Tree, query: &str, most: usize) -> Vec<&'a Element> 
     };
     hits.sort_by_key(rank);
     hits.into_iter()
-        .take(most)
+        .take(max_results)
         .map(|(_, element)| element)
         .collect()
 }
@@ -223,7 +224,7 @@ mod tests {
 
     fn found(named: &Named) -> Result<String, AmbiguousMatch> {
         let tree = editor();
-        choose(&tree, named).map(|place| tree.elements[place].id.clone())
+        choose(&tree, named).map(|index| tree.elements[index].id.clone())
     }
 
     #[test]
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_acted_on_comes_before_its_label() {
+    fn an_interactive_element_precedes_its_label() {
         assert_eq!(found(&named("Name")).as_deref(), Ok("e11"));
         let label = Named {
             role: Some("label".to_owned()),
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_role_and_a_window_tell_elements_apart() {
+    fn a_role_and_a_window_disambiguate_elements() {
         let item = Named {
             role: Some("menu item".to_owned()),
             ..named("Save")
@@ -259,16 +260,16 @@ mod tests {
     }
 
     #[test]
-    fn two_that_fit_equally_well_are_an_error_that_names_both() {
+    fn two_equal_matches_are_an_error_that_lists_both() {
         let error = found(&named("Close")).unwrap_err().to_string();
         assert_eq!(
             error,
-            "find the element \"Close\": 2 elements fit; name one by its ref: button \"Close\" [e5] in \"Untitled 1 - Mousepad\"; button \"Close\" [e9] in \"Save Changes\""
+            "find the element \"Close\": 2 elements match; name one by its ref: button \"Close\" [e5] in \"Untitled 1 - Mousepad\"; button \"Close\" [e9] in \"Save Changes\""
         );
     }
 
     #[test]
-    fn none_is_an_error_that_says_what_there_is() {
+    fn no_match_is_an_error_with_alternatives() {
         let error = found(&named("Close all")).unwrap_err().to_string();
         let begin =
             "find the element \"Close all\": there is none, but there are button \"Close\" [e5]";
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_finds_what_has_all_its_words() {
+    fn a_query_finds_elements_with_all_its_words() {
         let tree = editor();
         let ids = |query| {
             let found = search(&tree, query, 20).into_iter();

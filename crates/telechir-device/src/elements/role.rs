@@ -1,11 +1,11 @@
-//! What elements are, in one set of words: those of web pages, whoever says it.
+//! Roles of elements with one set of names, those of web pages, for all toolkits.
 
 use std::borrow::Cow;
 
 use super::{State, States};
 
-/// What toolkits say, in letters only, and what it is called here.
-const OTHER_WORDS: [(&str, &str); 27] = [
+/// Toolkits' names in letters only, and the common names.
+const ROLE_ALIASES: [(&str, &str); 27] = [
     ("pushbutton", "button"),
     ("togglebutton", "button"),
     ("pushbuttonmenu", "button"),
@@ -60,8 +60,8 @@ const INTERACTIVE: [&str; 22] = [
     "treeitem",
 ];
 
-/// Parts that take the keys for what is in them.
-const HOLDERS: [&str; 22] = [
+/// Containers that take the focus for their contents.
+const CONTAINER_ROLES: [&str; 22] = [
     "application",
     "dialog",
     "document",
@@ -86,7 +86,7 @@ const HOLDERS: [&str; 22] = [
     "window",
 ];
 
-/// The one word for a role, whatever word it came in: `push button` and `PushButton` are `button`.
+/// The common name of a role: `push button` and `PushButton` are `button`.
 ///
 /// ```
 /// use telechir_device::role_name;
@@ -94,19 +94,19 @@ const HOLDERS: [&str; 22] = [
 /// assert_eq!(role_name("check box"), "checkbox");
 /// assert_eq!(role_name("Button"), "button");
 /// ```
-pub fn role_name(said: &str) -> Cow<'static, str> {
-    let letters: String = said
+pub fn role_name(role_text: &str) -> Cow<'static, str> {
+    let letters: String = role_text
         .chars()
         .filter(|c| c.is_alphanumeric())
         .flat_map(char::to_lowercase)
         .collect();
-    let known = OTHER_WORDS.iter().find(|(word, _)| *word == letters);
+    let known = ROLE_ALIASES.iter().find(|(role, _)| *role == letters);
     known.map_or(Cow::Owned(letters), |(_, name)| Cow::Borrowed(name))
 }
 
-/// Whether a person could act on an element of this role and in this state.
+/// Whether a user could act on an element of this role and in this state.
 pub fn is_interactive(role: &str, states: States) -> bool {
     INTERACTIVE.contains(&role)
         || states.has(State::Editable)
-        || (states.has(State::Focusable) && !HOLDERS.contains(&role))
+        || (states.has(State::Focusable) && !CONTAINER_ROLES.contains(&role))
 }

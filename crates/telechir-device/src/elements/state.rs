@@ -1,20 +1,20 @@
-//! How an element is: checked, expanded, focused.
+//! States of elements: checked, expanded, focused.
 
 use std::fmt;
 
 macro_rules! states {
     ($($(#[$doc:meta])* $state:ident = $name:literal,)*) => {
-        /// One thing that may be true of an element.
+        /// One possible state of an element.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum State {
             $($(#[$doc])* $state,)*
         }
 
         impl State {
-            /// All of them.
+            /// All states, in the order of their names in descriptions.
             pub const ALL: &'static [Self] = &[$(Self::$state,)*];
 
-            /// Its name, as a description says it.
+            /// The name in descriptions.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$state => $name,)*
@@ -25,11 +25,11 @@ macro_rules! states {
 }
 
 states! {
-    /// The window that gets the keys.
+    /// The window with the keyboard focus.
     Active = "active",
-    /// The element that gets the keys.
+    /// The element with the keyboard focus.
     Focused = "focused",
-    /// It can get the keys.
+    /// It can get the keyboard focus.
     Focusable = "focusable",
     /// It can be on or off.
     Checkable = "checkable",
@@ -37,29 +37,29 @@ states! {
     Checked = "checked",
     /// It is neither on nor off.
     Mixed = "mixed",
-    /// A button that stays down is down.
+    /// A toggle button is pressed.
     Pressed = "pressed",
-    /// It can be unfolded.
+    /// It can be expanded.
     Expandable = "expandable",
-    /// It is unfolded.
+    /// It is expanded.
     Expanded = "expanded",
-    /// It can be chosen among others.
+    /// It can be selected among others.
     Selectable = "selectable",
-    /// It is chosen.
+    /// It is selected.
     Selected = "selected",
-    /// Its text can be changed.
+    /// Its text can be edited.
     Editable = "editable",
-    /// It cannot be changed now.
+    /// It cannot be edited now.
     ReadOnly = "readonly",
-    /// It does not react.
+    /// It does not react to input.
     Disabled = "disabled",
     /// It must be filled in.
     Required = "required",
-    /// What it holds is wrong.
+    /// Its value is invalid.
     Invalid = "invalid",
     /// It is still loading.
     Busy = "busy",
-    /// Nothing else of its program reacts while it is there.
+    /// It blocks all other windows of its program.
     Modal = "modal",
 }
 
@@ -68,24 +68,24 @@ states! {
 pub struct States(u32);
 
 impl States {
-    /// These.
+    /// Creates a set of these states.
     pub fn of(states: &[State]) -> Self {
         let mut all = Self::default();
         states.iter().for_each(|state| all.add(*state));
         all
     }
 
-    /// Adds one.
+    /// Adds a state.
     pub const fn add(&mut self, state: State) {
         self.0 |= 1 << state as u32;
     }
 
-    /// Whether it is among them.
+    /// Whether the set contains a state.
     pub const fn has(self, state: State) -> bool {
         self.0 & (1 << state as u32) != 0
     }
 
-    /// Each of them.
+    /// Iterates over the states.
     pub fn iter(self) -> impl Iterator<Item = State> {
         State::ALL
             .iter()

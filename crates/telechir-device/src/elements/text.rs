@@ -1,21 +1,21 @@
-//! Elements as lines of text that a model reads: `button "Save" [e12]`.
+//! Elements as lines of text for a model: `button "Save" [e12]`.
 
 use super::{Element, State, Tree};
 
-/// Which elements a description tells of.
+/// Which elements an outline includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Filter {
-    /// What is on the screen and says something.
+    /// Elements on the screen with some information.
     #[default]
     Shown,
-    /// Only what can be acted on.
+    /// Only interactive elements.
     Interactive,
-    /// Also what is not shown, such as the items of a closed menu.
+    /// Also hidden elements, such as the items of a closed menu.
     Hidden,
 }
 
 impl Filter {
-    /// The filter with this name; none when there is no such filter.
+    /// Parses the name of a filter; none if it is unknown.
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "" | "all" | "visible" => Self::Shown,
@@ -26,30 +26,30 @@ impl Filter {
     }
 
     fn takes(self, element: &Element) -> bool {
-        let says = element.is_interactive()
+        let shows = element.is_interactive()
             || !element.name.is_empty()
             || element.value.is_some()
             || element.depth == 0;
         match self {
-            Self::Shown => element.is_shown() && says,
+            Self::Shown => element.is_shown() && shows,
             Self::Interactive => {
                 element.is_shown() && (element.is_interactive() || element.depth == 0)
             }
-            Self::Hidden => says,
+            Self::Hidden => shows,
         }
     }
 }
 
-/// How much of a tree is told.
+/// The extent of an outline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outline {
-    /// Which elements.
+    /// Elements to include.
     pub filter: Filter,
-    /// How many levels of what is told; 1 is the windows alone.
+    /// Number of included levels; 1 means only the windows.
     pub depth: usize,
-    /// Elements at most.
+    /// Maximum number of elements.
     pub elements: usize,
-    /// Bytes of text at most.
+    /// Maximum size of the text in bytes.
     pub bytes: usize,
 }
 
@@ -64,8 +64,8 @@ impl Default for Outline {
     }
 }
 
-/// A name or a value longer than this is cut.
-const LONGEST: usize = 200;
+/// Maximum length of a name or value in characters; the rest is cut.
+const MAX_NAME_CHARS: usize = 200;
 
 impl Element {
     /// The element in one line, with its ref.
@@ -91,7 +91,7 @@ impl Element {
         if has(State::Expandable) && !has(State::Expanded) {
             line.push_str(" collapsed");
         }
-        for state in self.states.iter().filter(|state| is_told(*state)) {
+        for state in self.states.iter().filter(|state| is_listed(*state)) {
             line.push(' ');
             line.push_str(state.name());
         }
@@ -102,8 +102,8 @@ impl Element {
     }
 }
 
-/// What one would ask about; that something can be focused, selected or edited its role says.
-const fn is_told(state: State) -> bool {
+/// Relevant states; that an element can be focused, selected or edited follows from its role.
+const fn is_listed(state: State) -> bool {
     match state {
         State::Active
         | State::Focused
@@ -126,7 +126,7 @@ const fn is_told(state: State) -> bool {
     }
 }
 
-/// In quotes, on one line and not too long.
+/// Quoted, on one line and with limited length.
 fn quoted(text: &str) -> String {
     let mut words = text.split_whitespace();
     let mut line = words.next().unwrap_or_default().to_owned();
@@ -134,7 +134,7 @@ fn quoted(text: &str) -> String {
         line.push(' ');
         line.push_str(word);
     }
-    if let Some((end, _)) = line.char_indices().nth(LONGEST) {
+    if let Some((end, _)) = line.char_indices().nth(MAX_NAME_CHARS) {
         line.truncate(end);
         line.push('…');
     }
@@ -142,8 +142,8 @@ fn quoted(text: &str) -> String {
 }
 
 impl Tree {
-    /// The elements as lines, each below what holds it; `root` is the ref of the only part told.
-    /// None when the root is not here.
+    /// The elements as lines, indented below their parents; `root` limits them to one subtree. None
+    /// if the root is not in the tree.
     pub fn outline(&self, root: Option<&str>, outline: &Outline) -> Option<String> {
         let elements = match root {
             Some(root) => self.below(root)?,
@@ -153,12 +153,12 @@ impl Tree {
         left_off += if root.is_none() { self.left_off } else { 0 };
         if left_off > 0 {
             lines.push(format!(
-                "[{left_off} more elements; ask for a part by its ref, for fewer levels, or only for what is interactive]"
+                "[{left_off} more elements; request a part by its ref, fewer levels, or only interactive elements]"
             ));
         }
         for name in &self.silent {
             lines.push(format!(
-                "[{name} does not answer; what it shows is not here]"
+                "[{name} does not answer; its elements are missing]"
             ));
         }
         Some(lines.join("\n"))
@@ -167,16 +167,19 @@ impl Tree {
 
 fn lines(elements: &[Element], outline: &Outline) -> (Vec<String>, usize) {
     let (mut lines, mut bytes, mut left_off) = (Vec::new(), 0, 0);
-    // The depths of the told elements that hold the next one.
-    let mut holders: Vec<usize> = Vec::new();
+    // Depths of the listed ancestors of the next element.
+    let mut ancestors: Vec<usize> = Vec::new();
     for element in elements {
-        while holders.last().is_some_and(|depth| *depth >= element.depth) {
-            holders.pop();
+        while ancestors
+            .last()
+            .is_some_and(|depth| *depth >= element.depth)
+        {
+            ancestors.pop();
         }
-        if !outline.filter.takes(element) || is_said_by(element, &lines, &holders) {
+        if !outline.filter.takes(element) || repeats_parent(element, &lines, &ancestors) {
             continue;
         }
-        let level = holders.len();
+        let level = ancestors.len();
         if level >= outline.depth {
             left_off += 1;
             continue;
@@ -187,17 +190,17 @@ fn lines(elements: &[Element], outline: &Outline) -> (Vec<String>, usize) {
             left_off += 1;
             continue;
         }
-        holders.push(element.depth);
+        ancestors.push(element.depth);
         lines.push(line);
     }
     (lines, left_off)
 }
 
-/// A label inside of a button only repeats the button's name.
-fn is_said_by(element: &Element, lines: &[String], holders: &[usize]) -> bool {
-    let is_words = matches!(&*element.role, "label" | "text") && element.value.is_none();
-    is_words
-        && !holders.is_empty()
+/// A label inside a button only repeats the button's name.
+fn repeats_parent(element: &Element, lines: &[String], ancestors: &[usize]) -> bool {
+    let is_text = matches!(&*element.role, "label" | "text") && element.value.is_none();
+    is_text
+        && !ancestors.is_empty()
         && lines
             .last()
             .is_some_and(|line| line.contains(&format!(" {} [", quoted(&element.name))))
@@ -226,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_is_told_in_lines() {
+    fn a_tree_is_rendered_as_lines() {
         let text = calculator().outline(None, &Outline::default());
         assert_eq!(
             text.as_deref(),
@@ -237,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_elements_are_told_when_asked_for() {
+    fn hidden_elements_are_listed_on_request() {
         let outline = Outline {
             filter: Filter::Hidden,
             ..Outline::default()
@@ -247,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_off_is_counted() {
+    fn omitted_elements_are_counted() {
         let outline = Outline {
             elements: 2,
             ..Outline::default()

@@ -1,8 +1,8 @@
-//! The ten digits in dots, bold enough to be read on a picture that is shrunk again.
+//! The ten digits as dots, bold enough to be readable on a scaled-down screenshot.
 
-/// Dots across one digit.
+/// Number of dots across one digit.
 pub(super) const COLUMNS: u32 = 6;
-/// Dots down one digit.
+/// Number of dots down one digit.
 pub(super) const ROWS: u32 = 9;
 
 /// Rows from top to bottom; `#` is a dot.

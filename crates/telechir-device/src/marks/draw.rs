@@ -1,4 +1,4 @@
-//! Boxes and numbers on a picture's pixels: nothing of the screen itself is touched.
+//! Draws boxes and labels on a screenshot's pixels; the screen itself is unchanged.
 
 use telechir_protocol::Size;
 
@@ -7,21 +7,21 @@ use super::digits::{COLUMNS, DIGITS, ROWS};
 use crate::{Frame, Viewport};
 
 const WHITE: [u8; 3] = [255, 255, 255];
-/// Between a number and the edge of its tag, the tag's white rim included.
+/// Pixels between a number and the edge of its tag, including the white rim.
 const PADDING: u32 = 3;
-/// Pictures up to about this width get numbers of one pixel a dot, larger ones larger numbers.
+/// Up to about this width, labels have one pixel per dot; wider screenshots have larger labels.
 const PLAIN_WIDTH: u32 = 1_280;
 
-/// Left, top, right, bottom; the last two outside.
+/// Left, top, right, bottom; right and bottom excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Area {
+struct PixelRect {
     left: u32,
     top: u32,
     right: u32,
     bottom: u32,
 }
 
-impl Area {
+impl PixelRect {
     const fn width(&self) -> u32 {
         self.right.saturating_sub(self.left)
     }
@@ -34,7 +34,7 @@ impl Area {
         u64::from(self.width()) * u64::from(self.height())
     }
 
-    /// What both cover; empty when they do not touch.
+    /// The intersection; empty if they do not overlap.
     fn shared(&self, other: &Self) -> Self {
         Self {
             left: self.left.max(other.left),
@@ -59,16 +59,15 @@ impl Area {
     }
 }
 
-/// Draws a box around each mark and its number at it, on a picture that lies on the screen as
-/// `viewport` says.
+/// Draws a box and a label for each mark on a screenshot, which `viewport` maps to the screen.
 pub fn draw(screenshot: &mut Frame, marks: &[Mark], viewport: &Viewport) {
     let size = screenshot.size();
     let scale = ((size.width + PLAIN_WIDTH / 2) / PLAIN_WIDTH).max(1);
-    let boxes: Vec<Area> = marks
+    let boxes: Vec<PixelRect> = marks
         .iter()
         .map(|mark| {
             let [left, top, right, bottom] = viewport.screenshot_pixels(mark.region);
-            Area {
+            PixelRect {
                 left,
                 top,
                 right,
@@ -83,7 +82,7 @@ pub fn draw(screenshot: &mut Frame, marks: &[Mark], viewport: &Viewport) {
     for (mark, area) in marks.iter().zip(&boxes) {
         canvas.outline(*area, scale, mark.kind.colour());
     }
-    let tags = places(size, &boxes, scale);
+    let tags = tag_positions(size, &boxes, scale);
     for ((n, mark), tag) in (1u32..).zip(marks).zip(tags) {
         canvas.fill(tag, WHITE);
         canvas.fill(tag.inset(scale), mark.kind.colour());
@@ -91,18 +90,18 @@ pub fn draw(screenshot: &mut Frame, marks: &[Mark], viewport: &Viewport) {
     }
 }
 
-/// Where the numbers of boxes go: each at its box, off the numbers before it, and where it hides
-/// least of what is marked.
-fn places(size: Size, boxes: &[Area], scale: u32) -> Vec<Area> {
-    let mut taken: Vec<Area> = Vec::with_capacity(boxes.len());
+/// The positions of labels: each at its box, not over earlier labels, and where it hides least of
+/// the marked elements.
+fn tag_positions(size: Size, boxes: &[PixelRect], scale: u32) -> Vec<PixelRect> {
+    let mut taken: Vec<PixelRect> = Vec::with_capacity(boxes.len());
     for (n, own) in (1u32..).zip(boxes) {
         let count = n.checked_ilog10().unwrap_or_default() + 1;
         let width = (count * (COLUMNS + 1) - 1 + 2 * PADDING) * scale;
         let height = (ROWS + 2 * PADDING) * scale;
-        let cost = |(tag, unclear): &(Area, u64)| {
+        let cost = |(tag, unclear): &(PixelRect, u64)| {
             let tags: u64 = taken.iter().map(|other| other.hidden_by(tag)).sum();
             let marked: u64 = boxes.iter().map(|other| other.hidden_by(tag)).sum();
-            // Off its own box it is less clear whose it is; a little of the box may be hidden.
+            // Outside its own box a label is less clear; it may hide a little of the box.
             let own = own.hidden_by(tag) / 2;
             tags * 100 + (marked - own) + unclear
         };
@@ -115,9 +114,8 @@ fn places(size: Size, boxes: &[Area], scale: u32) -> Vec<Area> {
     taken
 }
 
-/// The corners of tags at a box, each with how unclear it is there whose the tag is, in thousandths
-/// of a box that it hides.
-const fn corners(own: &Area, width: u32, height: u32) -> [((u32, u32), u64); 12] {
+/// The possible corners of labels at a box, each with its ambiguity in thousandths of a hidden box.
+const fn corners(own: &PixelRect, width: u32, height: u32) -> [((u32, u32), u64); 12] {
     let (left, top, right, bottom) = (own.left, own.top, own.right, own.bottom);
     let (far_left, far_top) = (left.saturating_sub(width), top.saturating_sub(height));
     let (in_right, in_bottom) = (right.saturating_sub(width), bottom.saturating_sub(height));
@@ -137,10 +135,10 @@ const fn corners(own: &Area, width: u32, height: u32) -> [((u32, u32), u64); 12]
     ]
 }
 
-fn inside(size: Size, (left, top): (u32, u32), (width, height): (u32, u32)) -> Area {
+fn inside(size: Size, (left, top): (u32, u32), (width, height): (u32, u32)) -> PixelRect {
     let left = left.min(size.width.saturating_sub(width));
     let top = top.min(size.height.saturating_sub(height));
-    Area {
+    PixelRect {
         left,
         top,
         right: left + width,
@@ -154,7 +152,7 @@ struct Canvas<'a> {
 }
 
 impl Canvas<'_> {
-    fn fill(&mut self, area: Area, [red, green, blue]: [u8; 3]) {
+    fn fill(&mut self, area: PixelRect, [red, green, blue]: [u8; 3]) {
         let right = area.right.min(self.size.width) as usize;
         let left = (area.left as usize).min(right);
         for row in area.top..area.bottom.min(self.size.height) {
@@ -168,27 +166,27 @@ impl Canvas<'_> {
         }
     }
 
-    fn outline(&mut self, area: Area, thickness: u32, colour: [u8; 3]) {
-        let Area {
+    fn outline(&mut self, area: PixelRect, thickness: u32, colour: [u8; 3]) {
+        let PixelRect {
             left,
             top,
             right,
             bottom,
         } = area;
         let sides = [
-            Area {
+            PixelRect {
                 bottom: (top + thickness).min(bottom),
                 ..area
             },
-            Area {
+            PixelRect {
                 top: bottom.saturating_sub(thickness).max(top),
                 ..area
             },
-            Area {
+            PixelRect {
                 right: (left + thickness).min(right),
                 ..area
             },
-            Area {
+            PixelRect {
                 left: right.saturating_sub(thickness).max(left),
                 ..area
             },
@@ -198,14 +196,14 @@ impl Canvas<'_> {
         }
     }
 
-    fn digits(&mut self, tag: Area, digits: &str, scale: u32) {
+    fn digits(&mut self, tag: PixelRect, digits: &str, scale: u32) {
         let mut left = tag.left + PADDING * scale;
         for digit in digits.bytes() {
             let rows = DIGITS.get(usize::from(digit.wrapping_sub(b'0')));
             for (row, dots) in (PADDING..).zip(rows.into_iter().flatten()) {
                 for (column, _) in (0u32..).zip(dots.bytes()).filter(|(_, dot)| *dot == b'#') {
                     let (x, y) = (left + column * scale, tag.top + row * scale);
-                    let dot = Area {
+                    let dot = PixelRect {
                         left: x,
                         top: y,
                         right: x + scale,
@@ -288,20 +286,20 @@ mod tests {
     #[test]
     fn numbers_do_not_cover_each_other() {
         let size = Size::new(600, 400);
-        // A keypad without gaps, around it a form whose lines touch, and boxes within boxes.
+        // A keypad without gaps, a form with touching lines around it, and boxes within boxes.
         let mut boxes = Vec::new();
         for (columns, (width, height), (left, top)) in [
             (8, (40, 20), (20, 20)),
             (1, (180, 16), (380, 20)),
             (3, (60, 30), (20, 210)),
         ] {
-            for place in 0..columns * 8 {
+            for position in 0..columns * 8 {
                 let (left, top) = (
-                    left + place % columns * width,
-                    top + place / columns * height,
+                    left + position % columns * width,
+                    top + position / columns * height,
                 );
                 let (right, bottom) = (left + width, top + height);
-                boxes.push(Area {
+                boxes.push(PixelRect {
                     left,
                     top,
                     right,
@@ -311,7 +309,7 @@ mod tests {
         }
         let first = boxes[0];
         boxes.push(first.inset(4));
-        let tags = places(size, &boxes, 1);
+        let tags = tag_positions(size, &boxes, 1);
         for (at, tag) in tags.iter().enumerate() {
             for other in &tags[..at] {
                 assert_eq!(tag.hidden_by(other), 0, "{tag:?} {other:?}");
@@ -321,26 +319,26 @@ mod tests {
     }
 
     #[test]
-    fn a_number_goes_where_it_hides_least() {
-        let area = |left, top, right, bottom| Area {
+    fn a_label_is_where_it_hides_least() {
+        let area = |left, top, right, bottom| PixelRect {
             left,
             top,
             right,
             bottom,
         };
-        // Right above the second box is the first: its number goes to its left.
+        // The first box is directly above the second, so the second label goes to the left.
         let boxes = [area(30, 40, 50, 54), area(30, 54, 50, 68)];
-        let tags = places(Size::new(200, 100), &boxes, 1);
+        let tags = tag_positions(Size::new(200, 100), &boxes, 1);
         assert_eq!((tags[0].left, tags[0].bottom), (30, 40));
         assert_eq!((tags[1].right, tags[1].top), (30, 54));
-        // A large field is not hidden by a number in its corner.
+        // A label in its corner does not hide a large field.
         let field = [area(0, 0, 200, 100)];
-        let tags = places(Size::new(200, 100), &field, 1);
+        let tags = tag_positions(Size::new(200, 100), &field, 1);
         assert_eq!((tags[0].left, tags[0].top), (0, 0));
     }
 
     #[test]
-    fn places_on_the_screen_are_found_on_a_smaller_screenshot() {
+    fn screen_regions_are_marked_on_a_smaller_screenshot() {
         let (screen, size) = (Size::new(120, 120), SIZE);
         let mut frame = blank(size);
         draw(
@@ -380,7 +378,7 @@ mod tests {
             };
             let [red, green, blue] = kind.colour().map(channel);
             let light = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-            // What the accessibility guidelines for the web ask of small text.
+            // The contrast that WCAG requires of small text.
             assert!(1.05 / (light + 0.05) >= 4.5, "{kind:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! What stands around the pixels of a PNG (its specification, sections 5 and 11).
+//! The chunks of a PNG around the pixels (its specification, sections 5 and 11).
 
 use telechir_protocol::Size;
 
@@ -6,7 +6,7 @@ const SIGNATURE: [u8; 8] = [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n'];
 /// Eight bits a sample, red green blue, deflate, adaptive filters, not interlaced.
 const SAMPLES: [u8; 5] = [8, 2, 0, 0, 0];
 
-/// A whole file around one zlib stream of filtered rows, which is given in pieces.
+/// A complete file around one zlib stream of filtered rows, given in parts.
 pub(super) fn file(size: Size, stream: &[&[u8]]) -> Vec<u8> {
     let length: usize = stream.iter().map(|piece| piece.len()).sum();
     let mut file = Vec::with_capacity(length + 64);

@@ -7,16 +7,16 @@ use telechir_device::Frame;
 
 use super::chunk;
 use super::filter::Filtered;
-use super::rows::{Row, Rows};
+use super::rows::{FrameRow, Rows};
 
-/// A PNG of the frame.
+/// Encodes the frame as PNG.
 pub(crate) fn encode(frame: &Frame) -> Result<Vec<u8>, String> {
     let raw = (frame.size().width as usize * 3 + 1) * frame.size().height as usize;
     match stream(frame, raw / 8) {
         Ok(stream) if stream.len() <= StoredOnlyCompressor::<()>::compressed_size(raw) => {
             Ok(chunk::file(frame.size(), &[&stream]))
         }
-        // Noise grows when it is compressed in such a hurry.
+        // Noise would grow at this compression level.
         Ok(_) | Err(_) => super::small(frame),
     }
 }
@@ -27,8 +27,8 @@ fn stream(frame: &Frame, room: usize) -> io::Result<Vec<u8>> {
     let mut compressor = Compressor::new(Vec::with_capacity(room))?;
     while let Some(row) = rows.advance() {
         compressor.write_data(match row {
-            Row::Same => filtered.same(),
-            Row::Other { above, current } => filtered.smallest(above, current),
+            FrameRow::Same => filtered.same(),
+            FrameRow::Other { above, current } => filtered.smallest(above, current),
         })?;
     }
     compressor.finish()

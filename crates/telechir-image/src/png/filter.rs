@@ -3,7 +3,7 @@
 /// Bytes of a pixel.
 const PIXEL: usize = 3;
 
-/// A row in the filter that suits it, with the byte that names the filter before it.
+/// A row in its best filter, after the byte that names the filter.
 #[derive(Debug)]
 pub(super) struct Filtered {
     best: Vec<u8>,
@@ -11,7 +11,7 @@ pub(super) struct Filtered {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum FilterKind {
     Nothing = 0,
     Sub = 1,
     Up = 2,
@@ -20,7 +20,7 @@ enum Kind {
 }
 
 impl Filtered {
-    /// For rows of `length` bytes.
+    /// Creates a buffer for rows of `length` bytes.
     pub(super) fn new(length: usize) -> Self {
         Self {
             best: vec![0; length + 1],
@@ -28,24 +28,29 @@ impl Filtered {
         }
     }
 
-    /// A row that is as the one above.
+    /// Filters a row that equals the one above.
     pub(super) fn same(&mut self) -> &[u8] {
         self.best.fill(0);
-        self.best[0] = Kind::Up as u8;
+        self.best[0] = FilterKind::Up as u8;
         &self.best
     }
 
-    /// The row as it is.
+    /// The row without a filter.
     pub(super) fn plain(&mut self, current: &[u8]) -> &[u8] {
-        self.best[0] = Kind::Nothing as u8;
+        self.best[0] = FilterKind::Nothing as u8;
         self.best[1..].copy_from_slice(current);
         &self.best
     }
 
-    /// The row in the filter that leaves the smallest numbers.
+    /// The row in the filter with the smallest sum of bytes.
     pub(super) fn smallest(&mut self, above: &[u8], current: &[u8]) -> &[u8] {
         let mut least = u64::MAX;
-        for kind in [Kind::Up, Kind::Sub, Kind::Average, Kind::Paeth] {
+        for kind in [
+            FilterKind::Up,
+            FilterKind::Sub,
+            FilterKind::Average,
+            FilterKind::Paeth,
+        ] {
             apply(kind, above, current, &mut self.trial);
             let cost = cost(&self.trial[1..]);
             if cost < least {
@@ -60,36 +65,36 @@ impl Filtered {
     }
 }
 
-fn apply(kind: Kind, above: &[u8], current: &[u8], out: &mut [u8]) {
+fn apply(kind: FilterKind, above: &[u8], current: &[u8], out: &mut [u8]) {
     let (name, out) = out.split_at_mut(1);
     name[0] = kind as u8;
     let length = current.len();
     let (above, out) = (&above[..length], &mut out[..length]);
-    // The first pixel has none to its left, which counts as black.
+    // The first pixel has no left neighbour, which counts as black.
     let (first, rest) = out.split_at_mut(PIXEL);
     let left = &current[..length - PIXEL];
     let corner = &above[..length - PIXEL];
     let (top, here) = (&above[PIXEL..], &current[PIXEL..]);
     for (place, byte) in first.iter_mut().enumerate() {
         let predicted = match kind {
-            Kind::Nothing | Kind::Sub => 0,
-            Kind::Up | Kind::Paeth => above[place],
-            Kind::Average => above[place] / 2,
+            FilterKind::Nothing | FilterKind::Sub => 0,
+            FilterKind::Up | FilterKind::Paeth => above[place],
+            FilterKind::Average => above[place] / 2,
         };
         *byte = current[place].wrapping_sub(predicted);
     }
     match kind {
-        Kind::Nothing => rest.copy_from_slice(here),
-        Kind::Sub => each(rest, here, left, |left| left),
-        Kind::Up => each(rest, here, top, |top| top),
-        Kind::Average => {
+        FilterKind::Nothing => rest.copy_from_slice(here),
+        FilterKind::Sub => each(rest, here, left, |left| left),
+        FilterKind::Up => each(rest, here, top, |top| top),
+        FilterKind::Average => {
             for (((byte, here), left), top) in rest.iter_mut().zip(here).zip(left).zip(top) {
-                // Their mean without a wider type.
+                // The mean without a wider type.
                 let mean = (left & top).wrapping_add((left ^ top) >> 1);
                 *byte = here.wrapping_sub(mean);
             }
         }
-        Kind::Paeth => {
+        FilterKind::Paeth => {
             let around = left.iter().zip(top).zip(corner);
             for ((byte, here), ((left, top), corner)) in rest.iter_mut().zip(here).zip(around) {
                 *byte = here.wrapping_sub(paeth(*left, *top, *corner));
@@ -104,7 +109,7 @@ fn each(out: &mut [u8], here: &[u8], beside: &[u8], predicted: impl Fn(u8) -> u8
     }
 }
 
-/// Whichever of the three is nearest to left + top - corner, as the specification has it.
+/// The value nearest to left + top - corner, as the specification defines it.
 fn paeth(left: u8, top: u8, corner: u8) -> u8 {
     let wide = i16::from;
     let to_left = wide(top).wrapping_sub(wide(corner));
@@ -119,7 +124,7 @@ fn paeth(left: u8, top: u8, corner: u8) -> u8 {
     }
 }
 
-/// How far the bytes are from zero, either way.
+/// The sum of the bytes' absolute values as signed numbers.
 fn cost(bytes: &[u8]) -> u64 {
     // Sums that cannot overflow in the narrow type that the machine adds fastest.
     let of_some = |some: &[u8]| {
@@ -134,7 +139,7 @@ fn cost(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    /// The specification's own words for a decoder.
+    /// The decoder as the specification defines it.
     fn undo(kind: u8, above: &[u8], row: &[u8]) -> Vec<u8> {
         let mut out: Vec<u8> = Vec::new();
         for (place, byte) in row.iter().enumerate() {
@@ -166,7 +171,7 @@ mod tests {
 
     #[test]
     fn every_filter_can_be_undone() {
-        // Numbers that go round often, so that every branch is met.
+        // Values that often wrap around, so that every branch is tested.
         let noise = |seed: u32| -> Vec<u8> {
             (0..300_u32)
                 .map(|n| (n.wrapping_mul(seed).wrapping_mul(2_654_435_761) >> 21).to_le_bytes()[0])
@@ -175,11 +180,11 @@ mod tests {
         let (above, current) = (noise(77), noise(1234));
         let mut out = vec![0; 301];
         for kind in [
-            Kind::Nothing,
-            Kind::Sub,
-            Kind::Up,
-            Kind::Average,
-            Kind::Paeth,
+            FilterKind::Nothing,
+            FilterKind::Sub,
+            FilterKind::Up,
+            FilterKind::Average,
+            FilterKind::Paeth,
         ] {
             apply(kind, &above, &current, &mut out);
             assert_eq!(undo(out[0], &above, &out[1..]), current, "{kind:?}");

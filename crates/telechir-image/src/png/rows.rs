@@ -1,24 +1,24 @@
-//! A frame's rows as a PNG has them: red, green, blue, and the row above beside each.
+//! A frame's rows for PNG: red, green, blue, each with the row above.
 
 use telechir_device::Frame;
 
-/// Goes down the rows of a part of a frame.
+/// Iterates over the rows of a part of a frame.
 #[derive(Debug)]
 pub(super) struct Rows<'a> {
-    /// The row before the next, of four bytes a pixel; none above the first of all.
+    /// The previous row, with four bytes per pixel; none above the first.
     last: Option<&'a [u8]>,
-    /// The rows that are still to come.
+    /// The remaining rows.
     rest: &'a [u8],
     above: Vec<u8>,
     current: Vec<u8>,
 }
 
-/// A row beside the one above it.
+/// A row and the one above it.
 #[derive(Debug)]
-pub(super) enum Row<'a> {
-    /// It looks as the one above.
+pub(super) enum FrameRow<'a> {
+    /// Equal to the row above.
     Same,
-    /// It does not.
+    /// Different from the row above.
     Other {
         /// The row above.
         above: &'a [u8],
@@ -28,7 +28,7 @@ pub(super) enum Row<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// The rows from `first` on, `count` of them.
+    /// Creates an iterator over `count` rows from `first` on.
     pub(super) fn new(frame: &'a Frame, first: usize, count: usize) -> Self {
         let stride = frame.size().width as usize * 4;
         let (before, rest) = frame.bgrx().split_at(first * stride);
@@ -44,30 +44,30 @@ impl<'a> Rows<'a> {
         rows
     }
 
-    /// Bytes of a row.
+    /// Length of a row in bytes.
     pub(super) const fn length(&self) -> usize {
         self.current.len()
     }
 
-    /// The next row, when there is one.
-    pub(super) fn advance(&mut self) -> Option<Row<'_>> {
+    /// The next row, if there is one.
+    pub(super) fn advance(&mut self) -> Option<FrameRow<'_>> {
         let stride = self.length() / 3 * 4;
         let (row, rest) = self.rest.split_at_checked(stride)?;
         self.rest = rest;
         let last = self.last.replace(row);
         if last == Some(row) {
-            return Some(Row::Same);
+            return Some(FrameRow::Same);
         }
         std::mem::swap(&mut self.above, &mut self.current);
         to_rgb(row, &mut self.current);
-        Some(Row::Other {
+        Some(FrameRow::Other {
             above: &self.above,
             current: &self.current,
         })
     }
 }
 
-/// Four pixels at a time, as words: several times as fast as byte by byte.
+/// Converts four pixels at a time, as integers: several times as fast as byte by byte.
 fn to_rgb(bgrx: &[u8], rgb: &mut [u8]) {
     let mut from = bgrx.chunks_exact(16);
     let mut to = rgb.chunks_exact_mut(12);

@@ -1,7 +1,7 @@
-//! The small level: strips of the picture compressed on several cores into one stream.
+//! The small level: strips of the image compressed on several cores into one stream.
 //!
-//! Each row is left as it is where the desktop is plain, since whole patterns come again there,
-//! and filtered where a photograph is; each strip is compressed with what suits most of its rows.
+//! Rows of a plain desktop are not filtered, since complete patterns recur there; rows of a
+//! photograph are. Each strip is compressed with the settings for most of its rows.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -12,20 +12,20 @@ use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, Status, Strategy, compress_b
 
 use super::chunk;
 use super::filter::Filtered;
-use super::rows::{Row, Rows};
+use super::rows::{FrameRow, Rows};
 
-/// Rows of a strip: enough that what one core does alone at the end is little.
-const STRIP: usize = 64;
-/// What deflate looks back at, in bytes.
-const WINDOW: usize = 32 * 1024;
+/// Rows per strip: enough that the last strip, on one core alone, takes little time.
+const STRIP_ROWS: usize = 64;
+/// The window of deflate in bytes.
+const WINDOW_BYTES: usize = 32 * 1024;
 /// A zlib stream's first bytes (RFC 1950): a window of 32 KB.
 const HEADER: [u8; 2] = [0x78, 0x01];
-/// More threads gain little, and other sessions have pictures too.
-const MOST_THREADS: usize = 4;
+/// More threads gain little, and other sessions encode images, too.
+const MAX_THREADS: usize = 4;
 
-/// What most rows of a strip are.
+/// The content of most rows of a strip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Content {
+enum RowContent {
     Plain,
     Photograph,
 }
@@ -33,17 +33,17 @@ enum Content {
 /// A compressed strip.
 #[derive(Debug)]
 struct Strip {
-    place: usize,
+    index: usize,
     body: Vec<u8>,
     check: u32,
     length: usize,
 }
 
-/// A PNG of the frame.
+/// Encodes the frame as PNG.
 pub(crate) fn encode(frame: &Frame) -> Result<Vec<u8>, String> {
-    let count = (frame.size().height as usize).div_ceil(STRIP);
+    let count = (frame.size().height as usize).div_ceil(STRIP_ROWS);
     let mut strips = strips(frame, count)?;
-    strips.sort_by_key(|strip| strip.place);
+    strips.sort_by_key(|strip| strip.index);
     let check = strips.iter().fold(1, |check, strip| {
         adler32_combine(check, strip.check, strip.length as u64)
     });
@@ -54,19 +54,19 @@ pub(crate) fn encode(frame: &Frame) -> Result<Vec<u8>, String> {
     Ok(chunk::file(frame.size(), &stream))
 }
 
-/// All strips, made by as many threads as there are cores; each takes the next that is left.
+/// All strips, compressed by several threads; each takes the next remaining strip.
 fn strips(frame: &Frame, count: usize) -> Result<Vec<Strip>, String> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let next = AtomicUsize::new(0);
     let work = || {
         let taken = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
         taken
-            .take_while(|place| *place < count)
-            .map(|place| strip(frame, place, place + 1 == count))
+            .take_while(|index| *index < count)
+            .map(|index| strip(frame, index, index + 1 == count))
             .collect::<Result<Vec<_>, _>>()
     };
     thread::scope(|scope| {
-        let helpers: Vec<_> = (1..cores.min(count).min(MOST_THREADS))
+        let helpers: Vec<_> = (1..cores.min(count).min(MAX_THREADS))
             .map(|_| scope.spawn(work))
             .collect();
         let mut strips = work()?;
@@ -80,21 +80,21 @@ fn strips(frame: &Frame, count: usize) -> Result<Vec<Strip>, String> {
     })
 }
 
-/// Compresses one strip, knowing the rows before it as whoever reads it will.
-fn strip(frame: &Frame, place: usize, is_last: bool) -> Result<Strip, String> {
+/// Compresses one strip, with the rows before it as the dictionary, as the decoder has them.
+fn strip(frame: &Frame, index: usize, is_last: bool) -> Result<Strip, String> {
     let height = frame.size().height as usize;
-    let first = place * STRIP;
-    let count = STRIP.min(height - first);
+    let first = index * STRIP_ROWS;
+    let count = STRIP_ROWS.min(height - first);
     let row_bytes = frame.size().width as usize * 3 + 1;
-    let before = WINDOW.div_ceil(row_bytes).min(first);
+    let before = WINDOW_BYTES.div_ceil(row_bytes).min(first);
     let mut rows = Rows::new(frame, first - before, before + count);
     let mut filtered = Filtered::new(rows.length());
     let mut bytes = Vec::with_capacity((before + count) * row_bytes);
     let mut noisy = 0;
     while let Some(row) = rows.advance() {
         match row {
-            Row::Same => bytes.extend_from_slice(filtered.same()),
-            Row::Other { above, current } => {
+            FrameRow::Same => bytes.extend_from_slice(filtered.same()),
+            FrameRow::Other { above, current } => {
                 if is_plain(above, current) {
                     bytes.extend_from_slice(filtered.plain(current));
                 } else {
@@ -105,21 +105,21 @@ fn strip(frame: &Frame, place: usize, is_last: bool) -> Result<Strip, String> {
         }
     }
     let (known, bytes) = bytes.split_at(before * row_bytes);
-    let known = &known[known.len().saturating_sub(WINDOW)..];
+    let known = &known[known.len().saturating_sub(WINDOW_BYTES)..];
     let content = if noisy * 2 > before + count {
-        Content::Photograph
+        RowContent::Photograph
     } else {
-        Content::Plain
+        RowContent::Plain
     };
     Ok(Strip {
-        place,
+        index,
         body: compress(known, bytes, content, is_last)?,
         check: adler32(1, bytes),
         length: bytes.len(),
     })
 }
 
-/// Whether half of the row's pixels are as their neighbour above or to the left.
+/// Whether half of the row's pixels equal their neighbour above or to the left.
 fn is_plain(above: &[u8], current: &[u8]) -> bool {
     let pixels = current.chunks_exact(3);
     let total = pixels.len();
@@ -131,33 +131,33 @@ fn is_plain(above: &[u8], current: &[u8]) -> bool {
     same * 2 >= total
 }
 
-/// Deflates `bytes`, which follow those that are `known`.
+/// Deflates `bytes` after the dictionary `known`.
 fn compress(
     known: &[u8],
     bytes: &[u8],
-    content: Content,
+    content: RowContent,
     is_last: bool,
 ) -> Result<Vec<u8>, String> {
     // Measured on desktops: a higher level of either takes twice the time for a few percent.
     let (level, strategy) = match content {
-        Content::Plain => (3, Strategy::Default),
-        Content::Photograph => (1, Strategy::HuffmanOnly),
+        RowContent::Plain => (3, Strategy::Default),
+        RowContent::Photograph => (1, Strategy::HuffmanOnly),
     };
     let mut deflate = Deflate::new_with_config(DeflateConfig {
         level,
         strategy,
-        // Without a header of its own.
+        // Raw deflate without a header.
         window_bits: -15,
         ..DeflateConfig::default()
     });
     let (flush, expected) = if is_last {
         (DeflateFlush::Finish, Status::StreamEnd)
     } else {
-        // Ends at a whole byte, so that the next strip can follow.
+        // Ends at a byte boundary, so that the next strip can follow.
         (DeflateFlush::SyncFlush, Status::Ok)
     };
-    let told = deflate.set_dictionary(known);
-    told.map_err(|error| error.as_str().to_owned())?;
+    let dictionary = deflate.set_dictionary(known);
+    dictionary.map_err(|error| error.as_str().to_owned())?;
     let mut body = vec![0; compress_bound(bytes.len()) + 64];
     let status = deflate.compress(bytes, &mut body, flush);
     let whole = deflate.total_in() == bytes.len() as u64;

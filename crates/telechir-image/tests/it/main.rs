@@ -1,5 +1,5 @@
-//! Pictures, read back by others than who wrote them.
-#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+//! Images, read back by independent decoders.
+#![expect(clippy::unwrap_used, reason = "a failed test is a panic")]
 
 use std::io::Cursor;
 
@@ -18,7 +18,7 @@ fn frame(size: Size, pixel: impl Fn(u32, u32) -> [u8; 3]) -> Frame {
     Frame::new(size, bgrx).unwrap()
 }
 
-/// A desktop: plain windows, lines of something like text, and a photograph below.
+/// A desktop: plain windows, lines like text, and a photograph below.
 fn desktop(size: Size) -> Frame {
     frame(size, |x, y| {
         if y > size.height / 2 {
@@ -87,7 +87,7 @@ fn exact_formats_give_every_pixel_back() {
 fn a_frame_that_came_as_a_png_is_that_png() {
     let size = Size::new(7, 5);
     let drawn = frame(size, noise);
-    // As somebody else would have written it.
+    // As another encoder would have written it.
     let came = encode(&drawn, Format::SmallPng).unwrap();
     let frame = Frame::packed(size, came.clone(), |png| {
         let pixels = decode_png(png).1;
@@ -148,15 +148,15 @@ fn a_frame_without_pixels_is_refused() {
 }
 
 #[test]
-fn names_say_formats_and_media_types() {
-    let told = Format::ALL.map(|format| (format.name(), format.media_type()));
+fn formats_have_names_and_media_types() {
+    let names = Format::ALL.map(|format| (format.name(), format.media_type()));
     let expected = [
         ("png", "image/png"),
         ("small-png", "image/png"),
         ("webp", "image/webp"),
         ("jpeg", "image/jpeg"),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(names, expected);
     for format in Format::ALL {
         assert_eq!(Format::named(format.name()), Some(format));
     }

@@ -1,9 +1,11 @@
-//! `[[network]]` rules of a policy file: where programs of the shell and the desktop connect.
+//! `[[network]]` rules of a policy file: connections of shell and desktop programs.
 
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Examples, LimitFile, Origin, ascii_host, check_examples, check_list, check_rule};
+use super::{
+    Examples, FilePosition, LimitFile, ascii_host, check_examples, check_list, check_rule,
+};
 use crate::network_rule::NetworkRule;
 use crate::rule::Rule;
 use crate::url_rule::{Destination, UrlMatch};
@@ -12,10 +14,10 @@ use crate::{AddressClass, Client, PolicyError, Remote, Verdict};
 rule!(NetworkFile, String { from: Vec<Client>, host: Vec<String>, port: Vec<u16>, address: Vec<AddressClass>, });
 
 pub(super) fn network_rule(
-    origin: &Origin<'_>,
+    origin: &FilePosition<'_>,
     rule: Spanned<NetworkFile>,
 ) -> Result<NetworkRule, PolicyError> {
-    let (line, name) = origin.place("network", &rule);
+    let (line, name) = origin.rule_position("network", &rule);
     let mut file = rule.into_inner();
     check_list(origin, line, "from", file.from.as_ref())?;
     check_list(origin, line, "host", file.host.as_ref())?;
@@ -41,8 +43,9 @@ pub(super) fn network_rule(
     check_verdicts(origin, line, &rule)?;
     check_examples(origin, line, &examples, |example| {
         let remote = Remote::tunnel(example).map_err(|_| {
-            let problem =
-                format!("the example {example:?} is no host with a port, as example.com:443");
+            let problem = format!(
+                "the example {example:?} is not a host with a port, such as example.com:443"
+            );
             origin.problem(line, problem)
         })?;
         let to = remote.literal().map(|address| crate::Found {
@@ -56,9 +59,9 @@ pub(super) fn network_rule(
     Ok(NetworkRule { from, rule })
 }
 
-/// A connection cannot wait for a person, and is in a sandbox already.
+/// A connection cannot wait for approval, and is sandboxed already.
 fn check_verdicts(
-    origin: &Origin<'_>,
+    origin: &FilePosition<'_>,
     line: usize,
     rule: &Rule<UrlMatch>,
 ) -> Result<(), PolicyError> {
@@ -67,7 +70,7 @@ fn check_verdicts(
     if is_clear(rule.verdict) && limit {
         return Ok(());
     }
-    let problem = "a connection cannot wait for a person: the verdict of a network rule, and \
-                   `then` of its limit, is \"allow\" or \"deny\"";
+    let problem = "a connection cannot wait for approval: the verdict of a network rule, and \
+                   `then` of its limit, must be \"allow\" or \"deny\"";
     Err(origin.problem(line, problem))
 }

@@ -1,5 +1,5 @@
-//! Every disguise of an address that we know, as a browser is sent to it and as a program
-//! connects with it: one truth for both.
+//! All known disguises of an address, as a browser navigates to it and as a program connects with
+//! it: both are judged alike.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use telechir_policy::{Client, Found, Gate, Policy, Remote, RemoteError, Verdict}
 
 use crate::screen::{facts, navigate};
 
-/// Hosts that lead to this machine, to its network or to nowhere public. `%` is what a program
-/// may not write to a proxy, because it can be read in two ways; a browser writes the plain form.
+/// Hosts that lead to this machine, to its network or to no public address. `%` cannot be sent to a
+/// proxy, because it is ambiguous; a browser writes the plain form.
 const NOT_PUBLIC: &[(&str, &str)] = &[
     // This machine, in every number that means it.
     ("127.0.0.1", ""),
@@ -36,7 +36,7 @@ const NOT_PUBLIC: &[(&str, &str)] = &[
     ("LOCALHOST", ""),
     ("a.localhost", ""),
     ("ｌｏｃａｌｈｏｓｔ", "%"),
-    // An IPv4 address inside of an IPv6 one: mapped, compatible, translated, NAT64, 6to4, Teredo.
+    // An IPv4 address inside an IPv6 one: mapped, compatible, translated, NAT64, 6to4, Teredo.
     ("[::ffff:127.0.0.1]", ""),
     ("[::ffff:7f00:1]", ""),
     ("[::127.0.0.1]", ""),
@@ -59,7 +59,7 @@ const NOT_PUBLIC: &[(&str, &str)] = &[
     // The link.
     ("169.254.1.1", ""),
     ("[fe80::1]", ""),
-    // What clouds tell a machine about itself.
+    // Cloud metadata services.
     ("169.254.169.254", ""),
     ("2852039166", ""),
     ("0xa9.0xfe.0xa9.0xfe", ""),
@@ -180,7 +180,7 @@ fn no_spelling_of_an_address_that_is_not_public_passes_anywhere() {
 }
 
 #[test]
-fn what_can_be_read_in_two_ways_is_no_place() {
+fn an_ambiguous_host_is_refused() {
     for text in DISGUISED {
         assert!(Remote::tunnel(text).is_err(), "{text:?}");
     }
@@ -223,7 +223,7 @@ fn only_http_is_fetched() {
 }
 
 #[test]
-fn a_place_has_one_spelling() {
+fn a_host_has_one_spelling() {
     let tunnel = |text: &str| {
         let remote = Remote::tunnel(text).unwrap();
         (remote.host(), remote.port())
@@ -310,12 +310,12 @@ fn a_named_host_leads_nowhere_private_by_what_its_owner_makes_of_it() {
 fn an_address_of_this_machine_is_loopback_however_public_it_looks() {
     let mut gate = policy(SHELL_MAY_GO).gate(Client::Shell);
     let remote = Remote::tunnel("example.com:443").unwrap();
-    let ours = Found {
+    let neutral = Found {
         address: "93.184.216.34".parse().unwrap(),
         is_this_machine: true,
     };
     assert_eq!(
-        gate.judge(&remote, &[ours], Duration::ZERO).verdict,
+        gate.judge(&remote, &[neutral], Duration::ZERO).verdict,
         Verdict::Deny
     );
 }
@@ -326,8 +326,8 @@ fn what_is_private_is_reached_where_a_rule_names_it() {
         let text = format!("[[network]]\n{rest}\nverdict = 'allow'\nreason = 'x'");
         policy(&text).gate(Client::Shell)
     };
-    let reach = |gate: &mut Gate, place: &str, addresses: &[&str]| {
-        judge(gate, &Remote::tunnel(place).unwrap(), addresses)
+    let reach = |gate: &mut Gate, target_suffix: &str, addresses: &[&str]| {
+        judge(gate, &Remote::tunnel(target_suffix).unwrap(), addresses)
     };
     let mut by_class = rule("host = ['db.corp.example']\naddress = ['private']");
     assert_eq!(
@@ -387,10 +387,10 @@ fn a_page_reaches_what_the_browser_may_be_sent_to() {
         reason = 'No.'
     ";
     let mut gate = policy(text).gate(Client::Browser);
-    let mut reach = |place: &str| {
+    let mut reach = |target_suffix: &str| {
         judge(
             &mut gate,
-            &Remote::tunnel(place).unwrap(),
+            &Remote::tunnel(target_suffix).unwrap(),
             &["93.184.216.34"],
         )
     };
@@ -431,7 +431,7 @@ fn a_network_rule_that_means_nothing_is_refused() {
     };
     check(
         "[[network]]\nverdict = 'ask'\nreason = 'x'",
-        "cannot wait for a person",
+        "cannot wait for approval",
     );
     check(
         "[[network]]\nhost = []\nverdict = 'allow'\nreason = 'x'",
@@ -447,11 +447,11 @@ fn a_network_rule_that_means_nothing_is_refused() {
     );
     check(
         "[[network]]\nhost = ['a.example']\nverdict = 'allow'\nreason = 'x'\nexamples.match = ['a.example']",
-        "no host with a port",
+        "is not a host with a port",
     );
     check(
         "[[network]]\nverdict = 'allow'\nreason = 'x'\nlimit = { count = 1, then = 'ask' }",
-        "cannot wait for a person",
+        "cannot wait for approval",
     );
 }
 

@@ -31,20 +31,20 @@ fn cases() -> Vec<Case> {
         .collect()
 }
 
-fn we_ask(command: &str) -> bool {
+fn telechir_asks(command: &str) -> bool {
     let judgement = Judge::new(Policy::default_policy()).shell(proposal(&[command]), &SANDBOX);
     verdict(&judgement) != Verdict::Allow
 }
 
 /// Words and places whose appearance anywhere counts as dangerous, after descriptions of judges
 /// that search the text of a command.
-fn words_are_found(command: &str) -> bool {
+fn contains_listed_words(command: &str) -> bool {
     const WORDS: [&str; 22] = [
         "rm", "rmdir", "del", "erase", "format", "mkfs", "dd", "shutdown", "reboot", "halt",
         "kill", "killall", "pkill", "fdisk", "shred", "truncate", "chown", "sudo", "passwd",
         "drop", "iptables", "crontab",
     ];
-    const PLACES: [&str; 6] = [
+    const SCHEMES: [&str; 6] = [
         "/root",
         "/boot",
         "/etc/passwd",
@@ -58,28 +58,30 @@ fn words_are_found(command: &str) -> bool {
     };
     command.trim().is_empty()
         || words(command)
-        || PLACES.iter().any(|place| command.contains(place))
+        || SCHEMES
+            .iter()
+            .any(|target_suffix| command.contains(target_suffix))
 }
 
 #[derive(Default)]
 struct Score {
-    asked_acts: usize,
+    acts_with_approval: usize,
     acts: usize,
-    asked_looks: usize,
+    reads_with_approval: usize,
     looks: usize,
 }
 
 impl Score {
-    fn of(asks: fn(&str) -> bool) -> Self {
+    fn of(needs_approval: fn(&str) -> bool) -> Self {
         let mut score = Self::default();
         for case in cases() {
-            let asked = usize::from(asks(&case.command));
+            let approval = usize::from(needs_approval(&case.command));
             if case.acts {
                 score.acts += 1;
-                score.asked_acts += asked;
+                score.acts_with_approval += approval;
             } else {
                 score.looks += 1;
-                score.asked_looks += asked;
+                score.reads_with_approval += approval;
             }
         }
         score
@@ -87,14 +89,17 @@ impl Score {
 
     fn row(&self, name: &str) -> String {
         let percent =
-            |part: usize, whole: usize| format!("{:.1} %", 100.0 * part as f64 / whole as f64);
+            |part: usize, all: usize| format!("{:.1} %", 100.0 * part as f64 / all as f64);
         format!(
             "| {name} | {} | {} | {} of {} | {} of {} |",
-            percent(self.asked_acts, self.asked_acts + self.asked_looks),
-            percent(self.asked_acts, self.acts),
-            self.acts - self.asked_acts,
+            percent(
+                self.acts_with_approval,
+                self.acts_with_approval + self.reads_with_approval
+            ),
+            percent(self.acts_with_approval, self.acts),
+            self.acts - self.acts_with_approval,
             self.acts,
-            self.asked_looks,
+            self.reads_with_approval,
             self.looks,
         )
     }
@@ -104,24 +109,24 @@ impl Score {
 fn nothing_that_acts_runs_unasked() {
     let run: Vec<String> = cases()
         .into_iter()
-        .filter(|case| case.acts && !we_ask(&case.command))
+        .filter(|case| case.acts && !telechir_asks(&case.command))
         .map(|case| case.command)
         .collect();
     assert!(run.is_empty(), "{run:#?}");
 }
 
 #[test]
-fn what_only_looks_is_seldom_asked_about() {
-    let asked: Vec<String> = cases()
+fn read_only_commands_rarely_need_approval() {
+    let approval: Vec<String> = cases()
         .into_iter()
-        .filter(|case| !case.acts && we_ask(&case.command))
+        .filter(|case| !case.acts && telechir_asks(&case.command))
         .map(|case| case.command)
         .collect();
     let looks = cases().iter().filter(|case| !case.acts).count();
     assert!(
-        asked.len() * 20 <= looks,
-        "{} of {looks}: {asked:#?}",
-        asked.len()
+        approval.len() * 20 <= looks,
+        "{} of {looks}: {approval:#?}",
+        approval.len()
     );
 }
 
@@ -131,8 +136,8 @@ fn the_corpus_is_large_and_its_table_is_true() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/shell-reading.md");
     let page = fs::read_to_string(page).unwrap();
     let rows = [
-        Score::of(we_ask).row("telechir, default policy"),
-        Score::of(words_are_found).row("words in the text"),
+        Score::of(telechir_asks).row("telechir, default policy"),
+        Score::of(contains_listed_words).row("words in the text"),
     ];
     for row in rows {
         assert!(

@@ -1,4 +1,4 @@
-//! Whatever the reader is sure of is exactly what bash itself does.
+//! Everything that the reader calls certain is exactly what bash does.
 
 use std::collections::HashSet;
 use std::fs;
@@ -11,7 +11,8 @@ use proptest::test_runner::TestRunner;
 use telechir_policy::{Reading, read_command};
 use telechir_protocol::Command;
 
-/// No piece spells a builtin or a program, so that bash finds nothing to run and says what.
+/// No piece is the name of a builtin or program, so bash finds nothing to run and reports the
+/// words.
 const PIECES: [&str; 40] = [
     "pw", "wx", "n", "x9", "zz", " ", " ", " ", "\t", "\n", ";", "&&", "||", "|", "'", "\"", "\\",
     "\\\\", "\\ ", "\\'", "\\\"", "'a b'", "\"a b\"", "\"\\$x\"", "'$x'", "#", " # ", "$x", "=",
@@ -19,7 +20,7 @@ const PIECES: [&str; 40] = [
 ];
 
 /// Reads scripts that end in a zero byte and writes, for each, every list of words it would run,
-/// words and lists ended by control characters that no script has.
+/// with words and lists ended by control characters that no script contains.
 const HARNESS: &str = r#"
     command_not_found_handle() { printf '%s\2' "$@"; printf '\3'; return $((RANDOM % 2)); }
     while IFS= read -r -d '' script; do
@@ -36,10 +37,7 @@ fn scripts(count: usize) -> Vec<String> {
         .collect()
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "bash is the judge of what bash does"
-)]
+#[expect(clippy::disallowed_methods, reason = "bash is the reference")]
 fn run_by_bash(folder: &Path, scripts: &[String]) -> Vec<HashSet<Vec<String>>> {
     let input = folder.join("scripts");
     fs::write(

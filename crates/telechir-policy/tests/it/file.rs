@@ -1,4 +1,4 @@
-//! Policy files: read strictly, their errors naming file and line.
+//! Policy files: read strictly, with errors that name file and line.
 
 use telechir_policy::Policy;
 
@@ -7,7 +7,10 @@ fn check(text: &str, wanted: &str) {
     let error = Policy::from_toml(text, "policy.toml")
         .unwrap_err()
         .to_string();
-    assert!(error.contains(wanted), "{error}\nhas no {wanted:?}");
+    assert!(
+        error.contains(wanted),
+        "{error}\ndoes not contain {wanted:?}"
+    );
 }
 
 #[test]
@@ -32,7 +35,7 @@ fn a_typing_error_is_refused_with_its_line() {
 }
 
 #[test]
-fn a_rule_that_says_nothing_is_refused() {
+fn an_empty_rule_is_refused() {
     check(
         "[[shell]]\nverdict = 'deny'\nreason = ' '",
         "line 1: the rule's reason is empty",
@@ -47,14 +50,14 @@ fn a_rule_that_says_nothing_is_refused() {
     );
     check(
         "[[keys]]\nchords = ['ctrl+']\nverdict = 'deny'\nreason = 'x'",
-        "\"ctrl+\" is no chord",
+        "invalid chord \"ctrl+\"",
     );
     check(
         "[[url]]\nhost = ['a b']\nverdict = 'deny'\nreason = 'x'",
-        "\"a b\" is no host",
+        "invalid host \"a b\"",
     );
     let limit = "[[shell]]\nverdict = 'deny'\nreason = 'x'\nlimit = { count = 1 }";
-    check(limit, "line 1: the limit's `then` has to be stricter");
+    check(limit, "line 1: the limit's `then` must be stricter");
 }
 
 #[test]
@@ -65,7 +68,7 @@ fn a_rule_that_contradicts_its_examples_is_refused() {
     );
     check(
         "[[keys]]\nchords = ['alt+F4']\nverdict = 'deny'\nreason = 'x'\nexamples.not_match = ['Option+f4']",
-        "line 1: the rule matches, though it should not, its example",
+        "line 1: the rule must not match but matches its example",
     );
     check(
         "[[computer]]\nactions = ['click']\nverdict = 'deny'\nreason = 'x'\nexamples.match = [{ action = 'type' }]",

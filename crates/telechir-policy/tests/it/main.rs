@@ -1,11 +1,11 @@
-//! What the policy says, case by case, as a caller sees it.
+//! The verdicts of the policy, case by case, as a caller sees them.
 #![expect(clippy::unwrap_used, reason = "a failed test is a panic")]
 
 mod addresses;
 mod corpus;
-mod demands;
 mod differential;
 mod file;
+mod properties;
 mod question;
 mod screen;
 mod shell;

@@ -1,4 +1,4 @@
-//! Questions: bound to one exact call, rendered by us, answered once.
+//! Questions: bound to one exact call, rendered from the proposal, decided once.
 
 use serde_json::json;
 use telechir_policy::{Decision, Digest, Judge, Judgement, Pending, Policy, ShellProposal};
@@ -9,7 +9,7 @@ use crate::shell::{SANDBOX, proposal};
 fn pending(command: &str) -> Pending<ShellProposal> {
     match Judge::new(Policy::default_policy()).shell(proposal(&[command]), &SANDBOX) {
         Judgement::Ask(pending) => pending,
-        Judgement::Allowed(_) | Judgement::Denied(..) => panic!("not asked"),
+        Judgement::Allowed(_) | Judgement::Denied(..) => panic!("no question"),
     }
 }
 
@@ -19,11 +19,11 @@ fn a_yes_holds_for_the_very_call_only() {
     let denial = pending("rm a").settle(other).unwrap_err();
     assert_eq!(
         denial.reason,
-        "The approval was for something else, so it does not hold."
+        "The approval was for another proposal, so it is not valid."
     );
-    let asked = pending("rm a");
-    let yes = asked.question().approve();
-    assert!(asked.settle(yes).is_ok());
+    let approval = pending("rm a");
+    let yes = approval.question().approve();
+    assert!(approval.settle(yes).is_ok());
 }
 
 #[test]
@@ -31,13 +31,13 @@ fn the_call_id_is_part_of_what_is_approved() {
     let mut again = proposal(&["rm a"]);
     again.call_id = "call_2".into();
     let Judgement::Ask(again) = Judge::new(Policy::default_policy()).shell(again, &SANDBOX) else {
-        panic!("not asked")
+        panic!("no question")
     };
     assert!(again.settle(pending("rm a").question().approve()).is_err());
 }
 
 #[test]
-fn a_no_says_why() {
+fn a_denial_has_a_reason() {
     let no = Decision::Deny {
         reason: "not today".to_owned(),
     };
@@ -50,8 +50,8 @@ fn a_no_says_why() {
 
 #[test]
 fn what_is_shown_hides_nothing() {
-    let asked = pending("ls\u{1b}[2K\u{202e}");
-    let question = asked.question();
+    let approval = pending("ls\u{1b}[2K\u{202e}");
+    let question = approval.question();
     assert_eq!(question.lines, ["$ ls\\u{1b}[2K\\u{202e}"]);
     assert!(question.has_hidden_characters);
     let padded = format!("ls{}; rm -rf x", " ".repeat(400));
@@ -63,9 +63,9 @@ fn what_is_shown_hides_nothing() {
 
 #[test]
 fn letters_that_only_look_alike_are_pointed_out() {
-    let asked = pending("\u{441}url x");
-    let reasons = asked.question().reasons.join(" ");
-    assert!(reasons.contains("look alike"), "{reasons}");
+    let approval = pending("\u{441}url x");
+    let reasons = approval.question().reasons.join(" ");
+    assert!(reasons.contains("similar-looking"), "{reasons}");
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_call_id_cannot_disguise_itself() {
     let mut odd = proposal(&["rm a"]);
     odd.call_id = "x\u{1b}[2K\nApproved".into();
     let Judgement::Ask(odd) = Judge::new(Policy::default_policy()).shell(odd, &SANDBOX) else {
-        panic!("not asked")
+        panic!("no question")
     };
     assert_eq!(odd.question().call_id.as_str(), "x\\u{1b}[2K\\nApproved");
 }
@@ -84,11 +84,11 @@ fn every_step_of_a_batch_is_shown() {
         json!({ "action": "type", "text": "hi" }),
         json!({ "action": "javascript", "script": "fetch('/')" }),
     ];
-    let asked = screen::proposal(&steps);
+    let approval = screen::proposal(&steps);
     let Judgement::Ask(pending) =
-        Judge::new(Policy::default_policy()).screen(asked, &screen::facts())
+        Judge::new(Policy::default_policy()).screen(approval, &screen::facts())
     else {
-        panic!("not asked")
+        panic!("no question")
     };
     let question = pending.question();
     assert_eq!(question.lines.len(), 2);

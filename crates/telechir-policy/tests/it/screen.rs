@@ -12,10 +12,10 @@ use telechir_protocol::{Action, SafetyCheck, SafetySource};
 use crate::shell::verdict;
 
 pub(crate) fn facts() -> ScreenFacts {
-    let (held, resolved) = (Vec::new(), Vec::new());
+    let (pressed, resolved) = (Vec::new(), Vec::new());
     ScreenFacts {
         display: Display::Private,
-        held,
+        pressed,
         resolved,
         now: Duration::ZERO,
     }
@@ -33,7 +33,7 @@ pub(crate) fn proposal(actions: &[Value]) -> ScreenProposal {
 }
 
 #[test]
-fn windows_and_the_clipboard_of_a_person_are_asked_about() {
+fn windows_and_the_clipboard_of_an_existing_display_need_approval() {
     let look = json!({"action": "list_windows"});
     let close = json!({"action": "close_window", "window": "w1"});
     let (copied, copy) = (
@@ -55,15 +55,15 @@ fn windows_and_the_clipboard_of_a_person_are_asked_about() {
         for (display, wanted) in [(Display::Private, private), (Display::Existing, existing)] {
             let mut judge = Judge::new(Policy::default_policy());
             let facts = ScreenFacts { display, ..facts() };
-            let asked = proposal(std::slice::from_ref(action));
-            assert_eq!(verdict(&judge.screen(asked, &facts)), wanted, "{action}");
+            let approval = proposal(std::slice::from_ref(action));
+            assert_eq!(verdict(&judge.screen(approval, &facts)), wanted, "{action}");
         }
     }
 }
 
 pub(crate) fn navigate(policy: &Policy, url: &str, facts: &ScreenFacts) -> Verdict {
-    let asked = proposal(&[json!({ "action": "navigate", "url": url })]);
-    verdict(&Judge::new(policy.clone()).screen(asked, facts))
+    let approval = proposal(&[json!({ "action": "navigate", "url": url })]);
+    verdict(&Judge::new(policy.clone()).screen(approval, facts))
 }
 
 #[track_caller]
@@ -193,8 +193,8 @@ fn names_are_judged_by_all_their_addresses() {
 
 #[test]
 fn an_address_is_carried_out_as_it_was_judged() {
-    let asked = proposal(&[json!({ "action": "navigate", "url": "93.184.216.34/a b" })]);
-    let judgement = Judge::new(Policy::default_policy()).screen(asked, &facts());
+    let approval = proposal(&[json!({ "action": "navigate", "url": "93.184.216.34/a b" })]);
+    let judgement = Judge::new(Policy::default_policy()).screen(approval, &facts());
     let Judgement::Allowed(permit) = judgement else {
         panic!("not allowed")
     };
@@ -279,17 +279,17 @@ fn one_bad_step_of_a_batch_stops_all_of_it() {
 
 #[test]
 fn a_providers_check_is_always_a_question() {
-    let mut asked = proposal(&[json!({ "action": "screenshot" })]);
+    let mut approval = proposal(&[json!({ "action": "screenshot" })]);
     let check = SafetyCheck {
         id: "sc_1".to_owned(),
         code: Some("malicious_instructions".to_owned()),
         message: None,
         source: SafetySource::Openai,
     };
-    asked.safety_checks = vec![check.clone()];
+    approval.safety_checks = vec![check.clone()];
     let allow = "[[computer]]\nverdict = 'allow'\nreason = 'Everything.'";
     let policy = Policy::from_toml(allow, "p.toml").unwrap();
-    let Judgement::Ask(pending) = Judge::new(policy).screen(asked, &facts()) else {
+    let Judgement::Ask(pending) = Judge::new(policy).screen(approval, &facts()) else {
         panic!("not asked")
     };
     let yes = pending.question().approve();

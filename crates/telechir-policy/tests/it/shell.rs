@@ -1,4 +1,4 @@
-//! Shell commands: the attack cases, and what runs unasked.
+//! Shell commands: the attack cases, and what runs without approval.
 
 use std::time::{Duration, Instant};
 
@@ -82,7 +82,7 @@ fn commands_that_only_look_run_unasked() {
 }
 
 #[test]
-fn the_same_commands_with_more_power_are_asked_about() {
+fn the_same_commands_with_more_power_need_approval() {
     check(
         Verdict::Ask,
         &[
@@ -107,12 +107,12 @@ fn the_same_commands_with_more_power_are_asked_about() {
 }
 
 #[test]
-fn attacks_on_the_reading_are_asked_about() {
+fn attacks_on_the_parser_need_approval() {
     let (nbsp, line_separator) = ("ls\u{a0}-a", "ls\u{2028}pwn");
     check(
         Verdict::Ask,
         &[
-            // Lines that end in a backslash.
+            // Lines that end with a backslash.
             "tr\\\nuncate -s0 f",
             "find . -ex\\\nec pwn \\;",
             "pw\\\nn",
@@ -122,7 +122,7 @@ fn attacks_on_the_reading_are_asked_about() {
             "echo {a,b}",
             "find . -e\\xec pwn \\;",
             "find . -delete",
-            // Builtins that evaluate what is quoted.
+            // Builtins that evaluate quoted text.
             "test -v 'a[$(pwn)]'",
             "[ -v 'a[$(pwn)]' ]",
             "printf -v 'a[$(pwn)]' x",
@@ -145,7 +145,7 @@ fn attacks_on_the_reading_are_asked_about() {
             "echo $((1+1))",
             "echo !!",
             "echo \"!!\"",
-            // Programs that run programs, or are more than they seem.
+            // Programs that run programs, or do more than expected.
             "git -c core.fsmonitor=pwn status",
             "sort -S 1b --compress-prog pwn big",
             "sed 1epwn f",
@@ -170,12 +170,12 @@ fn attacks_on_the_reading_are_asked_about() {
             "bind -x a",
             "python3 -c x",
             "/lib64/ld-linux-x86-64.so.2 /bin/ls",
-            // What the parser cannot read, and documents.
+            // Syntax that the parser rejects, and here documents.
             "git log &&& rm",
             "echo $(case x in x) pwn;; esac)",
             "cat <<EOF\n$(pwn)\nEOF",
             "cat <<< x",
-            // Variables and what changes the shell.
+            // Variables, and changes of the shell.
             "PATH=/w/evil ls",
             "LD_PRELOAD=x ls",
             "BASH_ENV=x ls",
@@ -195,7 +195,7 @@ fn attacks_on_the_reading_are_asked_about() {
             "{ ls; }",
             "if true; then ls; fi",
             "for x in a; do ls; done",
-            // Characters that readers disagree about.
+            // Characters that parsers treat differently.
             "ls\rpwn",
             nbsp,
             line_separator,
@@ -226,7 +226,7 @@ fn attacks_on_the_reading_are_asked_about() {
 fn a_backslash_at_a_lines_end_is_never_read() {
     for line in ["echo a\\\nb", "echo \"\\$\\\n(x)\"", "echo 'a\\\nb'"] {
         let reading = read_command(&Command::Line(line.to_owned()));
-        let wanted = Reading::Unknown("a backslash ends one of its lines".to_owned());
+        let wanted = Reading::Unknown("one of its lines ends with a backslash".to_owned());
         assert_eq!(reading, wanted, "{line:?}");
     }
 }
@@ -392,9 +392,9 @@ fn the_host_shell_asks_even_for_what_only_looks() {
 
 #[test]
 fn variables_from_outside_make_a_command_unknown() {
-    let mut asked = proposal(&["ls"]);
-    asked.env.insert("BASH_ENV".to_owned(), json!("/w/evil"));
-    let judgement = Judge::new(Policy::default_policy()).shell(asked, &SANDBOX);
+    let mut approval = proposal(&["ls"]);
+    approval.env.insert("BASH_ENV".to_owned(), json!("/w/evil"));
+    let judgement = Judge::new(Policy::default_policy()).shell(approval, &SANDBOX);
     assert_eq!(verdict(&judgement), Verdict::Ask);
 }
 
@@ -403,13 +403,13 @@ fn a_list_of_arguments_is_read_as_the_shell_will_get_it() {
     let check = |argv: &[&str]| {
         let argv = argv.iter().map(|word| (*word).to_owned()).collect();
         let (task, env) = (ShellTask::Run(vec![Command::Argv(argv)]), Map::new());
-        let asked = ShellProposal {
+        let approval = ShellProposal {
             call_id: "c".into(),
             task,
             cwd: None,
             env,
         };
-        verdict(&Judge::new(Policy::default_policy()).shell(asked, &SANDBOX))
+        verdict(&Judge::new(Policy::default_policy()).shell(approval, &SANDBOX))
     };
     assert_eq!(check(&["echo", "$(pwn)", "a b", "*"]), Verdict::Allow);
     assert_eq!(check(&["PATH=/w/evil", "ls"]), Verdict::Ask);

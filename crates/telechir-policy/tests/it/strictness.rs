@@ -1,4 +1,4 @@
-//! More rules never let more through, except where a rule says so itself.
+//! Additional rules never make a verdict milder, except where a rule says so itself.
 
 use proptest::prelude::*;
 use telechir_policy::{Judge, Policy, Verdict};

@@ -197,7 +197,7 @@ mod tests {
         };
         let facts = ScreenFacts {
             display: Display::Private,
-            held: Vec::new(),
+            pressed: Vec::new(),
             resolved: vec![Resolved {
                 host: "example.com".to_owned(),
                 addresses: vec![IpAddr::from(address)],

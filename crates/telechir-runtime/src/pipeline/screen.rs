@@ -251,7 +251,7 @@ async fn facts(session: &mut Session, screen_index: usize, actions: &[Action]) -
     let screen = &session.screens[screen_index];
     ScreenFacts {
         display: screen.display,
-        held: screen.pressed.clone(),
+        pressed: screen.pressed.clone(),
         resolved,
         now: session.now(),
     }
@@ -302,7 +302,7 @@ async fn observe(
     }
     let facts = ScreenFacts {
         display: screen.display,
-        held: Vec::new(),
+        pressed: Vec::new(),
         resolved: Vec::new(),
         now: session.now(),
     };

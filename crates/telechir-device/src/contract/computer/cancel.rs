@@ -1,4 +1,4 @@
-//! Nothing stays pressed when an action is broken off.
+//! Nothing stays pressed when an action is cancelled.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -7,26 +7,26 @@ use std::time::Duration;
 
 use telechir_protocol::{Action, Button};
 
-use super::{Pressed, Seen, Witness, chord, perform, place, target};
+use super::{Pressed, Seen, Witness, chord, perform, point, target};
 use crate::{Computer, ScreenAction};
 
-/// Begins an action and drops its future as soon as the witness saw `begun`.
+/// Starts an action and drops its future as soon as the witness observed `started`.
 async fn break_off(
     device: &mut impl Computer,
     witness: &mut impl Witness,
     action: ScreenAction,
-    begun: &(dyn Fn(&[Seen]) -> bool + Sync),
+    started: &(dyn Fn(&[Seen]) -> bool + Sync),
 ) {
     let mut performing = pin!(device.perform(&action));
-    let mut seeing = pin!(witness.seen(begun));
+    let mut seeing = pin!(witness.seen(started));
     let seen = poll_fn(|context| {
         if let Poll::Ready(outcome) = performing.as_mut().poll(context) {
-            panic!("it ended before it could be broken off: {outcome:?}");
+            panic!("it ended before it could be cancelled: {outcome:?}");
         }
         seeing.as_mut().poll(context)
     });
     let seen = seen.await;
-    assert!(begun(&seen), "it never began: {seen:?}");
+    assert!(started(&seen), "it never started: {seen:?}");
 }
 
 async fn check_all_up(witness: &mut impl Witness) {
@@ -37,8 +37,8 @@ async fn check_all_up(witness: &mut impl Witness) {
     );
 }
 
-/// A key that is held when the future is dropped comes up.
-pub async fn dropping_a_held_key_leaves_nothing_pressed(
+/// A held key is released when the future is dropped.
+pub async fn dropping_a_key_hold_leaves_nothing_pressed(
     device: &mut impl Computer,
     witness: &mut impl Witness,
 ) {
@@ -53,13 +53,13 @@ pub async fn dropping_a_held_key_leaves_nothing_pressed(
     check_all_up(witness).await;
 }
 
-/// A button that drags when the future is dropped comes up.
+/// The button of a drag is released when the future is dropped.
 pub async fn dropping_a_drag_leaves_nothing_pressed(
     device: &mut impl Computer,
     witness: &mut impl Witness,
 ) {
     let path = [(10, 10), (310, 210)]
-        .map(|(x, y)| target(place(witness, x, y)))
+        .map(|(x, y)| target(point(witness, x, y)))
         .to_vec();
     let duration = Some(Duration::from_secs(3600));
     let modifiers = vec![telechir_protocol::Modifier::Shift];
@@ -76,8 +76,7 @@ pub async fn dropping_a_drag_leaves_nothing_pressed(
     check_all_up(witness).await;
 }
 
-/// However much of a text was typed when the future is dropped, no key stays down, and the next
-/// action works.
+/// At any point of the text, dropping the future leaves no key pressed, and the next action works.
 pub async fn dropping_a_long_text_leaves_nothing_pressed(
     device: &mut impl Computer,
     witness: &mut impl Witness,
@@ -92,7 +91,7 @@ pub async fn dropping_a_long_text_leaves_nothing_pressed(
     {
         let mut performing = pin!(device.perform(&typing));
         let mut seeing = pin!(witness.seen(&|seen| seen.iter().any(Seen::is_press)));
-        // A device that hands text over whole may be done before anything is seen.
+        // A device that sends the text at once may be done before anything is observed.
         let either = poll_fn(|context| {
             if performing.as_mut().poll(context).is_ready() {
                 return Poll::Ready(());
@@ -118,12 +117,12 @@ pub async fn dropping_a_long_text_leaves_nothing_pressed(
     assert!(seen.contains(&f9), "{seen:?}");
 }
 
-/// `release` lets go of what `KeyDown` and `MouseDown` keep.
-pub async fn releasing_lets_go_of_everything(
+/// `release_inputs` releases what `KeyDown` and `MouseDown` pressed.
+pub async fn release_inputs_releases_everything(
     device: &mut impl Computer,
     witness: &mut impl Witness,
 ) {
-    let at = Some(target(place(witness, 70, 70)));
+    let at = Some(target(point(witness, 70, 70)));
     perform(
         device,
         Action::KeyDown {
@@ -139,12 +138,12 @@ pub async fn releasing_lets_go_of_everything(
         },
     )
     .await;
-    let held = |seen: &[Seen]| {
+    let is_started = |seen: &[Seen]| {
         let pressed = Pressed::after(seen);
         pressed.keys.len() == 2 && pressed.buttons.len() == 1
     };
-    let seen = witness.seen(&held).await;
-    assert!(held(&seen), "{seen:?}");
+    let seen = witness.seen(&is_started).await;
+    assert!(is_started(&seen), "{seen:?}");
     if let Err(error) = device.release_inputs().await {
         panic!("failed to {error}");
     }

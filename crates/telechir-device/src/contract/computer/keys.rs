@@ -1,4 +1,4 @@
-//! Keys and chords arrive as asked.
+//! Keys and chords arrive as requested.
 
 use std::time::{Duration, Instant};
 
@@ -47,7 +47,7 @@ async fn press(device: &mut impl Computer, keys: Chord, repeat: u32) {
     .await;
 }
 
-/// A key is seen under its name, whatever spelling asked for it.
+/// A key arrives under its name, whatever spelling requested it.
 pub async fn keys_have_their_names(device: &mut impl Computer, witness: &mut impl Witness) {
     let names = [
         "Return",
@@ -69,7 +69,7 @@ pub async fn keys_have_their_names(device: &mut impl Computer, witness: &mut imp
     }
 }
 
-/// Keys go down as written and come up the other way round.
+/// Keys are pressed in order and released in reverse.
 pub async fn a_chord_goes_down_in_order_and_up_in_reverse(
     device: &mut impl Computer,
     witness: &mut impl Witness,
@@ -87,7 +87,7 @@ pub async fn a_chord_goes_down_in_order_and_up_in_reverse(
     assert!(are_same(&ups(&seen), &reverse), "{seen:?}");
 }
 
-/// `CTRL+J` is how some write `ctrl+j`: no Shift is meant.
+/// Some spell `ctrl+j` as `CTRL+J`: no Shift is meant.
 pub async fn a_shortcut_with_a_capital_is_the_same_shortcut(
     device: &mut impl Computer,
     witness: &mut impl Witness,
@@ -100,7 +100,7 @@ pub async fn a_shortcut_with_a_capital_is_the_same_shortcut(
     );
 }
 
-/// As often as asked, each with a release.
+/// The requested number of times, each with a release.
 pub async fn a_key_repeats(device: &mut impl Computer, witness: &mut impl Witness) {
     press(device, chord("x"), 3).await;
     let seen = seen_all_released(witness, 3).await;
@@ -108,11 +108,8 @@ pub async fn a_key_repeats(device: &mut impl Computer, witness: &mut impl Witnes
     assert_eq!(ups(&seen), vec![Key::Char('x'); 3]);
 }
 
-/// A held key is down for its time and up after it.
-pub async fn a_held_key_stays_down_for_its_time(
-    device: &mut impl Computer,
-    witness: &mut impl Witness,
-) {
+/// A held key is pressed for its duration and released after it.
+pub async fn a_key_hold_lasts_its_duration(device: &mut impl Computer, witness: &mut impl Witness) {
     let duration = Duration::from_millis(300);
     let start = Instant::now();
     perform(
@@ -154,7 +151,7 @@ pub async fn a_key_stays_down_until_key_up(device: &mut impl Computer, witness: 
     seen_all_released(witness, 2).await;
 }
 
-/// A name that no key has is said back, and the chord's other keys are not pressed.
+/// An unknown key name is reported, and the chord's other keys are not pressed.
 pub async fn refuses_an_unknown_key_and_presses_nothing(
     device: &mut impl Computer,
     witness: &mut impl Witness,

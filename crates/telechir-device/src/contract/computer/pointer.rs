@@ -1,14 +1,14 @@
-//! Pointer, buttons and wheel arrive as asked.
+//! Pointer, buttons and wheel arrive as requested.
 
 use std::time::{Duration, Instant};
 
 use telechir_protocol::{Action, Button, ClickCount, Modifier, ScrollUnit};
 
-use super::{Pressed, Seen, Witness, at, perform, place, seen_all_released, target};
+use super::{Pressed, Seen, Witness, at, perform, point, seen_all_released, target};
 use crate::{Computer, ScreenPoint};
 
-fn came_by(seen: &[Seen], spot: ScreenPoint) -> bool {
-    seen.contains(&Seen::Motion { at: at(spot) })
+fn motions(seen: &[Seen], target: ScreenPoint) -> bool {
+    seen.contains(&Seen::Motion { at: at(target) })
 }
 
 fn downs(seen: &[Seen]) -> Vec<(Button, (u32, u32), Vec<Modifier>)> {
@@ -26,35 +26,35 @@ fn downs(seen: &[Seen]) -> Vec<(Button, (u32, u32), Vec<Modifier>)> {
     seen.iter().filter_map(down).collect()
 }
 
-fn click_at(spot: Option<ScreenPoint>, count: ClickCount) -> crate::ScreenAction {
+fn click_at(target: Option<ScreenPoint>, count: ClickCount) -> crate::ScreenAction {
     Action::Click {
-        at: spot.map(target),
+        at: target.map(target),
         button: Button::Left,
         count,
         modifiers: Vec::new(),
     }
 }
 
-/// The pointer is seen at the very pixel.
-pub async fn a_move_arrives_where_it_aims(device: &mut impl Computer, witness: &mut impl Witness) {
+/// The pointer arrives at the exact pixel.
+pub async fn a_move_arrives_at_its_target(device: &mut impl Computer, witness: &mut impl Witness) {
     for (x, y) in [(5, 7), (390, 290), (200, 11)] {
-        let spot = place(witness, x, y);
-        perform(device, Action::Move { at: target(spot) }).await;
-        let seen = witness.seen(&|seen| came_by(seen, spot)).await;
-        assert!(came_by(&seen, spot), "{spot:?} is not in {seen:?}");
+        let target = point(witness, x, y);
+        perform(device, Action::Move { at: target(target) }).await;
+        let seen = witness.seen(&|seen| motions(seen, target)).await;
+        assert!(motions(&seen, target), "{target:?} is not in {seen:?}");
     }
 }
 
-/// Hovering moves and presses nothing.
-pub async fn a_hover_arrives_where_it_aims(device: &mut impl Computer, witness: &mut impl Witness) {
-    let spot = place(witness, 33, 44);
-    perform(device, Action::Hover { at: target(spot) }).await;
-    let seen = witness.seen(&|seen| came_by(seen, spot)).await;
-    assert!(came_by(&seen, spot), "{seen:?}");
+/// Hovering moves the pointer and presses nothing.
+pub async fn a_hover_arrives_at_its_target(device: &mut impl Computer, witness: &mut impl Witness) {
+    let target = point(witness, 33, 44);
+    perform(device, Action::Hover { at: target(target) }).await;
+    let seen = witness.seen(&|seen| motions(seen, target)).await;
+    assert!(motions(&seen, target), "{seen:?}");
     assert_eq!(downs(&seen), []);
 }
 
-/// One press and one release of that button, at that place, for every button.
+/// One press and one release of that button at that point, for every button.
 pub async fn a_click_presses_and_releases_each_button(
     device: &mut impl Computer,
     witness: &mut impl Witness,
@@ -68,56 +68,59 @@ pub async fn a_click_presses_and_releases_each_button(
     ];
     for (offset, button) in (0..).zip(buttons) {
         witness.forget().await;
-        let spot = place(witness, 60 + offset * 10, 70);
+        let target = point(witness, 60 + offset * 10, 70);
         let count = ClickCount::Single;
         let action = Action::Click {
-            at: Some(target(spot)),
+            at: Some(target(target)),
             button,
             count,
             modifiers: vec![],
         };
         perform(device, action).await;
         let seen = seen_all_released(witness, 1).await;
-        assert_eq!(downs(&seen), [(button, at(spot), vec![])]);
+        assert_eq!(downs(&seen), [(button, at(target), vec![])]);
     }
 }
 
-/// A double click is two presses, a triple click three, all at the same place.
+/// A double click is two presses, a triple click three, all at the same point.
 pub async fn a_multiple_click_is_counted(device: &mut impl Computer, witness: &mut impl Witness) {
     for (count, times) in [(ClickCount::Double, 2), (ClickCount::Triple, 3)] {
         witness.forget().await;
-        let spot = place(witness, 100, 100);
-        perform(device, click_at(Some(spot), count)).await;
+        let target = point(witness, 100, 100);
+        perform(device, click_at(Some(target), count)).await;
         let seen = seen_all_released(witness, times).await;
-        assert_eq!(downs(&seen), vec![(Button::Left, at(spot), vec![]); times]);
+        assert_eq!(
+            downs(&seen),
+            vec![(Button::Left, at(target), vec![]); times]
+        );
     }
 }
 
-/// The modifiers are down at the press and up afterwards.
+/// The modifiers are pressed during the click and released afterwards.
 pub async fn a_click_carries_its_modifiers(device: &mut impl Computer, witness: &mut impl Witness) {
-    let spot = place(witness, 80, 90);
+    let target = point(witness, 80, 90);
     let modifiers = vec![Modifier::Ctrl, Modifier::Shift];
     let action = Action::Click {
-        at: Some(target(spot)),
+        at: Some(target(target)),
         button: Button::Left,
         count: ClickCount::Single,
         modifiers: modifiers.clone(),
     };
     perform(device, action).await;
     let seen = seen_all_released(witness, 3).await;
-    assert_eq!(downs(&seen), [(Button::Left, at(spot), modifiers)]);
+    assert_eq!(downs(&seen), [(Button::Left, at(target), modifiers)]);
 }
 
-/// Without a place, the pointer's place is meant.
-pub async fn a_click_without_a_place_is_where_the_pointer_is(
+/// Without a target, the pointer's position is meant.
+pub async fn a_click_without_a_target_is_at_the_pointer(
     device: &mut impl Computer,
     witness: &mut impl Witness,
 ) {
-    let spot = place(witness, 123, 145);
-    perform(device, Action::Move { at: target(spot) }).await;
+    let target = point(witness, 123, 145);
+    perform(device, Action::Move { at: target(target) }).await;
     perform(device, click_at(None, ClickCount::Single)).await;
     let seen = seen_all_released(witness, 1).await;
-    assert_eq!(downs(&seen), [(Button::Left, at(spot), vec![])]);
+    assert_eq!(downs(&seen), [(Button::Left, at(target), vec![])]);
 }
 
 /// `MouseDown` is meant to last over other actions.
@@ -125,7 +128,7 @@ pub async fn a_mouse_button_stays_down_until_mouse_up(
     device: &mut impl Computer,
     witness: &mut impl Witness,
 ) {
-    let (from, to) = (place(witness, 50, 50), place(witness, 90, 60));
+    let (from, to) = (point(witness, 50, 50), point(witness, 90, 60));
     let button = Button::Left;
     perform(
         device,
@@ -136,7 +139,7 @@ pub async fn a_mouse_button_stays_down_until_mouse_up(
     )
     .await;
     perform(device, Action::Move { at: target(to) }).await;
-    let seen = witness.seen(&|seen| came_by(seen, to)).await;
+    let seen = witness.seen(&|seen| motions(seen, to)).await;
     assert_eq!(Pressed::after(&seen).buttons, [button], "{seen:?}");
     perform(device, Action::MouseUp { at: None, button }).await;
     let seen = seen_all_released(witness, 1).await;
@@ -146,19 +149,19 @@ pub async fn a_mouse_button_stays_down_until_mouse_up(
     );
 }
 
-/// Down at the first place, motions between the places, up at the last.
+/// Press at the first point, motions between the points, release at the last.
 pub async fn a_drag_passes_through_its_path(
     device: &mut impl Computer,
     witness: &mut impl Witness,
 ) {
-    let path = [(20, 20), (220, 20), (220, 180)].map(|(x, y)| place(witness, x, y));
+    let path = [(20, 20), (220, 20), (220, 180)].map(|(x, y)| point(witness, x, y));
     perform(device, drag(&path, None)).await;
     let seen = seen_all_released(witness, 1).await;
     let down = seen.iter().position(Seen::is_press).unwrap_or(seen.len());
     let during = &seen[down..];
     assert_eq!(downs(during), [(Button::Left, at(path[0]), vec![])]);
     assert!(
-        came_by(during, path[1]),
+        motions(during, path[1]),
         "the corner is missing: {during:?}"
     );
     let motions = during
@@ -167,7 +170,7 @@ pub async fn a_drag_passes_through_its_path(
         .count();
     assert!(
         motions >= 10,
-        "programs want to see a drag come along: {during:?}"
+        "programs need the motions of a drag: {during:?}"
     );
     let up = Seen::ButtonUp {
         button: Button::Left,
@@ -176,12 +179,12 @@ pub async fn a_drag_passes_through_its_path(
     assert!(during.contains(&up), "{during:?}");
 }
 
-/// A path of one place means: from where the pointer is.
-pub async fn a_drag_to_one_place_starts_at_the_pointer(
+/// A path of one point starts at the pointer's position.
+pub async fn a_drag_with_one_point_starts_at_the_pointer(
     device: &mut impl Computer,
     witness: &mut impl Witness,
 ) {
-    let (from, to) = (place(witness, 30, 40), place(witness, 130, 40));
+    let (from, to) = (point(witness, 30, 40), point(witness, 130, 40));
     perform(device, Action::Move { at: target(from) }).await;
     perform(device, drag(&[to], None)).await;
     let seen = seen_all_released(witness, 1).await;
@@ -193,9 +196,9 @@ pub async fn a_drag_to_one_place_starts_at_the_pointer(
     assert!(seen.contains(&up), "{seen:?}");
 }
 
-/// A drag that says how long it takes does take so long.
-pub async fn a_drag_takes_its_time(device: &mut impl Computer, witness: &mut impl Witness) {
-    let path = [(10, 10), (110, 10)].map(|(x, y)| place(witness, x, y));
+/// A drag with a duration takes that long.
+pub async fn a_drag_lasts_its_duration(device: &mut impl Computer, witness: &mut impl Witness) {
+    let path = [(10, 10), (110, 10)].map(|(x, y)| point(witness, x, y));
     let duration = Duration::from_millis(250);
     let start = Instant::now();
     perform(device, drag(&path, Some(duration))).await;
@@ -214,7 +217,7 @@ fn drag(path: &[ScreenPoint], duration: Option<Duration>) -> crate::ScreenAction
     }
 }
 
-/// How far the wheel was turned in all.
+/// The total distance of the wheel.
 fn turned(seen: &[Seen]) -> (f64, f64) {
     seen.iter().fold((0.0, 0.0), |sum, seen| {
         let Seen::Scroll { dx, dy, .. } = seen else {
@@ -229,13 +232,13 @@ fn is_near(one: (f64, f64), other: (f64, f64)) -> bool {
 }
 
 /// Down and right are positive, and a click is a click.
-pub async fn a_scroll_turns_the_wheel_its_way(
+pub async fn a_scroll_turns_the_wheel_in_its_direction(
     device: &mut impl Computer,
     witness: &mut impl Witness,
 ) {
     for (dx, dy) in [(0.0, 3.0), (0.0, -2.0), (2.0, 0.0), (-1.0, 0.0)] {
         witness.forget().await;
-        let at = Some(target(place(witness, 150, 150)));
+        let at = Some(target(point(witness, 150, 150)));
         let unit = ScrollUnit::Clicks;
         perform(
             device,
@@ -256,12 +259,12 @@ pub async fn a_scroll_turns_the_wheel_its_way(
     }
 }
 
-/// The modifiers are down while the wheel turns and up afterwards.
+/// The modifiers are pressed while the wheel turns and released afterwards.
 pub async fn a_scroll_carries_its_modifiers(
     device: &mut impl Computer,
     witness: &mut impl Witness,
 ) {
-    let at = Some(target(place(witness, 150, 150)));
+    let at = Some(target(point(witness, 150, 150)));
     let modifiers = vec![Modifier::Shift];
     let unit = ScrollUnit::Clicks;
     let action = Action::Scroll {

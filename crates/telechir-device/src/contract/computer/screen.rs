@@ -1,13 +1,13 @@
-//! Seeing the screen, and saying what cannot be done.
+//! Captures the screen, and reports unsupported actions.
 
 use std::time::{Duration, Instant};
 
 use telechir_protocol::{Action, ActionKind, Button, ClickCount};
 
-use super::{Witness, at, fail, perform, place, target};
+use super::{Witness, at, fail, perform, point, target};
 use crate::{Computer, DeviceError, ScreenTarget, Settle};
 
-/// The picture and the size agree.
+/// The frame and the size agree.
 pub async fn a_frame_is_as_large_as_the_screen(
     device: &mut impl Computer,
     _witness: &mut impl Witness,
@@ -18,36 +18,33 @@ pub async fn a_frame_is_as_large_as_the_screen(
     }
 }
 
-/// A pointer that was moved is where it says it is, in the words `X=…,Y=…`.
-pub async fn says_where_the_pointer_is(device: &mut impl Computer, witness: &mut impl Witness) {
+/// A moved pointer reports its position as `X=…,Y=…`.
+pub async fn reports_the_pointer_position(device: &mut impl Computer, witness: &mut impl Witness) {
     if !device.supports(&ActionKind::CursorPosition) {
         return;
     }
-    let spot = place(witness, 21, 43);
-    perform(device, Action::Move { at: target(spot) }).await;
+    let target = point(witness, 21, 43);
+    perform(device, Action::Move { at: target(target) }).await;
     let performed = perform(device, Action::CursorPosition).await;
-    let (x, y) = at(spot);
+    let (x, y) = at(target);
     assert_eq!(performed.text, Some(format!("X={x},Y={y}")));
 }
 
-/// What is not supported is answered with an error that says so.
-pub async fn says_which_actions_it_cannot_do(
-    device: &mut impl Computer,
-    witness: &mut impl Witness,
-) {
+/// An unsupported action is answered with an error that says so.
+pub async fn reports_unsupported_actions(device: &mut impl Computer, witness: &mut impl Witness) {
     assert!(
         !device.supports(&ActionKind::LongPress),
-        "a computer here is no telephone"
+        "the computers under test are not mobile"
     );
     let touch = Action::LongPress {
-        at: target(place(witness, 30, 30)),
+        at: target(point(witness, 30, 30)),
         duration: None,
     };
     let error = fail(device, touch).await;
     assert!(matches!(error, DeviceError::Unsupported { .. }), "{error}");
 }
 
-/// An element nobody knows is an error, not a click somewhere else.
+/// An unknown element is an error, not a click somewhere else.
 pub async fn refuses_an_unknown_element(device: &mut impl Computer, witness: &mut impl Witness) {
     let element = ScreenTarget::Element {
         id: "ref_of_nothing".to_owned(),
@@ -60,16 +57,16 @@ pub async fn refuses_an_unknown_element(device: &mut impl Computer, witness: &mu
         modifiers: Vec::new(),
     };
     let error = fail(device, click).await;
-    let is_said = matches!(
+    let is_reported = matches!(
         error,
         DeviceError::Refused { .. } | DeviceError::Stale { .. }
     );
-    assert!(is_said, "{error}");
+    assert!(is_reported, "{error}");
     let seen = witness.seen(&|_| true).await;
     assert!(!seen.iter().any(super::Seen::is_press), "{seen:?}");
 }
 
-/// Waiting for a still screen ends, still or not.
+/// Settling ends, whether the screen is still or not.
 pub async fn settling_ends(device: &mut impl Computer, _witness: &mut impl Witness) {
     let settle = Settle {
         quiet: Duration::from_millis(50),

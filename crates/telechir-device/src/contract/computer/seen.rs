@@ -1,72 +1,73 @@
-//! What a witness reports.
+//! The observations of a witness.
 
 use std::future::Future;
 
 use telechir_protocol::{Button, Key, Modifier};
 
-/// One thing that arrived.
+/// One observed input event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Seen {
-    /// The pointer came by.
+    /// The pointer moved.
     Motion {
-        /// Where on the screen.
+        /// Position on the screen.
         at: (u32, u32),
     },
-    /// A button went down.
+    /// A button was pressed.
     ButtonDown {
-        /// Which one.
+        /// The pressed button.
         button: Button,
-        /// Where on the screen.
+        /// Position on the screen.
         at: (u32, u32),
-        /// The modifiers that were down, in the order of [`Modifier`].
+        /// The pressed modifiers, in the order of [`Modifier`].
         modifiers: Vec<Modifier>,
     },
-    /// A button came up.
+    /// A button was released.
     ButtonUp {
-        /// Which one.
+        /// The released button.
         button: Button,
-        /// Where on the screen.
+        /// Position on the screen.
         at: (u32, u32),
     },
-    /// The wheel turned; in clicks, right and down are positive. A page counts 100 pixels a click.
+    /// The wheel turned; in clicks, right and down are positive. A page counts 100 pixels per
+    /// click.
     Scroll {
-        /// To the right.
+        /// Distance to the right in clicks.
         dx: f64,
-        /// Down.
+        /// Distance down in clicks.
         dy: f64,
-        /// The modifiers that were down, in the order of [`Modifier`].
+        /// The pressed modifiers, in the order of [`Modifier`].
         modifiers: Vec<Modifier>,
     },
-    /// A key went down. A key that repeats by itself goes down again without coming up.
+    /// A key was pressed. Auto-repeat presses a key again without a release.
     KeyDown {
-        /// Which one, as the layout and Shift make it.
+        /// The key under the present layout and Shift state.
         key: Key,
     },
-    /// A key came up.
+    /// A key was released.
     KeyUp {
-        /// Which one, as the layout and Shift make it.
+        /// The key under the present layout and Shift state.
         key: Key,
     },
 }
 
 impl Seen {
-    /// Whether a button or key went down.
+    /// Whether a button or key was pressed.
     pub(super) const fn is_press(&self) -> bool {
         matches!(self, Self::ButtonDown { .. } | Self::KeyDown { .. })
     }
 }
 
-/// Buttons and keys that went down and did not come up.
+/// Buttons and keys that were pressed and not released.
 #[derive(Debug, Default, PartialEq)]
 pub struct Pressed {
-    /// In the order they went down.
+    /// Buttons in the order of their presses.
     pub buttons: Vec<Button>,
-    /// In the order they went down.
+    /// Keys in the order of their presses.
     pub keys: Vec<Key>,
 }
 
 impl Pressed {
-    /// What is still down after all this.
+    /// What is still pressed after these events.
     pub fn after(seen: &[Seen]) -> Self {
         let mut pressed = Self::default();
         for seen in seen {
@@ -81,7 +82,7 @@ impl Pressed {
         pressed
     }
 
-    /// Whether nothing is down.
+    /// Whether nothing is pressed.
     pub const fn is_empty(&self) -> bool {
         self.buttons.is_empty() && self.keys.is_empty()
     }
@@ -101,28 +102,28 @@ pub(super) fn is_same_key(one: &Key, other: &Key) -> bool {
     }
 }
 
-/// Sees what a device's actions truly bring about.
+/// Observes the input that a device's actions cause.
 pub trait Witness: Send {
-    /// The top left corner, in pixels of the screen, of a place of at least 400 by 300 pixels where
-    /// everything is seen.
+    /// The top left corner, in screen pixels, of an area of at least 400 by 300 pixels in which all
+    /// input is observed.
     fn pad(&self) -> (u32, u32);
 
     /// A pixel of the screen where text can be typed after a click on it. The text field may have
-    /// the focus from the start; it lies outside the pad or is the pad itself.
+    /// the focus from the start; it is outside the pad or is the pad itself.
     fn field(&self) -> (u32, u32);
 
-    /// Waits until `enough` holds for what arrived since the last [`forget`](Self::forget), or a
-    /// ceiling of some seconds; then gives all that arrived, in order.
+    /// Waits until `enough` holds for the events since the last [`forget`](Self::forget), for at
+    /// most a few seconds; then returns all of them in order.
     fn seen(
         &mut self,
         enough: &(dyn Fn(&[Seen]) -> bool + Sync),
     ) -> impl Future<Output = Vec<Seen>> + Send;
 
-    /// Waits until the field holds `expected`, or a ceiling of some seconds; gives what it holds.
-    /// Enter is a new line.
+    /// Waits until the field contains `expected`, for at most a few seconds; returns its content.
+    /// Enter is a newline.
     fn text(&mut self, expected: &str) -> impl Future<Output = String> + Send;
 
-    /// Forgets everything that arrived so far, the text too.
+    /// Forgets all events, and the text.
     fn forget(&mut self) -> impl Future<Output = ()> + Send;
 }
 
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn buttons_are_told_apart() {
+    fn buttons_are_distinguished() {
         let at = (0, 0);
         let down = Seen::ButtonDown {
             button: Button::Left,

@@ -1,4 +1,4 @@
-//! Text arrives as written, every character of it.
+//! Text arrives exactly as written.
 
 use telechir_protocol::{Action, NamedKey};
 
@@ -24,7 +24,7 @@ fn field(witness: &impl Witness) -> ScreenTarget {
     ScreenTarget::Point(ScreenPoint::new(x, y))
 }
 
-/// Puts the focus where text goes.
+/// Focuses the text field.
 async fn enter(device: &mut impl Computer, witness: &mut impl Witness) {
     let at = Some(field(witness));
     let nothing = String::new();
@@ -47,19 +47,19 @@ async fn check(device: &mut impl Computer, witness: &mut impl Witness, text: &st
     assert_eq!(witness.text(text).await, text);
 }
 
-/// What an ordinary keyboard has.
+/// The characters of an ordinary keyboard.
 pub async fn plain_text_arrives_exactly(device: &mut impl Computer, witness: &mut impl Witness) {
     let text =
         "The quick brown fox, \"JUMPS\" over {the} lazy-dog; 0123456789 ~!@#$%^&*()_+|\\<>?/'`";
     check(device, witness, text).await;
 }
 
-/// What no single keyboard has.
+/// Characters that no single keyboard has.
 pub async fn any_character_arrives_exactly(device: &mut impl Computer, witness: &mut impl Witness) {
     check(device, witness, WORLD).await;
 }
 
-/// One action after another, without a pause, does not mix or lose any.
+/// Actions in quick succession neither mix nor lose text.
 pub async fn text_after_text_arrives_in_order(
     device: &mut impl Computer,
     witness: &mut impl Witness,
@@ -69,17 +69,17 @@ pub async fn text_after_text_arrives_in_order(
     for piece in pieces {
         perform(device, type_text(piece)).await;
     }
-    let whole = pieces.concat();
-    assert_eq!(witness.text(&whole).await, whole);
+    let complete = pieces.concat();
+    assert_eq!(witness.text(&complete).await, complete);
 }
 
-/// A new line in the text is Enter.
-pub async fn new_lines_are_typed(device: &mut impl Computer, witness: &mut impl Witness) {
+/// A newline in the text is Enter.
+pub async fn newlines_are_typed_as_enter(device: &mut impl Computer, witness: &mut impl Witness) {
     check(device, witness, "first\nsecond\n\nfourth").await;
 }
 
-/// Text with a place goes there.
-pub async fn a_text_goes_where_it_aims(device: &mut impl Computer, witness: &mut impl Witness) {
+/// Text with a target goes there.
+pub async fn text_goes_to_its_target(device: &mut impl Computer, witness: &mut impl Witness) {
     let at = Some(field(witness));
     let text = "aimed".to_owned();
     perform(
@@ -95,8 +95,8 @@ pub async fn a_text_goes_where_it_aims(device: &mut impl Computer, witness: &mut
     assert_eq!(witness.text("aimed").await, "aimed");
 }
 
-/// With `clear_first`, the new text is all there is; also when it is empty.
-pub async fn a_text_can_replace_what_was_there(
+/// With `clear_first`, the new text replaces all text; also if it is empty.
+pub async fn text_can_replace_existing_text(
     device: &mut impl Computer,
     witness: &mut impl Witness,
 ) {
@@ -115,7 +115,7 @@ pub async fn a_text_can_replace_what_was_there(
     }
 }
 
-/// `submit` is Enter, after the text.
+/// `submit` presses Enter after the text.
 pub async fn a_text_can_submit(device: &mut impl Computer, witness: &mut impl Witness) {
     enter(device, witness).await;
     let text = "go".to_owned();

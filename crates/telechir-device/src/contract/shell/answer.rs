@@ -1,4 +1,4 @@
-//! Answering commands that wait for input.
+//! Input for commands that wait for it.
 
 use telechir_protocol::{Chord, CommandOutput, InputRequestKind, ShellOutcome};
 
@@ -22,7 +22,7 @@ fn text(text: &str) -> Typed {
     Typed::Text(text.to_owned())
 }
 
-/// Runs a command that must wait, and gives what it waits for and its prompt.
+/// Runs a command that must wait, and returns its input request and output.
 async fn waits(shell: &mut impl Shell, command: &str) -> (InputRequestKind, String) {
     let output = run(shell, command).await;
     let wanted = (ShellOutcome::AwaitingInput, None);
@@ -33,7 +33,7 @@ async fn waits(shell: &mut impl Shell, command: &str) -> (InputRequestKind, Stri
     );
     match output.awaiting {
         Some(awaiting) => (awaiting.kind, awaiting.prompt),
-        None => panic!("`{command}` does not say what it waits for"),
+        None => panic!("`{command}` does not report what it waits for"),
     }
 }
 
@@ -43,8 +43,8 @@ fn succeeds(output: &CommandOutput, stdout: &str) {
     assert_eq!(found, (ShellOutcome::Success, stdout), "{output:?}");
 }
 
-/// A prompt is told, wherever it was printed, and the answer goes on with the command.
-pub async fn a_prompt_is_told_and_answered(shell: &mut impl Shell) {
+/// A prompt is reported, wherever it was printed, and the answer continues the command.
+pub async fn a_prompt_is_reported_and_answered(shell: &mut impl Shell) {
     for command in [
         "read -p 'Name? ' n; echo \"hello $n\"",
         "printf 'Name? '; read n; echo \"hello $n\"",
@@ -61,7 +61,7 @@ pub async fn a_prompt_is_told_and_answered(shell: &mut impl Shell) {
     assert_eq!(out(shell, "echo $n").await, "Bob\n");
 }
 
-/// Each answer gives what came since the last.
+/// Each answer returns the output since the last one.
 pub async fn questions_follow_each_other(shell: &mut impl Shell) {
     waits(
         shell,
@@ -82,8 +82,8 @@ pub async fn questions_follow_each_other(shell: &mut impl Shell) {
     assert_eq!((end.stdout.as_str(), end.exit_code), ("xy\n", Some(3)));
 }
 
-/// What a program hides is known before it is typed, and is nowhere in what comes back.
-pub async fn a_hidden_text_is_known_and_not_shown(shell: &mut impl Shell) {
+/// Hidden input is detected before it is typed, and never appears in the output.
+pub async fn hidden_input_is_detected_and_not_shown(shell: &mut impl Shell) {
     for command in [
         "read -s -p 'Password: ' p; echo ${#p}",
         "sh -c 'printf \"Password: \" >/dev/tty; stty -echo </dev/tty; read p </dev/tty; stty echo </dev/tty; echo ${#p}'",
@@ -104,7 +104,7 @@ pub async fn a_hidden_text_is_known_and_not_shown(shell: &mut impl Shell) {
     send(shell, Typed::Interrupt).await;
 }
 
-/// An end of input ends what reads to it, with what was typed of a line.
+/// End of input ends a reading command, after the partial line that was typed.
 pub async fn input_can_be_closed(shell: &mut impl Shell) {
     waits(shell, "cat").await;
     succeeds(&send(shell, Typed::End).await, "");
@@ -118,7 +118,7 @@ pub async fn input_can_be_closed(shell: &mut impl Shell) {
     assert_eq!(out(shell, "echo next").await, "next\n");
 }
 
-/// An interrupt ends the program and what would follow it, not the shell.
+/// An interrupt ends the program and the rest of the command, not the shell.
 pub async fn a_waiting_command_can_be_interrupted(shell: &mut impl Shell) {
     out(shell, "kept=1").await;
     for command in [
@@ -150,7 +150,7 @@ pub async fn keys_are_sent(shell: &mut impl Shell) {
     succeeds(&send(shell, end).await, "");
 }
 
-/// Much text arrives whole, and a line that no terminal takes is refused before it is typed.
+/// Long text arrives completely, and a line that no terminal accepts is refused before it is typed.
 pub async fn long_text_arrives_or_is_refused(shell: &mut impl Shell) {
     waits(shell, "cat > typed; wc -c < typed").await;
     let long = "x".repeat(5000);
@@ -164,8 +164,8 @@ pub async fn long_text_arrives_or_is_refused(shell: &mut impl Shell) {
     succeeds(&send(shell, Typed::End).await, "200000\n");
 }
 
-/// There is nothing to answer when nothing waits, and a waiting command ends with the next.
-pub async fn only_what_waits_is_answered(shell: &mut impl Shell) {
+/// Input is refused if no command waits, and a waiting command ends with the next one.
+pub async fn only_a_waiting_command_is_answered(shell: &mut impl Shell) {
     let refused = shell.send(&input(text("x\n"))).await;
     assert!(
         matches!(refused, Err(DeviceError::Refused { .. })),
@@ -182,8 +182,8 @@ pub async fn only_what_waits_is_answered(shell: &mut impl Shell) {
     );
 }
 
-/// A program that goes on for too long after an answer ends by time-out.
-pub async fn an_answer_has_a_time_too(shell: &mut impl Shell) {
+/// A program that runs too long after an answer times out.
+pub async fn an_answer_has_a_timeout(shell: &mut impl Shell) {
     waits(shell, "read x; sleep 1000").await;
     let brief = ShellInput {
         timeout: super::SHORT,

@@ -1,11 +1,11 @@
-//! How commands end, and what is left when they do.
+//! How commands end, and what remains afterwards.
 
 use telechir_protocol::{CommandOutput, ShellOutcome};
 
 use super::{out, run, run_briefly};
 use crate::Shell;
 
-/// The code is the command's, and only 0 is a success.
+/// The exit code is the command's, and only 0 is a success.
 pub async fn exit_codes_are_exact(shell: &mut impl Shell) {
     for (text, code) in [
         ("true", 0),
@@ -30,7 +30,8 @@ pub async fn exit_codes_are_exact(shell: &mut impl Shell) {
     assert_eq!(run(shell, "return 5").await.exit_code, Some(5));
 }
 
-/// Runs what ends the shell; its code counts, the loss is said, and the next command runs anew.
+/// Runs a command that ends the shell; its code counts, the loss is reported, and the next command
+/// runs in a new shell.
 async fn check_loss(shell: &mut impl Shell, text: &str, code: i32) {
     let home = shell.cwd();
     out(shell, "lost=1; cd /").await;
@@ -46,28 +47,28 @@ async fn check_loss(shell: &mut impl Shell, text: &str, code: i32) {
 }
 
 /// `exit` has its code.
-pub async fn leaving_has_its_code_and_is_said(shell: &mut impl Shell) {
+pub async fn exit_has_its_code_and_is_reported(shell: &mut impl Shell) {
     check_loss(shell, "echo before; exit 3; echo after", 3).await;
     check_loss(shell, "echo before; exit", 0).await;
 }
 
-/// `set -e` lets a failing command end the shell, as it does for people.
-pub async fn leaving_on_error_has_its_code_and_is_said(shell: &mut impl Shell) {
+/// With `set -e` a failing command ends the shell, as it does for users.
+pub async fn exit_on_error_has_its_code_and_is_reported(shell: &mut impl Shell) {
     check_loss(shell, "set -e; echo before; false; echo after", 1).await;
 }
 
-/// `exec` puts a program in the shell's place.
+/// `exec` replaces the shell with a program.
 pub async fn a_replaced_program_has_its_own_code(shell: &mut impl Shell) {
     check_loss(shell, "echo before; exec sh -c 'exit 4'", 4).await;
 }
 
-/// A shell that was killed is told by the signal's code.
+/// A killed shell is reported with the signal's code.
 pub async fn a_killed_shell_is_replaced(shell: &mut impl Shell) {
     check_loss(shell, "echo before; kill -9 $$; sleep 1000", 137).await;
 }
 
-/// A restart forgets, and needs no reason.
-pub async fn restarting_forgets_and_goes_on(shell: &mut impl Shell) {
+/// A restart discards state, and needs no reason.
+pub async fn a_restart_discards_state(shell: &mut impl Shell) {
     let home = shell.cwd();
     out(shell, "lost=1; cd /; sleep 1000 &").await;
     if let Err(error) = shell.restart().await {
@@ -92,7 +93,7 @@ fn assert_stopped(output: &CommandOutput) {
     );
 }
 
-/// A command that was ended did not succeed, whatever it says itself; what it printed is kept.
+/// A command that was ended did not succeed, whatever its own code; its output is retained.
 pub async fn a_timeout_is_never_a_success(shell: &mut impl Shell) {
     let text = "echo begun; trap 'exit 0' TERM INT; sleep 1000";
     let output = run_briefly(shell, &format!("bash -c \"{text}\"")).await;
@@ -100,7 +101,7 @@ pub async fn a_timeout_is_never_a_success(shell: &mut impl Shell) {
     assert_eq!(output.stdout, "begun\n");
 }
 
-/// After a time-out all state is as it was.
+/// A timeout leaves the shell's state unchanged.
 pub async fn a_timeout_keeps_the_session(shell: &mut impl Shell) {
     out(shell, "kept=1; f() { echo in f; }; cd /usr").await;
     let output = run_briefly(shell, "sleep 1000").await;
@@ -109,8 +110,8 @@ pub async fn a_timeout_keeps_the_session(shell: &mut impl Shell) {
     assert_eq!(out(shell, "echo $kept; f; pwd").await, "1\nin f\n/usr\n");
 }
 
-/// All that the command began ends with it, not only what it waits for.
-pub async fn a_timeout_ends_what_was_begun_in_the_background(shell: &mut impl Shell) {
+/// All processes of the command end with it, not only those it waits for.
+pub async fn a_timeout_ends_background_processes_of_the_command(shell: &mut impl Shell) {
     let text = "(trap '' TERM INT; setsid sh -c 'echo $$; exec sleep 1000') & sleep 1000";
     let output = run_briefly(shell, text).await;
     assert_stopped(&output);
@@ -119,22 +120,22 @@ pub async fn a_timeout_ends_what_was_begun_in_the_background(shell: &mut impl Sh
         !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit()),
         "{output:?}"
     );
-    // It was killed when the result came; its parent may still have to notice.
+    // It was killed before the result arrived; its parent may still have to notice.
     let gone = format!(
         "for n in {{1..500}}; do kill -0 {pid} 2>/dev/null || exit 0; sleep 0.01; done; exit 1"
     );
     out(shell, &format!("({gone})")).await;
 }
 
-/// A job of an earlier command is not the timed-out command's.
+/// A job of an earlier command does not belong to the timed-out command.
 pub async fn older_jobs_outlive_a_timeout(shell: &mut impl Shell) {
-    // Started more than a tick before what follows.
+    // Started more than a tick before the command below.
     out(shell, "sleep 1000 & job=$!; sleep 0.05").await;
     assert_stopped(&run_briefly(shell, "sleep 1000").await);
     out(shell, "kill -0 $job").await;
 }
 
-/// What comes after the part that took too long does not run.
+/// Commands after the one that timed out do not run.
 pub async fn a_list_is_not_continued_after_a_timeout(shell: &mut impl Shell) {
     let text = "sleep 1000; touch after; sleep 1000; touch after\ntouch after";
     assert_stopped(&run_briefly(shell, text).await);
@@ -156,7 +157,7 @@ pub async fn a_loop_ends_by_timeout(shell: &mut impl Shell) {
     assert_eq!(out(shell, "echo $kept").await, "1\n");
 }
 
-/// A program that ignores every request is killed; the shell stays.
+/// A program that ignores every signal is killed; the shell stays.
 pub async fn a_program_that_ignores_requests_ends_by_timeout(shell: &mut impl Shell) {
     out(shell, "kept=1").await;
     let text = "sh -c \"trap '' INT TERM HUP; while :; do sleep 1; done\"; sleep 1000";

@@ -1,4 +1,4 @@
-//! What a command may look like, and commands that wait for someone to type.
+//! Forms of commands, and commands that read the terminal.
 
 use telechir_protocol::{Command, ShellOutcome};
 
@@ -21,7 +21,7 @@ pub async fn an_open_quote_is_an_error(shell: &mut impl Shell) {
     assert_eq!(out(shell, "echo next").await, "next\n");
 }
 
-/// A here document without its end takes what there is.
+/// A here document without its end contains all remaining lines.
 pub async fn an_open_here_document_does_not_hang(shell: &mut impl Shell) {
     assert!(
         run(shell, "cat <<END\nwords")
@@ -38,7 +38,7 @@ pub async fn a_here_document_arrives(shell: &mut impl Shell) {
     assert_eq!(out(shell, text).await, "$HOME `x` \\\n\ttab \"quote\n\n");
 }
 
-/// Lines are run in order as one command with one result.
+/// Lines run in order as one command with one result.
 pub async fn many_lines_are_one_command(shell: &mut impl Shell) {
     let text = "for n in 1 2\ndo\n  echo $n # word\ndone\n\necho 'a\nb'; false\necho end";
     assert_eq!(out(shell, text).await, "1\n2\na\nb\nend\n");
@@ -46,14 +46,14 @@ pub async fn many_lines_are_one_command(shell: &mut impl Shell) {
     assert_eq!(out(shell, &long).await, "200000\n");
 }
 
-/// An empty command, or a comment, does nothing well.
-pub async fn nothing_is_a_command_too(shell: &mut impl Shell) {
+/// An empty command, or a comment, succeeds.
+pub async fn an_empty_command_succeeds(shell: &mut impl Shell) {
     for text in ["", " \n", "# nothing"] {
         assert_eq!(out(shell, text).await, "");
     }
 }
 
-/// Arguments arrive as they are; no shell reads them, and no alias or function stands in.
+/// Arguments arrive unchanged; no shell reads them, and no alias or function replaces the program.
 pub async fn an_argv_stays_an_argv(shell: &mut impl Shell) {
     out(shell, "printf() { echo function; }; alias env='echo alias'").await;
     let words = [
@@ -74,7 +74,7 @@ pub async fn an_argv_stays_an_argv(shell: &mut impl Shell) {
     );
 }
 
-/// A byte that no shell can read is not left out in silence.
+/// A byte that no shell can read is not omitted silently.
 pub async fn a_zero_byte_is_refused(shell: &mut impl Shell) {
     let result = shell.run(&line("echo a\0b")).await;
     assert!(
@@ -84,14 +84,14 @@ pub async fn a_zero_byte_is_refused(shell: &mut impl Shell) {
     assert_eq!(out(shell, "echo next").await, "next\n");
 }
 
-/// A program that reads the terminal ends by time-out or is told of; the session goes on.
+/// A program that reads the terminal times out or is reported; the session continues.
 pub async fn a_program_that_reads_the_terminal_does_not_hang(shell: &mut impl Shell) {
     check_reader(shell, "echo asked; cat").await;
     check_reader(shell, "echo asked; head -n 1 </dev/tty; touch after").await;
     out(shell, "[[ ! -e after ]]").await;
 }
 
-/// So does the shell's own `read`.
+/// The shell's own `read` does as well.
 pub async fn a_shell_that_reads_the_terminal_does_not_hang(shell: &mut impl Shell) {
     check_reader(shell, "echo asked; read -p 'sure? ' answer; touch after").await;
     out(shell, "[[ ! -e after ]]").await;

@@ -9,7 +9,7 @@ use crate::{DeviceError, Shell, ShellInput, Typed};
 
 const MAX: usize = 64 * 1024;
 
-/// Starts a job and gives its name.
+/// Starts a job and returns its name.
 async fn start(shell: &mut impl Shell, text: &str) -> String {
     let output = done(shell.start(&line(text)).await);
     assert_eq!(output.outcome, ShellOutcome::Running, "{output:?}");
@@ -17,7 +17,7 @@ async fn start(shell: &mut impl Shell, text: &str) -> String {
     name.trim_end_matches(".\n").to_owned()
 }
 
-/// Reads on until what was read satisfies `is_enough`; all that was read, and the last result.
+/// Reads until the output satisfies `is_enough`; returns all output, and the last result.
 async fn read_until(
     shell: &mut impl Shell,
     job: &str,
@@ -30,13 +30,13 @@ async fn read_until(
         if is_enough(&all, &output) {
             return (all, output);
         }
-        // The shell is what can wait here.
+        // A wait in the shell needs no timer.
         run(shell, "sleep 0.02").await;
     }
-    panic!("{job} never said enough: {all:?}")
+    panic!("{job} never printed enough: {all:?}")
 }
 
-/// A job runs beside the shell and is read piece by piece.
+/// A job runs beside the shell and is read incrementally.
 pub async fn a_job_is_started_and_read_since_the_last_time(shell: &mut impl Shell) {
     let text = "echo one; until [[ -e go ]]; do sleep 0.02; done; echo two; echo oops >&2; exit 3";
     let job = start(shell, text).await;
@@ -61,8 +61,8 @@ pub async fn a_job_is_started_and_read_since_the_last_time(shell: &mut impl Shel
     assert_eq!((again.exit_code, again.stdout.as_str()), (Some(3), ""));
 }
 
-/// Folder, exported variables and functions are the shell's; what it changes is its own.
-pub async fn a_job_begins_with_what_the_shell_has(shell: &mut impl Shell) {
+/// A job inherits directory, exported variables and functions; its changes stay its own.
+pub async fn a_job_inherits_the_state_of_the_shell(shell: &mut impl Shell) {
     out(
         shell,
         "mkdir -p sub; cd sub; export said='a  b'; f() { echo \"f $1\"; }",
@@ -89,7 +89,7 @@ pub async fn a_job_begins_with_what_the_shell_has(shell: &mut impl Shell) {
     assert_eq!(all, "/usr\nc\n");
 }
 
-/// Jobs are listed with what became of them.
+/// Jobs are listed with their outcome.
 pub async fn jobs_are_listed(shell: &mut impl Shell) {
     assert_eq!(done_list(shell).await, []);
     let long = start(shell, "sleep 1000").await;
@@ -112,7 +112,7 @@ async fn done_list(shell: &mut impl Shell) -> Vec<(String, ShellOutcome, Option<
     }
 }
 
-/// A job that waits for input says so, and is answered on its own terminal.
+/// A job that waits for input is reported, and answered on its own terminal.
 pub async fn a_job_is_answered(shell: &mut impl Shell) {
     let text = "read -p 'Name? ' n; read -s -p 'Password: ' p </dev/tty; echo \"$n ${#p}\"";
     let job = start(shell, text).await;
@@ -128,7 +128,7 @@ pub async fn a_job_is_answered(shell: &mut impl Shell) {
         timeout: LONG,
         max_output_bytes: MAX,
     };
-    // The shell in front is free meanwhile.
+    // The foreground is free meanwhile.
     assert_eq!(out(shell, "echo free").await, "free\n");
     let output = done(shell.send(&input("Bob\n")).await);
     let asked = output
@@ -145,8 +145,8 @@ pub async fn a_job_is_answered(shell: &mut impl Shell) {
     assert!(!format!("{output:?}{last:?}").contains("secret"));
 }
 
-/// Stopping a job ends all it began; an interrupt only asks.
-pub async fn a_job_is_stopped_with_all_it_began(shell: &mut impl Shell) {
+/// Stopping a job ends all its processes; an interrupt is only a request.
+pub async fn a_job_is_stopped_with_all_its_processes(shell: &mut impl Shell) {
     let text = "trap '' TERM; (trap '' TERM INT HUP; setsid sh -c 'echo $$; exec sleep 1000') & sleep 1000";
     let job = start(shell, text).await;
     let (pid, _) = read_until(shell, &job, |all, _| all.ends_with('\n')).await;
@@ -183,7 +183,7 @@ pub async fn a_job_is_stopped_with_all_it_began(shell: &mut impl Shell) {
     assert_eq!(last.exit_code, Some(5));
 }
 
-/// A time-out of the command in front is no business of the jobs.
+/// A timeout of the foreground command does not affect jobs.
 pub async fn a_job_outlives_a_timeout_and_a_flood_of_its_own(shell: &mut impl Shell) {
     let job = start(
         shell,
@@ -201,7 +201,7 @@ pub async fn a_job_outlives_a_timeout_and_a_flood_of_its_own(shell: &mut impl Sh
     done(shell.stop(&job, MAX).await);
 }
 
-/// A restart ends jobs too.
+/// A restart ends jobs, too.
 pub async fn a_restart_ends_jobs(shell: &mut impl Shell) {
     let job = start(shell, "touch begun; sleep 1000").await;
     run(shell, "until [[ -e begun ]]; do sleep 0.01; done").await;

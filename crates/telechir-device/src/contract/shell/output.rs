@@ -1,11 +1,11 @@
-//! What comes out of a command.
+//! Output of commands.
 
 use telechir_protocol::ShellOutcome;
 
 use super::{done, line, out, run};
 use crate::{Shell, ShellCommand};
 
-/// Outputs are exact: no line is added or lost, no end is mended.
+/// Output is exact: no line is added or lost, and line ends are unchanged.
 pub async fn outputs_are_exact(shell: &mut impl Shell) {
     for text in [
         "no end",
@@ -21,8 +21,8 @@ pub async fn outputs_are_exact(shell: &mut impl Shell) {
     }
 }
 
-/// The two outputs are apart.
-pub async fn outputs_are_apart(shell: &mut impl Shell) {
+/// The two outputs are separate.
+pub async fn outputs_are_separate(shell: &mut impl Shell) {
     let output = run(
         shell,
         "echo out; echo err >&2; sh -c 'echo out; echo err >&2'",
@@ -34,7 +34,7 @@ pub async fn outputs_are_apart(shell: &mut impl Shell) {
     );
 }
 
-/// A long output keeps its beginning and end, and says how much is missing.
+/// A long output retains its beginning and end, and says how much is missing.
 pub async fn long_output_is_bounded_and_counted(shell: &mut impl Shell) {
     let text =
         "head -c 50000000 /dev/zero | tr '\\0' x; echo the end; seq 1 200000 >&2; echo last >&2";
@@ -47,14 +47,14 @@ pub async fn long_output_is_bounded_and_counted(shell: &mut impl Shell) {
             .await,
     );
     assert_eq!(output.outcome, ShellOutcome::Success);
-    // The bound is for both together.
+    // The limit is for both together.
     assert!(output.stdout.len() + output.stderr.len() < 1300);
     assert!(output.stdout.starts_with("xxx") && output.stdout.ends_with("xthe end\n"));
     assert!(output.stderr.starts_with("1\n2\n") && output.stderr.ends_with("\n200000\nlast\n"));
     assert_eq!(output.truncated_bytes, 50_000_008 + 1_288_895 + 5 - 1000);
 }
 
-/// The bound never cuts a character in two.
+/// The limit never splits a character.
 pub async fn a_bound_cuts_no_character(shell: &mut impl Shell) {
     for max_output_bytes in 20..32 {
         let text = "printf '€%.0s' {1..1000}";
@@ -67,21 +67,21 @@ pub async fn a_bound_cuts_no_character(shell: &mut impl Shell) {
                 .await,
         );
         assert!(!output.stdout.contains('\u{fffd}'), "{}", output.stdout);
-        let kept = output.stdout.matches('€').count() as u64 * 3;
-        assert_eq!(kept + output.truncated_bytes, 3000);
+        let marker = output.stdout.matches('€').count() as u64 * 3;
+        assert_eq!(marker + output.truncated_bytes, 3000);
     }
 }
 
-/// Bytes that are no text do no harm.
-pub async fn bytes_that_are_no_text_are_replaced(shell: &mut impl Shell) {
+/// Bytes that are not text do no harm.
+pub async fn invalid_bytes_are_replaced(shell: &mut impl Shell) {
     assert_eq!(out(shell, "printf 'a\\xff\\0b'").await, "a\u{fffd}\0b");
     let output = run(shell, "head -c 300000 /dev/urandom").await;
     assert_eq!(output.outcome, ShellOutcome::Success);
     assert_eq!(out(shell, "echo next").await, "next\n");
 }
 
-/// Scripts write to `/dev/stderr` and the like.
-pub async fn the_devices_of_the_outputs_can_be_opened(shell: &mut impl Shell) {
+/// Scripts can write to `/dev/stderr` and similar files.
+pub async fn the_output_devices_can_be_opened(shell: &mut impl Shell) {
     let output = run(
         shell,
         "echo out >/dev/stdout; echo err >/dev/stderr; echo tty >/dev/tty; sleep 0.1",
@@ -98,7 +98,7 @@ pub async fn the_devices_of_the_outputs_can_be_opened(shell: &mut impl Shell) {
     );
 }
 
-/// A shell whose outputs were closed or sent elsewhere has them again for the next command.
+/// A shell whose outputs were closed or redirected has them again for the next command.
 pub async fn a_closed_output_comes_back(shell: &mut impl Shell) {
     for text in [
         "exec >&-",
@@ -115,7 +115,7 @@ pub async fn a_closed_output_comes_back(shell: &mut impl Shell) {
     }
 }
 
-/// A job that goes on in the background holds nothing up.
+/// A job that continues in the background delays nothing.
 pub async fn a_background_job_does_not_hold_the_result(shell: &mut impl Shell) {
     let output = run(shell, "sleep 1000 & echo begun").await;
     assert_eq!(output.stdout, "begun\n");
@@ -126,8 +126,8 @@ pub async fn a_background_job_does_not_hold_the_result(shell: &mut impl Shell) {
     assert_eq!(out(shell, "kill %1; echo next").await, "next\n");
 }
 
-/// What a job prints later is not mixed up with the output of another command.
-pub async fn a_late_word_of_a_background_job_is_marked(shell: &mut impl Shell) {
+/// Later output of a job is not mixed with the output of another command.
+pub async fn late_output_of_a_background_job_is_marked(shell: &mut impl Shell) {
     out(shell, "(sleep 0.2; echo late; echo said > said) &").await;
     assert_eq!(out(shell, "echo at once").await, "at once\n");
     assert_eq!(
@@ -146,33 +146,33 @@ pub async fn a_late_word_of_a_background_job_is_marked(shell: &mut impl Shell) {
     );
 }
 
-/// All of a long output can be read by a command, at the place the result names.
+/// A long output can be read completely by a command, from the path in the result.
 pub async fn all_of_a_long_output_can_be_read(shell: &mut impl Shell) {
     let output = run(shell, "seq 1 500000").await;
     let (_, after) = output
         .stdout
         .split_once("all of it is in ")
         .unwrap_or_default();
-    let place = after.split(']').next().unwrap_or_default();
-    assert!(place.starts_with('/'), "{}", output.stdout.len());
-    let said = out(shell, &format!("wc -c < {place}; sed -n 250000p {place}")).await;
+    let point = after.split(']').next().unwrap_or_default();
+    assert!(point.starts_with('/'), "{}", output.stdout.len());
+    let said = out(shell, &format!("wc -c < {point}; sed -n 250000p {point}")).await;
     assert_eq!(said, "3388895\n250000\n");
     let refused = run(
         shell,
-        &format!("[[ -w {place} ]] && echo x > /run/telechir-output/x"),
+        &format!("[[ -w {point} ]] && echo x > /run/telechir-output/x"),
     )
     .await;
     assert_ne!(refused.outcome, ShellOutcome::Success);
 }
 
-/// An output that is no text is said to be none, and can be read from its file.
-pub async fn no_text_is_said_to_be_none(shell: &mut impl Shell) {
+/// Binary output is reported as binary, and can be read from its file.
+pub async fn binary_output_is_reported_as_binary(shell: &mut impl Shell) {
     let output = run(shell, "head -c 3000 /dev/urandom").await;
     let begin = "[3000 bytes of binary data; all of it is in ";
     assert!(output.stdout.starts_with(begin), "{}", output.stdout);
     assert_eq!(output.truncated_bytes, 3000);
-    let place = output.stdout[begin.len()..]
+    let point = output.stdout[begin.len()..]
         .trim_end()
         .trim_end_matches(']');
-    assert_eq!(out(shell, &format!("wc -c < {place}")).await, "3000\n");
+    assert_eq!(out(shell, &format!("wc -c < {point}")).await, "3000\n");
 }

@@ -1,11 +1,11 @@
-//! What lasts from command to command, and what does not.
+//! What persists between commands, and what does not.
 
 use telechir_protocol::ShellOutcome;
 
 use super::{done, line, out, run};
 use crate::{DeviceError, Shell, ShellCommand};
 
-/// `cd` is for all that follows, and the shell knows where it is.
+/// `cd` affects all later commands, and the shell reports its directory.
 pub async fn the_folder_lasts(shell: &mut impl Shell) {
     let before = shell.cwd();
     assert_eq!(before.as_deref(), Some(out(shell, "pwd").await.trim_end()));
@@ -15,7 +15,7 @@ pub async fn the_folder_lasts(shell: &mut impl Shell) {
     assert_eq!(shell.cwd().as_deref(), Some(after.trim_end()));
 }
 
-/// Variables last, exported or not.
+/// Variables persist, exported or not.
 pub async fn variables_last(shell: &mut impl Shell) {
     out(shell, "plain='two  words'; export given=1").await;
     assert_eq!(
@@ -24,7 +24,7 @@ pub async fn variables_last(shell: &mut impl Shell) {
     );
 }
 
-/// Functions and aliases last.
+/// Functions and aliases persist.
 pub async fn functions_and_aliases_last(shell: &mut impl Shell) {
     out(
         shell,
@@ -37,20 +37,20 @@ pub async fn functions_and_aliases_last(shell: &mut impl Shell) {
     );
 }
 
-/// `$?` is that of the command before.
+/// `$?` is that of the previous command.
 pub async fn the_last_status_lasts(shell: &mut impl Shell) {
     run(shell, "(exit 7)").await;
     assert_eq!(out(shell, "echo $?").await, "7\n");
 }
 
-/// Background jobs last and have their numbers.
+/// Background jobs persist and keep their numbers.
 pub async fn jobs_last(shell: &mut impl Shell) {
     out(shell, "sleep 1000 &").await;
     assert!(out(shell, "jobs").await.contains("sleep 1000"));
     out(shell, "kill %1; wait %1; [[ $? == 143 ]]").await;
 }
 
-/// A folder that a command brings with it ends with it, even if the command goes elsewhere.
+/// A command's own directory ends with it, even if the command changes the directory.
 pub async fn a_folder_for_one_command_is_for_it_only(shell: &mut impl Shell) {
     let before = shell.cwd();
     let there = |text| ShellCommand {
@@ -67,7 +67,7 @@ pub async fn a_folder_for_one_command_is_for_it_only(shell: &mut impl Shell) {
     assert_eq!(before.as_deref(), Some(out(shell, "pwd").await.trim_end()));
 }
 
-/// Nothing runs in a folder that is not there.
+/// Nothing runs in a missing directory.
 pub async fn a_missing_folder_is_an_error_of_the_command(shell: &mut impl Shell) {
     let nowhere = ShellCommand {
         cwd: Some("/no/such folder".to_owned()),
@@ -85,7 +85,7 @@ pub async fn a_missing_folder_is_an_error_of_the_command(shell: &mut impl Shell)
     );
 }
 
-/// Variables that a command brings with it end with it; what they hid comes back as it was.
+/// A command's own variables end with it; those they replaced are restored.
 pub async fn a_variable_for_one_command_is_for_it_only(shell: &mut impl Shell) {
     out(shell, "unexported='old value'; export exported=old").await;
     let pairs = [
@@ -106,8 +106,8 @@ pub async fn a_variable_for_one_command_is_for_it_only(shell: &mut impl Shell) {
     );
 }
 
-/// A name is never a way to run something.
-pub async fn a_name_that_is_none_is_refused(shell: &mut impl Shell) {
+/// A variable name can never run anything.
+pub async fn an_invalid_variable_name_is_refused(shell: &mut impl Shell) {
     for name in ["", "1a", "a b", "a=b", "a;touch x", "a\nb", "é"] {
         let env = vec![(name.to_owned(), String::new())];
         let result = shell
@@ -124,8 +124,8 @@ pub async fn a_name_that_is_none_is_refused(shell: &mut impl Shell) {
     assert_eq!(out(shell, "echo next").await, "next\n");
 }
 
-/// A command may set the prompt and what is run before it, as environments do when activated.
-pub async fn a_prompt_of_its_own_does_no_harm(shell: &mut impl Shell) {
+/// A command may set the prompt and the prompt command, as virtual environments do.
+pub async fn a_custom_prompt_does_no_harm(shell: &mut impl Shell) {
     out(
         shell,
         "PROMPT_COMMAND='echo mine'; PS1='(env) $ '; PS2='more> '; PS0='run '",

@@ -1,34 +1,34 @@
-//! Words that are read off the windows of which nothing is known, and finding one among them.
+//! Text recognized in windows without accessibility information, and searching it.
 
 use telechir_protocol::{Named, Size};
 
 use crate::elements::{Bounds, Tree};
 use crate::{Line, Mark, MarkKind, ScreenPoint, ScreenTarget, Window};
 
-/// Words named in an error.
-const CANDIDATES: usize = 15;
+/// Maximum number of candidates in an error.
+const MAX_CANDIDATES: usize = 15;
 
-/// What an element read off the pixels is called.
+/// Role of recognized text.
 const ROLE: &str = "text";
 
-/// A part of the screen of which nothing is known.
+/// A part of the screen without accessibility information.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Silent {
-    /// The window's title; empty where nobody manages windows.
+pub(super) struct UnknownArea {
+    /// Title of the window; empty without a window manager.
     pub(super) title: String,
-    pub(super) place: Bounds,
+    pub(super) bounds: Bounds,
     id: Option<String>,
 }
 
-/// The parts of which the tree says nothing: windows without elements, or all of a screen without
-/// windows.
-pub(super) fn silent(tree: &Tree, windows: &[Window], screen: Size) -> Vec<Silent> {
+/// The parts without accessibility information: windows without elements, or the complete screen if
+/// there are no windows.
+pub(super) fn unknown_areas(tree: &Tree, windows: &[Window], screen: Size) -> Vec<UnknownArea> {
     let is_known = |window: &Window| {
-        let tops = (0..tree.elements.len()).filter(|place| tree.elements[*place].depth == 0);
-        let mut named = tops.filter(|place| tree.elements[*place].name == window.title);
-        named.any(|place| tree.subtree(place)[1..].iter().any(|one| one.is_shown()))
+        let tops = (0..tree.elements.len()).filter(|index| tree.elements[*index].depth == 0);
+        let mut named = tops.filter(|index| tree.elements[*index].name == window.title);
+        named.any(|index| tree.subtree(index)[1..].iter().any(|one| one.is_shown()))
     };
-    let whole = Bounds {
+    let screen_bounds = Bounds {
         x: 0,
         y: 0,
         width: screen.width,
@@ -38,9 +38,9 @@ pub(super) fn silent(tree: &Tree, windows: &[Window], screen: Size) -> Vec<Silen
         if !tree.elements.is_empty() {
             return Vec::new();
         }
-        return vec![Silent {
+        return vec![UnknownArea {
             title: String::new(),
-            place: whole,
+            bounds: screen_bounds,
             id: None,
         }];
     }
@@ -48,23 +48,27 @@ pub(super) fn silent(tree: &Tree, windows: &[Window], screen: Size) -> Vec<Silen
         .iter()
         .filter(|window| window.is_shown && !is_known(window));
     let parts = unknown.filter_map(|window| {
-        Some(Silent {
+        Some(UnknownArea {
             title: window.title.clone(),
-            place: window.content.within(whole)?,
+            bounds: window.content.within(screen_bounds)?,
             id: Some(window.id.clone()),
         })
     });
     parts.collect()
 }
 
-impl Silent {
-    /// Those of its lines that are seen: places as on the screen, nothing that another window
-    /// covers.
-    pub(super) fn seen(&self, lines: Vec<Line>, windows: &[Window], screen: Size) -> Vec<Line> {
+impl UnknownArea {
+    /// The visible lines in screen coordinates, without words that another window covers.
+    pub(super) fn visible_lines(
+        &self,
+        lines: Vec<Line>,
+        windows: &[Window],
+        screen: Size,
+    ) -> Vec<Line> {
         let lines = lines.into_iter().map(|mut line| {
             for word in &mut line.words {
-                word.bounds.x = word.bounds.x.saturating_add(self.place.x);
-                word.bounds.y = word.bounds.y.saturating_add(self.place.y);
+                word.bounds.x = word.bounds.x.saturating_add(self.bounds.x);
+                word.bounds.y = word.bounds.y.saturating_add(self.bounds.y);
             }
             line.words.retain(|word| {
                 let centre = word.bounds.centre_on(screen);
@@ -81,8 +85,8 @@ impl Silent {
     }
 }
 
-/// The lines as what can be marked, at most so many.
-pub(super) fn marks(lines: &[Line], screen: Size, at_most: usize) -> Vec<Mark> {
+/// The lines as marks, at most `max_marks`.
+pub(super) fn marks(lines: &[Line], screen: Size, max_marks: usize) -> Vec<Mark> {
     let mark = |line: &Line| {
         let region = line.bounds()?.on(screen)?;
         Some(Mark {
@@ -92,48 +96,48 @@ pub(super) fn marks(lines: &[Line], screen: Size, at_most: usize) -> Vec<Mark> {
             line: format!("{ROLE} {:?}", line.text()),
         })
     };
-    lines.iter().filter_map(mark).take(at_most).collect()
+    lines.iter().filter_map(mark).take(max_marks).collect()
 }
 
-/// Whether words that were read could be what is named.
-pub(super) fn could_be(named: &Named) -> bool {
+/// Whether recognized text could be the named element.
+pub(super) fn may_match(named: &Named) -> bool {
     let is_text = |role: &String| matches!(&*crate::role_name(role), "text" | "label");
     named.name.is_some() && named.id.is_none() && named.role.as_ref().is_none_or(is_text)
 }
 
-/// How well words fit; the smaller the better.
+/// How well text matches; smaller is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Fit {
+enum WordMatch {
     Exact,
-    /// But for case and what stands around a word.
+    /// Equal except for case and surrounding punctuation.
     Close,
-    /// In the midst of a word.
+    /// Within a word.
     Within,
 }
 
-/// Where the words stand that are meant.
+/// The centre of the matching text.
 ///
 /// # Errors
-/// With those that fit equally well, each with its place as `seen_at` says it; none when none fit.
+/// With the equally good matches, each with its position from `seen_at`; empty if none matches.
 pub(super) fn find(
     lines: &[Line],
-    words: &str,
+    text: &str,
     screen: Size,
     seen_at: impl Fn(ScreenPoint) -> (i32, i32),
 ) -> Result<ScreenPoint, Vec<String>> {
-    let asked: Vec<&str> = words.split_whitespace().collect();
-    let mut found: Vec<(Fit, ScreenPoint, String)> = Vec::new();
+    let wanted: Vec<&str> = text.split_whitespace().collect();
+    let mut found: Vec<(WordMatch, ScreenPoint, String)> = Vec::new();
     for line in lines {
-        for some in line.words.windows(asked.len().max(1)) {
+        for some in line.words.windows(wanted.len().max(1)) {
             let fits = some
                 .iter()
-                .zip(&asked)
-                .map(|(word, asked)| fit(&word.text, asked));
+                .zip(&wanted)
+                .map(|(word, wanted)| fit(&word.text, wanted));
             let Some(Some(fit)) = fits.reduce(|one, other| Some(one?.max(other?))) else {
                 continue;
             };
-            // In the midst of one word only: of several it would be chance.
-            if fit == Fit::Within && asked.len() > 1 {
+            // Only for a single word: within several it would be a coincidence.
+            if fit == WordMatch::Within && wanted.len() > 1 {
                 continue;
             }
             let bounds = some.iter().map(|word| word.bounds).reduce(Bounds::around);
@@ -148,7 +152,7 @@ pub(super) fn find(
         [(_, at, _)] => Ok(*at),
         _ => Err(found
             .into_iter()
-            .take(CANDIDATES)
+            .take(MAX_CANDIDATES)
             .map(|(_, at, line)| {
                 let (x, y) = seen_at(at);
                 format!("{ROLE} {line:?} at {x},{y}")
@@ -157,19 +161,19 @@ pub(super) fn find(
     }
 }
 
-fn fit(word: &str, asked: &str) -> Option<Fit> {
-    if word == asked {
-        return Some(Fit::Exact);
+fn fit(word: &str, wanted: &str) -> Option<WordMatch> {
+    if word == wanted {
+        return Some(WordMatch::Exact);
     }
     let bare = |text: &str| {
         text.trim_matches(|c: char| !c.is_alphanumeric())
             .to_lowercase()
     };
-    let (word, asked) = (bare(word), bare(asked));
-    if word == asked {
-        Some(Fit::Close)
+    let (word, wanted) = (bare(word), bare(wanted));
+    if word == wanted {
+        Some(WordMatch::Close)
     } else {
-        (!asked.is_empty() && word.contains(&asked)).then_some(Fit::Within)
+        (!wanted.is_empty() && word.contains(&wanted)).then_some(WordMatch::Within)
     }
 }
 
@@ -181,7 +185,7 @@ mod tests {
     const SCREEN: Size = Size::new(400, 300);
 
     /// Words of 30 by 10 pixels, 40 apart.
-    fn line(y: i32, words: &str) -> Line {
+    fn line(y: i32, text: &str) -> Line {
         let word = |(at, text): (i32, &str)| Word {
             text: text.to_owned(),
             bounds: Bounds {
@@ -192,22 +196,22 @@ mod tests {
             },
         };
         Line {
-            words: (0..).zip(words.split(' ')).map(word).collect(),
+            words: (0..).zip(text.split(' ')).map(word).collect(),
         }
     }
 
-    fn found(words: &str) -> Result<(u32, u32), Vec<String>> {
+    fn found(text: &str) -> Result<(u32, u32), Vec<String>> {
         let lines = [
             line(0, "File Edit Quit"),
             line(20, "Save file as: quitting"),
             line(40, "save nothing Edit"),
         ];
         let seen_at = |at: ScreenPoint| (at.x().cast_signed(), at.y().cast_signed());
-        find(&lines, words, SCREEN, seen_at).map(|at| (at.x(), at.y()))
+        find(&lines, text, SCREEN, seen_at).map(|at| (at.x(), at.y()))
     }
 
     #[test]
-    fn words_are_found_where_they_stand() {
+    fn text_is_found_at_its_position() {
         assert_eq!(found("Quit"), Ok((95, 5)));
         assert_eq!(found("Save"), Ok((15, 25)));
         assert_eq!(found("file as"), Ok((75, 25)));
@@ -215,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_stand_twice_are_named_with_their_places() {
+    fn repeated_text_is_listed_with_its_positions() {
         let twice = [
             "text \"File Edit Quit\" at 55,5".to_owned(),
             "text \"save nothing Edit\" at 95,45".to_owned(),
@@ -225,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_marked_as_they_stand() {
+    fn lines_are_marked_at_their_position() {
         let marks = marks(&[line(10, "a b"), line(30, "c")], SCREEN, 1);
         assert_eq!(marks.len(), 1);
         assert_eq!(marks[0].line, "text \"a b\"");

@@ -1,4 +1,4 @@
-//! The policy's reader of shell commands: what it is certain of is so, of any bytes.
+//! Properties of the shell command reader, for arbitrary bytes: what it calls certain is certain.
 
 #[cfg(test)]
 use proptest::prelude::*;
@@ -16,10 +16,10 @@ pub(crate) fn check(which: u8, bytes: &[u8]) {
     let Reading::Known(commands) = read_command(&command) else {
         return;
     };
-    assert!(!commands.is_empty(), "something is run");
+    assert!(!commands.is_empty(), "something runs");
     for one in &commands {
         assert!(!one.words.is_empty(), "a command has a program");
-        // The words alone, as a list of arguments, mean themselves again.
+        // The words alone, as a list of arguments, mean the same again.
         let again = read_command(&Command::Argv(one.words.clone()));
         if let Reading::Known(again) = again {
             assert_eq!(again.len(), 1);
@@ -27,15 +27,18 @@ pub(crate) fn check(which: u8, bytes: &[u8]) {
         }
     }
     let words = commands.iter().flat_map(|one| &one.words);
-    let said: usize = words.map(String::len).sum();
-    // Arguments may be said with quotes, never with less than they are.
-    assert!(said <= text.len(), "{commands:?} says more than {text:?}");
+    let args_length: usize = words.map(String::len).sum();
+    // Quotes may make arguments shorter, never longer.
+    assert!(
+        args_length <= text.len(),
+        "{commands:?} is longer than {text:?}"
+    );
 }
 
 #[cfg(test)]
 const CORPUS: &str = include_str!("../corpus/commands.tsv");
 
-/// What bash reads in another way than words.
+/// Text that bash does not read as plain words.
 #[cfg(test)]
 const PIECES: [&str; 16] = [
     "'", "\"", "\\", "$", "`", "$(", ")", "<<", "\n", " ", ";", "&&", "{", "#", "\u{202e}", "\0",
@@ -52,7 +55,7 @@ fn commands() -> Vec<String> {
 #[cfg(test)]
 proptest! {
     #[test]
-    fn a_damaged_command_is_read_as_what_it_says_or_not_at_all(
+    fn a_damaged_command_is_read_exactly_or_not_at_all(
         command in prop::sample::select(commands()),
         damage in prop::collection::vec((any::<prop::sample::Index>(), 0..PIECES.len() + 1), 0..4),
         which in any::<u8>(),
@@ -70,9 +73,9 @@ proptest! {
     }
 }
 
-/// Each bracket that is never closed would double the time of the parser.
+/// Each unclosed bracket would double the parser's time.
 #[test]
-fn brackets_that_are_never_closed_are_not_followed() {
+fn unclosed_brackets_are_not_parsed() {
     let open = "(".repeat(36);
     for command in [
         format!("coproc rm x{open}"),
@@ -87,14 +90,14 @@ fn brackets_that_are_never_closed_are_not_followed() {
 
 /// The parser would panic.
 #[test]
-fn a_descriptor_that_cannot_be_is_not_followed() {
+fn an_impossible_descriptor_is_not_parsed() {
     let reading = read_command(&Command::Line("cat 55555555555</etc/hosts".to_owned()));
     assert!(matches!(reading, Reading::Unknown(_)), "{reading:?}");
 }
 
-/// The parser would take all memory.
+/// The parser would exhaust memory.
 #[test]
-fn here_documents_are_not_followed() {
+fn here_documents_are_not_parsed() {
     for command in [
         "cat <<[T$( <<[T$(T$( <<[T$(",
         "| << '' | ",
@@ -118,9 +121,9 @@ fn here_documents_are_not_followed() {
         );
     }
 }
-/// The parser would try everything that its quotes and brackets may mean, for hours.
+/// The parser would try every meaning of the quotes and brackets, for hours.
 #[test]
-fn words_that_cannot_be_certain_are_not_followed() {
+fn ambiguous_words_are_not_parsed() {
     for word in ["a[$ed-'", "a['ed-'", "a[b", "case x in x) if ", "! { "] {
         let command = word.repeat(40);
         let reading = read_command(&Command::Line(command.clone()));

@@ -1,12 +1,12 @@
-//! Text for people: what would be done, with nothing that hides, overwrites or turns around.
+//! Text for users: what would be done, with nothing that hides, overwrites or reorders text.
 
 use telechir_protocol::display::Shown;
 use telechir_protocol::{
     Action, Chord, Command, EditStep, Key, Modifier, Region, ShellAction, Target,
 };
 
-/// A text on one line with nothing in it that hides, overwrites or turns around, and as head and
-/// tail when it is long. A line of it can never look like a line of ours.
+/// Escapes a text to one line without anything that hides, overwrites or reorders text, shortened
+/// to head and tail if it is long. It can never look like a line of the program's own.
 pub fn escape(text: &str) -> String {
     one_line(&Shown::of(text).text)
 }
@@ -15,20 +15,20 @@ fn one_line(text: &str) -> String {
     text.replace('\n', "\\n")
 }
 
-/// Whether a text holds what would not be seen as it came.
+/// Whether a text has characters that are invisible or misleading.
 pub(crate) fn has_hidden(text: &str) -> bool {
     Shown::of(text).hidden
 }
 
-/// Whether a word mixes letters of two alphabets that look alike.
+/// Whether a word mixes letters of two similar-looking alphabets.
 pub(crate) fn mixes_alphabets(text: &str) -> bool {
     Shown::of(text).mixed_scripts
 }
 
-/// One line about an action for a timeline: never the text it types.
+/// One line about an action for a timeline, without typed text.
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "the name and the place say enough of all others"
+    reason = "the name and the target describe all others"
 )]
 pub fn summarize(action: &Action) -> String {
     let name = action.name();
@@ -42,7 +42,7 @@ pub fn summarize(action: &Action) -> String {
             format!(
                 "{name} {}{}",
                 button.name(),
-                at.as_ref().map(place).unwrap_or_default()
+                at.as_ref().map(target_suffix).unwrap_or_default()
             )
         }
         Action::Key { chord, repeat: 1 } => format!("key {}", escape(&chord.to_string())),
@@ -53,16 +53,19 @@ pub fn summarize(action: &Action) -> String {
         Action::Drag { path, .. } => {
             format!(
                 "drag{}",
-                path.iter().map(place).collect::<Vec<_>>().join(" →")
+                path.iter()
+                    .map(target_suffix)
+                    .collect::<Vec<_>>()
+                    .join(" →")
             )
         }
         Action::Scroll {
             at, dx, dy, unit, ..
         } => {
-            let at = at.as_ref().map(place).unwrap_or_default();
+            let at = at.as_ref().map(target_suffix).unwrap_or_default();
             format!("scroll{at} by {dx}, {dy} {}", unit.name())
         }
-        Action::Zoom { region } => format!("zoom {}", span(region)),
+        Action::Zoom { region } => format!("zoom {}", region_text(region)),
         Action::Navigate { url, .. } => format!("navigate {}", shorten(url)),
         Action::OpenBrowser { url: Some(url) } | Action::NewTab { url: Some(url) } => {
             format!("{name} {}", shorten(url))
@@ -92,18 +95,21 @@ pub fn summarize(action: &Action) -> String {
         } => format!("{name} {}", shorten(window)),
         Action::PlaceWindow { window, region } => {
             let window = window.as_deref().map_or_else(String::new, shorten);
-            format!("place_window {window} {}", span(region))
+            format!("place_window {window} {}", region_text(region))
         }
         Action::WriteClipboard { text } => {
             format!("write_clipboard ({} characters)", text.chars().count())
         }
         Action::Invoke { at, name } => {
             let name = name.as_deref().map_or_else(String::new, shorten);
-            format!("invoke {name}{}", place(at))
+            format!("invoke {name}{}", target_suffix(at))
         }
         Action::OpenApp { name: app } => format!("open_app {}", shorten(app)),
         Action::Other { name, .. } => shorten(name),
-        _ => format!("{name}{}", action.target().map(place).unwrap_or_default()),
+        _ => format!(
+            "{name}{}",
+            action.target().map(target_suffix).unwrap_or_default()
+        ),
     }
 }
 
@@ -112,14 +118,16 @@ pub fn summarize_command(command: &Command) -> String {
     format!("$ {}", shorten(&command.to_line()))
 }
 
-/// One line about what a shell is asked beside running commands: never the text it types.
+/// One line about a shell action other than a command, without typed text.
 pub fn summarize_shell_action(action: &ShellAction) -> String {
     let name = escape(action.name());
     match action {
         ShellAction::SendText(text) => format!("{name} ({} characters)", text.chars().count()),
         ShellAction::SendKey(key) if may_type(key) => format!("{name} (a key)"),
-        ShellAction::SendKey(word) | ShellAction::Read(word) | ShellAction::Stop(word) => {
-            format!("{name} {}", shorten(word))
+        ShellAction::SendKey(argument)
+        | ShellAction::Read(argument)
+        | ShellAction::Stop(argument) => {
+            format!("{name} {}", shorten(argument))
         }
         ShellAction::Execute
         | ShellAction::Restart
@@ -131,7 +139,7 @@ pub fn summarize_shell_action(action: &ShellAction) -> String {
     }
 }
 
-/// What a person is asked about input for a running command.
+/// The question to the user about input for a running command.
 pub(crate) fn input_line(input: &ShellAction, job: Option<&str>, is_hidden: bool) -> String {
     let into = match job {
         Some(job) => format!("into the background job {}", escape(job)),
@@ -159,25 +167,26 @@ pub(crate) fn input_line(input: &ShellAction, job: Option<&str>, is_hidden: bool
     }
 }
 
-/// Whether these keys may be a part of a text: a password can be typed key by key.
+/// Whether these keys may be part of a text: a password can be typed key by key.
 pub fn may_type(keys: &str) -> bool {
     let types = |chord: Chord| {
         let is_text = |key: &Key| matches!(key, Key::Char(_) | Key::Other(_));
-        chord.keys().iter().any(is_text) && !chord.modifiers().any(|held| held == Modifier::Ctrl)
+        chord.keys().iter().any(is_text)
+            && !chord.modifiers().any(|modifier| modifier == Modifier::Ctrl)
     };
     Chord::parse(keys).is_none_or(types)
 }
 
 fn shorten(text: &str) -> String {
-    const LONGEST: usize = 160;
+    const MAX_SUMMARY_CHARS: usize = 160;
     let text = escape(text);
-    match text.char_indices().nth(LONGEST) {
+    match text.char_indices().nth(MAX_SUMMARY_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }
 }
 
-fn place(target: &Target) -> String {
+fn target_suffix(target: &Target) -> String {
     match target {
         Target::Point(point) => format!(" ({}, {})", point.x, point.y),
         Target::Label { n, .. } => format!(" [{n}]"),
@@ -186,20 +195,20 @@ fn place(target: &Target) -> String {
     }
 }
 
-fn span(region: &Region) -> String {
+fn region_text(region: &Region) -> String {
     format!(
         "({}, {})–({}, {})",
         region.from.x, region.from.y, region.to.x, region.to.y
     )
 }
 
-/// Everything about an action, for the person who decides.
+/// The complete action, for the user who decides.
 pub(crate) fn question_line(action: &Action) -> String {
     let members = serde_json::Value::Object(action.to_json()).to_string();
     escape(&members)
 }
 
-/// One line about an edit for a timeline: never the text it writes.
+/// One line about an edit for a timeline, without written text.
 pub fn summarize_edit(step: &EditStep) -> String {
     let path = escape(step.path());
     match step {
@@ -215,7 +224,7 @@ pub fn summarize_edit(step: &EditStep) -> String {
     }
 }
 
-/// An edit as a person is asked about it: what it does, then line by line what it writes.
+/// The complete edit, for the user who decides: the operation, then the written lines.
 pub(crate) fn edit_lines(step: &EditStep) -> Vec<String> {
     let signed = |sign: &str, text: &str| -> Vec<String> {
         text.lines()
@@ -249,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_stays_on_its_line_and_hides_nothing() {
+    fn text_stays_on_one_line_and_hides_nothing() {
         for (text, wanted) in [
             ("ls\x1b[2K", "ls\\u{1b}[2K"),
             ("\u{202e}txt", "\\u{202e}txt"),
@@ -266,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_never_holds_what_is_typed() {
+    fn a_summary_never_contains_typed_text() {
         let typing = Action::Type {
             text: "secret".to_owned(),
             at: None,

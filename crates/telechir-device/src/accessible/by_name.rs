@@ -1,9 +1,8 @@
-//! Finding what is named: among the elements, and where they say nothing among the words that are
-//! read off the pixels.
+//! Finds a named target among the elements, or by OCR in windows without accessibility information.
 
 use telechir_protocol::Named;
 
-use super::{WithAccessibility, refused, words};
+use super::{WithAccessibility, ocr, refused};
 use crate::elements::{AmbiguousMatch, Tree, choose};
 use crate::{
     Accessibility, Computer, Detail, DeviceError, Line, ScreenPoint, TextRecognizer as _, Windows,
@@ -11,12 +10,12 @@ use crate::{
 
 impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
     pub(super) async fn find_named(&mut self, named: &Named) -> Result<String, DeviceError> {
-        let (tree, found) = self.look_for(named).await?;
-        found.map_err(|not_one| not_found(&not_one, &tree))
+        let (tree, found) = self.find_in_tree(named).await?;
+        found.map_err(|ambiguous| not_found(&ambiguous, &tree))
     }
 
-    /// The ref of the element that is meant, and the tree it was looked for in.
-    async fn look_for(
+    /// Finds the ref of an element, and returns the tree it was searched in.
+    async fn find_in_tree(
         &mut self,
         named: &Named,
     ) -> Result<(Tree, Result<String, AmbiguousMatch>), DeviceError> {
@@ -24,37 +23,39 @@ impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
         if let Some(window) = named.window.take() {
             named.window = Some(self.title_of(window).await?);
         }
-        // Only an id needs more than what everything says at once.
+        // Only an id needs more than the basic details.
         let detail = if named.id.is_some() {
             Detail::Full
         } else {
             Detail::Basic
         };
         let tree = self.tree(detail).await?;
-        let found = choose(&tree, &named).map(|place| tree.elements[place].id.clone());
+        let found = choose(&tree, &named).map(|index| tree.elements[index].id.clone());
         Ok((tree, found))
     }
 
-    /// The pixel of what is named: an element's, or that of words which were read.
+    /// The pixel of a named element, or of recognized text.
     pub(super) async fn pixel_of_named(
         &mut self,
         named: &Named,
     ) -> Result<ScreenPoint, DeviceError> {
-        let (tree, found) = self.look_for(named).await?;
-        let not_one = match found {
+        let (tree, found) = self.find_in_tree(named).await?;
+        let ambiguous = match found {
             Ok(id) => return self.pixel_of_ref(&id).await,
-            Err(not_one) => not_one,
+            Err(ambiguous) => ambiguous,
         };
-        let is_none = matches!(not_one, AmbiguousMatch::None { .. });
+        let is_none = matches!(ambiguous, AmbiguousMatch::None { .. });
         let name = named.name.as_deref();
-        let Some(name) = name.filter(|_| is_none && words::could_be(named)) else {
-            return Err(not_found(&not_one, &tree));
+        let Some(name) = name.filter(|_| is_none && ocr::may_match(named)) else {
+            return Err(not_found(&ambiguous, &tree));
         };
-        let lines = match self.read_words(&tree, named.window.as_deref()).await {
+        let lines = match self.recognize(&tree, named.window.as_deref()).await {
             Ok(lines) => lines,
             Err(DeviceError::Unavailable { what, message }) => {
-                let found = missing(&not_one, &tree);
-                return Err(refused(format!("{found} Nor is there {what}: {message}.")));
+                let found = missing(&ambiguous, &tree);
+                return Err(refused(format!(
+                    "{found} OCR cannot search for it either, as there is no {what}: {message}."
+                )));
             }
             Err(error) => return Err(error),
         };
@@ -63,12 +64,12 @@ impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
             let (x, y) = (at.x().cast_signed(), at.y().cast_signed());
             viewport.map_or((x, y), |viewport| viewport.seen_at(x, y))
         };
-        words::find(&lines, name, self.computer.size(), seen_at).map_err(|several| {
+        ocr::find(&lines, name, self.computer.size(), seen_at).map_err(|several| {
             if several.is_empty() {
-                not_found(&not_one, &tree)
+                not_found(&ambiguous, &tree)
             } else {
                 refused(format!(
-                    "Failed to find the {named}: it is read at {} places; give one's coordinate: {}.",
+                    "Failed to find the {named}: OCR found it at {} points; give the coordinates of one: {}.",
                     several.len(),
                     several.join("; ")
                 ))
@@ -76,44 +77,44 @@ impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
         })
     }
 
-    /// The lines on the windows of which the tree says nothing, or on the one of them that is
-    /// named.
-    pub(super) async fn read_words(
+    /// Recognizes the lines in the windows without accessibility information, or in the named one
+    /// of them.
+    pub(super) async fn recognize(
         &mut self,
         tree: &Tree,
         window: Option<&str>,
     ) -> Result<Vec<Line>, DeviceError> {
         let windows = self.computer.windows().await?;
         let size = self.computer.size();
-        let mut silent = words::silent(tree, &windows, size);
+        let mut unknown_areas = ocr::unknown_areas(tree, &windows, size);
         if let Some(window) = window {
             let window = window.to_lowercase();
-            silent.retain(|part| part.title.to_lowercase().contains(&window));
+            unknown_areas.retain(|part| part.title.to_lowercase().contains(&window));
         }
-        let Some(reader) = self.reader.as_mut().filter(|_| !silent.is_empty()) else {
+        let Some(reader) = self.reader.as_mut().filter(|_| !unknown_areas.is_empty()) else {
             return Ok(Vec::new());
         };
         let frame = self.computer.capture().await?;
         let mut lines = Vec::new();
-        for part in silent {
-            let screenshot = part.place.on(size).and_then(|region| frame.crop(region));
+        for part in unknown_areas {
+            let screenshot = part.bounds.on(size).and_then(|region| frame.crop(region));
             if let Some(screenshot) = screenshot {
                 let read = reader.read(&screenshot).await?;
-                lines.extend(part.seen(read, &windows, size));
+                lines.extend(part.visible_lines(read, &windows, size));
             }
         }
         Ok(lines)
     }
 
     /// The title of a window that may be given by its id.
-    async fn title_of(&mut self, words: String) -> Result<String, DeviceError> {
+    async fn title_of(&mut self, text: String) -> Result<String, DeviceError> {
         let windows = self.computer.windows().await?;
-        let known = windows.into_iter().find(|window| window.id == words);
-        Ok(known.map_or(words, |window| window.title))
+        let known = windows.into_iter().find(|window| window.id == text);
+        Ok(known.map_or(text, |window| window.title))
     }
 }
 
-/// As a sentence, with who did not answer: the element may be theirs.
+/// The error as a sentence, with the applications that did not answer: the element may be theirs.
 fn missing(error: &AmbiguousMatch, tree: &Tree) -> String {
     let mut message = format!("Failed to {error}.");
     for name in &tree.silent {

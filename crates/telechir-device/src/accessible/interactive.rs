@@ -1,4 +1,4 @@
-//! Which elements get a number on a picture.
+//! Selects the elements to label on a screenshot.
 
 use telechir_protocol::Size;
 
@@ -6,11 +6,16 @@ use super::{front_at, owner};
 use crate::elements::Tree;
 use crate::{Mark, MarkKind, ScreenTarget, Window};
 
-/// Smaller than this in a direction, an element is not seen and not hit.
-const SMALLEST: u32 = 4;
+/// A smaller element can neither be seen nor clicked.
+const MIN_ELEMENT_PX: u32 = 4;
 
-/// What is in view of the elements that can be acted on and that no other window covers.
-pub(super) fn marked(tree: &Tree, windows: &[Window], size: Size, at_most: usize) -> Vec<Mark> {
+/// Interactive elements that are in view and not covered by another window.
+pub(super) fn interactive_marks(
+    tree: &Tree,
+    windows: &[Window],
+    size: Size,
+    max_marks: usize,
+) -> Vec<Mark> {
     let mut own = None;
     let mut marks: Vec<Mark> = Vec::new();
     for element in &tree.elements {
@@ -20,8 +25,9 @@ pub(super) fn marked(tree: &Tree, windows: &[Window], size: Size, at_most: usize
         let Some(region) = element.bounds.and_then(|bounds| bounds.on(size)) else {
             continue;
         };
-        let is_seen = region.size().width >= SMALLEST && region.size().height >= SMALLEST;
-        // A link in a cell that it fills, or a button in what holds only it, is one thing to act on.
+        let is_seen =
+            region.size().width >= MIN_ELEMENT_PX && region.size().height >= MIN_ELEMENT_PX;
+        // A link that fills its cell, or a button that is alone in its container, is one target.
         let is_same = marks
             .last()
             .is_some_and(|mark| mark.region.centre() == region.centre());
@@ -29,7 +35,8 @@ pub(super) fn marked(tree: &Tree, windows: &[Window], size: Size, at_most: usize
             !own.place.contains(region.centre())
                 || front_at(windows, region.centre()).is_none_or(|front| front.id == own.id)
         });
-        if marks.len() < at_most && element.is_interactive() && is_seen && !is_same && is_in_front {
+        if marks.len() < max_marks && element.is_interactive() && is_seen && !is_same && is_in_front
+        {
             marks.push(Mark {
                 target: ScreenTarget::Element {
                     id: element.id.clone(),

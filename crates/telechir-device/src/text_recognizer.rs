@@ -1,46 +1,46 @@
-//! Reading words off pixels, for windows that say nothing of themselves.
+//! Optical character recognition (OCR), for windows without accessibility information.
 
 use std::future::Future;
 
 use crate::elements::Bounds;
 use crate::{DeviceError, Frame};
 
-/// A word and where it stands.
+/// A recognized word and its bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word {
-    /// The word as it was read.
+    /// The recognized text.
     pub text: String,
-    /// Its place, in pixels of what was read.
+    /// Bounds in pixels of the frame.
     pub bounds: Bounds,
 }
 
-/// Words that stand together on one line, from left to right.
+/// Adjacent words on one line, from left to right.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Line {
-    /// The words; never none.
+    /// Words of the line; never empty.
     pub words: Vec<Word>,
 }
 
 impl Line {
-    /// Its words with spaces between them.
+    /// The words joined by spaces.
     pub fn text(&self) -> String {
         let words: Vec<&str> = self.words.iter().map(|word| word.text.as_str()).collect();
         words.join(" ")
     }
 
-    /// What all its words cover.
+    /// The smallest rectangle around all words.
     pub fn bounds(&self) -> Option<Bounds> {
         let words = self.words.iter().map(|word| word.bounds);
         words.reduce(Bounds::around)
     }
 }
 
-/// What reads words off pixels. It reads what it was given and nothing else, and may misread.
+/// Recognizes text in a frame. The result may contain errors.
 pub trait TextRecognizer: Send {
-    /// The lines on a frame, from top to bottom.
+    /// Recognizes the lines of a frame, from top to bottom.
     ///
     /// # Errors
-    /// When it cannot read here; the error says how it could.
+    /// When OCR is not available; the error says how to enable it.
     fn read(
         &mut self,
         frame: &Frame,
