@@ -133,7 +133,7 @@ impl Camera<'_> {
             settled: settled.is_settled(),
             settle_ms: millis(settled.waited),
             unsettled: settled.unsettled,
-            identical_to: identical_to,
+            identical_to,
             ms: millis(started.elapsed()),
         });
         Ok(Ok(ModelScreenshot {
@@ -268,7 +268,7 @@ fn settling(settled: &Settled, identical_to: Option<FrameId>, viewport: &Viewpor
         animated_region: settled
             .animated_region
             .map(|region| viewport.screenshot_pixels(region)),
-        identical_to: identical_to,
+        identical_to,
     }
 }
 

@@ -76,7 +76,7 @@ impl<'a> Piece<'a> {
     }
 
     /// The string of the slot, as a shared reference; none for literal text.
-    pub fn stored(&self) -> Option<Kept> {
+    pub fn kept(&self) -> Option<Kept> {
         match self {
             Self::Text(_) => None,
             Self::Slot(slots, index) => slots.stored(*index),

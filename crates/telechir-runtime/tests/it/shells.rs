@@ -110,7 +110,7 @@ async fn an_unsupported_shell_action_is_reported() {
                 action: ShellAction::List,
                 ..commands("s", &[])
             },
-            "carry out `list`: this shell cannot do it",
+            "perform `list`: this shell does not support it",
         ),
         (commands("s", &[]), "has no command"),
         (

@@ -7,8 +7,8 @@ use telechir_protocol::{Action, Button, ClickCount, Modifier, ScrollUnit};
 use super::{Pressed, Seen, Witness, at, perform, point, seen_all_released, target};
 use crate::{Computer, ScreenPoint};
 
-fn motions(seen: &[Seen], target: ScreenPoint) -> bool {
-    seen.contains(&Seen::Motion { at: at(target) })
+fn has_motion_at(seen: &[Seen], pixel: ScreenPoint) -> bool {
+    seen.contains(&Seen::Motion { at: at(pixel) })
 }
 
 fn downs(seen: &[Seen]) -> Vec<(Button, (u32, u32), Vec<Modifier>)> {
@@ -26,9 +26,9 @@ fn downs(seen: &[Seen]) -> Vec<(Button, (u32, u32), Vec<Modifier>)> {
     seen.iter().filter_map(down).collect()
 }
 
-fn click_at(target: Option<ScreenPoint>, count: ClickCount) -> crate::ScreenAction {
+fn click_at(pixel: Option<ScreenPoint>, count: ClickCount) -> crate::ScreenAction {
     Action::Click {
-        at: target.map(target),
+        at: pixel.map(target),
         button: Button::Left,
         count,
         modifiers: Vec::new(),
@@ -38,19 +38,19 @@ fn click_at(target: Option<ScreenPoint>, count: ClickCount) -> crate::ScreenActi
 /// The pointer arrives at the exact pixel.
 pub async fn a_move_arrives_at_its_target(device: &mut impl Computer, witness: &mut impl Witness) {
     for (x, y) in [(5, 7), (390, 290), (200, 11)] {
-        let target = point(witness, x, y);
-        perform(device, Action::Move { at: target(target) }).await;
-        let seen = witness.seen(&|seen| motions(seen, target)).await;
-        assert!(motions(&seen, target), "{target:?} is not in {seen:?}");
+        let pixel = point(witness, x, y);
+        perform(device, Action::Move { at: target(pixel) }).await;
+        let seen = witness.seen(&|seen| has_motion_at(seen, pixel)).await;
+        assert!(has_motion_at(&seen, pixel), "{pixel:?} is not in {seen:?}");
     }
 }
 
 /// Hovering moves the pointer and presses nothing.
 pub async fn a_hover_arrives_at_its_target(device: &mut impl Computer, witness: &mut impl Witness) {
-    let target = point(witness, 33, 44);
-    perform(device, Action::Hover { at: target(target) }).await;
-    let seen = witness.seen(&|seen| motions(seen, target)).await;
-    assert!(motions(&seen, target), "{seen:?}");
+    let pixel = point(witness, 33, 44);
+    perform(device, Action::Hover { at: target(pixel) }).await;
+    let seen = witness.seen(&|seen| has_motion_at(seen, pixel)).await;
+    assert!(has_motion_at(&seen, pixel), "{seen:?}");
     assert_eq!(downs(&seen), []);
 }
 
@@ -68,17 +68,17 @@ pub async fn a_click_presses_and_releases_each_button(
     ];
     for (offset, button) in (0..).zip(buttons) {
         witness.forget().await;
-        let target = point(witness, 60 + offset * 10, 70);
+        let pixel = point(witness, 60 + offset * 10, 70);
         let count = ClickCount::Single;
         let action = Action::Click {
-            at: Some(target(target)),
+            at: Some(target(pixel)),
             button,
             count,
             modifiers: vec![],
         };
         perform(device, action).await;
         let seen = seen_all_released(witness, 1).await;
-        assert_eq!(downs(&seen), [(button, at(target), vec![])]);
+        assert_eq!(downs(&seen), [(button, at(pixel), vec![])]);
     }
 }
 
@@ -86,29 +86,26 @@ pub async fn a_click_presses_and_releases_each_button(
 pub async fn a_multiple_click_is_counted(device: &mut impl Computer, witness: &mut impl Witness) {
     for (count, times) in [(ClickCount::Double, 2), (ClickCount::Triple, 3)] {
         witness.forget().await;
-        let target = point(witness, 100, 100);
-        perform(device, click_at(Some(target), count)).await;
+        let pixel = point(witness, 100, 100);
+        perform(device, click_at(Some(pixel), count)).await;
         let seen = seen_all_released(witness, times).await;
-        assert_eq!(
-            downs(&seen),
-            vec![(Button::Left, at(target), vec![]); times]
-        );
+        assert_eq!(downs(&seen), vec![(Button::Left, at(pixel), vec![]); times]);
     }
 }
 
 /// The modifiers are pressed during the click and released afterwards.
 pub async fn a_click_carries_its_modifiers(device: &mut impl Computer, witness: &mut impl Witness) {
-    let target = point(witness, 80, 90);
+    let pixel = point(witness, 80, 90);
     let modifiers = vec![Modifier::Ctrl, Modifier::Shift];
     let action = Action::Click {
-        at: Some(target(target)),
+        at: Some(target(pixel)),
         button: Button::Left,
         count: ClickCount::Single,
         modifiers: modifiers.clone(),
     };
     perform(device, action).await;
     let seen = seen_all_released(witness, 3).await;
-    assert_eq!(downs(&seen), [(Button::Left, at(target), modifiers)]);
+    assert_eq!(downs(&seen), [(Button::Left, at(pixel), modifiers)]);
 }
 
 /// Without a target, the pointer's position is meant.
@@ -116,11 +113,11 @@ pub async fn a_click_without_a_target_is_at_the_pointer(
     device: &mut impl Computer,
     witness: &mut impl Witness,
 ) {
-    let target = point(witness, 123, 145);
-    perform(device, Action::Move { at: target(target) }).await;
+    let pixel = point(witness, 123, 145);
+    perform(device, Action::Move { at: target(pixel) }).await;
     perform(device, click_at(None, ClickCount::Single)).await;
     let seen = seen_all_released(witness, 1).await;
-    assert_eq!(downs(&seen), [(Button::Left, at(target), vec![])]);
+    assert_eq!(downs(&seen), [(Button::Left, at(pixel), vec![])]);
 }
 
 /// `MouseDown` is meant to last over other actions.
@@ -139,7 +136,7 @@ pub async fn a_mouse_button_stays_down_until_mouse_up(
     )
     .await;
     perform(device, Action::Move { at: target(to) }).await;
-    let seen = witness.seen(&|seen| motions(seen, to)).await;
+    let seen = witness.seen(&|seen| has_motion_at(seen, to)).await;
     assert_eq!(Pressed::after(&seen).buttons, [button], "{seen:?}");
     perform(device, Action::MouseUp { at: None, button }).await;
     let seen = seen_all_released(witness, 1).await;
@@ -161,7 +158,7 @@ pub async fn a_drag_passes_through_its_path(
     let during = &seen[down..];
     assert_eq!(downs(during), [(Button::Left, at(path[0]), vec![])]);
     assert!(
-        motions(during, path[1]),
+        has_motion_at(during, path[1]),
         "the corner is missing: {during:?}"
     );
     let motions = during

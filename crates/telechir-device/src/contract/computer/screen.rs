@@ -23,10 +23,10 @@ pub async fn reports_the_pointer_position(device: &mut impl Computer, witness: &
     if !device.supports(&ActionKind::CursorPosition) {
         return;
     }
-    let target = point(witness, 21, 43);
-    perform(device, Action::Move { at: target(target) }).await;
+    let pixel = point(witness, 21, 43);
+    perform(device, Action::Move { at: target(pixel) }).await;
     let performed = perform(device, Action::CursorPosition).await;
-    let (x, y) = at(target);
+    let (x, y) = at(pixel);
     assert_eq!(performed.text, Some(format!("X={x},Y={y}")));
 }
 
