@@ -112,7 +112,7 @@ async fn a_yes_to_another_call_does_not_count() {
         .error
         .unwrap();
     assert!(
-        error.message.contains("for something else"),
+        error.message.contains("for another proposal"),
         "{}",
         error.message
     );
