@@ -78,11 +78,11 @@ node_version() {
 }
 
 # Build first, so that building is not measured.
-cargo bench --quiet --package telechir --bench walk --no-run
+cargo bench --quiet --package telechir --bench end_to_end --no-run
 cargo bench --quiet --package telechir-providers --bench history --no-run
 start=$SECONDS
 TELECHIR_PEERS_PYTHON=$venv/bin/python TELECHIR_PEERS_CODEX=$codex TELECHIR_PEERS_NODE=$pages CODEX_HOME=$shells/home \
-    cargo bench --quiet --package telechir --bench walk >"$scratch/tables"
+    cargo bench --quiet --package telechir --bench end_to_end >"$scratch/tables"
 TELECHIR_PEERS_PYTHON=$venv/bin/python \
     cargo bench --quiet --package telechir-providers --bench history -- --table >>"$scratch/tables"
 took=$((SECONDS - start))
@@ -126,7 +126,7 @@ fi
     cat <<HEAD
 # Speed and memory, compared with other tools
 
-Written by \`make bench\` (\`crates/telechir/benches/walk\`, release build); run it to measure your machine. The contestants of a table take turns in the same run, and the first round is not counted. Rows of telechir are bold; the rows below a bold row are compared with it. A row marked **not run** names a tool that could not be run.
+Written by \`make bench\` (\`crates/telechir/benches/end_to_end\`, release build); run it to measure your machine. The contestants of a table take turns in the same run, and the first round is not counted. Rows of telechir are bold; the rows below a bold row are compared with it. A row marked **not run** names a tool that could not be run.
 
 $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores, $(awk '/MemTotal/ { printf "%.0f GB", $2 / 1e6 }' /proc/meminfo), Linux $(uname -r), $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release), as $(id -un); load $load before the run, which took $took s. telechir at $(git rev-parse --short HEAD 2>/dev/null || echo "an unknown commit"). Xvfb $(version xvfb), Chromium $(version chromium), bubblewrap $(version bubblewrap), bash $(version bash); scrot $(version scrot), xdotool $(version xdotool), ImageMagick $(version imagemagick); mss $(library mss), pynput $(library pynput), cua-driver $(library cua-driver), agent-framework-tools $(library agent-framework-tools), playwright-core $(node_version playwright-core), Playwright MCP $(node_version @playwright/mcp), chrome-devtools-mcp $(node_version chrome-devtools-mcp), agent-browser $(node_version agent-browser), codex $("$codex" --version 2>/dev/null | cut -d" " -f2 | grep . || echo missing).
 HEAD

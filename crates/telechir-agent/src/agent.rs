@@ -6,8 +6,8 @@ use telechir_protocol::{
 use telechir_providers::{Conversation, Dialect, Report, RequestOptions, Response, StopReason};
 use telechir_runtime::{Session, SessionEvent};
 
-use crate::exchange::Exchange;
 use crate::http::HttpClient;
+use crate::request::Exchange;
 use crate::{AgentError, ApiKey, CancelSignal, HttpLimits, RetryRule};
 
 /// Which provider, and how patiently.

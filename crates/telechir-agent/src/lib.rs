@@ -6,9 +6,9 @@
 mod agent;
 mod cancel;
 mod error;
-mod exchange;
 mod http;
 mod key;
+mod request;
 mod retry;
 
 pub use agent::{Agent, AgentSettings, EndReason, RunReport};

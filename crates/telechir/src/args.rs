@@ -18,8 +18,8 @@ use telechir_x11::{Corner, KillSwitch, Typing};
 
 pub(crate) use browser::BrowserArguments;
 
-use crate::holder::Name;
 use crate::service::SERVICES;
+use crate::session_host::Name;
 
 /// Gives any model a computer, and you control over what it does there.
 #[derive(Debug, Parser)]

@@ -17,7 +17,7 @@ use std::future::Future;
 use std::process::ExitCode;
 
 use crate::args::Command;
-use crate::failure::Failure;
+use crate::error::Failure;
 
 pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
     match command {
@@ -25,7 +25,7 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Exec(arguments) => wait(exec::exec(arguments)),
         Command::Sessions(command) => wait(sessions::sessions(command)),
         Command::Profiles(command) => profiles::profiles(command),
-        Command::SessionHost(arguments) => wait(crate::holder::hold(arguments)),
+        Command::SessionHost(arguments) => wait(crate::session_host::hold(arguments)),
         Command::Decode(arguments) => translate::decode(&arguments),
         Command::Encode(arguments) => translate::encode(&arguments),
         Command::Translate(arguments) => translate::translate(&arguments),

@@ -19,11 +19,11 @@ use telechir_shell::{Bash, Docker, FileEditor, Host, Isolation, Missing, Sandbox
 use telechir_x11::{Desktop, DisplayOptions, ExistingDisplay, PrivateDisplay};
 
 use crate::args::{DeviceArguments, container};
-use crate::failure::{Failure, chain};
-use crate::folder::SessionFolder;
+use crate::env;
+use crate::error::{Failure, chain};
 use crate::guardian;
 use crate::network::{Events, Network};
-use crate::settings;
+use crate::session_dir::SessionFolder;
 
 /// Where a browser searches unless it is told another place: what models mean by their function
 /// of that name.
@@ -142,7 +142,7 @@ impl Devices {
             let cookie = cookie();
             let existing = ExistingDisplay::connect(display, cookie.as_deref())
                 .await?
-                .starting_programs(settings::environment());
+                .starting_programs(env::environment());
             guardian::clean_at_end(display, cookie.as_deref(), &existing.free_keys().await?);
             let applications = applications_of(&existing).await?;
             let desktop = outfitted(existing.into_desktop().await?, arguments).await?;
@@ -238,13 +238,13 @@ impl Devices {
         let workspace = self.folder.workspace();
         let isolation = if place == "host" {
             Isolation::Host(Host {
-                env: settings::environment(),
+                env: env::environment(),
                 ..Host::new(workspace)
             })
         } else if let Some((engine, image)) = container(place) {
             let identity = self.folder.identity().unwrap_or_else(Identity::current);
             Isolation::Docker(Docker {
-                engine_env: settings::environment(),
+                engine_env: env::environment(),
                 ..Docker::new(engine, image, workspace, identity)
             })
         } else {
@@ -339,7 +339,7 @@ impl Devices {
 
 /// The cookie of displays that were there before, when there is one.
 pub(crate) fn cookie() -> Option<PathBuf> {
-    settings::xauthority().filter(|path| path.exists())
+    env::xauthority().filter(|path| path.exists())
 }
 
 /// The applications of a display that was there before: on the bus that it names, else on that of
@@ -348,7 +348,7 @@ pub(crate) async fn applications_of(
     display: &ExistingDisplay,
 ) -> Result<Option<AtSpi>, DeviceError> {
     let own = display.accessibility_bus().await?;
-    let [own, session] = [own, settings::session_bus()].map(|address| BusSocket::at(&address?));
+    let [own, session] = [own, env::session_bus()].map(|address| BusSocket::at(&address?));
     Ok(AtSpi::of_existing(own, session))
 }
 
@@ -357,7 +357,7 @@ fn claim(arguments: &DeviceArguments, who: &str) -> Result<Option<ProfileLock>, 
     let Some(id) = &arguments.page.profile else {
         return Ok(None);
     };
-    let claim = settings::profiles()?.claim(id, arguments.page.profile_use(), who)?;
+    let claim = env::profiles()?.claim(id, arguments.page.profile_use(), who)?;
     Ok(Some(claim))
 }
 

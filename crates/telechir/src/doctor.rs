@@ -4,14 +4,14 @@
 mod chromium;
 mod devices;
 mod finding;
+mod fix;
 mod fonts;
 mod guardian;
 mod limits;
 mod machine;
 mod program;
 mod recording;
-mod remedy;
-mod show;
+mod render;
 mod users;
 
 use std::path::PathBuf;
@@ -20,11 +20,11 @@ use std::time::Duration;
 use serde::Serialize;
 use telechir_agent::ApiKey;
 
-use crate::{service, settings};
+use crate::{env, service};
 use finding::{About, Checked, Seen, Trouble, examine};
 pub(crate) use finding::{Finding, State};
 pub(crate) use machine::Machine;
-pub(crate) use show::Show;
+pub(crate) use render::Show;
 
 /// Goes up when a member is removed or means something else. New members and checks may come.
 const FORMAT: u32 = 1;
@@ -261,7 +261,7 @@ impl Report {
             version: env!("CARGO_PKG_VERSION"),
             ready: DEVICES.iter().all(|device| usable.contains(device)),
             usable,
-            install: remedy::install(&packages),
+            install: fix::install(&packages),
             machine,
             checks,
         }
@@ -271,7 +271,7 @@ impl Report {
 /// Whether there is a key; never which.
 fn key(service: &str) -> Checked {
     let service = service::named(service).ok_or_else(|| Trouble::missing("no such service"))?;
-    let key = settings::key(service).map_err(|cause| {
+    let key = env::key(service).map_err(|cause| {
         let variable = service.keys.first().copied().unwrap_or_default();
         Trouble::missing(&cause).command(format!("export {variable}=…"))
     })?;

@@ -11,7 +11,7 @@ use telechir_process::guardian::{CleanupScope, Guard, Notes, note, stand_watch, 
 use telechir_process::{Identity, Spawn};
 use telechir_x11::ExistingDisplay;
 
-use crate::failure::{Failure, chain};
+use crate::error::{Failure, chain};
 
 /// Under which the guardian finds the display that is not ours.
 const DISPLAY: &str = "display";

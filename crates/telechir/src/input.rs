@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 
 use telechir_providers::Document;
 
-use crate::failure::Failure;
+use crate::error::Failure;
 
 /// A history with many pictures is some tens of megabytes; providers take 32 MB.
 const MAX_BYTES: u64 = 256 << 20;

@@ -5,10 +5,9 @@ mod args;
 mod commands;
 mod devices;
 mod doctor;
-mod failure;
-mod folder;
+mod env;
+mod error;
 mod guardian;
-mod holder;
 mod input;
 mod network;
 mod policy;
@@ -16,7 +15,8 @@ mod progress;
 mod report;
 mod service;
 mod session;
-mod settings;
+mod session_dir;
+mod session_host;
 
 use std::process::ExitCode;
 
@@ -26,7 +26,7 @@ use crate::args::Arguments;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    settings::start_logging(arguments.verbose);
+    env::start_logging(arguments.verbose);
     let outcome = commands::run(arguments.command);
     outcome.unwrap_or_else(|failure| failure.report())
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use telechir_policy::Policy;
 
-use crate::failure::Failure;
+use crate::error::Failure;
 
 /// A policy file is a page of rules; more is a mistake.
 const MAX_BYTES: u64 = 1 << 20;

@@ -13,9 +13,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::approver::Terminal;
 use crate::args::{DeviceArguments, SafetyArguments, ScreenshotWidth};
 use crate::devices::Devices;
-use crate::failure::Failure;
-use crate::folder::SessionFolder;
+use crate::error::Failure;
 use crate::network::Events;
+use crate::session_dir::SessionFolder;
 
 /// A session with the folder its devices live in.
 #[derive(Debug)]

@@ -4,11 +4,11 @@
 mod anthropic;
 mod bedrock;
 mod devices;
-mod ends;
 mod functions;
 mod google;
 mod openai;
 mod retries;
 mod run;
 mod sdk;
+mod termination;
 mod wire;

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::play;
+use super::script_player;
 
 /// Whose API is played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -175,7 +175,7 @@ impl Script {
         let spoken = self.turns.iter().filter(|turn| turn.fault.is_none());
         let answer = |(at, turn): (usize, &Turn)| {
             let with = Value::Object(turn.with.clone());
-            play::answer(self.provider, &request, at + 1, &turn.say, &with)
+            script_player::answer(self.provider, &request, at + 1, &turn.say, &with)
         };
         spoken.enumerate().map(answer).collect()
     }

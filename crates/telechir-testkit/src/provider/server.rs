@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use super::play::{Play, Reply};
+use super::script_player::{Play, Reply};
 use super::{Provider, Refusal, Script, bodies, converse, google};
 
 /// Bytes of a request body that are read; Anthropic takes 32 MB.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use telechir_runtime::{verify, verify_since};
 
 use crate::args::AuditCommand;
-use crate::failure::Failure;
+use crate::error::Failure;
 
 pub(crate) fn audit(command: &AuditCommand) -> Result<ExitCode, Failure> {
     let AuditCommand::Verify { recording, head } = command;

@@ -11,7 +11,7 @@ use telechir_providers::Dialect;
 use telechir_providers::conform::{Manifest, Row, Vector, Verdict};
 
 use crate::args::ConformArguments;
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::input::{write_json, write_text};
 
 /// What is printed with `--json`.

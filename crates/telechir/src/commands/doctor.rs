@@ -5,14 +5,14 @@ use std::process::ExitCode;
 
 use crate::args::DoctorArguments;
 use crate::doctor::{self, Finding, Machine, Show};
-use crate::failure::Failure;
+use crate::env;
+use crate::error::Failure;
 use crate::input::write_json;
 use crate::session::{self, Stopped};
-use crate::settings;
 
 pub(crate) async fn doctor(arguments: DoctorArguments) -> Result<ExitCode, Failure> {
     let show = Show {
-        colours: io::stdout().is_terminal() && settings::colours(),
+        colours: io::stdout().is_terminal() && env::colours(),
     };
     let as_text = !arguments.json;
     let machine = Machine::look();

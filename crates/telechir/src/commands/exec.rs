@@ -6,10 +6,10 @@ use telechir_policy::Policy;
 use telechir_protocol::{AnsweredTurn, ModelTurn};
 
 use crate::args::ExecArguments;
-use crate::failure::Failure;
-use crate::holder;
+use crate::error::Failure;
 use crate::input::{read_stdin, report_lines, write_json};
 use crate::session::{self, Stopped};
+use crate::session_host;
 
 pub(crate) async fn exec(arguments: ExecArguments) -> Result<ExitCode, Failure> {
     // Everything that can be wrong with the words is found before a device is started.
@@ -25,7 +25,7 @@ pub(crate) async fn exec(arguments: ExecArguments) -> Result<ExitCode, Failure> 
     let answered = match &arguments.session {
         Some(name) => {
             let digest = arguments.safety.policy.is_some().then(|| policy.digest());
-            holder::carry_out(&arguments, name, turn, digest).await?
+            session_host::carry_out(&arguments, name, turn, digest).await?
         }
         None => carry_out(&arguments, turn, policy).await?,
     };

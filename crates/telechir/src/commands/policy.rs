@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use crate::args::PolicyCommand;
-use crate::failure::Failure;
+use crate::error::Failure;
 
 pub(crate) fn policy(command: &PolicyCommand) -> Result<ExitCode, Failure> {
     let PolicyCommand::Check { file } = command;

@@ -7,12 +7,12 @@ use serde::Serialize;
 use telechir_browser::ProfileInfo;
 
 use crate::args::ProfilesCommand;
-use crate::failure::Failure;
+use crate::env;
+use crate::error::Failure;
 use crate::input::{write_json, write_text};
-use crate::settings;
 
 pub(crate) fn profiles(command: ProfilesCommand) -> Result<ExitCode, Failure> {
-    let profiles = settings::profiles()?;
+    let profiles = env::profiles()?;
     match command {
         ProfilesCommand::List { json } => list(profiles.list()?, json)?,
         ProfilesCommand::Create { id } => profiles.create(&id)?,

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use crate::args::ReportArguments;
-use crate::failure::Failure;
+use crate::error::Failure;
 
 pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
     let page = crate::report::render(&arguments.recording)?;

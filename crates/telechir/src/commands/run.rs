@@ -6,11 +6,11 @@ use telechir_agent::{Agent, AgentSettings, ApiKey, Canceller, EndReason, RunRepo
 use telechir_providers::{Dialect, ImageLimit, RequestOptions, ToolOffer};
 
 use crate::args::RunArguments;
-use crate::failure::Failure;
+use crate::env::{self, Access};
+use crate::error::Failure;
 use crate::progress::Progress;
 use crate::service::{self, Service};
 use crate::session::{self, Open, Stopped};
-use crate::settings::{self, Access};
 
 pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
     let devices = &arguments.devices;
@@ -20,7 +20,7 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
         ));
     }
     let service = service(&arguments.provider)?;
-    let access = settings::access(service, arguments.base_url.clone()).map_err(Failure::usage)?;
+    let access = env::access(service, arguments.base_url.clone()).map_err(Failure::usage)?;
     let dialect = service.dialect(arguments.dialect).map_err(Failure::usage)?;
     let policy = crate::policy::load(arguments.safety.policy.as_deref())?;
     let (canceller, signal) = Canceller::new();

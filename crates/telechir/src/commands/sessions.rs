@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use serde::Serialize;
 
 use crate::args::SessionsCommand;
-use crate::failure::Failure;
-use crate::holder::{Description, Found, Name, Place, State, find, look};
+use crate::error::Failure;
 use crate::input::write_json;
+use crate::session_host::{Description, Found, Name, Place, State, find, look};
 
 pub(crate) async fn sessions(command: SessionsCommand) -> Result<ExitCode, Failure> {
     match command {

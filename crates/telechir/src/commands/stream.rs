@@ -7,7 +7,7 @@ use serde::Serialize;
 use telechir_protocol::Content;
 use telechir_providers::{Dialect, Loss, Stream, StreamedResponse};
 
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::input::write_json;
 
 /// The last line.

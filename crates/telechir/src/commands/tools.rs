@@ -8,7 +8,7 @@ use telechir_protocol::{ActionKind, ComputerUseTool, HostedTool, ShellTool, Tool
 use telechir_providers::{ToolOffer, desktop_tool, page_tool};
 
 use crate::args::ToolsArguments;
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::input::{report_lines, write_json};
 
 /// What is printed.

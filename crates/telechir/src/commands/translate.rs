@@ -7,7 +7,7 @@ use telechir_protocol::{Content, Message, Role};
 use telechir_providers::{Document, Envelope, History, Loss, Report};
 
 use crate::args::{DecodeArguments, EncodeArguments, TranslateArguments};
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::input::{read_stdin, report_lines, write_document, write_json};
 
 /// What `decode` prints.

@@ -17,12 +17,12 @@ use telechir_x11::{DisplayOptions, ExistingDisplay, PrivateDisplay};
 
 use super::chromium;
 use super::finding::{Checked, Seen, Trouble};
-use super::remedy::explain;
+use super::fix::explain;
 use super::users;
 use crate::args::DeviceArguments;
 use crate::devices::{self, Devices};
-use crate::failure::chain;
-use crate::settings;
+use crate::env;
+use crate::error::chain;
 
 const SCREEN: &[&str] = &["Xvfb", "openbox", "bwrap"];
 const DESKTOP: &[&str] = &[
@@ -100,7 +100,7 @@ pub(super) async fn words() -> Checked {
 
 /// `--desktop=` with the display that the user is at: a picture of it, and who says what it shows.
 pub(super) async fn display() -> Checked {
-    let name = settings::display()
+    let name = env::display()
         .ok_or_else(|| Trouble::missing("DISPLAY is not set: nobody's display is here"))?;
     let cookie = devices::cookie();
     let trouble = |error: DeviceError| explain(&format!("failed to {}", chain(&error)), &[]);

@@ -205,7 +205,7 @@ pub(super) async fn examine(about: &About, work: impl Future<Output = Checked>) 
         finding.state = trouble.state;
         finding.cause = Some(trouble.cause);
         finding.without = Some(trouble.costs.unwrap_or(about.without));
-        finding.commands = remedy::install(&trouble.packages).into_iter().collect();
+        finding.commands = fix::install(&trouble.packages).into_iter().collect();
         finding.commands.extend(trouble.commands);
         finding.packages = trouble.packages;
     }

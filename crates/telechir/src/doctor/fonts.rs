@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use telechir_process::{Spawn, find_program};
 
 use super::finding::{Checked, Seen, Trouble};
+use super::fix::explain;
 use super::program::run;
-use super::remedy::explain;
 use super::users;
 
 /// A script that needs a font of its own.

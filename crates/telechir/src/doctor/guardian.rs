@@ -7,9 +7,9 @@ use telechir_process::{Signal, Spawn};
 use tokio::time::timeout;
 
 use super::finding::{Checked, Seen, Trouble};
-use super::remedy::explain;
+use super::fix::explain;
 use super::users;
-use crate::failure::chain;
+use crate::error::chain;
 
 /// What it promises.
 const PROMISED: Duration = Duration::from_secs(2);

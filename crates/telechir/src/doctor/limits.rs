@@ -4,8 +4,8 @@ use telechir_process::{Cgroup, Spawn, is_root};
 use telechir_shell::Limits;
 
 use super::finding::{Checked, Seen, Trouble};
-use super::remedy::explain;
-use crate::failure::chain;
+use super::fix::explain;
+use crate::error::chain;
 
 /// Puts a program into a group as every session does, and looks whether it is in it.
 pub(super) async fn check() -> Checked {

@@ -6,7 +6,7 @@ use telechir_process::{Spawn, Stdio};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
 
-use crate::failure::chain;
+use crate::error::chain;
 
 /// More than this nobody needs to hear.
 const MOST: u64 = 64 << 10;

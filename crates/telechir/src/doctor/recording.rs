@@ -11,7 +11,7 @@ use telechir_runtime::{Journal, Session, verify};
 use tempfile::TempDir;
 
 use super::finding::{Checked, Seen, Trouble};
-use crate::failure::chain;
+use crate::error::chain;
 
 /// File systems on which SQLite's log in shared memory does not work.
 const NETWORK: [(u64, &str); 4] = [

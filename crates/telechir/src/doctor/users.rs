@@ -5,9 +5,9 @@ use std::fs;
 use telechir_process::{Identity, Spawn, is_root};
 
 use super::finding::{Checked, Seen, Trouble};
+use super::fix::{explain, namespace_switches};
 use super::program::run;
-use super::remedy::{explain, namespace_switches};
-use crate::folder::SessionFolder;
+use crate::session_dir::SessionFolder;
 
 /// The folder of a session, made as every session makes it.
 pub(super) async fn folder() -> Result<SessionFolder, Trouble> {

@@ -4,8 +4,8 @@
 mod batch;
 mod desktop;
 mod draw;
+mod reported;
 mod strike;
-mod told;
 mod victim;
 
 use std::fmt::Write as _;

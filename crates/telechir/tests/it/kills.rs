@@ -1,6 +1,6 @@
 //! However a run ends, within two seconds nothing of it is left: no process, no file, no key.
 
-mod scene;
+mod fixture;
 
 use std::io::Write;
 use std::process::{Child, Stdio};
@@ -12,7 +12,7 @@ use telechir_testkit::gate::{Part, require};
 
 use crate::existing::Theirs;
 use crate::telechir::Telechir;
-use scene::{PROMISE, Scene, until};
+use fixture::{PROMISE, Scene, until};
 
 /// Everything at once, in the middle of a command that began what leaves its parent and session.
 const BUSY: &str = "(setsid sh -c 'sleep 1007; true' &) ; touch started; sleep 60";
@@ -137,7 +137,7 @@ fn what_left_its_parent_on_the_host_ends_too() {
     let (named, policy) = (workspace.to_string_lossy(), policy.to_string_lossy());
     let devices = ["--shell=host", "--workspace", &named, "--policy", &policy];
     let mut child = begin(&telechir, &devices, &[], &[call]);
-    let begun = || scene::running(&[&first, &second]);
+    let begun = || fixture::running(&[&first, &second]);
     until(Duration::from_secs(30), "both left", || {
         workspace.join("started").exists() && begun() == 2
     });
@@ -165,7 +165,7 @@ fn nothing_is_left_after_a_kill_at_any_moment_of_the_start() {
         let moment = Instant::now() + Duration::from_millis(u64::from(kills * kills * 2));
         let mut token = None;
         while Instant::now() < moment && child.try_wait().expect("a child").is_none() {
-            token = token.or_else(|| scene::token(telechir.folder()));
+            token = token.or_else(|| fixture::token(telechir.folder()));
         }
         let scene = Scene::begun(&child, token, telechir.folder());
         let start = Instant::now();
@@ -239,7 +239,7 @@ async fn the_stop_key_ends_a_command_and_all_it_began() {
     require(Part::XServer);
     require(Part::Sandbox);
     let telechir = Telechir::new();
-    let (display, environment) = scene::display(telechir.folder()).await;
+    let (display, environment) = fixture::display(telechir.folder()).await;
     let (policy, workspace) = (telechir.permissive_policy(), telechir.folder().join("work"));
     std::fs::create_dir(&workspace).expect("a workspace");
     let flag = format!("--desktop={}", value(&environment, "DISPLAY"));

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use telechir_protocol::Size;
 
 use crate::args::{BrowserArguments, DeviceArguments, SafetyArguments};
-use crate::failure::Failure;
+use crate::error::Failure;
 
 /// Flags with their values, in the form they are given to a holder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,8 +10,8 @@ use std::str::FromStr;
 use rustix::fs::{FlockOperation, flock};
 use tokio::net::UnixListener;
 
-use crate::failure::Failure;
-use crate::settings;
+use crate::env;
+use crate::error::Failure;
 
 /// The system takes 108 bytes for a socket's path, the last of them zero.
 const LONGEST_PATH: usize = 107;
@@ -200,7 +200,7 @@ fn remove(path: &Path) -> io::Result<bool> {
 /// The folder of all sockets: below `XDG_RUNTIME_DIR`, or one of ours in `/tmp`.
 fn folder() -> Result<PathBuf, Failure> {
     let uid = rustix::process::geteuid().as_raw();
-    let runtime = settings::runtime_dir().filter(|dir| is_private(dir, uid));
+    let runtime = env::runtime_dir().filter(|dir| is_private(dir, uid));
     let folder = runtime.map_or_else(
         || PathBuf::from(format!("/tmp/telechir-{uid}")),
         |dir| dir.join("telechir"),

@@ -6,11 +6,11 @@ use std::time::Duration;
 use telechir_testkit::page::ORDERS;
 use telechir_testkit::site::Site;
 
+use crate::fixture::{EXEC, Stage, run, screenshot, telechir};
 use crate::mcp::{self, Agent, Peer};
 use crate::memory::holder;
 use crate::page::Playwright;
 use crate::processes::{Process, marked, tree};
-use crate::stage::{EXEC, Stage, run, screenshot, telechir};
 use crate::table::remark;
 
 const LATER: Duration = Duration::from_secs(5);

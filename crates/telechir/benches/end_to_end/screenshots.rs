@@ -10,9 +10,9 @@ use telechir_runtime::{Format, Session};
 use telechir_testkit::scene::Scene;
 use telechir_x11::{Desktop, DisplayOptions, PrivateDisplay};
 
+use crate::fixture::{CEILING, Stage, ids, run};
 use crate::peers::{Peers, absent};
 use crate::screen::click;
-use crate::stage::{CEILING, Stage, ids, run};
 use crate::table::{Contestant, compare, remark, table};
 
 type Environment = Vec<(String, String)>;

@@ -12,8 +12,8 @@ use telechir_process::is_root;
 
 use telechir_testkit::site::Site;
 
+use crate::fixture::Stage;
 use crate::page::{NODE, SHELL};
-use crate::stage::Stage;
 use crate::table::Contestant;
 
 /// An MCP server with a browser of its own. It ends when this is dropped.

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use telechir_testkit::xvfb::value;
 
-use crate::stage::Stage;
+use crate::fixture::Stage;
 
 /// Says where the Python with the libraries is.
 const PYTHON: &str = "TELECHIR_PEERS_PYTHON";

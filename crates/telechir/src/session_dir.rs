@@ -11,7 +11,7 @@ use telechir_process::guardian::{Guard, folder_prefix};
 use telechir_process::{Identity, is_root};
 use tempfile::TempDir;
 
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::guardian;
 
 /// Locks of the identities that sessions hold; only root needs them.

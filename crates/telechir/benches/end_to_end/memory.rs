@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use telechir_device::Screen as _;
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 
+use crate::fixture::{EXEC, Stage, command, screenshot, telechir};
 use crate::peers::Peers;
-use crate::stage::{EXEC, Stage, command, screenshot, telechir};
 use crate::table::remark;
 
 /// Bytes of one process, or of several.

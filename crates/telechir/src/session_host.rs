@@ -5,16 +5,16 @@
 //! session was started with, `door` who may come in, `desk` how questions reach the caller,
 //! `turns` the holder's work, `visit` the caller's.
 
-mod desk;
-mod door;
+mod accept;
+mod client;
 mod flags;
 mod frames;
 mod message;
-mod place;
-mod turns;
-mod visit;
+mod paths;
+mod remote_approver;
+mod server;
 
+pub(crate) use client::{Found, carry_out, find, look};
 pub(crate) use message::{Description, State};
-pub(crate) use place::{Name, Place};
-pub(crate) use turns::hold;
-pub(crate) use visit::{Found, carry_out, find, look};
+pub(crate) use paths::{Name, Place};
+pub(crate) use server::hold;

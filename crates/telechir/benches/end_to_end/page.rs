@@ -11,8 +11,8 @@ use telechir_protocol::{Action, Size, Target};
 use telechir_testkit::page::ORDERS;
 use telechir_testkit::site::Site;
 
+use crate::fixture::Stage;
 use crate::mcp::{self, Agent, Peer};
-use crate::stage::Stage;
 use crate::table::{Contestant, compare, remark, table};
 
 /// Says in which folder npm put Playwright.

@@ -15,8 +15,8 @@ use telechir_testkit::scene::Scene;
 use telechir_testkit::witness::{Manners, XWitness};
 use telechir_x11::{Desktop, DisplayOptions, PrivateDisplay};
 
+use crate::fixture::{CEILING, Stage, run};
 use crate::peers::{Peers, absent};
-use crate::stage::{CEILING, Stage, run};
 use crate::table::{Contestant, compare, remark, table};
 
 type Environment = Vec<(String, String)>;

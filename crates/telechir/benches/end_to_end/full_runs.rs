@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
+use crate::fixture::{EXEC, Stage, TELECHIR, command, run, screenshot, telechir};
 use crate::peers::{Peers, absent};
-use crate::stage::{EXEC, Stage, TELECHIR, command, run, screenshot, telechir};
 use crate::table::{Contestant, compare, remark, table};
 
 /// Devices are started for the call and ended after it.

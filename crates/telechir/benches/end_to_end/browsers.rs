@@ -12,10 +12,10 @@ use telechir_testkit::page::ORDERS;
 use telechir_testkit::site::Site;
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 
+use crate::fixture::{EXEC, Stage, response, telechir};
 use crate::mcp::{self, Agent, Peer};
 use crate::page::{Ours, Playwright, SIZE, theirs};
 use crate::processes;
-use crate::stage::{EXEC, Stage, response, telechir};
 use crate::table::{Contestant, compare, remark, table};
 
 /// After so long a browser has done what it does after a page came.

@@ -3,8 +3,8 @@
 use serde_json::json;
 use telechir_providers::Dialect;
 
+use crate::fixture::Stage;
 use crate::peers::Peers;
-use crate::stage::Stage;
 use crate::table::{Contestant, compare, remark, table};
 
 /// A history with six pictures, as a long run sends it with every request.

@@ -11,8 +11,8 @@ use telechir_device::{BoxShell, Shell as _, ShellCommand};
 use telechir_protocol::{Command, Content, ShellCall};
 use telechir_shell::{Bash, Isolation, Sandbox};
 
+use crate::fixture::{Stage, ids, run};
 use crate::peers::{Peers, absent};
-use crate::stage::{Stage, ids, run};
 use crate::table::{Contestant, compare, remark, table};
 
 const RUNS: usize = 200;

@@ -21,12 +21,12 @@ use tokio::time::{Instant, timeout};
 use super::flags::{Flags, whole};
 use super::frames::{LARGE, Reader, SMALL, Writer};
 use super::message::{Description, Hello, Reply, Request, to_result};
-use super::place::{Name, Place};
+use super::paths::{Name, Place};
 use crate::approver::Terminal;
 use crate::args::ExecArguments;
-use crate::failure::Failure;
+use crate::env;
+use crate::error::Failure;
 use crate::session::{Stopped, until_stopped};
-use crate::settings;
 
 /// For a holder to greet us; it does that whatever else it does.
 const GREETING: Duration = Duration::from_secs(10);
@@ -248,9 +248,9 @@ async fn start(place: &Place, arguments: &ExecArguments) -> Result<(), Failure> 
     }
     let ours = std::env::current_exe().ok().filter(|path| path.exists());
     // When its file was replaced meanwhile, this still is the program that runs.
-    let mut holder = Spawn::new(ours.unwrap_or_else(|| "/proc/self/exe".into()))
+    let mut session_host = Spawn::new(ours.unwrap_or_else(|| "/proc/self/exe".into()))
         .args(words)
-        .envs(settings::environment())
+        .envs(env::environment())
         .cwd("/")
         .no_new_privs(false)
         .detached()
@@ -258,23 +258,23 @@ async fn start(place: &Place, arguments: &ExecArguments) -> Result<(), Failure> 
         .stderr(Stdio::Fd(place.open_log()?.into()))
         .spawn()
         .await?;
-    let said = match holder.take_stdout() {
+    let said = match session_host.take_stdout() {
         Some(out) => timeout(START, read_line(out)).await,
         None => Ok(Ok(String::new())),
     };
     match said {
         Ok(Ok(line)) if line == "ready" || line == "taken" => {
-            holder.leave();
+            session_host.leave();
             Ok(())
         }
         Ok(Ok(line)) if line.starts_with("failed ") => {
-            holder.end(Duration::from_secs(5)).await?;
+            session_host.end(Duration::from_secs(5)).await?;
             Err(Failure::message(
                 line.trim_start_matches("failed ").to_owned(),
             ))
         }
         Ok(_) | Err(_) => {
-            holder.end(Duration::from_secs(5)).await?;
+            session_host.end(Duration::from_secs(5)).await?;
             Err(Failure::message(format!(
                 "failed to start the holder of session {}; its log is {}",
                 place.name,

@@ -15,23 +15,23 @@
 
 mod accessibility;
 mod browsers;
+mod fixture;
+mod full_runs;
 mod history;
-mod killed;
 mod mcp;
 mod memory;
 mod page;
 mod peers;
 mod processes;
+mod recovery;
 mod screen;
 mod screenshots;
 mod shell;
-mod stage;
 mod table;
 mod texts;
-mod whole;
 
+use fixture::Stage;
 use peers::Peers;
-use stage::Stage;
 
 type Part = fn(&Stage, &mut Peers);
 
@@ -44,13 +44,13 @@ const PARTS: [(&str, Part); 15] = [
     ("clicks", screen::clicks),
     ("pages", |stage, _| page::pages(stage)),
     ("browsers", |stage, _| browsers::browsers(stage)),
-    ("killed", |stage, _| killed::killed(stage)),
+    ("killed", |stage, _| recovery::killed(stage)),
     ("accessibility", |stage, _| accessibility::trees(stage)),
     ("texts", texts::texts),
     ("history", history::conversions),
-    ("cold", |stage, _| whole::cold(stage)),
-    ("sessions", |stage, _| whole::sessions(stage)),
-    ("starts", |_, peers| whole::starts(peers)),
+    ("cold", |stage, _| full_runs::cold(stage)),
+    ("sessions", |stage, _| full_runs::sessions(stage)),
+    ("starts", |_, peers| full_runs::starts(peers)),
     ("memory", |stage, peers| memory::idle(stage, peers)),
 ];
 

@@ -9,8 +9,8 @@ use telechir_protocol::{Action, Point, Target};
 use telechir_testkit::witness::{Manners, XWitness};
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 
+use crate::fixture::Stage;
 use crate::peers::{Peers, absent};
-use crate::stage::Stage;
 use crate::table::{Contestant, compare, remark, table};
 
 type Environment = Vec<(String, String)>;

@@ -11,7 +11,7 @@ use telechir_browser::Profiles;
 use telechir_process::is_root;
 use tracing_subscriber::EnvFilter;
 
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::service::{REGION, Service, key_names};
 
 /// A provider's key and address. Not printable: the key is in no log.

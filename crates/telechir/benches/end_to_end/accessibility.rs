@@ -11,7 +11,7 @@ use telechir_atspi::{AtSpi, BusSocket};
 use telechir_device::{Accessibility as _, Detail};
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 
-use crate::stage::Stage;
+use crate::fixture::Stage;
 use crate::table::{Contestant, compare, table};
 
 /// The Python that Debian's package of pyatspi is for.

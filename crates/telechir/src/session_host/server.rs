@@ -14,14 +14,14 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::desk::{Answer, Desk};
-use super::door::{Board, Door, Queues, Visitor};
+use super::accept::{Board, Door, Queues, Visitor};
 use super::flags::Flags;
 use super::frames::{LARGE, Reader};
 use super::message::{Reply, Request, State};
-use super::place::{Lock, Place};
+use super::paths::{Lock, Place};
+use super::remote_approver::{Answer, Desk};
 use crate::args::SessionHostArguments;
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::policy;
 use crate::session::{self, Open};
 
@@ -57,7 +57,7 @@ pub(crate) async fn hold(arguments: SessionHostArguments) -> Result<ExitCode, Fa
         Duration::from_secs(arguments.idle_timeout),
     ));
     let (queues, door) = Queues::new();
-    let holder = Holder {
+    let session_host = Holder {
         board,
         desk: Desk::default(),
         queues,
@@ -65,7 +65,7 @@ pub(crate) async fn hold(arguments: SessionHostArguments) -> Result<ExitCode, Fa
         opening: arguments.devices.opening_page().map(str::to_owned),
         served: 0,
     };
-    holder
+    session_host
         .run(&arguments, policy, (place, lock, listener), door)
         .await
 }
