@@ -1,4 +1,4 @@
-//! Turn after turn until the model is done, a limit is reached, or someone says stop.
+//! Runs turn after turn until the model is done, a limit is reached, or the run is cancelled.
 
 use telechir_protocol::{
     AnsweredTurn, SafetyCheck, SafetySource, ToolCall, ToolResult, UsageContent,
@@ -7,28 +7,28 @@ use telechir_providers::{Conversation, Dialect, Report, RequestOptions, Response
 use telechir_runtime::{Session, SessionEvent};
 
 use crate::http::HttpClient;
-use crate::request::Exchange;
+use crate::request::RequestSender;
 use crate::{AgentError, ApiKey, CancelSignal, HttpLimits, RetryRule};
 
-/// Which provider, and how patiently.
+/// Settings of an agent: provider, limits and retries.
 #[derive(Clone, Debug)]
 pub struct AgentSettings {
-    /// The provider's way of speaking.
+    /// The dialect of the provider's API.
     pub dialect: Dialect,
-    /// The address before the path; absent means the provider's own.
+    /// The URL before the path; absent means the provider's default endpoint.
     pub base_url: Option<String>,
-    /// The key.
+    /// The API key sent with each request.
     pub key: ApiKey,
-    /// Turns whose calls are carried out, at most.
+    /// Maximum number of turns whose calls are executed.
     pub max_steps: u32,
-    /// When a request is sent again.
+    /// When and how often a failed request is sent again.
     pub retry: RetryRule,
-    /// Sizes and times of a request.
+    /// Size and time limits of a request.
     pub http: HttpLimits,
 }
 
 impl AgentSettings {
-    /// Fifty steps with the provider itself.
+    /// Settings with 50 steps and the provider's default endpoint.
     pub fn new(dialect: Dialect, key: ApiKey) -> Self {
         let (retry, http) = (RetryRule::default(), HttpLimits::default());
         Self {
@@ -41,15 +41,15 @@ impl AgentSettings {
         }
     }
 
-    /// The address before the path; none when the dialect has no service of its own and none was
-    /// given. The providers' own clients differ in whether `/v1` belongs to it, so it is taken
-    /// with and without.
+    /// The URL before the path; absent if the dialect has no default endpoint and none is set.
+    /// Accepted with and without the version path such as `/v1`, because the providers' own clients
+    /// differ in it.
     pub fn base_url(&self) -> Option<String> {
         let service = self.dialect.service()?;
         let given = self.base_url.as_deref().or(service.host)?;
         let given = given.trim_end_matches('/');
         let prefix = service.prefix;
-        // A server of one's own may have any path; only an address without one gets ours.
+        // A self-hosted server may use any path; only a URL without one gets the default.
         if service.host.is_none() && has_path(given) {
             return Some(given.to_owned());
         }
@@ -59,71 +59,71 @@ impl AgentSettings {
 }
 
 fn has_path(address: &str) -> bool {
-    let behind = address.split_once("://").map_or(address, |(_, rest)| rest);
-    behind.contains('/')
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    rest.contains('/')
 }
 
-/// How a run came to its end.
+/// Why a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EndReason {
-    /// The model says that it is done. Whether the task is, is another question.
+    /// The model reports that the task is done; the agent does not verify it.
     Done,
-    /// The model does not want to.
+    /// The model refused the task.
     Refused {
-        /// The provider's words, possibly none.
+        /// The provider's explanation, possibly empty.
         reason: String,
     },
-    /// An answer was longer than allowed; calls in it were not carried out.
+    /// The response reached its token limit; its calls were not executed.
     MaxTokens,
-    /// The conversation became longer than the model can read.
+    /// The conversation exceeds the model's context window.
     ContextExceeded,
-    /// So many steps were taken; the model wanted more.
+    /// The model needs more steps than `max_steps`.
     StepLimit,
-    /// Nobody acknowledged a safety check of the provider, whose protocol knows no other answer.
+    /// A safety check of the provider was not acknowledged, and its protocol allows no other result.
     SafetyCheck {
-        /// The provider's words on it.
+        /// The provider's message about the check.
         message: String,
     },
-    /// Someone said stop.
+    /// The run was cancelled.
     Cancelled,
-    /// The provider ended it in another way.
+    /// The provider ended the run for another reason.
     Incomplete {
-        /// The provider's word for it.
+        /// The provider's name of the reason.
         reason: String,
     },
 }
 
-/// A run that came to its end.
+/// The report of an ended run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunReport {
-    /// How.
+    /// Why the run ended.
     pub reason: EndReason,
-    /// The model's last words.
+    /// The model's last message.
     pub text: String,
-    /// Turns whose calls were carried out.
+    /// Number of turns whose calls were executed.
     pub steps: u32,
-    /// What it cost, all requests together.
+    /// Token counts of all requests together.
     pub usage: UsageContent,
 }
 
-/// Runs tasks with one provider. What goes on is said to the session's readers.
+/// Runs tasks with one provider. The session's subscribers receive progress events.
 #[derive(Clone, Debug)]
 pub struct Agent {
-    exchange: Exchange,
+    sender: RequestSender,
     max_steps: u32,
     cancel: Option<CancelSignal>,
 }
 
 impl Agent {
-    /// An agent of these settings.
+    /// Creates an agent with these settings.
     ///
     /// # Errors
-    /// When the base address is none, or one that a key must not go to.
+    /// If the base URL is missing or invalid, or an API key must not be sent to it.
     pub fn new(settings: AgentSettings) -> Result<Self, AgentError> {
         let dialect = settings.dialect;
         let base = settings
             .base_url()
-            .ok_or(AgentError::NoAddress { dialect })?;
+            .ok_or(AgentError::NoEndpoint { dialect })?;
         let client = HttpClient::new(&base, settings.http)?;
         let AgentSettings {
             key,
@@ -131,20 +131,20 @@ impl Agent {
             max_steps,
             ..
         } = settings;
-        let exchange = Exchange {
+        let sender = RequestSender {
             client,
             dialect,
             key,
             rule,
         };
         Ok(Self {
-            exchange,
+            sender,
             max_steps,
             cancel: None,
         })
     }
 
-    /// Stops when this signal says so.
+    /// Cancels runs when this signal is set.
     #[must_use]
     pub fn cancelled_by(mut self, signal: CancelSignal) -> Self {
         self.cancel = Some(signal);
@@ -154,22 +154,22 @@ impl Agent {
     /// Runs one task. Dropping the future stops it safely, as the signal does.
     ///
     /// # Errors
-    /// When the provider cannot be reached or understood, or the session breaks. How a model
-    /// ends is no error.
+    /// If the provider cannot be reached, its response cannot be decoded, or the session fails. The
+    /// ways in which a model ends a run are not errors; see [`EndReason`].
     pub async fn run(
         &self,
-        opening: RequestOptions,
+        options: RequestOptions,
         session: &mut Session,
     ) -> Result<RunReport, AgentError> {
-        let (model, place) = (&opening.model, self.exchange.client.base());
+        let (model, base) = (&options.model, self.sender.client.base());
         let message = format!(
-            "The model is {model} at {place}, in the words of {}.",
-            self.exchange.dialect
+            "The model is {model} at {base}, dialect {}.",
+            self.sender.dialect
         );
         session.announce(SessionEvent::Warning { message });
-        let mut run = Run {
+        let mut run = TaskRun {
             agent: self,
-            conversation: Conversation::new(self.exchange.dialect, opening)?,
+            conversation: Conversation::new(self.sender.dialect, options)?,
             finished: RunReport {
                 reason: EndReason::Cancelled,
                 text: String::new(),
@@ -178,48 +178,48 @@ impl Agent {
             },
         };
         let Some(mut cancel) = self.cancel.clone() else {
-            return run.go_on_to_the_end(session).await;
+            return run.run_to_end(session).await;
         };
         let ended = tokio::select! {
             biased;
             () = cancel.cancelled() => None,
-            ended = run.go_on_to_the_end(session) => Some(ended),
+            ended = run.run_to_end(session) => Some(ended),
         };
         ended.unwrap_or(Ok(run.finished))
     }
 }
 
-struct Run<'a> {
+struct TaskRun<'a> {
     agent: &'a Agent,
     conversation: Conversation,
     finished: RunReport,
 }
 
-impl Run<'_> {
-    async fn go_on_to_the_end(&mut self, session: &mut Session) -> Result<RunReport, AgentError> {
+impl TaskRun<'_> {
+    async fn run_to_end(&mut self, session: &mut Session) -> Result<RunReport, AgentError> {
         for step in 1.. {
             session.announce(SessionEvent::RequestSent {
                 step,
                 limit: u64::from(self.agent.max_steps),
             });
             let stop = session.until_stopped();
-            let exchange = &self.agent.exchange;
-            let asked = tokio::select! {
+            let sender = &self.agent.sender;
+            let received = tokio::select! {
                 biased;
-                asked = exchange.ask(&mut self.conversation, step, session) => asked,
+                received = sender.send(&mut self.conversation, step, session) => received,
                 _why = stop => {
                     session.settle().await;
                     return Ok(self.ended(EndReason::Cancelled));
                 }
             };
-            let response = match asked {
+            let response = match received {
                 Ok(response) => response,
                 Err(error) if is_context_exceeded(&error) => {
                     return Ok(self.ended(EndReason::ContextExceeded));
                 }
                 Err(error) => return Err(error),
             };
-            self.note(&response, session);
+            self.record_response(&response, session);
             let end = match response.stop {
                 StopReason::Calls | StopReason::Continue
                     if self.finished.steps >= self.agent.max_steps =>
@@ -248,7 +248,7 @@ impl Run<'_> {
         Ok(self.ended(EndReason::StepLimit))
     }
 
-    /// Carries a turn's calls out and answers them, or says why it cannot be answered.
+    /// Executes and answers a turn's calls; returns why the run ends, if it does.
     async fn step(
         &mut self,
         response: Response,
@@ -264,7 +264,7 @@ impl Run<'_> {
         Ok(session.stopped().map(|_| EndReason::Cancelled))
     }
 
-    fn note(&mut self, response: &Response, session: &Session) {
+    fn record_response(&mut self, response: &Response, session: &Session) {
         add(&mut self.finished.usage, &response.usage);
         let text = response.text();
         if !text.is_empty() {
@@ -282,20 +282,21 @@ impl Run<'_> {
     }
 }
 
-/// What a check says that nobody acknowledged, where an answer without it would be refused.
+/// The message of an unacknowledged safety check, without which the API rejects the result.
 fn unacknowledged(answered: &AnsweredTurn) -> Option<String> {
     answered.pairs().find_map(|(call, result)| {
         let (ToolCall::Computer(call), ToolResult::Computer(result)) = (call, result) else {
             return None;
         };
-        let known = |check: &SafetyCheck| {
+        let is_acknowledged = |check: &SafetyCheck| {
             result
                 .acknowledged_safety_checks
                 .iter()
-                .any(|known| known.id == check.id)
+                .any(|is_acknowledged| is_acknowledged.id == check.id)
         };
-        let demanded = |check: &&SafetyCheck| check.source != SafetySource::Policy && !known(check);
-        let check = call.pending_safety_checks.iter().find(demanded)?;
+        let is_unacknowledged =
+            |check: &&SafetyCheck| check.source != SafetySource::Policy && !is_acknowledged(check);
+        let check = call.pending_safety_checks.iter().find(is_unacknowledged)?;
         Some(
             check
                 .message
@@ -308,13 +309,13 @@ fn unacknowledged(answered: &AnsweredTurn) -> Option<String> {
 
 fn announce_losses(session: &Session, report: &Report) {
     for loss in &report.losses {
-        let kept = loss
+        let retained = loss
             .kept
             .as_ref()
             .map(|how| format!("; kept {how}"))
             .unwrap_or_default();
         let message = format!(
-            "{} of {} was not said as it was: {}{kept}",
+            "{} of {} was not translated exactly: {}{retained}",
             loss.what, loss.place, loss.why
         );
         session.announce(SessionEvent::Warning { message });
@@ -347,7 +348,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agent_can_be_printed_without_its_key() {
+    fn debug_output_of_an_agent_omits_its_key() {
         let key = ApiKey::new("sk-secret").expect("a key");
         let agent =
             Agent::new(AgentSettings::new(Dialect::OpenaiResponses, key)).expect("an agent");
@@ -355,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_base_address_is_taken_with_and_without_its_version() {
+    fn a_base_url_is_accepted_with_and_without_its_version() {
         let base = |dialect, given: Option<&str>| {
             let mut settings = AgentSettings::new(dialect, ApiKey::new("k").expect("a key"));
             settings.base_url = given.map(str::to_owned);

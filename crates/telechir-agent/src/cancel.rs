@@ -1,35 +1,35 @@
-//! Stopping a run from outside.
+//! Cancels a run from outside.
 
 use tokio::sync::watch;
 
-/// Stops a run. Dropping it without a word stops nothing.
+/// Cancels runs. Dropping it has no effect.
 #[derive(Debug)]
 pub struct Canceller(watch::Sender<bool>);
 
-/// What a run looks at.
+/// The receiving end of a [`Canceller`], checked by runs.
 #[derive(Clone, Debug)]
 pub struct CancelSignal(watch::Receiver<bool>);
 
 impl Canceller {
-    /// A canceller with its signal.
+    /// A canceller and its signal.
     pub fn new() -> (Self, CancelSignal) {
         let (sender, receiver) = watch::channel(false);
         (Self(sender), CancelSignal(receiver))
     }
 
-    /// Stops the run: a request is given up, an action is stopped safely.
+    /// Cancels the run: its request is dropped, its action is stopped safely.
     pub fn cancel(&self) {
         self.0.send_replace(true);
     }
 }
 
 impl CancelSignal {
-    /// Whether the run is to stop.
+    /// Whether the run is cancelled.
     pub fn is_cancelled(&self) -> bool {
         *self.0.borrow()
     }
 
-    /// Returns when the run is to stop; never, when that is never said.
+    /// Waits for the cancellation; forever if the canceller is dropped without it.
     pub async fn cancelled(&mut self) {
         if self.0.wait_for(|cancelled| *cancelled).await.is_err() {
             std::future::pending::<()>().await;

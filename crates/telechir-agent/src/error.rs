@@ -1,4 +1,4 @@
-//! Why a run broke off. A model that ends by its own choice, or at a limit, is no error.
+//! Errors that abort a run. The ways in which a model ends a run are not errors.
 
 use std::time::Duration;
 
@@ -7,71 +7,69 @@ use telechir_runtime::RuntimeError;
 
 use crate::HttpError;
 
-/// Why a run broke off. Texts read after "failed to".
+/// Why a run was aborted. Texts read after "failed to".
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    /// The dialect is no service's own.
+    /// The dialect is a format without a service.
     #[error(transparent)]
     NoService(#[from] NotAService),
-    /// Everybody has another address of this service.
-    #[error("ask a model in {dialect}: its service has no one address; give yours with --base-url")]
-    NoAddress {
-        /// The dialect.
+    /// The dialect has no default endpoint.
+    #[error("call a model with {dialect}: it has no default endpoint; pass --base-url")]
+    NoEndpoint {
+        /// The dialect without an endpoint.
         dialect: Dialect,
     },
-    /// No answer.
+    /// No complete HTTP response arrived.
     #[error(transparent)]
     Http(#[from] HttpError),
-    /// The provider refused the request.
-    #[error("get an answer: the provider refused with {status}{}: {message}{}", in_brackets(kind), id_of(request_id.as_deref()))]
+    /// The provider rejected the request.
+    #[error("get a response: the provider rejected the request with {status}{}: {message}{}", in_brackets(kind), id_of(request_id.as_deref()))]
     Refused {
-        /// The HTTP status.
+        /// The HTTP status code.
         status: u16,
-        /// The provider's sort of error; empty when it gave none.
+        /// The provider's error type; empty if it sent none.
         kind: String,
-        /// The provider's sentence, or what came instead of one.
+        /// The provider's message, or the start of the body without one.
         message: String,
-        /// The provider's name of the exchange.
+        /// The provider's id of the request.
         request_id: Option<String>,
     },
-    /// An answer that no provider gives: a page, nothing, half of something.
-    #[error(
-        "read the answer: it is {what}, where {dialect} was expected; is the base address right?"
-    )]
-    NotAnAnswer {
-        /// What it is.
+    /// The body is not a provider's response: for example an HTML page, empty, or truncated.
+    #[error("decode the response: expected {dialect}, found {what}; check the base URL")]
+    NotAResponse {
+        /// Description of the body.
         what: &'static str,
-        /// What was expected.
+        /// Name of the expected dialect.
         dialect: &'static str,
     },
-    /// The model failed on the provider's side.
-    #[error("get an answer: the model failed{}: {message}", in_brackets(code))]
+    /// The provider reports that the model failed.
+    #[error("get a response: the model failed{}: {message}", in_brackets(code))]
     ModelFailed {
-        /// The provider's code.
+        /// The provider's error code.
         code: String,
-        /// The provider's sentence.
+        /// The provider's error message.
         message: String,
     },
-    /// All attempts failed.
-    #[error("get an answer in {attempts} attempts over {} s: the last one failed to {last}", waited.as_secs())]
+    /// All attempts of a request failed.
+    #[error("get a response in {attempts} attempts over {} s: the last attempt failed to {last}", waited.as_secs())]
     GaveUp {
-        /// How many.
+        /// Number of attempts made.
         attempts: u32,
-        /// Time from first to last.
+        /// Time from the first attempt to the last failure.
         waited: Duration,
-        /// The last failure.
+        /// The error of the last attempt.
         last: Box<Self>,
     },
-    /// The answer is not what its dialect says.
+    /// The response does not conform to its dialect.
     #[error(transparent)]
     Decode(#[from] DecodeError),
-    /// The answers cannot be said in the dialect.
+    /// The dialect cannot represent the results.
     #[error(transparent)]
     Encode(#[from] EncodeError),
-    /// The request could not be written.
+    /// The request could not be serialized.
     #[error("write the request as JSON")]
     Json(#[from] serde_json::Error),
-    /// The session broke.
+    /// The session failed.
     #[error(transparent)]
     Session(#[from] RuntimeError),
 }

@@ -1,5 +1,5 @@
-//! One request, one bounded answer, over HTTP. It follows no redirect and sends a key in clear
-//! text only to this machine itself.
+//! Sends one HTTP request and reads one bounded response. Follows no redirects and sends keys in
+//! clear text only to this machine.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -13,16 +13,16 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 
-/// Sizes and times of one request.
+/// Size and time limits of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HttpLimits {
-    /// To reach the provider.
+    /// Timeout for establishing the connection.
     pub connect: Duration,
-    /// From the first byte sent to the last one read.
+    /// Timeout from the first byte sent to the last byte received.
     pub total: Duration,
-    /// Bytes of a request. Anthropic takes 32 MB, and so do we.
+    /// Maximum bytes of a request. The default is Anthropic's limit of 32 MB.
     pub request_bytes: usize,
-    /// Bytes of an answer.
+    /// Maximum bytes of a response body.
     pub response_bytes: usize,
 }
 
@@ -37,98 +37,98 @@ impl Default for HttpLimits {
     }
 }
 
-/// Why there is no answer. Texts read after "failed to".
+/// Why no response arrived. Texts read after "failed to".
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
-    /// The address is none, or one that a key must not go to.
-    #[error("use the address {address}: {problem}")]
+    /// The base URL is invalid, or a key must not be sent to it.
+    #[error("use the base URL {address}: {problem}")]
     Address {
-        /// The address.
+        /// The URL, without a password.
         address: String,
-        /// What is wrong with it.
+        /// The reason, as a sentence fragment.
         problem: &'static str,
     },
-    /// No certificates to check the provider's own with.
-    #[error(
-        "find this system's certificates (on Debian they come with the package ca-certificates)"
-    )]
+    /// The system has no root certificates.
+    #[error("load this system's root certificates (Debian: install the package ca-certificates)")]
     Certificates {
-        /// What went wrong.
+        /// The error of the certificate store.
         #[source]
         source: std::io::Error,
     },
-    /// More than a provider takes.
-    #[error("send the request: it has {bytes} bytes, and {limit} is the limit")]
+    /// The request exceeds the size limit.
+    #[error("send the request: it has {bytes} bytes, the maximum is {limit}")]
     RequestTooLarge {
-        /// What it has.
+        /// Size of the request in bytes.
         bytes: usize,
-        /// What it may have.
+        /// The maximum size in bytes.
         limit: usize,
     },
-    /// A header that is none.
-    #[error("send the header {name}: its value cannot stand in a header")]
+    /// A header's name or value contains invalid characters.
+    #[error("send the header {name}: its name or value contains invalid characters")]
     Header {
-        /// Its name.
+        /// The header's name.
         name: String,
     },
-    /// The provider could not be reached, or the connection broke.
+    /// The connection failed or broke.
     #[error("reach {host}: {reason}")]
     Connection {
-        /// Where.
+        /// Host and port of the provider.
         host: String,
-        /// The innermost cause.
+        /// The innermost cause of the error.
         reason: String,
     },
-    /// Not within the limit.
-    #[error("get an answer from {host} within {} s", limit.as_secs())]
+    /// No complete response within the limit.
+    #[error("get a response from {host} within {} s", limit.as_secs())]
     Timeout {
-        /// Where.
+        /// Host and port of the provider.
         host: String,
-        /// The limit.
+        /// The time limit.
         limit: Duration,
     },
-    /// The answer is longer than we read.
-    #[error("read the answer of {host}: it is longer than {limit} bytes")]
+    /// The response exceeds the size limit.
+    #[error("read the response from {host}: it is longer than the maximum of {limit} bytes")]
     ResponseTooLarge {
-        /// Where.
+        /// Host and port of the provider.
         host: String,
-        /// The limit.
+        /// The maximum size in bytes.
         limit: usize,
     },
-    /// The provider points somewhere else. The key stays here.
-    #[error("get an answer from {host}: it points to {location}, and no redirect is followed")]
+    /// The provider redirects. Redirects are not followed, so that the key stays here.
+    #[error(
+        "get a response from {host}: it redirects to {location}, and redirects are not followed"
+    )]
     Redirect {
-        /// Where.
+        /// Host and port of the provider.
         host: String,
-        /// Where to.
+        /// Value of the `location` header.
         location: String,
     },
 }
 
-/// An answer, whatever its status.
+/// A response with any status.
 #[derive(Clone, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct HttpResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
-impl Answer {
+impl HttpResponse {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 }
 
 #[derive(Clone, Debug)]
-enum Road {
+enum Connector {
     Plain(Client<HttpConnector, Full<Bytes>>),
     Tls(Client<HttpsConnector<HttpConnector>, Full<Bytes>>),
 }
 
-/// A client for one provider.
+/// An HTTP client for one base URL.
 #[derive(Clone, Debug)]
 pub(crate) struct HttpClient {
-    road: Road,
+    connector: Connector,
     base: String,
     host: String,
     limits: HttpLimits,
@@ -140,35 +140,35 @@ impl HttpClient {
             address: without_user(base),
             problem,
         };
-        let uri: Uri = base.parse().map_err(|_| problem("it is no address"))?;
-        let authority = uri.authority().ok_or_else(|| problem("it names no host"))?;
+        let uri: Uri = base.parse().map_err(|_| problem("it is not a valid URL"))?;
+        let authority = uri.authority().ok_or_else(|| problem("it has no host"))?;
         if authority.as_str().contains('@') || uri.query().is_some() {
-            return Err(problem("it must be only a scheme, a host and a path"));
+            return Err(problem("expected only a scheme, a host and a path"));
         }
         let mut connector = HttpConnector::new();
         connector.set_connect_timeout(Some(limits.connect));
         connector.set_nodelay(true);
-        let road = match uri.scheme_str() {
+        let connector = match uri.scheme_str() {
             Some("https") => {
                 connector.enforce_http(false);
-                Road::Tls(Client::builder(TokioExecutor::new()).build(tls(connector)?))
+                Connector::Tls(Client::builder(TokioExecutor::new()).build(tls(connector)?))
             }
             Some("http") if is_loopback(authority.host()) => {
-                Road::Plain(Client::builder(TokioExecutor::new()).build(connector))
+                Connector::Plain(Client::builder(TokioExecutor::new()).build(connector))
             }
-            Some("http") => return Err(problem("a key would go there in clear text; use https")),
-            _ => return Err(problem("it must begin with https://")),
+            Some("http") => return Err(problem("the key would be sent in clear text; use https")),
+            _ => return Err(problem("expected https://")),
         };
         let host = authority.as_str().to_owned();
         Ok(Self {
-            road,
+            connector,
             base: base.trim_end_matches('/').to_owned(),
             host,
             limits,
         })
     }
 
-    /// The address before the path; it holds no password.
+    /// The URL before the path; contains no password.
     pub(crate) fn base(&self) -> &str {
         &self.base
     }
@@ -179,7 +179,7 @@ impl HttpClient {
         headers: &[(String, String)],
         secret: (&'static str, &str),
         body: Bytes,
-    ) -> Result<Answer, HttpError> {
+    ) -> Result<HttpResponse, HttpError> {
         if body.len() > self.limits.request_bytes {
             return Err(HttpError::RequestTooLarge {
                 bytes: body.len(),
@@ -188,8 +188,8 @@ impl HttpClient {
         }
         let request = self.build(path, headers, secret, body)?;
         let limit = self.limits.total;
-        let exchange = tokio::time::timeout(limit, self.exchange(request));
-        exchange.await.unwrap_or_else(|_| {
+        let send = tokio::time::timeout(limit, self.send(request));
+        send.await.unwrap_or_else(|_| {
             Err(HttpError::Timeout {
                 host: self.host.clone(),
                 limit,
@@ -209,7 +209,7 @@ impl HttpClient {
         *request.method_mut() = hyper::Method::POST;
         *request.uri_mut() = address.parse().map_err(|_| HttpError::Address {
             address,
-            problem: "it is no address",
+            problem: "it is not a valid URL",
         })?;
         let map = request.headers_mut();
         map.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -231,10 +231,10 @@ impl HttpClient {
         Ok(request)
     }
 
-    async fn exchange(&self, request: hyper::Request<Full<Bytes>>) -> Result<Answer, HttpError> {
-        let sent = match &self.road {
-            Road::Plain(client) => client.request(request).await,
-            Road::Tls(client) => client.request(request).await,
+    async fn send(&self, request: hyper::Request<Full<Bytes>>) -> Result<HttpResponse, HttpError> {
+        let sent = match &self.connector {
+            Connector::Plain(client) => client.request(request).await,
+            Connector::Tls(client) => client.request(request).await,
         };
         let broken = |error: &(dyn std::error::Error + 'static)| HttpError::Connection {
             host: self.host.clone(),
@@ -261,7 +261,7 @@ impl HttpClient {
             },
             None => broken(error.as_ref()),
         })?;
-        Ok(Answer {
+        Ok(HttpResponse {
             status: head.status,
             headers: head.headers,
             body: body.to_bytes(),
@@ -288,7 +288,7 @@ fn is_loopback(host: &str) -> bool {
             .is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
-/// An address without what stands before an `@`: it may be a password.
+/// The URL without user info, which may contain a password.
 fn without_user(address: &str) -> String {
     match address.rsplit_once('@') {
         Some((_, host)) => format!("…@{host}"),
@@ -325,12 +325,12 @@ mod tests {
         }
         assert_eq!(
             problem("http://example.com/v1"),
-            "use the address http://example.com/v1: a key would go there in clear text; use https"
+            "use the base URL http://example.com/v1: the key would be sent in clear text; use https"
         );
     }
 
     #[test]
-    fn refuses_what_is_no_base_address() {
+    fn refuses_an_invalid_base_url() {
         for base in [
             "",
             "api.example.com",
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn the_system_has_a_tls_road() {
+    fn root_certificates_are_installed() {
         HttpClient::new("https://api.example.com", HttpLimits::default()).expect("certificates");
     }
 }

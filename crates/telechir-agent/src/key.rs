@@ -1,13 +1,13 @@
-//! A provider's key: given from outside, never printed.
+//! A provider's API key: passed in, never printed.
 
 use std::fmt;
 
-/// A provider's key.
+/// A provider's API key. `Debug` omits it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 
 impl ApiKey {
-    /// Takes a key; none when it is empty or cannot stand in a header.
+    /// Trims and checks a key; none if it is empty or invalid in an HTTP header.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         let printable = text.bytes().all(|byte| byte.is_ascii_graphic());
@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_a_key_that_would_write_a_second_header() {
+    fn refuses_a_key_that_injects_a_header() {
         assert_eq!(ApiKey::new("a\r\nx: y"), None);
         assert_eq!(ApiKey::new("  "), None);
     }

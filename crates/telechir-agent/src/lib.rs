@@ -1,7 +1,18 @@
-//! The model loop: ask a provider, have its calls carried out, answer, until it is done.
+//! The model loop: sends the task to a provider, has its calls executed, sends the results, and
+//! repeats until the model is done.
 //!
-//! It knows no provider's JSON and no device: dialects say what to send, a session does what
-//! was asked. A retry sends a request again and never repeats an action.
+//! It knows neither the provider's JSON nor devices: dialects encode requests, a session executes
+//! calls. A retry repeats a request, never an action.
+//!
+//! ```
+//! use telechir_agent::{AgentSettings, ApiKey};
+//! use telechir_providers::Dialect;
+//!
+//! let key = ApiKey::new("sk-example").expect("a valid key");
+//! let mut settings = AgentSettings::new(Dialect::AnthropicMessages, key);
+//! settings.max_steps = 20;
+//! assert_eq!(settings.base_url().as_deref(), Some("https://api.anthropic.com/v1"));
+//! ```
 
 mod agent;
 mod cancel;
@@ -16,4 +27,4 @@ pub use cancel::{CancelSignal, Canceller};
 pub use error::AgentError;
 pub use http::{HttpError, HttpLimits};
 pub use key::ApiKey;
-pub use retry::{Advice, Attempt, Next, RetryRule};
+pub use retry::{Advice, Attempt, RetryDecision, RetryRule};

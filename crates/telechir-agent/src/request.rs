@@ -1,4 +1,4 @@
-//! One question and its answer, with retries. A retry sends the very same bytes again.
+//! Sends one request, with retries. A retry sends exactly the same bytes.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{Duration, Instant, SystemTime};
@@ -8,38 +8,38 @@ use serde::de::IgnoredAny;
 use telechir_providers::{Conversation, Dialect, ProviderError, Request, Response, StopReason};
 use telechir_runtime::{Session, SessionEvent};
 
-use crate::http::{Answer, HttpClient};
-use crate::{Advice, AgentError, ApiKey, Attempt, HttpError, Next, RetryRule};
+use crate::http::{HttpClient, HttpResponse};
+use crate::{Advice, AgentError, ApiKey, Attempt, HttpError, RetryDecision, RetryRule};
 
-/// Codes of a failed response after which the same request may succeed.
+/// Error codes of a failed response that are worth a retry.
 const TRANSIENT_CODES: [&str; 2] = ["server_error", "rate_limit_exceeded"];
 
-/// Asks a provider.
+/// Sends requests to one provider.
 #[derive(Clone, Debug)]
-pub(crate) struct Exchange {
+pub(crate) struct RequestSender {
     pub(crate) client: HttpClient,
     pub(crate) dialect: Dialect,
     pub(crate) key: ApiKey,
     pub(crate) rule: RetryRule,
 }
 
-/// A failed attempt with what decides about the next one.
-struct Failed {
+/// A failed attempt with the data for the retry decision.
+struct FailedAttempt {
     error: AgentError,
-    answer: Option<Answer>,
-    sort: Sort,
+    response: Option<HttpResponse>,
+    class: FailureClass,
 }
 
 #[derive(Clone, Copy)]
-enum Sort {
+enum FailureClass {
     Status(u16),
     Other(Attempt<'static>),
     Final,
 }
 
-impl Exchange {
-    /// Sends the conversation and takes the answer into it.
-    pub(crate) async fn ask(
+impl RequestSender {
+    /// Sends the conversation and adds the response to it.
+    pub(crate) async fn send(
         &self,
         conversation: &mut Conversation,
         step: u64,
@@ -64,7 +64,7 @@ impl Exchange {
                 Err(failed) => *failed,
             };
             let Some(wait) = self.wait(&failed, attempt, waited) else {
-                return Err(gave_up(failed.error, attempt, started.elapsed()));
+                return Err(exhausted(failed.error, attempt, started.elapsed()));
             };
             let (wait_ms, reason) = (millis(wait), format!("failed to {}", failed.error));
             session.announce(SessionEvent::Retrying {
@@ -83,41 +83,43 @@ impl Exchange {
         conversation: &mut Conversation,
         request: &Request,
         body: Bytes,
-    ) -> Result<(Response, Option<String>), Box<Failed>> {
+    ) -> Result<(Response, Option<String>), Box<FailedAttempt>> {
         let (name, value) = conversation.key_header(self.key.reveal());
         let sent = self
             .client
             .post(&request.path, &request.headers, (name, &value), body)
             .await;
-        let answer = sent.map_err(|error| Box::new(Failed::http(error)))?;
-        let request_id = answer
+        let response = sent.map_err(|error| Box::new(FailedAttempt::http(error)))?;
+        let request_id = response
             .header("request-id")
-            .or_else(|| answer.header("x-request-id"))
+            .or_else(|| response.header("x-request-id"))
             .map(str::to_owned);
-        if !answer.status.is_success() {
-            return Err(Box::new(Failed::status(answer, request_id)));
+        if !response.status.is_success() {
+            return Err(Box::new(FailedAttempt::status(response, request_id)));
         }
-        if let Some(what) = garbled(&answer.body) {
-            let error = AgentError::NotAnAnswer {
+        if let Some(what) = malformed(&response.body) {
+            let error = AgentError::NotAResponse {
                 what,
                 dialect: self.dialect.name(),
             };
-            return Err(Box::new(Failed {
+            return Err(Box::new(FailedAttempt {
                 error,
-                answer: None,
-                sort: Sort::Other(Attempt::Garbled),
+                response: None,
+                class: FailureClass::Other(Attempt::Malformed),
             }));
         }
-        let taken = conversation.take(&answer.body);
-        let response = taken.map_err(|error| {
-            Box::new(Failed {
+        let received = conversation.take(&response.body);
+        let response = received.map_err(|error| {
+            Box::new(FailedAttempt {
                 error: error.into(),
-                answer: None,
-                sort: Sort::Final,
+                response: None,
+                class: FailureClass::Final,
             })
         })?;
         match response.stop {
-            StopReason::Failed { code, message } => Err(Box::new(Failed::model(code, message))),
+            StopReason::Failed { code, message } => {
+                Err(Box::new(FailedAttempt::model(code, message)))
+            }
             StopReason::Calls
             | StopReason::Continue
             | StopReason::Done
@@ -128,22 +130,22 @@ impl Exchange {
         }
     }
 
-    fn wait(&self, failed: &Failed, attempt: u32, waited: Duration) -> Option<Duration> {
+    fn wait(&self, failed: &FailedAttempt, attempt: u32, waited: Duration) -> Option<Duration> {
         let header = |name: &str| {
             failed
-                .answer
+                .response
                 .as_ref()
-                .and_then(|answer| answer.header(name))
+                .and_then(|response| response.header(name))
         };
         let in_body = failed
-            .answer
+            .response
             .as_ref()
-            .and_then(|answer| ProviderError::retry_delay(&answer.body))
+            .and_then(|response| ProviderError::retry_delay(&response.body))
             .map(|delay| delay.as_millis().to_string());
-        let sort = match failed.sort {
-            Sort::Final => return None,
-            Sort::Other(sort) => sort,
-            Sort::Status(status) => {
+        let class = match failed.class {
+            FailureClass::Final => return None,
+            FailureClass::Other(class) => class,
+            FailureClass::Status(status) => {
                 let advice = Advice {
                     should_retry: header("x-should-retry"),
                     retry_after: header("retry-after"),
@@ -154,69 +156,69 @@ impl Exchange {
         };
         match self
             .rule
-            .next(sort, attempt, waited, SystemTime::now(), chance())
+            .next(class, attempt, waited, SystemTime::now(), chance())
         {
-            Next::Wait(wait) => Some(wait),
-            Next::GiveUp => None,
+            RetryDecision::Wait(wait) => Some(wait),
+            RetryDecision::GiveUp => None,
         }
     }
 }
 
-impl Failed {
+impl FailedAttempt {
     fn http(error: HttpError) -> Self {
-        let sort = match &error {
-            HttpError::Timeout { .. } => Sort::Other(Attempt::TimedOut),
-            HttpError::Connection { .. } => Sort::Other(Attempt::Connection),
+        let class = match &error {
+            HttpError::Timeout { .. } => FailureClass::Other(Attempt::TimedOut),
+            HttpError::Connection { .. } => FailureClass::Other(Attempt::Connection),
             HttpError::Address { .. }
             | HttpError::Certificates { .. }
             | HttpError::RequestTooLarge { .. }
             | HttpError::Header { .. }
             | HttpError::ResponseTooLarge { .. }
-            | HttpError::Redirect { .. } => Sort::Final,
+            | HttpError::Redirect { .. } => FailureClass::Final,
         };
         Self {
             error: error.into(),
-            answer: None,
-            sort,
+            response: None,
+            class,
         }
     }
 
-    fn status(answer: Answer, request_id: Option<String>) -> Self {
-        let status = answer.status.as_u16();
-        let said = ProviderError::from_body(&answer.body);
-        let mut said = said.unwrap_or_else(|| ProviderError {
+    fn status(response: HttpResponse, request_id: Option<String>) -> Self {
+        let status = response.status.as_u16();
+        let problem = ProviderError::from_body(&response.body);
+        let mut problem = problem.unwrap_or_else(|| ProviderError {
             kind: String::new(),
-            message: opening_of(&answer.body),
+            message: body_start(&response.body),
         });
-        // AWS says the sort of an error there, and nowhere else.
-        let header = answer.header("x-amzn-errortype");
-        if let (true, Some(kind)) = (said.kind.is_empty(), header) {
-            said.kind = ProviderError::aws_kind(kind).to_owned();
+        // AWS reports the error type only in this header.
+        let header = response.header("x-amzn-errortype");
+        if let (true, Some(kind)) = (problem.kind.is_empty(), header) {
+            problem.kind = ProviderError::aws_kind(kind).to_owned();
         }
         let error = AgentError::Refused {
             status,
-            kind: said.kind,
-            message: said.message,
+            kind: problem.kind,
+            message: problem.message,
             request_id,
         };
         Self {
             error,
-            answer: Some(answer),
-            sort: Sort::Status(status),
+            response: Some(response),
+            class: FailureClass::Status(status),
         }
     }
 
     fn model(code: String, message: String) -> Self {
         let transient = TRANSIENT_CODES.contains(&code.as_str());
-        let sort = if transient {
-            Sort::Other(Attempt::Transient)
+        let class = if transient {
+            FailureClass::Other(Attempt::Transient)
         } else {
-            Sort::Final
+            FailureClass::Final
         };
         Self {
             error: AgentError::ModelFailed { code, message },
-            answer: None,
-            sort,
+            response: None,
+            class,
         }
     }
 }
@@ -234,7 +236,7 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn gave_up(last: AgentError, attempts: u32, waited: Duration) -> AgentError {
+fn exhausted(last: AgentError, attempts: u32, waited: Duration) -> AgentError {
     if attempts == 1 {
         last
     } else {
@@ -246,36 +248,36 @@ fn gave_up(last: AgentError, attempts: u32, waited: Duration) -> AgentError {
     }
 }
 
-/// What a body is when it cannot be a provider's answer.
-fn garbled(body: &[u8]) -> Option<&'static str> {
+/// Describes a body that cannot be a provider's response.
+fn malformed(body: &[u8]) -> Option<&'static str> {
     let text = body.trim_ascii();
     if text.is_empty() {
         Some("empty")
     } else if text.starts_with(b"<") {
         Some("an HTML page")
     } else if serde_json::from_slice::<IgnoredAny>(text).is_err() {
-        Some("no JSON, or only half of it")
+        Some("invalid or truncated JSON")
     } else {
         None
     }
 }
 
-/// The first words of a body that is no provider's error, on one line.
-fn opening_of(body: &[u8]) -> String {
+/// The start of a body that is not a provider's error, on one line.
+fn body_start(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(800)]).into_owned();
-    let words: Vec<&str> = text
+    let parts: Vec<&str> = text
         .split(|c: char| c.is_whitespace() || c.is_control())
         .filter(|word| !word.is_empty())
         .collect();
-    let line: String = words.join(" ").chars().take(200).collect();
+    let line: String = parts.join(" ").chars().take(200).collect();
     if line.is_empty() {
-        "no explanation came with it".to_owned()
+        "no explanation in the response".to_owned()
     } else {
         line
     }
 }
 
-/// A number in 0..1 from the seed that every hash map gets.
+/// A random number in 0..1, from the seed of a new hash map.
 fn chance() -> f64 {
     let bits = RandomState::new().build_hasher().finish() >> 40;
     f64::from(u32::try_from(bits).unwrap_or_default()) / f64::from(1_u32 << 24)

@@ -1,17 +1,17 @@
-//! When a request is sent again. Pure: time and chance are given.
+//! Decides when a request is sent again. Pure: time and randomness are arguments.
 
 use std::time::{Duration, SystemTime};
 
-/// How often and how patiently.
+/// Limits of retries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RetryRule {
-    /// Requests at most, the first one included.
+    /// Maximum number of requests, including the first.
     pub attempts: u32,
     /// The first wait; each later one is twice as long.
     pub first_wait: Duration,
-    /// The longest wait of our own choosing. What a provider asks for may be longer.
-    pub longest_wait: Duration,
-    /// All waits of one request together. A provider that asks for more ends the run instead.
+    /// Maximum wait without the provider's advice, which may be longer.
+    pub max_wait: Duration,
+    /// Maximum total wait of one request. Longer advice from the provider ends the run.
     pub budget: Duration,
 }
 
@@ -20,52 +20,52 @@ impl Default for RetryRule {
         Self {
             attempts: 6,
             first_wait: Duration::from_millis(500),
-            longest_wait: Duration::from_secs(8),
+            max_wait: Duration::from_secs(8),
             budget: Duration::from_secs(180),
         }
     }
 }
 
-/// What a refused request said about trying again.
+/// A response's headers about retries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Advice<'a> {
-    /// `x-should-retry`.
+    /// Value of `x-should-retry`.
     pub should_retry: Option<&'a str>,
-    /// `retry-after`: seconds, or a date.
+    /// Value of `retry-after`: seconds or a date.
     pub retry_after: Option<&'a str>,
-    /// `retry-after-ms`.
+    /// Value of `retry-after-ms`.
     pub retry_after_ms: Option<&'a str>,
 }
 
 /// How an attempt failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt<'a> {
-    /// An answer with an error status.
+    /// A response with an error status.
     Status(u16, Advice<'a>),
-    /// No answer: refused or reset.
+    /// The connection was refused or reset.
     Connection,
-    /// No answer in time. That is long, so it is tried once more and not again.
+    /// No response in time. Attempted only twice, because the timeout is long.
     TimedOut,
-    /// An answer that can be no answer of the provider: a page, nothing, half of something.
-    Garbled,
-    /// The answer says itself that the model failed in a way that may pass.
+    /// The body is not a provider's response: for example an HTML page, empty, or truncated.
+    Malformed,
+    /// The response reports a temporary failure of the model.
     Transient,
 }
 
-/// What to do after a failed attempt.
+/// The decision after a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// Wait and send the same request again.
+pub enum RetryDecision {
+    /// Wait, then send the same request again.
     Wait(Duration),
-    /// Trying again would not help, or was tried often enough.
+    /// The error is permanent, or the limit is reached.
     GiveUp,
 }
 
 impl RetryRule {
-    /// Decides after attempt number `attempt` (the first is 1), with `waited` spent in waits.
+    /// Decides after attempt number `attempt` (the first is 1) and a total wait of `waited`.
     ///
-    /// `chance` lies in 0..1 and shortens a wait of our own by up to a quarter, so that many
-    /// clients do not come back at the same moment.
+    /// `chance` in 0..1 shortens a wait without advice by up to a quarter, so that clients do not
+    /// retry in lockstep.
     pub fn next(
         &self,
         failed: Attempt<'_>,
@@ -73,24 +73,26 @@ impl RetryRule {
         waited: Duration,
         now: SystemTime,
         chance: f64,
-    ) -> Next {
+    ) -> RetryDecision {
         let attempts = if failed == Attempt::TimedOut {
             self.attempts.min(2)
         } else {
             self.attempts
         };
         if attempt >= attempts || !is_transient(failed) {
-            return Next::GiveUp;
+            return RetryDecision::GiveUp;
         }
-        let asked = match failed {
-            Attempt::Status(_, advice) => asked_wait(advice, now),
-            Attempt::Connection | Attempt::TimedOut | Attempt::Garbled | Attempt::Transient => None,
+        let advised = match failed {
+            Attempt::Status(_, advice) => advised_wait(advice, now),
+            Attempt::Connection | Attempt::TimedOut | Attempt::Malformed | Attempt::Transient => {
+                None
+            }
         };
-        let wait = asked.unwrap_or_else(|| self.own_wait(attempt, chance));
+        let wait = advised.unwrap_or_else(|| self.own_wait(attempt, chance));
         if waited.saturating_add(wait) > self.budget {
-            Next::GiveUp
+            RetryDecision::GiveUp
         } else {
-            Next::Wait(wait)
+            RetryDecision::Wait(wait)
         }
     }
 
@@ -99,14 +101,14 @@ impl RetryRule {
         let wait = self
             .first_wait
             .saturating_mul(1 << doublings)
-            .min(self.longest_wait);
+            .min(self.max_wait);
         wait.mul_f64(1.0 - 0.25 * chance.clamp(0.0, 1.0))
     }
 }
 
 fn is_transient(failed: Attempt<'_>) -> bool {
     match failed {
-        Attempt::Connection | Attempt::TimedOut | Attempt::Garbled | Attempt::Transient => true,
+        Attempt::Connection | Attempt::TimedOut | Attempt::Malformed | Attempt::Transient => true,
         Attempt::Status(status, advice) => match advice.should_retry {
             Some("true") => true,
             Some("false") => false,
@@ -115,7 +117,7 @@ fn is_transient(failed: Attempt<'_>) -> bool {
     }
 }
 
-fn asked_wait(advice: Advice<'_>, now: SystemTime) -> Option<Duration> {
+fn advised_wait(advice: Advice<'_>, now: SystemTime) -> Option<Duration> {
     let milliseconds = advice.retry_after_ms.and_then(|text| seconds(text, 0.001));
     milliseconds.or_else(|| {
         let text = advice.retry_after?;
@@ -128,7 +130,7 @@ fn asked_wait(advice: Advice<'_>, now: SystemTime) -> Option<Duration> {
 
 fn seconds(text: &str, unit: f64) -> Option<Duration> {
     let number: f64 = text.trim().parse().ok()?;
-    // More seconds than a duration can hold is longer than anyone waits.
+    // A duration's maximum exceeds every budget.
     (number >= 0.0).then(|| Duration::try_from_secs_f64(number * unit).unwrap_or(Duration::MAX))
 }
 
@@ -152,7 +154,7 @@ mod tests {
         )
     }
 
-    fn said(code: u16, should_retry: &'static str) -> Attempt<'static> {
+    fn with_should_retry(code: u16, should_retry: &'static str) -> Attempt<'static> {
         Attempt::Status(
             code,
             Advice {
@@ -166,7 +168,9 @@ mod tests {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(NOW);
         let next =
             RetryRule::default().next(failed, attempt, Duration::from_secs(waited), now, 0.0);
-        let expected = expected.map_or(Next::GiveUp, |ms| Next::Wait(Duration::from_millis(ms)));
+        let expected = expected.map_or(RetryDecision::GiveUp, |ms| {
+            RetryDecision::Wait(Duration::from_millis(ms))
+        });
         assert_eq!(
             next, expected,
             "{failed:?} attempt {attempt} waited {waited}"
@@ -174,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_as_the_table_says() {
+    fn waits_double_up_to_the_limit() {
         for code in [408, 409, 429, 500, 502, 503, 504, 529] {
             check(status(code), 1, 0, Some(500));
         }
@@ -184,7 +188,7 @@ mod tests {
         check(Attempt::Connection, 1, 0, Some(500));
         check(Attempt::TimedOut, 1, 0, Some(500));
         check(Attempt::TimedOut, 2, 0, None);
-        check(Attempt::Garbled, 2, 0, Some(1_000));
+        check(Attempt::Malformed, 2, 0, Some(1_000));
         check(Attempt::Transient, 3, 0, Some(2_000));
         check(status(500), 4, 0, Some(4_000));
         check(status(500), 5, 0, Some(8_000));
@@ -192,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn obeys_what_the_provider_asks_for() {
+    fn follows_the_provider_s_advice() {
         check(after(429, "3"), 1, 0, Some(3_000));
         check(after(429, "0.25"), 1, 0, Some(250));
         check(
@@ -210,12 +214,12 @@ mod tests {
             should_retry: None,
         };
         check(Attempt::Status(429, both), 1, 0, Some(120));
-        check(said(400, "true"), 1, 0, Some(500));
-        check(said(500, "false"), 1, 0, None);
+        check(with_should_retry(400, "true"), 1, 0, Some(500));
+        check(with_should_retry(500, "false"), 1, 0, None);
     }
 
     #[test]
-    fn gives_up_rather_than_wait_longer_than_the_budget() {
+    fn gives_up_if_the_wait_exceeds_the_budget() {
         check(after(429, "181"), 1, 0, None);
         check(after(429, "100"), 2, 100, None);
         check(after(429, "1e300"), 1, 0, None);
@@ -223,10 +227,10 @@ mod tests {
     }
 
     #[test]
-    fn chance_shortens_a_wait_by_a_quarter_at_most() {
+    fn chance_shortens_a_wait_by_at_most_a_quarter() {
         let now = SystemTime::UNIX_EPOCH;
         let next = |chance| RetryRule::default().next(status(500), 5, Duration::ZERO, now, chance);
-        assert_eq!(next(1.0), Next::Wait(Duration::from_secs(6)));
-        assert_eq!(next(7.0), Next::Wait(Duration::from_secs(6)));
+        assert_eq!(next(1.0), RetryDecision::Wait(Duration::from_secs(6)));
+        assert_eq!(next(7.0), RetryDecision::Wait(Duration::from_secs(6)));
     }
 }

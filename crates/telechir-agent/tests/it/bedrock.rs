@@ -1,13 +1,13 @@
-//! Bedrock's Converse and Anthropic's bodies behind Bedrock, over HTTP and back.
+//! Runs with Bedrock's Converse API and with Anthropic bodies on Bedrock.
 
 use serde_json::{Value, json};
 use telechir_agent::{AgentError, EndReason};
 use telechir_protocol::ActionKind;
 
 use crate::anthropic;
-use crate::run::{Run, WORD};
+use crate::run::{TestRun, WORD};
 
-/// A call as the service sends it: with a type that its own model does not know.
+/// A call as the service sends it: with a `type` that its API model lacks.
 fn call(id: &str, name: &str, input: Value) -> Value {
     json!({"toolUse": {"toolUseId": id, "name": name, "input": input, "type": "tool_use"}})
 }
@@ -24,12 +24,12 @@ fn text(text: &str) -> Value {
     json!({"text": text})
 }
 
-fn converse(turns: Value) -> Run {
-    Run::new("bedrock-converse", turns)
+fn converse(turns: Value) -> TestRun {
+    TestRun::new("bedrock-converse", turns)
 }
 
 #[tokio::test]
-async fn a_batch_is_carried_out_and_what_a_result_says_comes_back_in_the_next_call() {
+async fn a_batch_is_executed_and_its_results_are_sent_with_the_next_request() {
     let thinking =
         json!({"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": "c2ln"}}});
     let run = converse(json!([
@@ -41,9 +41,12 @@ async fn a_batch_is_carried_out_and_what_a_result_says_comes_back_in_the_next_ca
             "say": [bash("tooluse_5", "show {{word}}")]},
         {"expect": [{"call": "tooluse_5", "contains": "ran show {{word}}"}], "say": [text("Done with {{word}}.")]},
     ]));
-    let outcome = run.carry_out().await;
+    let outcome = run.execute().await;
     let shown = format!("show {WORD}");
-    assert_eq!(outcome.diary, ["click", "type", "show it", shown.as_str()]);
+    assert_eq!(
+        outcome.actions,
+        ["click", "type", "show it", shown.as_str()]
+    );
     let finished = outcome.clean();
     assert_eq!((finished.reason, finished.steps), (EndReason::Done, 2));
     assert_eq!(finished.text, format!("Done with {WORD}."));
@@ -51,7 +54,7 @@ async fn a_batch_is_carried_out_and_what_a_result_says_comes_back_in_the_next_ca
 }
 
 #[tokio::test]
-async fn a_failure_is_told_and_a_call_that_cannot_be_read_is_answered() {
+async fn a_failure_and_an_unreadable_call_are_reported() {
     let mut run = converse(json!([
         {"say": [computer("tooluse_1", json!({"action": "left_click", "coordinate": [5, 6]})),
             computer("tooluse_2", json!({"action": "fly"})), bash("tooluse_3", "show it")]},
@@ -59,8 +62,8 @@ async fn a_failure_is_told_and_a_call_that_cannot_be_read_is_answered() {
             "say": [text("I stop.")]},
     ]));
     run.fails_at = Some(ActionKind::Click);
-    let outcome = run.carry_out().await;
-    assert_eq!(outcome.diary, ["click", "show it"]);
+    let outcome = run.execute().await;
+    assert_eq!(outcome.actions, ["click", "show it"]);
     assert_eq!(outcome.clean().reason, EndReason::Done);
 }
 
@@ -69,20 +72,20 @@ async fn a_guardrail_ends_a_run_as_a_refusal() {
     let run = converse(json!([
         {"say": [text("Sorry.")], "with": {"stopReason": "guardrail_intervened"}},
     ]));
-    let finished = run.carry_out().await.clean();
+    let finished = run.execute().await.clean();
     let reason = "guardrail_intervened".to_owned();
     assert_eq!(finished.reason, EndReason::Refused { reason });
 }
 
-/// A block as InvokeModel sends it: of the older tool, with an id of Bedrock's.
+/// A block as InvokeModel sends it: the legacy tool, with a Bedrock id.
 fn older(id: &str, input: Value) -> Value {
     json!({"type": "tool_use", "id": id, "name": "computer", "input": input})
 }
 
 #[tokio::test]
-async fn a_body_for_a_model_in_the_path_carries_the_older_tools_there_and_back() {
+async fn invoke_model_bodies_support_the_legacy_tools() {
     let thinking = json!({"type": "thinking", "thinking": "Hm.", "signature": "c2ln"});
-    let run = Run::new(
+    let run = TestRun::new(
         "bedrock-invoke",
         json!([
             {"say": [thinking, anthropic::text("I look."),
@@ -93,16 +96,16 @@ async fn a_body_for_a_model_in_the_path_carries_the_older_tools_there_and_back()
                 "say": [anthropic::text("Done with {{word}}.")]},
         ]),
     );
-    let outcome = run.carry_out().await;
-    assert_eq!(outcome.diary, ["click", "show it"]);
+    let outcome = run.execute().await;
+    assert_eq!(outcome.actions, ["click", "show it"]);
     let finished = outcome.clean();
     assert_eq!(finished.reason, EndReason::Done);
     assert_eq!(finished.text, format!("Done with {WORD}."));
 }
 
 #[tokio::test]
-async fn the_messages_door_carries_toolsets_there_and_back() {
-    let run = Run::new(
+async fn the_messages_endpoint_supports_toolsets() {
+    let run = TestRun::new(
         "bedrock-messages",
         json!([
             {"say": [anthropic::call("toolu_bdrk_1", "left_click", json!({"coordinate": [5, 6]})),
@@ -110,16 +113,16 @@ async fn the_messages_door_carries_toolsets_there_and_back() {
             {"expect": [{"call": "toolu_bdrk_3", "contains": "ran show it"}], "say": [anthropic::text("Done.")]},
         ]),
     );
-    let outcome = run.carry_out().await;
-    assert_eq!(outcome.diary, ["click", "show it"]);
+    let outcome = run.execute().await;
+    assert_eq!(outcome.actions, ["click", "show it"]);
     assert_eq!(outcome.clean().reason, EndReason::Done);
 }
 
 #[tokio::test]
-async fn a_refusal_of_aws_is_told_with_its_sort_from_the_header() {
+async fn an_aws_error_has_its_type_from_the_header() {
     for dialect in ["bedrock-converse", "bedrock-messages", "bedrock-invoke"] {
-        let run = Run::new(dialect, json!([{"fault": {"status": 403}}]));
-        let outcome = run.carry_out().await;
+        let run = TestRun::new(dialect, json!([{"fault": {"status": 403}}]));
+        let outcome = run.execute().await;
         let Err(AgentError::Refused {
             status,
             kind,

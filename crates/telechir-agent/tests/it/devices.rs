@@ -1,4 +1,4 @@
-//! A screen and a shell that write down what they are asked.
+//! A screen and a shell that log their actions.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,11 +9,11 @@ use telechir_device::{
 };
 use telechir_protocol::{ActionKind, CommandOutput, ShellOutcome, Size};
 
-/// What was asked of the devices, in order.
+/// Actions of the devices, in order.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Diary(Arc<Mutex<Vec<String>>>);
+pub(crate) struct ActionLog(Arc<Mutex<Vec<String>>>);
 
-impl Diary {
+impl ActionLog {
     pub(crate) fn write(&self, line: &str) {
         self.0.lock().unwrap().push(line.to_owned());
     }
@@ -23,15 +23,15 @@ impl Diary {
     }
 }
 
-/// A screen that fails at one kind of action and never ends another.
+/// A screen that fails one kind of action and never completes another.
 #[derive(Debug)]
-pub(crate) struct WritingScreen {
-    pub(crate) diary: Diary,
+pub(crate) struct RecordingScreen {
+    pub(crate) actions: ActionLog,
     pub(crate) fails_at: Option<ActionKind>,
     pub(crate) hangs_at: Option<ActionKind>,
 }
 
-impl Computer for WritingScreen {
+impl Computer for RecordingScreen {
     fn size(&self) -> Size {
         Size::new(64, 48)
     }
@@ -45,7 +45,7 @@ impl Computer for WritingScreen {
     }
 
     async fn perform(&mut self, action: &ScreenAction) -> Result<ActionReport, DeviceError> {
-        self.diary.write(action.kind().name());
+        self.actions.write(action.kind().name());
         if self.hangs_at == Some(action.kind()) {
             std::future::pending::<()>().await;
         }
@@ -78,17 +78,17 @@ impl Computer for WritingScreen {
     }
 }
 
-/// A shell that prints each command back with a word no script knows.
+/// A shell that prints each command, and a random word that no script contains.
 #[derive(Debug)]
-pub(crate) struct WritingShell {
-    pub(crate) diary: Diary,
+pub(crate) struct RecordingShell {
+    pub(crate) actions: ActionLog,
     pub(crate) word: String,
 }
 
-impl Shell for WritingShell {
+impl Shell for RecordingShell {
     async fn run(&mut self, command: &ShellCommand) -> Result<CommandOutput, DeviceError> {
         let line = command.command.to_line();
-        self.diary.write(&line);
+        self.actions.write(&line);
         let stdout = format!("ran {line}; the word is {}.\n", self.word);
         Ok(CommandOutput {
             stdout,

@@ -1,4 +1,4 @@
-//! Google's two interfaces, over HTTP and back.
+//! Runs with Google's two APIs.
 
 use serde_json::{Value, json};
 use telechir_agent::EndReason;
@@ -6,7 +6,7 @@ use telechir_protocol::ActionKind;
 use telechir_providers::ImageLimit;
 use telechir_runtime::SessionEvent;
 
-use crate::run::{Run, WORD};
+use crate::run::{TestRun, WORD};
 
 const PARTS: &str = "google-generate-content";
 const STEPS: &str = "google-interactions";
@@ -28,7 +28,7 @@ fn next(dialect: &str, id: &str, name: &str, args: Value) -> Value {
     call(dialect, id, name, args).pop().unwrap()
 }
 
-fn words(dialect: &str, text: &str) -> Value {
+fn text(dialect: &str, text: &str) -> Value {
     if dialect == STEPS {
         return json!({"type": "model_output", "content": [{"type": "text", "text": text}]});
     }
@@ -36,7 +36,7 @@ fn words(dialect: &str, text: &str) -> Value {
 }
 
 #[tokio::test]
-async fn calls_of_screen_and_shell_are_carried_out_in_their_order_and_answered() {
+async fn computer_and_shell_calls_are_executed_in_order_and_answered() {
     for dialect in [PARTS, STEPS] {
         let mut second = call(
             dialect,
@@ -57,20 +57,20 @@ async fn calls_of_screen_and_shell_are_carried_out_in_their_order_and_answered()
             json!({"text": "hi", "press_enter": true}),
         ));
         second.push(next(dialect, "s1", "shell", json!({"command": "show one"})));
-        let run = Run::new(
+        let run = TestRun::new(
             dialect,
             json!([
                 {"say": call(dialect, "c1", "take_screenshot", json!({}))},
                 {"say": second},
                 {"take": [{"name": "word", "call": "s1", "after": "the word is ", "until": "."}],
                     "say": call(dialect, "s2", "shell", json!({"command": "show {{word}}"}))},
-                {"expect": [{"call": "s2", "contains": "ran show {{word}}"}], "say": [words(dialect, "Done with {{word}}.")]},
+                {"expect": [{"call": "s2", "contains": "ran show {{word}}"}], "say": [text(dialect, "Done with {{word}}.")]},
             ]),
         );
-        let outcome = run.carry_out().await;
+        let outcome = run.execute().await;
         let shown = format!("show {WORD}");
         assert_eq!(
-            outcome.diary,
+            outcome.actions,
             ["click", "key", "type", "show one", shown.as_str()],
             "{dialect}"
         );
@@ -91,122 +91,122 @@ async fn calls_of_screen_and_shell_are_carried_out_in_their_order_and_answered()
 }
 
 #[tokio::test]
-async fn after_a_failure_the_rest_of_the_turn_is_answered_and_not_begun() {
+async fn after_a_failure_the_rest_of_the_turn_is_answered_but_not_started() {
     for dialect in [PARTS, STEPS] {
-        let mut say = call(dialect, "c1", "click", json!({"x": 5, "y": 6}));
-        say.push(next(dialect, "c2", "type", json!({"text": "hi"})));
-        let mut run = Run::new(
+        let mut content = call(dialect, "c1", "click", json!({"x": 5, "y": 6}));
+        content.push(next(dialect, "c2", "type", json!({"text": "hi"})));
+        let mut run = TestRun::new(
             dialect,
             json!([
-                {"say": say},
+                {"say": content},
                 {"expect": [{"call": "c1", "contains": "It does not go."}, {"call": "c2", "contains": "not_executed"}],
-                    "say": [words(dialect, "I stop.")]},
+                    "say": [text(dialect, "I stop.")]},
             ]),
         );
         run.fails_at = Some(ActionKind::Click);
-        let outcome = run.carry_out().await;
-        assert_eq!(outcome.diary, ["click"], "{dialect}");
+        let outcome = run.execute().await;
+        assert_eq!(outcome.actions, ["click"], "{dialect}");
         assert_eq!(outcome.clean().reason, EndReason::Done, "{dialect}");
     }
 }
 
 #[tokio::test]
-async fn a_decision_that_nobody_confirms_ends_the_run_and_nothing_is_done() {
+async fn an_unconfirmed_safety_decision_ends_the_run_without_an_action() {
     let decision = json!({"decision": "require_confirmation", "explanation": "Buying."});
     for dialect in [PARTS, STEPS] {
         let args = json!({"x": 5, "y": 6, "safety_decision": decision});
-        let run = Run::new(
+        let run = TestRun::new(
             dialect,
             json!([{"say": call(dialect, "c1", "click", args)}]),
         );
-        let outcome = run.carry_out().await;
-        assert!(outcome.diary.is_empty(), "{dialect}");
+        let outcome = run.execute().await;
+        assert!(outcome.actions.is_empty(), "{dialect}");
         let message = "Buying.".to_owned();
         assert_eq!(outcome.clean().reason, EndReason::SafetyCheck { message });
     }
 }
 
 #[tokio::test]
-async fn a_blocked_call_is_answered_with_an_error_and_not_carried_out() {
+async fn a_blocked_call_is_answered_with_an_error_and_not_executed() {
     let decision = json!({"decision": "blocked", "explanation": "Not this."});
     for dialect in [PARTS, STEPS] {
         let args = json!({"x": 5, "y": 6, "safety_decision": decision});
-        let run = Run::new(
+        let run = TestRun::new(
             dialect,
             json!([
                 {"say": call(dialect, "c1", "click", args)},
-                {"expect": [{"call": "c1", "contains": "Not this."}], "say": [words(dialect, "I see.")]},
+                {"expect": [{"call": "c1", "contains": "Not this."}], "say": [text(dialect, "I see.")]},
             ]),
         );
-        let outcome = run.carry_out().await;
-        assert!(outcome.diary.is_empty(), "{dialect}");
+        let outcome = run.execute().await;
+        assert!(outcome.actions.is_empty(), "{dialect}");
         assert_eq!(outcome.clean().reason, EndReason::Done);
     }
 }
 
 #[tokio::test]
-async fn a_conversation_without_its_old_screenshots_is_still_one() {
+async fn a_conversation_stays_valid_without_old_screenshots() {
     for dialect in [PARTS, STEPS] {
         let turn = |id: &str| json!({"say": call(dialect, id, "take_screenshot", json!({}))});
         let mut turns: Vec<Value> = ["c1", "c2", "c3", "c4", "c5"]
             .into_iter()
             .map(turn)
             .collect();
-        turns.push(json!({"say": [words(dialect, "Done.")]}));
-        let mut run = Run::new(dialect, turns.into());
+        turns.push(json!({"say": [text(dialect, "Done.")]}));
+        let mut run = TestRun::new(dialect, turns.into());
         run.screenshots = ImageLimit {
             keep: 1,
             prune_above: 2,
         };
-        assert_eq!(run.carry_out().await.clean().steps, 5, "{dialect}");
+        assert_eq!(run.execute().await.clean().steps, 5, "{dialect}");
     }
 }
 
-/// The reference agent asks again too, without anything new.
+/// Google's reference agent retries too, with the same request.
 #[tokio::test]
-async fn a_malformed_call_is_asked_for_again() {
+async fn a_malformed_call_is_requested_again() {
     let malformed = json!({
         "candidates": [{"content": {}, "finishReason": "MALFORMED_FUNCTION_CALL", "index": 0}],
         "usageMetadata": {"promptTokenCount": 5, "totalTokenCount": 5},
     });
-    let run = Run::new(
+    let run = TestRun::new(
         PARTS,
         json!([
             {"fault": {"status": 200, "body": malformed.to_string()}},
-            {"say": [words(PARTS, "Done.")]},
+            {"say": [text(PARTS, "Done.")]},
         ]),
     );
-    assert_eq!(run.carry_out().await.clean().reason, EndReason::Done);
+    assert_eq!(run.execute().await.clean().reason, EndReason::Done);
 }
 
 #[tokio::test]
 async fn a_blocked_prompt_is_a_refusal() {
     let blocked = json!({"promptFeedback": {"blockReason": "SAFETY"}});
-    let run = Run::new(
+    let run = TestRun::new(
         PARTS,
         json!([{"fault": {"status": 200, "body": blocked.to_string()}}]),
     );
     let reason = "SAFETY".to_owned();
     assert_eq!(
-        run.carry_out().await.clean().reason,
+        run.execute().await.clean().reason,
         EndReason::Refused { reason }
     );
 }
 
 #[tokio::test]
-async fn the_wait_that_an_error_asks_for_is_kept() {
+async fn the_wait_in_an_error_is_respected() {
     let error = json!({"error": {
         "code": 429, "message": "You exceeded your current quota.", "status": "RESOURCE_EXHAUSTED",
         "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.02s"}],
     }});
-    let run = Run::new(
+    let run = TestRun::new(
         PARTS,
         json!([
             {"fault": {"status": 429, "body": error.to_string()}},
-            {"say": [words(PARTS, "Done.")]},
+            {"say": [text(PARTS, "Done.")]},
         ]),
     );
-    let outcome = run.carry_out().await;
+    let outcome = run.execute().await;
     let wait = |event: &SessionEvent| {
         let SessionEvent::Retrying { wait_ms, .. } = event else {
             return None;

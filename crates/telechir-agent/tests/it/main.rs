@@ -1,4 +1,4 @@
-//! The loop against a recorded model over real HTTP, with devices that write down what they do.
+//! The agent loop with a recorded model over real HTTP and devices that log their actions.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod anthropic;

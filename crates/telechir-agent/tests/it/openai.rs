@@ -1,11 +1,11 @@
-//! OpenAI's Responses, over HTTP and back.
+//! Runs with OpenAI's Responses API.
 
 use serde_json::{Value, json};
 use telechir_agent::EndReason;
 use telechir_protocol::ActionKind;
 use telechir_providers::ImageLimit;
 
-use crate::run::{Run, WORD};
+use crate::run::{TestRun, WORD};
 
 fn computer(id: &str, actions: Value) -> Value {
     json!({"type": "computer_call", "id": format!("cu_{id}"), "call_id": id, "status": "completed", "actions": actions})
@@ -26,8 +26,8 @@ fn reasoning() -> Value {
 }
 
 #[tokio::test]
-async fn batches_of_actions_and_commands_are_carried_out_and_answered() {
-    let run = Run::openai(json!([
+async fn batches_of_actions_and_commands_are_executed_and_answered() {
+    let run = TestRun::openai(json!([
         {"say": [reasoning(), computer("c1", json!([{"type": "screenshot"}]))]},
         {"say": [computer("c2", json!([
             {"type": "click", "button": "left", "x": 5, "y": 6, "keys": null},
@@ -37,10 +37,10 @@ async fn batches_of_actions_and_commands_are_carried_out_and_answered() {
             "say": [shell("s2", json!(["show {{word}}"]))]},
         {"expect": [{"call": "s2", "contains": "ran show {{word}}"}], "say": [message("final_answer", "Done with {{word}}.")]},
     ]));
-    let outcome = run.carry_out().await;
+    let outcome = run.execute().await;
     let shown = format!("show {WORD}");
     assert_eq!(
-        outcome.diary,
+        outcome.actions,
         [
             "click",
             "key",
@@ -57,24 +57,24 @@ async fn batches_of_actions_and_commands_are_carried_out_and_answered() {
 
 #[tokio::test]
 async fn a_failure_stops_its_batch_and_is_still_answered_with_a_screenshot() {
-    let mut run = Run::openai(json!([
+    let mut run = TestRun::openai(json!([
         {"say": [computer("c1", json!([
             {"type": "click", "button": "left", "x": 5, "y": 6, "keys": null}, {"type": "type", "text": "hi"}]))]},
         {"say": [message("final_answer", "I stop.")]},
     ]));
     run.fails_at = Some(ActionKind::Click);
-    let outcome = run.carry_out().await;
-    assert_eq!(outcome.diary, ["click"]);
+    let outcome = run.execute().await;
+    assert_eq!(outcome.actions, ["click"]);
     assert_eq!(outcome.clean().reason, EndReason::Done);
 }
 
 #[tokio::test]
-async fn a_comment_is_not_the_end() {
-    let run = Run::openai(json!([
+async fn commentary_does_not_end_the_run() {
+    let run = TestRun::openai(json!([
         {"say": [message("commentary", "I will look.")]},
         {"say": [message("final_answer", "Done.")]},
     ]));
-    let finished = run.carry_out().await.clean();
+    let finished = run.execute().await.clean();
     assert_eq!(
         (finished.reason, finished.text.as_str()),
         (EndReason::Done, "Done.")
@@ -82,15 +82,15 @@ async fn a_comment_is_not_the_end() {
 }
 
 #[tokio::test]
-async fn a_safety_check_without_a_person_is_not_acknowledged_and_nothing_is_done() {
+async fn a_safety_check_without_a_user_is_not_acknowledged_and_nothing_is_executed() {
     let mut call = computer(
         "c1",
         json!([{"type": "click", "button": "left", "x": 5, "y": 6, "keys": null}]),
     );
     call["pending_safety_checks"] =
         json!([{"id": "sc_1", "code": "malicious_instructions", "message": "m"}]);
-    let outcome = Run::openai(json!([{"say": [call]}])).carry_out().await;
-    assert!(outcome.diary.is_empty());
+    let outcome = TestRun::openai(json!([{"say": [call]}])).execute().await;
+    assert!(outcome.actions.is_empty());
     assert_eq!(
         outcome.clean().reason,
         EndReason::SafetyCheck {
@@ -100,7 +100,7 @@ async fn a_safety_check_without_a_person_is_not_acknowledged_and_nothing_is_done
 }
 
 #[tokio::test]
-async fn a_conversation_without_its_old_screenshots_is_still_one() {
+async fn a_conversation_stays_valid_without_old_screenshots() {
     let turn = |id: &str| {
         let mut reasoning = reasoning();
         reasoning["id"] = format!("rs_{id}").into();
@@ -111,10 +111,10 @@ async fn a_conversation_without_its_old_screenshots_is_still_one() {
         .map(turn)
         .collect();
     turns.push(json!({"say": [message("final_answer", "Done.")]}));
-    let mut run = Run::openai(turns.into());
+    let mut run = TestRun::openai(turns.into());
     run.screenshots = ImageLimit {
         keep: 1,
         prune_above: 2,
     };
-    assert_eq!(run.carry_out().await.clean().steps, 5);
+    assert_eq!(run.execute().await.clean().steps, 5);
 }

@@ -1,4 +1,4 @@
-//! A request is sent again; an action never is.
+//! Requests are retried; actions never are.
 
 use std::time::{Duration, Instant};
 
@@ -8,20 +8,20 @@ use telechir_runtime::SessionEvent;
 
 use crate::anthropic::{bash, text};
 use crate::openai::message;
-use crate::run::Run;
+use crate::run::TestRun;
 
 #[tokio::test]
-async fn a_rate_limit_is_waited_out_and_no_action_is_repeated() {
-    let run = Run::anthropic(json!([
+async fn a_rate_limit_is_retried_without_repeating_an_action() {
+    let run = TestRun::anthropic(json!([
         {"say": [bash("t1", "show it")]},
         {"fault": {"status": 429, "headers": {"retry-after": "1"}}},
         {"fault": {"status": 529, "headers": {"retry-after-ms": "20"}}},
         {"say": [text("Done.")]},
     ]));
-    let began = Instant::now();
-    let outcome = run.carry_out().await;
-    assert!(began.elapsed() >= Duration::from_secs(1));
-    assert_eq!(outcome.diary, ["show it"]);
+    let started = Instant::now();
+    let outcome = run.execute().await;
+    assert!(started.elapsed() >= Duration::from_secs(1));
+    assert_eq!(outcome.actions, ["show it"]);
     let waits: Vec<u64> = outcome.events.iter().filter_map(wait).collect();
     assert_eq!(waits, [1000, 20]);
     assert_eq!(outcome.clean().reason, EndReason::Done);
@@ -35,45 +35,45 @@ fn wait(event: &SessionEvent) -> Option<u64> {
 }
 
 #[tokio::test]
-async fn pages_empty_bodies_and_halves_are_asked_for_again() {
-    let run = Run::openai(json!([
+async fn html_pages_empty_and_truncated_bodies_are_retried() {
+    let run = TestRun::openai(json!([
         {"fault": {"status": 200, "body": "<html>maintenance</html>"}},
         {"fault": {"status": 200, "body": ""}},
         {"fault": {"status": 200, "body": "{\"output\": ["}},
         {"say": [message("final_answer", "Done.")]},
     ]));
-    let outcome = run.carry_out().await;
+    let outcome = run.execute().await;
     assert_eq!(outcome.tally.requests, 4);
     assert_eq!(outcome.clean().reason, EndReason::Done);
 }
 
 #[tokio::test]
-async fn a_response_that_failed_on_the_providers_side_is_asked_for_again() {
+async fn a_response_that_failed_at_the_provider_is_retried() {
     let failed = json!({"id": "resp_1", "status": "failed", "output": [], "error": {"code": "server_error", "message": "m"}});
-    let run = Run::openai(json!([
+    let run = TestRun::openai(json!([
         {"fault": {"status": 200, "body": failed.to_string()}},
         {"say": [message("final_answer", "Done.")]},
     ]));
-    assert_eq!(run.carry_out().await.clean().reason, EndReason::Done);
+    assert_eq!(run.execute().await.clean().reason, EndReason::Done);
 }
 
 #[tokio::test]
 async fn a_refused_request_is_not_sent_again() {
-    let outcome = Run::anthropic(json!([{"fault": {"status": 400}}]))
-        .carry_out()
+    let outcome = TestRun::anthropic(json!([{"fault": {"status": 400}}]))
+        .execute()
         .await;
     assert_eq!(outcome.tally.requests, 1);
     let error = outcome.finished.expect_err("refused");
     assert_eq!(
         error.to_string(),
-        "get an answer: the provider refused with 400 (api_error): a recorded fault (request req_recorded)"
+        "get a response: the provider rejected the request with 400 (api_error): a recorded fault (request req_recorded)"
     );
 }
 
 #[tokio::test]
 async fn a_wait_longer_than_the_budget_ends_the_run() {
     let fault = json!({"fault": {"status": 429, "headers": {"retry-after": "3600"}}});
-    let outcome = Run::anthropic(json!([fault])).carry_out().await;
+    let outcome = TestRun::anthropic(json!([fault])).execute().await;
     assert!(matches!(
         outcome.finished,
         Err(AgentError::Refused { status: 429, .. })
@@ -83,14 +83,14 @@ async fn a_wait_longer_than_the_budget_ends_the_run() {
 
 #[tokio::test]
 async fn a_redirect_is_not_followed() {
-    let outcome = Run::anthropic(
+    let outcome = TestRun::anthropic(
         json!([{"fault": {"status": 307, "headers": {"location": "https://evil.example/"}}}]),
     )
-    .carry_out()
+    .execute()
     .await;
     let error = outcome.finished.expect_err("refused").to_string();
     assert!(
-        error.contains("it points to https://evil.example/, and no redirect is followed"),
+        error.contains("it redirects to https://evil.example/, and redirects are not followed"),
         "{error}"
     );
 }

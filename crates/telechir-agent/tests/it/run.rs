@@ -1,4 +1,4 @@
-//! One run against one script, and what can be asked of it afterwards.
+//! One run with one script, and assertions on its outcome.
 
 use serde_json::Value;
 use telechir_agent::{Agent, AgentError, AgentSettings, ApiKey, CancelSignal, RunReport};
@@ -9,37 +9,37 @@ use telechir_providers::{Dialect, ImageLimit, RequestOptions, ToolOffer};
 use telechir_runtime::{AutoScreenshot, Session, SessionEvent};
 use telechir_testkit::provider::{ModelServer, Page, Provider, Script, Tally};
 
-use crate::devices::{Diary, WritingScreen, WritingShell};
+use crate::devices::{ActionLog, RecordingScreen, RecordingShell};
 
-/// The word that the shell prints.
+/// The word that the shell prints, which no script contains.
 pub(crate) const WORD: &str = "zebra-7Q";
 
-/// What a test changes of a run.
+/// A run with the settings that tests change.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct TestRun {
     pub(crate) script: Script,
     pub(crate) fails_at: Option<ActionKind>,
     pub(crate) hangs_at: Option<ActionKind>,
     pub(crate) max_steps: u32,
     pub(crate) cancel: Option<CancelSignal>,
-    pub(crate) diary: Diary,
+    pub(crate) actions: ActionLog,
     pub(crate) session_has_shell: bool,
     pub(crate) screenshots: ImageLimit,
 }
 
-/// What became of it.
+/// The outcome of a run.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct TestOutcome {
     pub(crate) finished: Result<RunReport, AgentError>,
-    pub(crate) diary: Vec<String>,
+    pub(crate) actions: Vec<String>,
     pub(crate) tally: Tally,
     pub(crate) events: Vec<SessionEvent>,
 }
 
-impl Run {
+impl TestRun {
     pub(crate) fn new(dialect: &str, turns: Value) -> Self {
         let script = serde_json::json!({"dialect": dialect, "turns": turns}).to_string();
-        let (max_steps, diary) = (20, Diary::default());
+        let (max_steps, actions) = (20, ActionLog::default());
         let script = Script::from_json(&script).unwrap();
         Self {
             script,
@@ -47,7 +47,7 @@ impl Run {
             hangs_at: None,
             max_steps,
             cancel: None,
-            diary,
+            actions,
             session_has_shell: true,
             screenshots: ImageLimit::default(),
         }
@@ -61,7 +61,7 @@ impl Run {
         Self::new("openai-responses", turns)
     }
 
-    pub(crate) async fn carry_out(self) -> Outcome {
+    pub(crate) async fn execute(self) -> TestOutcome {
         let (dialect, model, observe) = match self.script.provider {
             Provider::Anthropic => (
                 Dialect::AnthropicMessages,
@@ -129,8 +129,8 @@ impl Run {
         if let Some(signal) = self.cancel {
             agent = agent.cancelled_by(signal);
         }
-        let screen = WritingScreen {
-            diary: self.diary.clone(),
+        let screen = RecordingScreen {
+            actions: self.actions.clone(),
             fails_at: self.fails_at,
             hangs_at: self.hangs_at,
         };
@@ -138,8 +138,8 @@ impl Run {
             .desktop(BoxComputer::new(screen))
             .observe(observe);
         if self.session_has_shell {
-            let shell = WritingShell {
-                diary: self.diary.clone(),
+            let shell = RecordingShell {
+                actions: self.actions.clone(),
                 word: WORD.to_owned(),
             };
             builder = builder.shell(BoxShell::new(shell));
@@ -154,17 +154,17 @@ impl Run {
         while let Some(event) = reader.next().await {
             events.push((*event).clone());
         }
-        Outcome {
+        TestOutcome {
             finished,
-            diary: self.diary.lines(),
+            actions: self.actions.lines(),
             tally: server.tally(),
             events,
         }
     }
 }
 
-impl Outcome {
-    /// The end of a run in which no request was refused and every turn was played.
+impl TestOutcome {
+    /// The report of a run, asserting that no request was rejected and every turn was played.
     #[track_caller]
     pub(crate) fn clean(self) -> RunReport {
         assert_eq!(self.tally.refusals, []);

@@ -1,5 +1,5 @@
-//! What the recorded models answer, read by the providers' own SDKs: a test that talks to them
-//! talks to what the services would be.
+//! Parses responses of the recorded models with the providers' own SDKs, so that tests use
+//! realistic responses.
 
 #[path = "../../../telechir-providers/tests/it/sdk/python.rs"]
 mod python;
@@ -11,7 +11,7 @@ use telechir_testkit::provider::Script;
 
 use python::{Document, refusals};
 
-/// Dialects, the SDK that has types for each, and what begins its kinds there.
+/// Dialects, the SDK with types for each, and the prefix of its kinds.
 const SDKS: [(&str, &str, &str); 11] = [
     ("anthropic-messages", "anthropic", ""),
     ("bedrock-messages", "anthropic", ""),
@@ -26,7 +26,7 @@ const SDKS: [(&str, &str, &str); 11] = [
     ("mistral-conversations", "mistral", ""),
 ];
 
-/// What an SDK's types refuse although the live services send it.
+/// Fields that an SDK's types reject although live services send them.
 const ON_THE_WIRE: [(&str, &str, &str); 3] = [
     (
         "openai-responses",
@@ -36,17 +36,17 @@ const ON_THE_WIRE: [(&str, &str, &str); 3] = [
     (
         "google-generate-content",
         "usageMetadata.serviceTier",
-        "live responses say their tier",
+        "live responses contain their tier",
     ),
     (
         "bedrock-converse",
         "serverToolUsage",
-        "live responses count more than the service's model says",
+        "live responses contain more counts than the API model",
     ),
 ];
 
-/// Words, and a call of a computer and of a shell, as a service of the dialect says them.
-fn say(dialect: &str) -> Value {
+/// Text, a computer call and a shell call, as a service of the dialect sends them.
+fn content(dialect: &str) -> Value {
     let (click, show) = (json!({"x": 5, "y": 6}), "{\"command\":\"show it\"}");
     let function = |id: &str, name: &str, arguments: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
     let calls = || {
@@ -89,7 +89,7 @@ fn say(dialect: &str) -> Value {
     }
 }
 
-/// Every answer of a script, as its dialect's SDK is shown it.
+/// Every response of a script, as a document for its dialect's SDK.
 fn documents(dialect: &str, script: &Script, start: &str) -> Vec<Document> {
     let document = |(at, json): (usize, Value)| Document {
         name: format!("{dialect}: answer {}", at + 1),
@@ -105,12 +105,12 @@ fn documents(dialect: &str, script: &Script, start: &str) -> Vec<Document> {
 }
 
 #[test]
-fn the_answers_of_recorded_models_are_of_the_providers_types() {
+fn responses_of_recorded_models_parse_as_the_providers_types() {
     let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../telechir-testkit/recordings");
     for sdk in ["anthropic", "openai", "google", "bedrock", "mistral"] {
         let mut sent = Vec::new();
         for (dialect, _, start) in SDKS.iter().filter(|(_, own, _)| *own == sdk) {
-            let script = json!({"dialect": dialect, "turns": [{"say": say(dialect)}]});
+            let script = json!({"dialect": dialect, "turns": [{"say": content(dialect)}]});
             let script = Script::from_json(&script.to_string()).unwrap();
             sent.extend(documents(dialect, &script, start));
         }

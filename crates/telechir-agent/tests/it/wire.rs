@@ -1,4 +1,4 @@
-//! A provider that misbehaves below HTTP, or is not there at all.
+//! Providers that misbehave below HTTP or are unreachable.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use telechir_runtime::Session;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// Reads the head of each request and answers with these bytes; without any it keeps silent.
+/// Reads the head of each request and replies with these bytes; stays silent if there are none.
 async fn listener(answer: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -27,7 +27,7 @@ async fn listener(answer: &'static [u8]) -> String {
     format!("http://{address}")
 }
 
-/// The error of one attempt at a provider there.
+/// The error of one attempt with this provider.
 async fn error_of(base_url: String, change: impl FnOnce(&mut AgentSettings)) -> AgentError {
     let mut settings = AgentSettings::new(Dialect::AnthropicMessages, ApiKey::new("k").unwrap());
     settings.base_url = Some(base_url);
@@ -46,14 +46,14 @@ async fn error_of(base_url: String, change: impl FnOnce(&mut AgentSettings)) -> 
 }
 
 #[tokio::test]
-async fn a_provider_that_is_not_there_is_named() {
+async fn an_unreachable_provider_is_named() {
     let error = error_of("http://127.0.0.1:9".to_owned(), |_| ()).await;
     let text = error.to_string();
     assert!(text.starts_with("reach 127.0.0.1:9:"), "{text}");
 }
 
 #[tokio::test]
-async fn a_provider_that_never_answers_is_given_up() {
+async fn a_silent_provider_times_out() {
     let limit = Duration::from_millis(150);
     let error = error_of(listener(b"").await, |settings| settings.http.total = limit).await;
     assert!(
@@ -63,7 +63,7 @@ async fn a_provider_that_never_answers_is_given_up() {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_is_a_broken_connection() {
+async fn a_truncated_response_is_a_connection_error() {
     let half = b"HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{\"content\": [";
     let error = error_of(listener(half).await, |_| ()).await;
     assert!(
@@ -73,7 +73,7 @@ async fn an_answer_that_breaks_off_is_a_broken_connection() {
 }
 
 #[tokio::test]
-async fn an_answer_without_end_is_not_read_to_its_end() {
+async fn an_oversized_response_is_not_read_completely() {
     let long = b"HTTP/1.1 200 OK\r\ncontent-length: 5000000\r\n\r\n0123456789";
     let error = error_of(listener(long).await, |settings| {
         settings.http.response_bytes = 8
@@ -87,7 +87,7 @@ async fn an_answer_without_end_is_not_read_to_its_end() {
 }
 
 #[tokio::test]
-async fn a_request_that_no_provider_takes_is_not_sent() {
+async fn an_oversized_request_is_not_sent() {
     let error = error_of(listener(b"").await, |settings| {
         settings.http.request_bytes = 40
     })
@@ -99,7 +99,7 @@ async fn a_request_that_no_provider_takes_is_not_sent() {
 }
 
 #[tokio::test]
-async fn an_answer_of_another_dialect_says_so_and_is_not_asked_for_again() {
+async fn a_response_in_another_dialect_is_an_error_without_a_retry() {
     let other =
         b"HTTP/1.1 200 OK\r\ncontent-length: 33\r\n\r\n{\"object\":\"response\",\"output\":[]}";
     let error = error_of(listener(other).await, |settings| {

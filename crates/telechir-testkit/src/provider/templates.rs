@@ -56,7 +56,7 @@ pub(super) fn taken(rule: &TakeRule, text: &str) -> Result<String, Refusal> {
         .filter(|word| !word.is_empty() && word.len() <= 200);
     word.map(str::to_owned).ok_or_else(|| {
         Refusal::invalid(format!(
-            "recorded model: the result of {} does not hold a {} between {:?} and {:?}",
+            "recorded model: the result of {} does not contain a {} between {:?} and {:?}",
             rule.call, rule.name, rule.after, rule.until
         ))
     })
