@@ -25,7 +25,7 @@ export TELECHIR_KILL_POINTS=${KILL_POINTS:-100}
 export TELECHIR_KILL_SEED=${KILL_SEED:-$RANDOM}
 cargo test --quiet --package telechir --test it -- --test-threads=1 --nocapture \
   --exact journal_kills::a_kill_at_any_point_loses_nothing_and_repeats_nothing \
-  journal_kills::strike::a_bash_or_terminal_that_is_lost_costs_one_command_and_no_more
+  journal_kills::strike::a_lost_bash_or_terminal_costs_exactly_one_command
 
 scripts/settling.sh
 

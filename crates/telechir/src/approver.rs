@@ -1,4 +1,4 @@
-//! Asks on the controlling terminal, never on standard input. Nobody there means no.
+//! Prompts on the controlling terminal, never on stdin. Without a terminal the answer is no.
 
 use std::io;
 
@@ -8,16 +8,16 @@ use telechir_policy::{Decision, Question};
 use telechir_process::Readiness;
 use telechir_runtime::Approver;
 
-/// The longest answer that is read; more is no answer.
+/// Maximum length of an answer in bytes; a longer one counts as no.
 const MAX_ANSWER: usize = 256;
 
-/// The person at the terminal this program was started from, if there is one.
+/// Approval prompts on the terminal that this program was started from, if there is one.
 #[derive(Debug)]
-pub(crate) struct Terminal {
+pub(crate) struct TerminalApprover {
     tty: Option<Readiness>,
 }
 
-impl Terminal {
+impl TerminalApprover {
     /// Opens the controlling terminal. Must be called inside the async runtime.
     pub(crate) fn open() -> Self {
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -27,28 +27,28 @@ impl Terminal {
         }
     }
 
-    async fn ask(&self, question: &Question) -> io::Result<Decision> {
+    async fn prompt(&self, question: &Question) -> io::Result<Decision> {
         let Some(tty) = &self.tty else {
             return Ok(no(
-                "A person would have to agree, and there is no terminal to ask on.",
+                "This needs the user's approval, and there is no terminal to prompt on.",
             ));
         };
-        // What was typed before the question was shown is no answer to it.
+        // Discard input typed before the prompt was visible.
         let _best_effort = tcflush(tty, QueueSelector::IFlush);
         write_all(tty, render(question).as_bytes()).await?;
         let answer = read_line(tty).await?;
         match answer.trim() {
             "y" | "yes" | "Y" | "YES" => Ok(question.approve()),
-            _ => Ok(no("The person at the terminal said no.")),
+            _ => Ok(no("The user denied this at the terminal.")),
         }
     }
 }
 
-impl Approver for Terminal {
+impl Approver for TerminalApprover {
     async fn decide(&mut self, question: &Question) -> Decision {
-        self.ask(question).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "the terminal could not be read: the answer is no");
-            no("A person would have to agree, and the terminal could not be read.")
+        self.prompt(question).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "failed to read the terminal; the answer is no");
+            no("This needs the user's approval, and the terminal could not be read.")
         })
     }
 }
@@ -59,19 +59,20 @@ fn no(reason: &str) -> Decision {
     }
 }
 
-/// The question as text. Every part of it was escaped when the question was made.
+/// The prompt's text. All parts of a question are escaped when it is created.
 fn render(question: &Question) -> String {
-    let mut text = format!("\nThe model asks to do this (call {}):\n", question.call_id);
+    let mut text = format!(
+        "\nThe model requests approval (call {}):\n",
+        question.call_id
+    );
     for line in &question.lines {
         text.push_str(&format!("    {line}\n"));
     }
     if question.has_hidden_characters {
-        text.push_str(
-            "  It holds characters that would not be visible; they are written out above.\n",
-        );
+        text.push_str("  It contains invisible characters; they are escaped above.\n");
     }
     for reason in &question.reasons {
-        text.push_str(&format!("  Asked because: {reason}\n"));
+        text.push_str(&format!("  Reason: {reason}\n"));
     }
     for check in &question.safety_checks {
         let code = check.code.as_deref().unwrap_or("safety check");
@@ -90,7 +91,7 @@ async fn write_all(tty: &Readiness, mut text: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// One line from the terminal. A dropped question leaves the rest of it to be flushed.
+/// Reads one line. The rest of a cancelled prompt's input is flushed before the next prompt.
 async fn read_line(tty: &Readiness) -> io::Result<String> {
     let mut line = Vec::new();
     loop {

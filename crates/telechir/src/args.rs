@@ -1,4 +1,4 @@
-//! Flags as they are typed. Values of optional flags need `=`.
+//! The command line: every flag with its help text. Values of optional flags need `=`.
 
 mod browser;
 
@@ -19,60 +19,60 @@ use telechir_x11::{Corner, KillSwitch, Typing};
 pub(crate) use browser::BrowserArguments;
 
 use crate::service::SERVICES;
-use crate::session_host::Name;
+use crate::session_host::SessionName;
 
-/// Gives any model a computer, and you control over what it does there.
+/// Gives any model a computer, and you control over its actions.
 #[derive(Debug, Parser)]
 #[command(name = "telechir", version, max_term_width = 100)]
-pub(crate) struct Arguments {
-    /// Say more on standard error; twice for debugging. Typed text and pictures never appear
-    /// above debug.
+pub(crate) struct Cli {
+    /// Increase log verbosity on stderr (-vv for debug). Typed text and screenshots never appear
+    /// above debug level.
     #[arg(long, short, action = clap::ArgAction::Count, global = true)]
     pub(crate) verbose: u8,
 
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Let a model do a task, step by step, on the devices you give it.
+pub(crate) enum CliCommand {
+    /// Run a task: call a model until the task is done, and execute its calls.
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArguments),
-    /// Carry out the calls of one provider response; print the provider's reply items.
+    /// Execute the calls of one provider response and print the provider's reply items.
     #[command(after_help = EXEC_EXAMPLES)]
     Exec(ExecArguments),
-    /// List or close the sessions that `exec --session` started.
+    /// List or close the sessions started by `exec --session`.
     #[command(
         subcommand,
         after_help = "Examples:\n  telechir sessions list\n  telechir sessions close work"
     )]
     Sessions(SessionsCommand),
-    /// Make, list or delete profiles of browsers: what pages stored, under a name.
+    /// Create, list or delete browser profiles: named, persistent page data.
     #[command(
         subcommand,
         after_help = "Examples:\n  telechir profiles create shop\n  telechir exec --dialect anthropic-messages --browser=https://shop.example --profile shop < response.json\n  telechir profiles list"
     )]
     Profiles(ProfilesCommand),
-    /// Hold a session: what `exec --session` starts.
+    /// Run as a session host: started by `exec --session`.
     #[command(hide = true)]
     SessionHost(SessionHostArguments),
-    /// Read a response or a history; print neutral contents and the fidelity report.
+    /// Decode a response or a history; print neutral contents and the fidelity report.
     #[command(
         after_help = "Examples:\n  telechir decode --dialect openai-responses < response.json\n  curl -sN … | telechir decode --dialect openai-responses --stream"
     )]
     Decode(DecodeArguments),
-    /// Write neutral contents in a dialect; the fidelity report goes to standard error.
+    /// Encode neutral contents in a dialect; the fidelity report goes to stderr.
     #[command(
         after_help = "Example:\n  telechir decode --dialect openai-responses < history.json \\\n    | telechir encode --dialect anthropic-messages"
     )]
     Encode(EncodeArguments),
-    /// Translate a history from one dialect to another; losses go to standard error as JSON lines.
+    /// Translate a history from one dialect to another; losses go to stderr as JSON lines.
     #[command(
         after_help = "Example:\n  telechir translate --from openai-responses --to anthropic-messages --strict < history.json"
     )]
     Translate(TranslateArguments),
-    /// Check a folder of documents: are they read, written, and the same again?
+    /// Check a folder of documents: decode, encode and round-trip each one.
     #[command(after_help = CONFORM_EXAMPLES)]
     Conform(ConformArguments),
     /// Print the tool definitions and headers to send to a model.
@@ -80,19 +80,19 @@ pub(crate) enum Command {
         after_help = "Example:\n  telechir tools --dialect anthropic-messages --model claude-sonnet-4-5 --display 1280x800 --shell"
     )]
     Tools(ToolsArguments),
-    /// Make one HTML page of a recording: pictures, calls, verdicts, answers.
+    /// Write a recording as one HTML page: screenshots, calls, verdicts, results.
     #[command(after_help = "Example:\n  telechir report recording --out report.html")]
     Report(ReportArguments),
-    /// Say what works on this machine, what is missing, and the command that installs it.
+    /// Test what works on this machine; print what is missing and the command that fixes it.
     #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(DoctorArguments),
-    /// Check a recording: name the first edited, missing or reordered event.
+    /// Verify a recording: report the first edited, missing or reordered event.
     #[command(subcommand)]
     Audit(AuditCommand),
     /// Check a policy file and its examples.
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// Clean up after a session; started by it.
+    /// Clean up after a session: started by the session itself.
     #[command(hide = true)]
     Guardian,
 }
@@ -105,11 +105,11 @@ Examples:
 
   telechir run \"What is in this folder?\" --provider functions --base-url http://127.0.0.1:8000/v1 --model local --shell
 
-The key comes from ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or GOOGLE_API_KEY,
-AWS_BEARER_TOKEN_BEDROCK (with AWS_REGION), MISTRAL_API_KEY or FUNCTIONS_API_KEY, the address from
+The API key comes from ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or GOOGLE_API_KEY,
+AWS_BEARER_TOKEN_BEDROCK (with AWS_REGION), MISTRAL_API_KEY or FUNCTIONS_API_KEY; the endpoint from
 --base-url or from ANTHROPIC_BASE_URL, OPENAI_BASE_URL, GOOGLE_GEMINI_BASE_URL,
-AWS_ENDPOINT_URL_BEDROCK_RUNTIME, MISTRAL_BASE_URL or FUNCTIONS_BASE_URL. The provider functions is
-any server that speaks chat completions.";
+AWS_ENDPOINT_URL_BEDROCK_RUNTIME, MISTRAL_BASE_URL or FUNCTIONS_BASE_URL. Use the provider
+`functions` for any server that implements chat completions.";
 
 const EXEC_EXAMPLES: &str = "\
 Examples:
@@ -118,8 +118,8 @@ Examples:
   telechir exec --dialect anthropic-messages --session work --desktop --shell < response.json
   telechir exec --dialect anthropic-messages --session work < next-response.json
 
-Questions are asked on the terminal, never on standard input; with nobody to ask the answer is no.
-Exit code 0: all calls were answered (an error is an answer too); 1: failed; 2: usage; 3: a loss in
+Approval prompts appear on the terminal, never on stdin; without a terminal the answer is no.
+Exit code 0: every call has a result (possibly an error result); 1: failed; 2: usage; 3: a loss in
 strict mode.";
 
 const CONFORM_EXAMPLES: &str = "\
@@ -127,105 +127,104 @@ Examples:
   telechir conform crates/telechir-providers/tests/vectors/openai
   telechir conform my-vectors --dialect functions --json
 
-The folder has a manifest.json that lists its documents, or files named KIND__NAME.json; the format
-is in docs/conform.md. Exit code 0: every document is as it should be; 1: one is not; 2: usage.";
+The folder contains a manifest.json that lists its documents, or files named KIND__NAME.json; see
+docs/conform.md for the format. Exit code 0: every document passed; 1: one failed; 2: usage.";
 
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
   telechir doctor
   telechir doctor --json | jq -r .install
 
-Every part is started and used as exec does it, and ended again. Exit code 0: a desktop, a browser
-and a shell can be had; 1: one of them cannot; 2: usage.";
+Starts, uses and stops each component exactly as exec does. Exit code 0: a desktop, a browser and a
+shell work; 1: one of them does not; 2: usage.";
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArguments {
     /// Print JSON instead of text.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Try to record in this folder; without it, in the one for temporary files.
+    /// Test recordings in this folder [default: the temporary folder].
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DeviceArguments {
-    /// Give a desktop: a private one, or with =DISPLAY (such as =:0) one that exists.
+    /// Provide a desktop: private by default, or an existing display with =DISPLAY (e.g. =:0).
     #[arg(long, value_name = "DISPLAY", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(crate) desktop: Option<String>,
-    /// Give a browser, with =URL opened at this address.
+    /// Provide a browser; =URL opens this page first.
     #[arg(long, value_name = "URL", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(crate) browser: Option<String>,
-    /// Run the browser without a window: denser, and a little less like a person's.
+    /// Run the browser headless: uses less memory, but is easier for sites to detect.
     #[arg(long, requires = "browser")]
     pub(crate) headless: bool,
-    /// Keep what pages let the browser download, in the folder `downloads` of the workspace;
-    /// without it downloads are refused.
+    /// Save downloads in the folder `downloads` of the workspace; without this flag downloads are
+    /// refused.
     #[arg(long, requires = "browser")]
     pub(crate) downloads: bool,
-    /// Where the browser searches, with {query} where the words go.
-    #[arg(long, value_name = "URL", requires = "browser", value_parser = search_page)]
+    /// URL of the browser's search page, with {query} in place of the search terms
+    /// [default: https://www.google.com/search?q={query}].
+    #[arg(long, value_name = "URL", requires = "browser", value_parser = search_url)]
     pub(crate) search: Option<String>,
-    /// Give a shell in a sandbox; with =docker, =podman or =podman:IMAGE one in a container, with
-    /// =host one on this machine, unconfined.
-    #[arg(long, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_missing_value = "sandbox", value_parser = shell_place)]
+    /// Provide a shell: sandboxed by default; =docker, =podman or =podman:IMAGE run it in a
+    /// container, =host on this machine without isolation.
+    #[arg(long, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_missing_value = "sandbox", value_parser = shell_location)]
     pub(crate) shell: Option<String>,
-    /// Seconds that a command may take when the model names no time; 30 unless given.
+    /// Timeout of a command for which the model sets none [default: 30].
     #[arg(long, value_name = "SECONDS", requires = "shell", value_parser = clap::value_parser!(u64).range(1..=86400))]
     pub(crate) command_timeout: Option<u64>,
-    /// Bytes of a command's output that a result holds at most, however much the model asks for;
-    /// 65536 unless given.
+    /// Maximum bytes of command output in a result, whatever the model requests [default: 65536].
     #[arg(long, value_name = "BYTES", requires = "shell", value_parser = clap::value_parser!(u32).range(1024..=16_777_216))]
     pub(crate) max_output_bytes: Option<u32>,
-    /// Reach the network through this proxy, such as http://10.0.0.1:3128, behind our own
-    /// that judges: it is asked for addresses that the policy let through, and for nothing else.
+    /// Send requests that the policy allows through this upstream proxy, such as
+    /// http://10.0.0.1:3128. The egress proxy still judges every request first.
     #[arg(long, value_name = "URL", conflicts_with = "cdp")]
     pub(crate) proxy: Option<Upstream>,
-    /// Give an editor of the files in the workspace: apply_patch and text editors.
+    /// Provide a file editor for the workspace: apply_patch and text editor tools.
     #[arg(long)]
     pub(crate) editor: bool,
-    /// Give the editor a memory too, in this folder, which lasts.
+    /// Provide the editor's memory tool, with its files in this persistent folder.
     #[arg(long, value_name = "DIR", requires = "editor")]
     pub(crate) memory_dir: Option<PathBuf>,
-    /// Pixels of the private desktop and browser; 1280x800 unless given.
+    /// Size of the private desktop and browser in pixels [default: 1280x800].
     #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]
     pub(crate) display: Option<Size>,
-    /// Show the model this monitor of the desktop alone, by its name (as xrandr has it) or number.
+    /// Show the model only this monitor of the desktop, by xrandr name or by number.
     #[arg(long, value_name = "MONITOR", requires = "desktop")]
     pub(crate) monitor: Option<String>,
-    /// Pictures at most so wide; a larger screen is scaled down, and the model's places with it.
-    /// 1280 unless given; with native, as wide as dialect and model take without shrinking.
+    /// Maximum width of screenshots; larger screens are scaled down, and the model's coordinates
+    /// scaled back [default: 1280; `native`: the largest width the dialect and model accept].
     #[arg(long, value_name = "PIXELS", value_parser = screenshot_width)]
     pub(crate) screenshot_width: Option<ScreenshotWidth>,
-    /// How pictures are encoded: png (fastest), small-png (half the bytes of a plain desktop),
-    /// webp (exact, too) or jpeg.
+    /// Encoding of screenshots: png (fastest), small-png (half the bytes of a plain desktop),
+    /// webp (lossless, too) or jpeg.
     #[arg(long, value_name = "FORMAT", value_parser = screenshot_format)]
     pub(crate) screenshot_format: Option<Format>,
-    /// The folder that shell, editor and desktop share; a fresh private one unless given.
+    /// Folder shared by shell, editor and desktop [default: a new private folder].
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
-    /// Start this program on the private desktop; may be given more than once.
+    /// Start this program on the private desktop; repeatable.
     #[arg(long, value_name = "PROGRAM", requires = "desktop")]
     pub(crate) start_app: Vec<String>,
-    /// Enter long or foreign text on the desktop by pasting it; the clipboard then holds again
-    /// what it held.
+    /// Enter long or non-Latin text on the desktop by pasting, then restore the clipboard.
     #[arg(long, requires = "desktop")]
     pub(crate) type_by_paste: bool,
-    /// When the private desktop's X server ends, start a fresh one in its place. The call it
-    /// happened to fails and says so.
+    /// Start a new X server if the private desktop's X server exits. The interrupted call fails
+    /// with an error that reports the restart.
     #[arg(long, requires = "desktop")]
     pub(crate) restart_desktop: bool,
-    /// Stop the session when a person moves the pointer into this corner of the desktop.
+    /// Stop the session when the user moves the pointer into this corner of the desktop.
     #[arg(long, value_name = "CORNER", requires = "desktop", value_parser = CORNERS.map(|(name, _)| name))]
     pub(crate) stop_corner: Option<String>,
-    /// Stop the session when this key is pressed on the desktop, such as ctrl+alt+Escape.
+    /// Stop the session when this key combination is pressed on the desktop, e.g. ctrl+alt+Escape.
     #[arg(long, value_name = "CHORD", requires = "desktop", value_parser = chord)]
     pub(crate) stop_key: Option<Chord>,
-    /// Draw numbers on what can be acted on in each picture, at most so many (99), and say what
-    /// they are: a model aims at {"label": 7} instead of a place.
+    /// Number up to N interactive elements in each screenshot and describe them, so that a model can
+    /// target {"label": 7} instead of a point [default N: 99].
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "99")]
     pub(crate) marks: Option<usize>,
-    /// Start Chromium without its own sandbox. Weakens the isolation; said in the log.
+    /// Start Chromium without its own sandbox. Weakens isolation; the log records it.
     #[arg(long, requires = "browser")]
     pub(crate) no_sandbox: bool,
     #[command(flatten)]
@@ -233,12 +232,12 @@ pub(crate) struct DeviceArguments {
 }
 
 impl DeviceArguments {
-    /// Pixels of the private desktop and browser.
+    /// Size of the private desktop and browser in pixels.
     pub(crate) fn screen_size(&self) -> Size {
         self.display.unwrap_or(Size::new(1280, 800))
     }
 
-    /// A person's way to stop the session; none when none is wanted.
+    /// The user's means to stop the session; none without `--stop-corner` and `--stop-key`.
     pub(crate) fn kill_switch(&self) -> Option<KillSwitch> {
         let named = self.stop_corner.as_deref();
         let corner = CORNERS.iter().find(|(name, _)| Some(*name) == named);
@@ -249,7 +248,7 @@ impl DeviceArguments {
         (switch != KillSwitch::default()).then_some(switch)
     }
 
-    /// Where waits and sizes end.
+    /// Timeouts and output sizes of the session.
     pub(crate) fn limits(&self) -> Limits {
         let mut limits = Limits::default();
         if let Some(seconds) = self.command_timeout {
@@ -274,24 +273,25 @@ impl DeviceArguments {
         }
     }
 
-    /// Whether any device was asked for.
+    /// Whether no device flag was given.
     pub(crate) fn is_empty(&self) -> bool {
         self.desktop.is_none() && self.browser.is_none() && self.shell.is_none() && !self.editor
     }
 
-    /// The address that the browser is to open before the model's first turn.
-    pub(crate) fn opening_page(&self) -> Option<&str> {
+    /// The URL to open before the model's first turn.
+    pub(crate) fn first_page(&self) -> Option<&str> {
         self.browser.as_deref().filter(|url| !url.is_empty())
     }
 }
 
-fn search_page(url: &str) -> Result<String, String> {
-    let is_one = url.contains("{query}") && url.starts_with("http");
-    let whole = || "no address such as https://duckduckgo.com/?q={query}".to_owned();
-    is_one.then(|| url.to_owned()).ok_or_else(whole)
+fn search_url(url: &str) -> Result<String, String> {
+    let is_template = url.contains("{query}") && url.starts_with("http");
+    let problem =
+        || "expected a URL with {query}, e.g. https://duckduckgo.com/?q={query}".to_owned();
+    is_template.then(|| url.to_owned()).ok_or_else(problem)
 }
 
-/// Corners of the screen by name.
+/// Screen corners with their names on the command line.
 const CORNERS: [(&str, Corner); 4] = [
     ("top-left", Corner::TopLeft),
     ("top-right", Corner::TopRight),
@@ -300,40 +300,41 @@ const CORNERS: [(&str, Corner); 4] = [
 ];
 
 fn chord(text: &str) -> Result<Chord, String> {
-    Chord::parse(text).ok_or_else(|| "no keys such as ctrl+alt+Escape".to_owned())
+    Chord::parse(text)
+        .ok_or_else(|| "expected a key combination such as ctrl+alt+Escape".to_owned())
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SafetyArguments {
-    /// The policy that judges every call; without it the default policy does.
+    /// Judge calls by this policy [default: the built-in policy].
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
-    /// Keep the recording (journal and pictures) in this folder.
+    /// Keep the recording (journal and screenshots) in this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
-    /// A name for this run in the recording. A response sent again under the same name is
-    /// answered from the recording as far as it was carried out: nothing happens twice.
+    /// Name of this run in the recording. Sending a response again under the same name replays
+    /// the recorded results, so that no action is executed twice.
     #[arg(long, value_name = "NAME", requires = "record")]
     pub(crate) run: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
-    /// What to do, in words.
+    /// The task, in natural language.
     pub(crate) task: String,
-    /// Whose API.
+    /// The provider whose API is called.
     #[arg(long, value_parser = SERVICES.map(|service| service.name))]
     pub(crate) provider: String,
-    /// What to speak with it, when it speaks several dialects.
+    /// The dialect to use, for providers that support several.
     #[arg(long, value_parser = dialects())]
     pub(crate) dialect: Option<Dialect>,
-    /// The model's name.
+    /// The model's name, as the provider spells it.
     #[arg(long)]
     pub(crate) model: String,
-    /// The API's address, for gateways and local servers.
+    /// URL of the API, for gateways and local servers.
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
-    /// End after so many turns of the model.
+    /// Maximum number of model turns.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_steps: u32,
     #[command(flatten)]
@@ -347,17 +348,17 @@ pub(crate) struct ExecArguments {
     /// The dialect of the response.
     #[arg(long, value_parser = dialects())]
     pub(crate) dialect: Dialect,
-    /// Fail with exit code 3 when an answer cannot be said in the dialect without loss.
+    /// Fail with exit code 3 if the dialect cannot represent a result without loss.
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Carry it out in a session that lasts: desktop, browser and shell are there in the next call
-    /// as this one leaves them. The first call starts it with its device flags.
+    /// Execute in a persistent session: desktop, browser and shell keep their state until the next
+    /// call. The first call starts the session with its device flags.
     #[arg(long, value_name = "NAME")]
-    pub(crate) session: Option<Name>,
-    /// Close the session when no call came for so long; 900 unless given.
+    pub(crate) session: Option<SessionName>,
+    /// Close the session after SECONDS without a call [default: 900].
     #[arg(long, value_name = "SECONDS", requires = "session", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
     pub(crate) idle_timeout: Option<u64>,
-    /// Wait at most so long while the session carries out other calls.
+    /// Wait at most SECONDS while the session executes other calls.
     #[arg(long, value_name = "SECONDS", requires = "session", default_value_t = 600, value_parser = clap::value_parser!(u64).range(0..=31_536_000))]
     pub(crate) queue_timeout: u64,
     #[command(flatten)]
@@ -370,43 +371,43 @@ pub(crate) struct ExecArguments {
 pub(crate) enum SessionsCommand {
     /// List the sessions: name, state, process, age, idle time, devices.
     List {
-        /// As JSON.
+        /// Print JSON instead of a table.
         #[arg(long)]
         json: bool,
     },
-    /// Close a session and wait until every process of it is gone.
+    /// Close a session and wait until all its processes are gone.
     Close {
-        /// Its name.
-        name: Name,
+        /// Name of the session.
+        name: SessionName,
     },
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProfilesCommand {
-    /// List the profiles: name, size, when a browser had it last, who has it now.
+    /// List the profiles: name, size, last use, current user.
     List {
-        /// As JSON.
+        /// Print JSON instead of a table.
         #[arg(long)]
         json: bool,
     },
-    /// Make an empty profile.
+    /// Create an empty profile.
     Create {
-        /// Its name.
+        /// Name of the profile.
         id: ProfileId,
     },
-    /// Delete a profile with all that pages stored in it.
+    /// Delete a profile with all data that pages stored in it.
     Delete {
-        /// Its name.
+        /// Name of the profile.
         id: ProfileId,
     },
 }
 
-/// What `exec --session` starts a holder with.
+/// Arguments of the session host, as `exec --session` passes them.
 #[derive(Debug, Args)]
 pub(crate) struct SessionHostArguments {
-    /// The session's name.
-    pub(crate) name: Name,
-    /// Close the session when no call came for so long.
+    /// Name of the session.
+    pub(crate) name: SessionName,
+    /// Close the session after SECONDS without a call.
     #[arg(long, value_name = "SECONDS")]
     pub(crate) idle_timeout: u64,
     #[command(flatten)]
@@ -420,15 +421,15 @@ pub(crate) struct DecodeArguments {
     /// The dialect of the input.
     #[arg(long, value_parser = dialects())]
     pub(crate) dialect: Dialect,
-    /// The input is one response as it arrives in pieces: print a line for each delta as it
-    /// comes, at the end what all of it means.
+    /// Read one streamed response: print one line per delta as it arrives, then the contents of
+    /// the complete response.
     #[arg(long)]
     pub(crate) stream: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct EncodeArguments {
-    /// The dialect to write.
+    /// The dialect of the output.
     #[arg(long, value_parser = dialects())]
     pub(crate) dialect: Dialect,
     /// Fail with exit code 3 on a loss.
@@ -441,20 +442,20 @@ pub(crate) struct TranslateArguments {
     /// The dialect of the input.
     #[arg(long, value_parser = dialects())]
     pub(crate) from: Dialect,
-    /// The dialect to write.
+    /// The dialect of the output.
     #[arg(long, value_parser = dialects())]
     pub(crate) to: Dialect,
-    /// Fail with exit code 3 on a loss; nothing is printed then.
+    /// Fail with exit code 3 on a loss, without output.
     #[arg(long)]
     pub(crate) strict: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ConformArguments {
-    /// The folder.
+    /// Folder of the documents.
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
-    /// The dialect of documents for which neither manifest nor kind names one.
+    /// Dialect of documents whose dialect neither the manifest nor their kind sets.
     #[arg(long, value_parser = dialects())]
     pub(crate) dialect: Option<Dialect>,
     /// Print JSON instead of a table.
@@ -464,59 +465,59 @@ pub(crate) struct ConformArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ToolsArguments {
-    /// The dialect to declare in.
+    /// The dialect of the tool definitions.
     #[arg(long, value_parser = dialects())]
     pub(crate) dialect: Dialect,
-    /// The model; it decides between versions of a tool. The newest versions without it.
+    /// The model, which selects the version of each tool [default: the newest versions].
     #[arg(long)]
     pub(crate) model: Option<String>,
-    /// The screen's pixels, which some versions demand.
+    /// Size of the screen in pixels; some tool versions require it.
     #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]
     pub(crate) display: Option<Size>,
-    /// What kind of screen: browser, linux, mac, windows, mobile; linux unless given.
+    /// Kind of screen: browser, linux, mac, windows or mobile [default: linux].
     #[arg(long)]
     pub(crate) environment: Option<String>,
-    /// Declare no screen: the shell, the editor, the memory alone.
+    /// Omit the computer tool; declare only shell, editor and memory.
     #[arg(long, conflicts_with_all = ["display", "environment", "desktop_tool", "page_tool", "exclude"])]
     pub(crate) no_computer: bool,
-    /// Declare a shell too.
+    /// Declare a shell, too.
     #[arg(long)]
     pub(crate) shell: bool,
-    /// Declare what a desktop does beside mouse and keys: windows, clipboard, applications.
+    /// Declare the desktop tool: windows, clipboard, applications.
     #[arg(long)]
     pub(crate) desktop_tool: bool,
-    /// Declare pages by refs: the function execute_browser, with which a model reads pages and
-    /// uses their elements without a picture.
+    /// Declare the page tool: the function execute_browser, with which a model reads pages and
+    /// uses their elements by ref, without screenshots.
     #[arg(long)]
     pub(crate) page_tool: bool,
-    /// Declare an editor of files too.
+    /// Declare a file editor, too.
     #[arg(long)]
     pub(crate) editor: bool,
-    /// Declare a memory too.
+    /// Declare a memory, too.
     #[arg(long)]
     pub(crate) memory: bool,
-    /// Actions the model must not use, by their neutral names.
+    /// Actions that the model must not use, by their neutral names.
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(crate) exclude: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
-    /// The folder that --record named.
+    /// Folder of the recording, as given to --record.
     pub(crate) recording: PathBuf,
-    /// The page to write.
+    /// The HTML file to write.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditCommand {
-    /// Follow the chain of hashes through a recording.
+    /// Verify the hash chain of a recording.
     Verify {
-        /// The folder that --record named.
+        /// Folder of the recording, as given to --record.
         recording: PathBuf,
-        /// The hash that an earlier check printed: fails when the recording does not hold it, as
-        /// when its end was cut off.
+        /// Hash printed by an earlier check: fail if the recording does not contain it, for example
+        /// because its end was cut off.
         #[arg(long, value_name = "HASH")]
         head: Option<String>,
     },
@@ -524,45 +525,44 @@ pub(crate) enum AuditCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
-    /// Read a policy file and check the examples inside it.
+    /// Parse a policy file and check the examples in it.
     Check {
-        /// The file.
+        /// The policy file.
         file: PathBuf,
     },
 }
 
-/// A dialect by its name; help lists them all.
+/// Parses a dialect's name; help lists all of them.
 fn dialects() -> impl TypedValueParser<Value = Dialect> {
     PossibleValuesParser::new(Dialect::ALL.map(Dialect::name))
         .try_map(|name| name.parse::<Dialect>())
 }
 
-/// Where a shell is: `sandbox`, `host`, or an engine with the name of an image or without.
-fn shell_place(text: &str) -> Result<String, String> {
+/// Checks where the shell runs: `sandbox`, `host`, or a container engine with an optional image.
+fn shell_location(text: &str) -> Result<String, String> {
     let is_known = matches!(text, "sandbox" | "host")
         || container(text).is_some_and(|(_, image)| !image.is_empty() && !image.starts_with('-'));
     if is_known {
         Ok(text.to_owned())
     } else {
         Err(format!(
-            "`{text}` is no place for a shell: write sandbox, host, docker, docker:IMAGE, podman or podman:IMAGE"
+            "invalid shell `{text}`: expected sandbox, host, docker[:IMAGE] or podman[:IMAGE]"
         ))
     }
 }
 
-/// The engine and the image of a shell's place, when that is a container.
-pub(crate) fn container(place: &str) -> Option<(&str, &str)> {
-    let (engine, image) = place.split_once(':').unwrap_or((place, Docker::IMAGE));
+/// The engine and the image, if the shell runs in a container.
+pub(crate) fn container(shell: &str) -> Option<(&str, &str)> {
+    let (engine, image) = shell.split_once(':').unwrap_or((shell, Docker::IMAGE));
     matches!(engine, "docker" | "podman").then_some((engine, image))
 }
 
-/// `1280x800` as a size. Chromium and X servers refuse less than this minimum or more.
-/// How wide pictures are at most.
+/// Maximum width of screenshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScreenshotWidth {
-    /// As wide as the screen and the model allow.
+    /// The largest width that screen, dialect and model accept.
     Native,
-    /// So many pixels.
+    /// A width in pixels, from 64 to 7680.
     Pixels(u32),
 }
 
@@ -585,20 +585,21 @@ fn screenshot_width(text: &str) -> Result<ScreenshotWidth, String> {
         .filter(|pixels| (64..=7680).contains(pixels));
     pixels
         .map(ScreenshotWidth::Pixels)
-        .ok_or_else(|| "give `native` or a number of pixels from 64 to 7680".to_owned())
+        .ok_or_else(|| "expected `native` or a number of pixels from 64 to 7680".to_owned())
 }
 
 fn screenshot_format(text: &str) -> Result<Format, String> {
     Format::named(text).ok_or_else(|| {
         let names = Format::ALL.map(Format::name).join(", ");
-        format!("`{text}` is no format of pictures; there are {names}")
+        format!("unknown screenshot format `{text}`; expected one of {names}")
     })
 }
 
+/// Parses `1280x800`. The limits are those that Chromium and X servers accept.
 fn size(text: &str) -> Result<Size, String> {
     let problem = || {
         format!(
-            "`{text}` is not a size: write WIDTHxHEIGHT, from 64x64 to 7680x4320, such as 1280x800"
+            "invalid size `{text}`: expected WIDTHxHEIGHT from 64x64 to 7680x4320, e.g. 1280x800"
         )
     };
     let (width, height) = text.split_once('x').ok_or_else(problem)?;
@@ -617,18 +618,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shell_has_four_places() {
-        for place in [
+    fn a_shell_is_sandboxed_unconfined_or_in_a_container() {
+        for location in [
             "sandbox",
             "host",
             "docker",
             "docker:debian:12",
             "podman:localhost/mine",
         ] {
-            assert_eq!(shell_place(place).as_deref(), Ok(place));
+            assert_eq!(shell_location(location).as_deref(), Ok(location));
         }
         for other in ["", "none", "docker:", "docker:--privileged", "lxc:debian"] {
-            assert!(shell_place(other).is_err(), "{other}");
+            assert!(shell_location(other).is_err(), "{other}");
         }
         assert_eq!(container("docker:debian:12"), Some(("docker", "debian:12")));
         assert_eq!(container("podman"), Some(("podman", Docker::IMAGE)));
@@ -644,8 +645,8 @@ mod tests {
     }
 
     #[test]
-    fn the_flags_fit_together() {
+    fn the_flags_are_consistent() {
         use clap::CommandFactory;
-        Arguments::command().debug_assert();
+        Cli::command().debug_assert();
     }
 }

@@ -1,4 +1,4 @@
-//! One module a subcommand; each ends in an exit code or a failure.
+//! One module per subcommand; each returns an exit code or an error.
 
 mod audit;
 mod conform;
@@ -16,38 +16,38 @@ mod translate;
 use std::future::Future;
 use std::process::ExitCode;
 
-use crate::args::Command;
-use crate::error::Failure;
+use crate::args::CliCommand;
+use crate::error::CliError;
 
-pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
+pub(crate) fn run(command: CliCommand) -> Result<ExitCode, CliError> {
     match command {
-        Command::Run(arguments) => wait(run::run(arguments)),
-        Command::Exec(arguments) => wait(exec::exec(arguments)),
-        Command::Sessions(command) => wait(sessions::sessions(command)),
-        Command::Profiles(command) => profiles::profiles(command),
-        Command::SessionHost(arguments) => wait(crate::session_host::hold(arguments)),
-        Command::Decode(arguments) => translate::decode(&arguments),
-        Command::Encode(arguments) => translate::encode(&arguments),
-        Command::Translate(arguments) => translate::translate(&arguments),
-        Command::Conform(arguments) => conform::conform(&arguments),
-        Command::Tools(arguments) => tools::tools(&arguments),
-        Command::Report(arguments) => report::report(&arguments),
-        Command::Doctor(arguments) => wait(doctor::doctor(arguments)),
-        Command::Audit(command) => audit::audit(&command),
-        Command::Guardian => crate::guardian::watch(),
-        Command::Policy(command) => policy::policy(&command),
+        CliCommand::Run(arguments) => wait(run::run(arguments)),
+        CliCommand::Exec(arguments) => wait(exec::exec(arguments)),
+        CliCommand::Sessions(command) => wait(sessions::sessions(command)),
+        CliCommand::Profiles(command) => profiles::profiles(command),
+        CliCommand::SessionHost(arguments) => wait(crate::session_host::run(arguments)),
+        CliCommand::Decode(arguments) => translate::decode(&arguments),
+        CliCommand::Encode(arguments) => translate::encode(&arguments),
+        CliCommand::Translate(arguments) => translate::translate(&arguments),
+        CliCommand::Conform(arguments) => conform::conform(&arguments),
+        CliCommand::Tools(arguments) => tools::tools(&arguments),
+        CliCommand::Report(arguments) => report::report(&arguments),
+        CliCommand::Doctor(arguments) => wait(doctor::doctor(arguments)),
+        CliCommand::Audit(command) => audit::audit(&command),
+        CliCommand::Guardian => crate::guardian::watch(),
+        CliCommand::Policy(command) => policy::policy(&command),
     }
 }
 
 /// Runs a command that waits for devices and networks.
-fn wait(command: impl Future<Output = Result<ExitCode, Failure>>) -> Result<ExitCode, Failure> {
+fn wait(command: impl Future<Output = Result<ExitCode, CliError>>) -> Result<ExitCode, CliError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
-        .map_err(|e| Failure::message(format!("failed to start threads: {e}")))?;
+        .map_err(|e| CliError::message(format!("failed to start the runtime's threads: {e}")))?;
     let outcome = runtime.block_on(command);
-    // A question that waits for a key on the terminal must not hold up the end.
+    // A prompt that waits for a key on the terminal must not delay the exit.
     runtime.shutdown_background();
     outcome
 }

@@ -1,4 +1,4 @@
-//! Starts the devices that the flags ask for and joins the browser with its screen.
+//! Starts the devices that the flags request and connects the browser with its screen.
 
 use std::path::PathBuf;
 
@@ -20,42 +20,41 @@ use telechir_x11::{Desktop, DisplayOptions, ExistingDisplay, PrivateDisplay};
 
 use crate::args::{DeviceArguments, container};
 use crate::env;
-use crate::error::{Failure, chain};
+use crate::error::{CliError, chain};
 use crate::guardian;
-use crate::network::{Events, Network};
-use crate::session_dir::SessionFolder;
+use crate::network::{EgressProxies, NetworkEvents};
+use crate::session_dir::SessionDir;
 
-/// Where a browser searches unless it is told another place: what models mean by their function
-/// of that name.
+/// Default search page, for the search function that models know.
 const SEARCH: &str = "https://www.google.com/search?q={query}";
 
-/// Started devices, to be handed to a session.
+/// Started devices, to be passed to a session.
 #[derive(Debug)]
 pub(crate) struct Devices {
-    pub(crate) folder: SessionFolder,
+    pub(crate) folder: SessionDir,
     pub(crate) desktop: Option<BoxComputer>,
     pub(crate) display: Display,
     pub(crate) browser: Option<BoxComputer>,
     pub(crate) browser_display: Display,
     pub(crate) shell: Option<BoxShell>,
     pub(crate) editor: Option<BoxEditor>,
-    network: Network,
+    network: EgressProxies,
     desktop_size: Option<Size>,
     browser_size: Option<Size>,
-    /// What the desktop does beside pointer and keys.
+    /// The tool for desktop actions other than pointer and keyboard.
     desktop_tool: Option<Tool>,
 }
 
 impl Devices {
-    /// Starts what the flags ask for. What was started before a failure is ended again. `who` is
-    /// what others are told who has the browser's profile.
+    /// Starts the requested devices. If one fails, those already started are stopped. `owner` names
+    /// this process to others that wait for the browser's profile.
     pub(crate) async fn start(
         arguments: &DeviceArguments,
         policy: &Policy,
-        who: &str,
-    ) -> Result<Self, Failure> {
-        let profile = claim(arguments, who)?;
-        let folder = SessionFolder::create(arguments.workspace.as_deref(), profile).await?;
+        owner: &str,
+    ) -> Result<Self, CliError> {
+        let profile = claim(arguments, owner)?;
+        let folder = SessionDir::create(arguments.workspace.as_deref(), profile).await?;
         let mut devices = Self {
             folder,
             desktop: None,
@@ -64,7 +63,7 @@ impl Devices {
             browser_display: Display::Private,
             shell: None,
             editor: None,
-            network: Network::new(policy, arguments.proxy.clone()),
+            network: EgressProxies::new(policy, arguments.proxy.clone()),
             desktop_size: None,
             browser_size: None,
             desktop_tool: None,
@@ -78,12 +77,12 @@ impl Devices {
         }
     }
 
-    /// Where what the devices' programs reach is told.
-    pub(crate) fn network_events(&self) -> Events {
+    /// Receives the network decisions about the devices' programs.
+    pub(crate) fn network_events(&self) -> NetworkEvents {
         self.network.events()
     }
 
-    async fn start_each(&mut self, arguments: &DeviceArguments) -> Result<(), Failure> {
+    async fn start_each(&mut self, arguments: &DeviceArguments) -> Result<(), CliError> {
         if let Some(display) = &arguments.desktop {
             let desktop = self
                 .start_desktop(display, arguments)
@@ -102,9 +101,9 @@ impl Devices {
             self.browser_size = Some(browser.size());
             self.browser = Some(BoxComputer::new(browser));
         }
-        if let Some(place) = arguments.shell.as_deref() {
+        if let Some(location) = arguments.shell.as_deref() {
             let shell = self
-                .start_shell(place)
+                .start_shell(location)
                 .await
                 .map_err(|e| unavailable("shell", &e))?;
             self.shell = Some(shell);
@@ -126,17 +125,17 @@ impl Devices {
         if display.is_empty() {
             let mut display = self.private_display(arguments.screen_size(), true).await?;
             for line in &arguments.start_app {
-                let mut words = line.split_whitespace();
-                let Some(program) = words.next() else {
+                let mut args = line.split_whitespace();
+                let Some(program) = args.next() else {
                     continue;
                 };
-                display.launch(program, &words.collect::<Vec<_>>()).await?;
+                display.launch(program, &args.collect::<Vec<_>>()).await?;
             }
             let applications = display
                 .session_bus()
                 .map(|socket| AtSpi::new(BusSocket::new(socket, self.folder.identity())));
-            let desktop = outfitted(display.into_desktop().await?, arguments).await?;
-            Ok(self.told_of(desktop, applications))
+            let desktop = configured(display.into_desktop().await?, arguments).await?;
+            Ok(self.with_accessibility(desktop, applications))
         } else {
             self.display = Display::Existing;
             let cookie = cookie();
@@ -145,17 +144,17 @@ impl Devices {
                 .starting_programs(env::environment());
             guardian::clean_at_end(display, cookie.as_deref(), &existing.free_keys().await?);
             let applications = applications_of(&existing).await?;
-            let desktop = outfitted(existing.into_desktop().await?, arguments).await?;
-            Ok(self.told_of(desktop, applications))
+            let desktop = configured(existing.into_desktop().await?, arguments).await?;
+            Ok(self.with_accessibility(desktop, applications))
         }
     }
 
-    /// A desktop with those who say what it shows: its applications, where there is a bus to ask
-    /// them on, and who reads words off the windows of all others.
-    fn told_of(&self, desktop: Desktop, applications: Option<AtSpi>) -> BoxComputer {
+    /// Adds accessibility and OCR to a desktop: applications describe their elements if there is a
+    /// bus; the text of all other windows is recognized.
+    fn with_accessibility(&self, desktop: Desktop, applications: Option<AtSpi>) -> BoxComputer {
         let reader = Tesseract::new(self.folder.identity());
-        let told = WithAccessibility::new(desktop, applications);
-        BoxComputer::new(told.with_reader(BoxReader::new(reader)))
+        let desktop = WithAccessibility::new(desktop, applications);
+        BoxComputer::new(desktop.with_reader(BoxReader::new(reader)))
     }
 
     async fn private_display(
@@ -168,12 +167,12 @@ impl Devices {
         options.accessibility = accessibility;
         options.workspace = Some(self.folder.workspace());
         options.missing = self.missing();
-        options.network = self.network.way_out(Client::Desktop);
+        options.network = self.network.proxy_for(Client::Desktop);
         options.ends_last = matches!(self.folder.profile(), Profile::Kept(_));
         PrivateDisplay::start(options).await
     }
 
-    /// In a folder that a person named, other programs act on what is made there.
+    /// In a workspace that the operator named, programs outside the sandbox act on new files.
     fn missing(&self) -> Missing {
         if self.folder.is_private() {
             Missing::MayBeMade
@@ -193,13 +192,13 @@ impl Devices {
             },
             profiles: self.folder.path().to_owned(),
             profile: self.folder.profile(),
-            egress: self.network.way_out(Client::Browser),
+            egress: self.network.proxy_for(Client::Browser),
             memory_bytes: match page.browser_memory_limit {
                 Some(mebibytes) => mebibytes << 20,
                 None => Options::default().memory_bytes,
             },
             scale: page.scale.unwrap_or(1.0),
-            persona: page.persona(),
+            persona: page.emulation(),
             addresses: Addresses::Judged,
             files: Some(Files {
                 workspace: self.folder.workspace(),
@@ -211,7 +210,7 @@ impl Devices {
                     .clone()
                     .unwrap_or_else(|| SEARCH.to_owned()),
             ),
-            // Judged, too: without a rule of the policy a person is asked.
+            // The policy judges scripts; without a rule it asks for approval.
             scripts: true,
             ..Options::default()
         };
@@ -222,7 +221,7 @@ impl Devices {
         Browser::launch(self.surface(arguments).await?, options).await
     }
 
-    /// Where the browser's pages are shown.
+    /// The surface that shows the browser's pages.
     async fn surface(&self, arguments: &DeviceArguments) -> Result<Surface, DeviceError> {
         let size = arguments.screen_size();
         if arguments.headless {
@@ -230,18 +229,18 @@ impl Devices {
         }
         let screen = self.private_display(size, false).await?;
         let screen = screen.into_screen().await?;
-        tracing::debug!(size = ?screen.size(), "the browser has a screen of its own");
+        tracing::debug!(size = ?screen.size(), "the browser has its own screen");
         Ok(Surface::Window(BoxScreen::new(screen)))
     }
 
-    async fn start_shell(&self, place: &str) -> Result<BoxShell, DeviceError> {
+    async fn start_shell(&self, location: &str) -> Result<BoxShell, DeviceError> {
         let workspace = self.folder.workspace();
-        let isolation = if place == "host" {
+        let isolation = if location == "host" {
             Isolation::Host(Host {
                 env: env::environment(),
                 ..Host::new(workspace)
             })
-        } else if let Some((engine, image)) = container(place) {
+        } else if let Some((engine, image)) = container(location) {
             let identity = self.folder.identity().unwrap_or_else(Identity::current);
             Isolation::Docker(Docker {
                 engine_env: env::environment(),
@@ -251,7 +250,7 @@ impl Devices {
             Isolation::Sandbox(Sandbox {
                 identity: self.folder.identity(),
                 missing: self.missing(),
-                network: self.network.way_out(Client::Shell),
+                network: self.network.proxy_for(Client::Shell),
                 ..Sandbox::new(workspace)
             })
         };
@@ -266,7 +265,7 @@ impl Devices {
         }
     }
 
-    /// The tools to declare to a model for these devices.
+    /// Tools to declare to a model for these devices.
     pub(crate) fn tools(&self) -> Vec<Tool> {
         let screen = |size: Size, environment| {
             Tool::ComputerUse(ComputerUseTool {
@@ -304,7 +303,7 @@ impl Devices {
             .collect()
     }
 
-    /// The larger of the two screens.
+    /// The larger of the two screens, by pixels.
     pub(crate) fn largest_screen(&self) -> Option<Size> {
         let pixels = |size: &Size| u64::from(size.width) * u64::from(size.height);
         self.desktop_size
@@ -313,7 +312,7 @@ impl Devices {
             .max_by_key(pixels)
     }
 
-    /// Ends what was started; for a start that failed half way.
+    /// Stops the devices of a failed start.
     async fn abandon(self) {
         let Self {
             folder,
@@ -332,18 +331,18 @@ impl Devices {
             report("shell", device.close().await);
         }
         if let Err(error) = folder.remove() {
-            tracing::warn!(%error, "the session's folder could not be removed");
+            tracing::warn!(%error, "failed to remove the session's directory");
         }
     }
 }
 
-/// The cookie of displays that were there before, when there is one.
+/// The X cookie file of existing displays, if it exists.
 pub(crate) fn cookie() -> Option<PathBuf> {
     env::xauthority().filter(|path| path.exists())
 }
 
-/// The applications of a display that was there before: on the bus that it names, else on that of
-/// the user's session.
+/// The applications of an existing display: on the bus that the display names, otherwise on the
+/// bus of the user's session.
 pub(crate) async fn applications_of(
     display: &ExistingDisplay,
 ) -> Result<Option<AtSpi>, DeviceError> {
@@ -352,17 +351,17 @@ pub(crate) async fn applications_of(
     Ok(AtSpi::of_existing(own, session))
 }
 
-/// The browser's profile, when the flags name one.
-fn claim(arguments: &DeviceArguments, who: &str) -> Result<Option<ProfileLock>, Failure> {
+/// Locks the browser profile that the flags name, if any.
+fn claim(arguments: &DeviceArguments, owner: &str) -> Result<Option<ProfileLock>, CliError> {
     let Some(id) = &arguments.page.profile else {
         return Ok(None);
     };
-    let claim = env::profiles()?.claim(id, arguments.page.profile_use(), who)?;
+    let claim = env::profiles()?.claim(id, arguments.page.profile_use(), owner)?;
     Ok(Some(claim))
 }
 
-/// A desktop with what the flags say of its use.
-async fn outfitted(desktop: Desktop, arguments: &DeviceArguments) -> Result<Desktop, DeviceError> {
+/// Configures a desktop as the flags request.
+async fn configured(desktop: Desktop, arguments: &DeviceArguments) -> Result<Desktop, DeviceError> {
     let desktop = desktop.typing(arguments.typing());
     let desktop = match &arguments.monitor {
         Some(name) => desktop.on_monitor(name).await?,
@@ -381,11 +380,15 @@ async fn outfitted(desktop: Desktop, arguments: &DeviceArguments) -> Result<Desk
 
 fn report(device: &str, outcome: Result<(), DeviceError>) {
     if let Err(error) = outcome {
-        tracing::warn!(device, error = chain(&error), "could not be ended cleanly");
+        tracing::warn!(
+            device,
+            error = chain(&error),
+            "failed to stop the device cleanly"
+        );
     }
 }
 
-/// A device that cannot be had, with the flag that asked for it.
-fn unavailable(flag: &str, error: &DeviceError) -> Failure {
-    Failure::message(format!("--{flag}: failed to {}", chain(error)))
+/// The error for a device that failed to start, with its flag.
+fn unavailable(flag: &str, error: &DeviceError) -> CliError {
+    CliError::message(format!("--{flag}: failed to {}", chain(error)))
 }

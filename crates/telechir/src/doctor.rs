@@ -1,5 +1,5 @@
-//! What works on this machine: every part is used as `exec` uses it, one after the other, within
-//! ceilings, and nothing of it is left behind.
+//! Tests what works on this machine: each component is used as `exec` uses it, one after the other,
+//! with time limits, and leaves nothing behind.
 
 mod chromium;
 mod devices;
@@ -21,125 +21,125 @@ use serde::Serialize;
 use telechir_agent::ApiKey;
 
 use crate::{env, service};
-use finding::{About, Checked, Seen, Trouble, examine};
-pub(crate) use finding::{Finding, State};
-pub(crate) use machine::Machine;
-pub(crate) use render::Show;
+use finding::{CheckFailure, CheckResult, CheckSpec, Observation, run_check};
+pub(crate) use finding::{CheckState, Finding};
+pub(crate) use machine::MachineInfo;
+pub(crate) use render::TextRenderer;
 
-/// Goes up when a member is removed or means something else. New members and checks may come.
+/// Increases when a field is removed or changes meaning; additions do not count.
 const FORMAT: u32 = 1;
 
-/// All that was found.
+/// The result of all checks.
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct DoctorReport {
     format: u32,
     version: &'static str,
-    /// Whether desktop, browser and shell can all be had.
+    /// Whether desktop, browser and shell all work.
     pub(crate) ready: bool,
-    /// The flags of `exec` that can be given here.
+    /// Flags of `exec` that work on this machine.
     pub(crate) usable: Vec<&'static str>,
-    /// One command that brings all packages that are missing.
+    /// One command that installs all missing packages; absent without missing packages or `apt-get`.
     pub(crate) install: Option<String>,
-    pub(crate) machine: Machine,
+    pub(crate) machine: MachineInfo,
     pub(crate) checks: Vec<Finding>,
 }
 
-/// What `exec` gives a model; the program's exit code says whether all three work.
+/// Devices of `exec`; the exit code of `doctor` depends on these three.
 const DEVICES: [&str; 3] = ["--desktop", "--browser", "--shell"];
 
 const QUICK: Duration = Duration::from_secs(10);
 const SLOW: Duration = Duration::from_secs(45);
 
-const fn about(id: &'static str, ceiling: Duration, without: &'static str) -> About {
-    About {
+const fn spec(id: &'static str, ceiling: Duration, impact: &'static str) -> CheckSpec {
+    CheckSpec {
         id,
         gives: None,
-        without,
+        impact,
         ceiling,
     }
 }
 
-const fn device(id: &'static str, gives: &'static str, without: &'static str) -> About {
-    About {
+const fn device(id: &'static str, gives: &'static str, impact: &'static str) -> CheckSpec {
+    CheckSpec {
         id,
         gives: Some(gives),
-        without,
+        impact,
         ceiling: SLOW,
     }
 }
 
-const USER: About = about("user", QUICK, "no session can start");
-const NAMESPACES: About = about(
+const USER: CheckSpec = spec("user", QUICK, "no session can start");
+const NAMESPACES: CheckSpec = spec(
     "user-namespaces",
     QUICK,
-    "no device: shell, Chromium and the applications of a desktop are confined by them",
+    "no device: the sandboxes of shell, Chromium and desktop applications need them",
 );
-const SCREEN: About = about("screen", SLOW, "no desktop, and no browser with a window");
-const DESKTOP: About = device(
+const SCREEN: CheckSpec = spec("screen", SLOW, "no desktop, and no browser with a window");
+const DESKTOP: CheckSpec = device(
     "desktop",
     "--desktop",
     "no --desktop; browser and shell do not need it",
 );
-const DISPLAY: About = about(
+const DISPLAY: CheckSpec = spec(
     "display",
     SLOW,
-    "no --desktop=:0 or the like; a private desktop needs none",
+    "no --desktop=:0 or similar; a private desktop does not need it",
 );
-const BROWSER: About = device(
+const BROWSER: CheckSpec = device(
     "browser",
     "--browser",
     "no --browser; with --headless it needs no X server",
 );
-const HEADLESS: About = device(
+const HEADLESS: CheckSpec = device(
     "browser-headless",
     "--browser --headless",
     "no --browser --headless; with a window it may work",
 );
-const SHELL: About = device(
+const SHELL: CheckSpec = device(
     "shell",
     "--shell",
     "no --shell; --shell=host runs commands without a sandbox, as you",
 );
-const GUARDIAN: About = about(
+const GUARDIAN: CheckSpec = spec(
     "guardian",
     QUICK,
-    "when telechir is killed, files and keys it pressed on an existing display stay as they are",
+    "if telechir is killed, its files and the keys it pressed on an existing display stay as they are",
 );
-const LIMITS: About = about(
+const LIMITS: CheckSpec = spec(
     "limits",
     QUICK,
-    "each process is bounded by itself: many together can take the machine's memory; their number, \
-     their files and memory disks stay bounded",
+    "each process is limited alone: together they can exhaust the machine's memory; their number, \
+     their files and memory disks stay limited",
 );
-const CJK: About = about(
+const CJK: CheckSpec = spec(
     "fonts-cjk",
     QUICK,
-    "Chinese, Japanese and Korean text is boxes in pictures; all else works",
+    "Chinese, Japanese and Korean text is drawn as boxes in screenshots; everything else works",
 );
-const EMOJI: About = about(
+const EMOJI: CheckSpec = spec(
     "fonts-emoji",
     QUICK,
-    "emoji are boxes in pictures; all else works",
+    "emoji are drawn as boxes in screenshots; everything else works",
 );
-const RECORDING: About = about(
+const RECORDING: CheckSpec = spec(
     "recording",
     QUICK,
-    "nothing is carried out: an action that cannot be written down is not done",
+    "nothing is executed: an action that cannot be recorded is not performed",
 );
-const DISK: About = about("disk", QUICK, "profiles and recordings may not fit");
-const MEMORY: About = about("memory", QUICK, "Chromium may be ended by the kernel");
-const WORDS: About = about(
-    "words",
+const DISK: CheckSpec = spec("disk", QUICK, "profiles and recordings may not fit");
+const MEMORY: CheckSpec = spec("memory", QUICK, "the kernel may kill Chromium");
+const OCR: CheckSpec = spec(
+    "ocr",
     SLOW,
-    "windows that say nothing of themselves are not read; all else works",
+    "text of windows without accessibility is not recognized; everything else works",
 );
-const EDITOR: About = about(
+const EDITOR: CheckSpec = spec(
     "editor",
     QUICK,
-    "`make demo` has no editor to write in; all else works",
+    "`make demo` has no text editor; everything else works",
 );
-/// A key for each service with one of its own; the check, and the service.
-const KEYS: [(About, &str); 5] = [
+/// API key checks, each with its service; services without an endpoint of their own have none.
+const KEYS: [(CheckSpec, &str); 5] = [
     (
         key_of(
             "key-anthropic",
@@ -177,74 +177,80 @@ const KEYS: [(About, &str); 5] = [
     ),
 ];
 
-const fn key_of(id: &'static str, without: &'static str) -> About {
-    about(id, QUICK, without)
+const fn key_of(id: &'static str, impact: &'static str) -> CheckSpec {
+    spec(id, QUICK, impact)
 }
 
-/// Makes every check and tells each finding as it comes.
+/// Runs every check and reports each finding as soon as it is complete.
 pub(crate) async fn check(
-    machine: Machine,
+    machine: MachineInfo,
     record: Option<PathBuf>,
-    mut tell: impl FnMut(&Finding),
-) -> Report {
+    mut report: impl FnMut(&Finding),
+) -> DoctorReport {
     let mut checks = Vec::new();
     let mut note = |finding: Finding| {
-        tell(&finding);
+        report(&finding);
         checks.push(finding);
     };
-    let user = examine(&USER, users::user()).await;
+    let user = run_check(&USER, users::user()).await;
     let is_possible = user.state.is_usable();
     note(user);
-    let namespaces = examine(&NAMESPACES, given(is_possible, users::namespaces())).await;
+    let namespaces = run_check(&NAMESPACES, if_possible(is_possible, users::namespaces())).await;
     note(namespaces.clone());
     let below = is_possible.then_some(&namespaces);
     note(device_on(below, &SCREEN, devices::screen()).await);
     note(device_on(below, &DESKTOP, devices::desktop()).await);
-    note(examine(&DISPLAY, devices::display()).await);
+    note(run_check(&DISPLAY, devices::display()).await);
     note(device_on(below, &BROWSER, devices::browser()).await);
     note(device_on(below, &HEADLESS, devices::headless()).await);
     note(device_on(below, &SHELL, devices::shell()).await);
-    note(examine(&GUARDIAN, given(is_possible, guardian::check())).await);
-    note(examine(&LIMITS, limits::check()).await);
-    note(examine(&CJK, given(is_possible, fonts::check(&fonts::CJK))).await);
-    note(examine(&EMOJI, given(is_possible, fonts::check(&fonts::EMOJI))).await);
-    note(examine(&RECORDING, recording::check(record)).await);
-    note(examine(&DISK, machine::disk()).await);
-    note(examine(&MEMORY, async { machine::memory() }).await);
-    note(examine(&WORDS, given(is_possible, devices::words())).await);
-    note(examine(&EDITOR, async { machine::editor() }).await);
-    for (about, service) in &KEYS {
-        note(examine(about, async { key(service) }).await);
+    note(run_check(&GUARDIAN, if_possible(is_possible, guardian::check())).await);
+    note(run_check(&LIMITS, limits::check()).await);
+    note(run_check(&CJK, if_possible(is_possible, fonts::check(&fonts::CJK))).await);
+    note(
+        run_check(
+            &EMOJI,
+            if_possible(is_possible, fonts::check(&fonts::EMOJI)),
+        )
+        .await,
+    );
+    note(run_check(&RECORDING, recording::check(record)).await);
+    note(run_check(&DISK, machine::disk()).await);
+    note(run_check(&MEMORY, async { machine::memory() }).await);
+    note(run_check(&OCR, if_possible(is_possible, devices::ocr())).await);
+    note(run_check(&EDITOR, async { machine::editor() }).await);
+    for (spec, service) in &KEYS {
+        note(run_check(spec, async { key(service) }).await);
     }
-    Report::new(machine, checks)
+    DoctorReport::new(machine, checks)
 }
 
-/// A check of a device, all of which stand on namespaces; none when no session can start.
+/// A device check; devices need user namespaces. Skipped if no session can start.
 async fn device_on(
     namespaces: Option<&Finding>,
-    about: &About,
-    check: impl Future<Output = Checked>,
+    spec: &CheckSpec,
+    check: impl Future<Output = CheckResult>,
 ) -> Finding {
-    let finding = examine(about, given(namespaces.is_some(), check)).await;
+    let finding = run_check(spec, if_possible(namespaces.is_some(), check)).await;
     match namespaces {
-        Some(namespaces) => finding.blaming(namespaces),
+        Some(namespaces) => finding.caused_by(namespaces),
         None => finding,
     }
 }
 
-/// A check that needs a session; where none can start, it would only say so again.
-async fn given(is_possible: bool, check: impl Future<Output = Checked>) -> Checked {
+/// A check that needs a session, skipped if none can start: it would only repeat that error.
+async fn if_possible(is_possible: bool, check: impl Future<Output = CheckResult>) -> CheckResult {
     if is_possible {
         check.await
     } else {
-        Err(Trouble::broken(
-            "not tried, because no session can start: see `user`",
+        Err(CheckFailure::broken(
+            "skipped, because no session can start: see `user`",
         ))
     }
 }
 
-impl Report {
-    fn new(machine: Machine, checks: Vec<Finding>) -> Self {
+impl DoctorReport {
+    fn new(machine: MachineInfo, checks: Vec<Finding>) -> Self {
         let usable: Vec<&str> = checks
             .iter()
             .filter(|finding| finding.state.is_usable())
@@ -268,17 +274,18 @@ impl Report {
     }
 }
 
-/// Whether there is a key; never which.
-fn key(service: &str) -> Checked {
-    let service = service::named(service).ok_or_else(|| Trouble::missing("no such service"))?;
+/// Whether an API key is set; its value is never printed.
+fn key(service: &str) -> CheckResult {
+    let service =
+        service::named(service).ok_or_else(|| CheckFailure::missing("unknown service"))?;
     let key = env::key(service).map_err(|cause| {
         let variable = service.keys.first().copied().unwrap_or_default();
-        Trouble::missing(&cause).command(format!("export {variable}=…"))
+        CheckFailure::missing(&cause).fix_command(format!("export {variable}=…"))
     })?;
     match ApiKey::new(&key) {
-        Some(_) => Ok(Seen::new("set")),
-        None => Err(Trouble::broken(
-            "it is set to something that no header can carry: a space or a line's end inside it",
+        Some(_) => Ok(Observation::new("set")),
+        None => Err(CheckFailure::broken(
+            "the value is invalid in an HTTP header: it contains a space or newline",
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! What comes from the environment, read once.
+//! Reads the process environment; no other module does.
 #![expect(
     clippy::disallowed_methods,
     reason = "this module is the one reader of the environment"
@@ -11,18 +11,18 @@ use telechir_browser::Profiles;
 use telechir_process::is_root;
 use tracing_subscriber::EnvFilter;
 
-use crate::error::Failure;
+use crate::error::CliError;
 use crate::service::{REGION, Service, key_names};
 
-/// A provider's key and address. Not printable: the key is in no log.
-pub(crate) struct Access {
-    /// The key.
+/// Credentials and endpoint of a provider. Not printable, so that no log contains the key.
+pub(crate) struct ApiAccess {
+    /// The API key.
     pub(crate) key: String,
-    /// The address before the path.
+    /// The URL before the request path.
     pub(crate) base_url: String,
 }
 
-/// Logs to standard error: warnings, or more with `-v`, or what `TELECHIR_LOG` says.
+/// Logs to stderr: warnings by default, more with `-v`, or as `TELECHIR_LOG` sets.
 pub(crate) fn start_logging(verbose: u8) {
     let default = match verbose {
         0 => "warn",
@@ -39,30 +39,30 @@ pub(crate) fn start_logging(verbose: u8) {
         .init();
 }
 
-/// Key and address of a service; `base_url` wins over the environment.
-pub(crate) fn access(service: &Service, base_url: Option<String>) -> Result<Access, String> {
+/// Key and endpoint of a service; `base_url` overrides the environment.
+pub(crate) fn access(service: &Service, base_url: Option<String>) -> Result<ApiAccess, String> {
     let key = key(service)?;
     let given = base_url.or_else(|| first(service.addresses));
     let base_url = given.map_or_else(|| address(service), Ok)?;
-    Ok(Access { key, base_url })
+    Ok(ApiAccess { key, base_url })
 }
 
-/// The key of a service.
+/// The API key of a service.
 pub(crate) fn key(service: &Service) -> Result<String, String> {
     let name = service.name;
     first(service.keys).ok_or_else(|| {
         let keys = service.keys.join(" or ");
-        format!("no key for {name}: set {keys}{}", service.hint)
+        format!("no API key for {name}: set {keys}{}", service.hint)
     })
 }
 
-/// The service's own address.
+/// The service's default endpoint.
 fn address(service: &Service) -> Result<String, String> {
     let name = service.name;
     let Some(host) = service.host else {
         let addresses = service.addresses.join(" or ");
         return Err(format!(
-            "no address for {name}: give --base-url or set {addresses}"
+            "no endpoint for {name}: pass --base-url or set {addresses}"
         ));
     };
     if !host.contains(REGION) {
@@ -71,60 +71,62 @@ fn address(service: &Service) -> Result<String, String> {
     let regions = ["AWS_REGION", "AWS_DEFAULT_REGION"];
     let region = first(&regions).ok_or_else(|| {
         format!(
-            "no region for {name}: set {}, or give --base-url",
+            "no region for {name}: set {}, or pass --base-url",
             regions[0]
         )
     })?;
     let is_region = |c: char| c.is_ascii_alphanumeric() || c == '-';
     if !region.chars().all(is_region) {
-        return Err(format!("{} is `{region}`, which is no region", regions[0]));
+        return Err(format!(
+            "invalid region `{region}` in {}: expected letters, digits and hyphens",
+            regions[0]
+        ));
     }
     Ok(host.replace(REGION, &region))
 }
 
-/// The first of these variables that is set to something.
+/// The first of these variables with a non-empty value.
 fn first(names: &[&str]) -> Option<String> {
     let values = names.iter().filter_map(|name| env::var(name).ok());
     values.into_iter().find(|value| !value.is_empty())
 }
 
-/// Whether text for people may be coloured: <https://no-color.org> is heeded.
+/// Whether text output may be coloured, see <https://no-color.org>.
 pub(crate) fn colours() -> bool {
     env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// The cookie file of the display that the user is at.
+/// The cookie file of the user's display.
 pub(crate) fn xauthority() -> Option<PathBuf> {
     let named = env::var_os("XAUTHORITY").map(PathBuf::from);
     named.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".Xauthority")))
 }
 
-/// The display that the user is at.
+/// The name of the user's display.
 pub(crate) fn display() -> Option<String> {
     first(&["DISPLAY"])
 }
 
-/// The address of the session bus of the user who is logged in.
+/// The address of the logged-in user's session bus.
 pub(crate) fn session_bus() -> Option<String> {
     env::var("DBUS_SESSION_BUS_ADDRESS").ok()
 }
 
-/// The folder for sockets and the like that the system gives a user who is logged in.
+/// The system's runtime folder of the logged-in user.
 pub(crate) fn runtime_dir() -> Option<PathBuf> {
     let named = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     named.filter(|path| path.is_absolute())
 }
 
-/// Profiles of browsers, which last.
-pub(crate) fn profiles() -> Result<Profiles, Failure> {
-    let data = data_folder().ok_or_else(|| {
-        Failure::message("there is no place for profiles: set HOME or XDG_DATA_HOME to a folder")
-    })?;
+/// The store of persistent browser profiles.
+pub(crate) fn profiles() -> Result<Profiles, CliError> {
+    let data = data_folder()
+        .ok_or_else(|| CliError::message("no folder for profiles: set HOME or XDG_DATA_HOME"))?;
     Ok(Profiles::in_folder(data.join("profiles")))
 }
 
-/// The folder for what lasts beyond a session. Root's home is closed to the users that browsers of
-/// root run as, so root has a folder of the system's.
+/// The folder of persistent data. Users that root's browsers run as cannot enter root's home, so
+/// root uses a system folder.
 fn data_folder() -> Option<PathBuf> {
     let absolute = |name| {
         env::var_os(name)
@@ -143,11 +145,11 @@ fn data_folder() -> Option<PathBuf> {
         .map(|data| data.join("telechir"))
 }
 
-/// Our own environment, for a shell on the host; keys of providers stay here.
+/// This process's environment for a shell on the host, without API keys.
 pub(crate) fn environment() -> Vec<(String, String)> {
     let is_key = |name: &str| name.ends_with("_API_KEY") || key_names().any(|key| key == name);
     let texts = env::vars_os().filter_map(|(name, value)| {
-        // What is no text is no use to a shell either.
+        // Variables that are not UTF-8 are dropped.
         Some((name.into_string().ok()?, value.into_string().ok()?))
     });
     texts.filter(|(name, _)| !is_key(name)).collect()

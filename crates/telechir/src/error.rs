@@ -1,18 +1,18 @@
-//! What ends a command early: one message for a person, and the exit code.
+//! The error that ends a command: one message for the operator, and the exit code.
 
 use std::error::Error;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Why a command could not do what it was asked.
+/// Why a command failed.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct CliError {
     message: String,
     code: u8,
 }
 
-impl Failure {
-    /// Something went wrong: exit code 1. `error`'s text reads after "failed to".
+impl CliError {
+    /// A failure with exit code 1. `error`'s text reads after "failed to".
     pub(crate) fn new(error: &dyn Error) -> Self {
         Self {
             message: format!("failed to {}", chain(error)),
@@ -20,7 +20,7 @@ impl Failure {
         }
     }
 
-    /// Something went wrong that no error type says: exit code 1.
+    /// A failure without an error type: exit code 1.
     pub(crate) fn message(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -28,7 +28,7 @@ impl Failure {
         }
     }
 
-    /// The command line asks for something that does not go: exit code 2.
+    /// Invalid or contradictory arguments: exit code 2.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -36,7 +36,7 @@ impl Failure {
         }
     }
 
-    /// Strict mode met a loss: exit code 3.
+    /// A loss in strict mode: exit code 3.
     pub(crate) fn loss(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -44,15 +44,15 @@ impl Failure {
         }
     }
 
-    /// A signal ended it; exit code 128 and its number.
+    /// A signal stopped the command: exit code 128 plus the signal's number.
     pub(crate) fn signal(number: u8) -> Self {
         Self {
-            message: "stopped by a signal; keys are released and processes ended".to_owned(),
+            message: "stopped by a signal; keys were released and processes ended".to_owned(),
             code: 128 + number,
         }
     }
 
-    /// A signal stopped a call whose session goes on; exit code 128 and its number.
+    /// A signal stopped a call; its session continues. Exit code 128 plus the signal's number.
     pub(crate) fn stopped(number: u8, message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -60,34 +60,34 @@ impl Failure {
         }
     }
 
-    /// What happened, in one message.
+    /// The message, without the prefix `telechir:`.
     pub(crate) fn text(&self) -> &str {
         &self.message
     }
 
-    /// Says it on standard error and gives the exit code.
+    /// Prints the message on stderr and returns the exit code.
     pub(crate) fn report(&self) -> ExitCode {
         let _best_effort = writeln!(std::io::stderr(), "telechir: {}", self.message);
         ExitCode::from(self.code)
     }
 }
 
-/// An error with all its causes in one line.
+/// An error with all its causes on one line.
 pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        let said = error.to_string();
-        if !text.contains(&said) {
+        let message = error.to_string();
+        if !text.contains(&message) {
             text.push_str(": ");
-            text.push_str(&said);
+            text.push_str(&message);
         }
         cause = error.source();
     }
     text
 }
 
-impl<E: Error> From<E> for Failure {
+impl<E: Error> From<E> for CliError {
     fn from(error: E) -> Self {
         Self::new(&error)
     }

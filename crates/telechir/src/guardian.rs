@@ -1,5 +1,5 @@
-//! The guardian of a session: our own binary, started again before the first device, that cleans
-//! up however we end.
+//! The session's guardian: this binary again, started before the first device. It cleans up if
+//! the session's process dies.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -11,25 +11,25 @@ use telechir_process::guardian::{CleanupScope, Guard, Notes, note, stand_watch, 
 use telechir_process::{Identity, Spawn};
 use telechir_x11::ExistingDisplay;
 
-use crate::error::{Failure, chain};
+use crate::error::{CliError, chain};
 
-/// Under which the guardian finds the display that is not ours.
+/// Hint key of an existing display that the session uses.
 const DISPLAY: &str = "display";
-/// Under which it finds the folder of a profile that the session's user could enter.
+/// Hint key of the profile folder that the session's user can enter.
 const PROFILE: &str = "profile";
-/// A display that hangs is given up on.
+/// Timeout for cleaning up a display.
 const CEILING: Duration = Duration::from_secs(1);
 
-/// Starts the guardian of this process. It looks for what the session leaves in `parent` and in
-/// memory, and holds the locks of the session's user and of the browser's profile until that user
-/// has no process.
+/// Starts the guardian of this process. It searches `parent` and memory file systems for the
+/// session's remains, and keeps the locks of the session's user and of the browser's profile until
+/// that user has no process.
 pub(crate) async fn start(
     identity: Option<Identity>,
     lock: Option<&File>,
     profile: Option<&ProfileLock>,
     parent: &Path,
-) -> Result<Guard, Failure> {
-    // A copy is made within our own life; who persists may be writing after it.
+) -> Result<Guard, CliError> {
+    // A copy of a profile is complete before this process ends; a persistent one may still be written.
     let profile = profile.filter(|claim| claim.usage() == ProfileUse::Persist);
     let locks = [
         lock.map(File::try_clone).transpose()?.map(Into::into),
@@ -37,19 +37,19 @@ pub(crate) async fn start(
     ];
     let mut roots: Vec<PathBuf> = vec![parent.to_owned(), "/tmp".into(), "/dev/shm".into()];
     roots.dedup();
-    let charge = CleanupScope {
+    let scope = CleanupScope {
         identity,
         held: locks.into_iter().flatten().collect(),
         roots,
     };
-    // This very program, also when its file was replaced meanwhile.
+    // This very binary, even if its file was replaced in the meantime.
     let program = || Spawn::new("/proc/self/exe").arg("guardian");
-    let guard = Guard::start(program, charge, |outcome| match outcome {
-        Ok(()) => tracing::warn!("the session's guardian died; another one was started"),
+    let guard = Guard::start(program, scope, |outcome| match outcome {
+        Ok(()) => tracing::warn!("the session's guardian exited; a new one was started"),
         Err(error) => tracing::error!(
             error = chain(&error),
-            "the session has no guardian any more: should this process be killed, only death \
-             signals of the kernel end what it started"
+            "the session has no guardian any more: if this process is killed, only the kernel's death \
+            signals end the programs it started"
         ),
     });
     let guard = guard.await?;
@@ -59,23 +59,24 @@ pub(crate) async fn start(
     Ok(guard)
 }
 
-/// Has a display that is not ours left as it was, should we not come to it: keys and buttons up,
-/// and `free` keys without the characters that they were lent to.
+/// Has the guardian restore an existing display if this process dies: releases keys and buttons,
+/// and removes the characters assigned to the `free` keycodes.
 pub(crate) fn clean_at_end(display: &str, cookie: Option<&Path>, free: &[u8]) {
     let cookie = cookie.map(Path::to_string_lossy).unwrap_or_default();
     let free: Vec<String> = free.iter().map(u8::to_string).collect();
     note(DISPLAY, &format!("{display}\n{}\n{cookie}", free.join(" ")));
 }
 
-/// We came to it.
+/// Cancels `clean_at_end`: this process restored the display itself.
 pub(crate) fn cleaned() {
     unnote(DISPLAY);
 }
 
-/// Is the guardian.
-pub(crate) fn watch() -> Result<ExitCode, Failure> {
-    let cleaned = stand_watch(clean)
-        .map_err(|_| Failure::usage("the guardian is started by a session, not by hand"))?;
+/// Runs as the guardian.
+pub(crate) fn watch() -> Result<ExitCode, CliError> {
+    let cleaned = stand_watch(clean).map_err(|_| {
+        CliError::usage("`guardian` is started by a session and cannot be run by hand")
+    })?;
     Ok(if cleaned {
         ExitCode::SUCCESS
     } else {
@@ -83,7 +84,7 @@ pub(crate) fn watch() -> Result<ExitCode, Failure> {
     })
 }
 
-/// Nobody hears what goes wrong here: the session is gone.
+/// Cleans up after the session's process died; errors have no recipient.
 fn clean(notes: Notes) {
     if let Some(folder) = notes.get(PROFILE) {
         close_folder(Path::new(folder));
@@ -103,6 +104,6 @@ fn clean(notes: Notes) {
         .build();
     if let Ok(runtime) = runtime {
         let limited = async { tokio::time::timeout(CEILING, clean).await };
-        let _nobody_hears = runtime.block_on(limited);
+        let _no_recipient = runtime.block_on(limited);
     }
 }

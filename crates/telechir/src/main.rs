@@ -22,10 +22,10 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::args::Arguments;
+use crate::args::Cli;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Cli::parse();
     env::start_logging(arguments.verbose);
     let outcome = commands::run(arguments.command);
     outcome.unwrap_or_else(|failure| failure.report())

@@ -1,4 +1,4 @@
-//! The session's ways to the network: one for each device, and what they decide as events.
+//! Creates one egress proxy per device and turns its decisions into session events.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -6,84 +6,86 @@ use telechir_egress::{Decision, Egress, Upstream};
 use telechir_policy::{Client, Policy};
 use telechir_runtime::{DeviceKind, EventSender, SessionEvent};
 
-/// Decisions that are kept until there is a session to tell: what a browser does on its start.
-const EARLY: usize = 256;
+/// Maximum number of decisions stored before the session exists, such as those of a starting
+/// browser.
+const MAX_EARLY_DECISIONS: usize = 256;
 
-/// Makes the ways out that a policy opens.
+/// Creates the egress proxies that a policy permits.
 #[derive(Debug)]
-pub(crate) struct Network {
+pub(crate) struct EgressProxies {
     policy: Policy,
     upstream: Option<Upstream>,
-    events: Events,
+    events: NetworkEvents,
 }
 
-/// Where decisions go. Clones are the same place.
+/// Receives the proxies' decisions. Clones share their state.
 #[derive(Clone, Debug)]
-pub(crate) struct Events(Arc<Mutex<State>>);
+pub(crate) struct NetworkEvents(Arc<Mutex<EventsState>>);
 
 #[derive(Debug)]
-enum State {
-    /// The session is not open yet.
+enum EventsState {
+    /// The session does not exist yet; decisions wait for it.
     Early(Vec<Decision>),
     Open(EventSender),
-    Over,
+    /// The session is closed; decisions are dropped.
+    Closed,
 }
 
-impl Network {
+impl EgressProxies {
     pub(crate) fn new(policy: &Policy, upstream: Option<Upstream>) -> Self {
         Self {
             policy: policy.clone(),
             upstream,
-            events: Events(Arc::new(Mutex::new(State::Early(Vec::new())))),
+            events: NetworkEvents(Arc::new(Mutex::new(EventsState::Early(Vec::new())))),
         }
     }
 
-    /// The way out of a client; none when no rule opens one.
-    pub(crate) fn way_out(&self, client: Client) -> Option<Egress> {
+    /// The egress proxy of a client; none if no rule gives it network access.
+    pub(crate) fn proxy_for(&self, client: Client) -> Option<Egress> {
         let gate = self.policy.gate(client);
         let events = self.events.clone();
         if !gate.is_open() {
             return None;
         }
-        let way = Egress::new(gate).on_decision(move |decision| events.take(decision));
+        let proxy = Egress::new(gate).on_decision(move |decision| events.record(decision));
         Some(match &self.upstream {
-            Some(upstream) => way.via_proxy(upstream.clone()),
-            None => way,
+            Some(upstream) => proxy.via_proxy(upstream.clone()),
+            None => proxy,
         })
     }
 
-    /// Where its decisions go.
-    pub(crate) fn events(&self) -> Events {
+    /// The receiver of all decisions.
+    pub(crate) fn events(&self) -> NetworkEvents {
         self.events.clone()
     }
 }
 
-impl Events {
-    /// Tells the session what was decided so far, and from now on.
-    pub(crate) fn open(&self, announcer: EventSender) {
+impl NetworkEvents {
+    /// Sends the stored decisions to the session, and all later ones as they come.
+    pub(crate) fn open(&self, sender: EventSender) {
         let mut state = self.lock();
-        if let State::Early(early) = &mut *state {
+        if let EventsState::Early(early) = &mut *state {
             for decision in early.drain(..) {
-                announcer.emit(event(decision));
+                sender.emit(event(decision));
             }
         }
-        *state = State::Open(announcer);
+        *state = EventsState::Open(sender);
     }
 
-    /// Lets go of the session.
+    /// Drops all later decisions.
     pub(crate) fn end(&self) {
-        *self.lock() = State::Over;
+        *self.lock() = EventsState::Closed;
     }
 
-    fn take(&self, decision: Decision) {
+    fn record(&self, decision: Decision) {
         match &mut *self.lock() {
-            State::Early(early) if early.len() < EARLY => early.push(decision),
-            State::Early(_) | State::Over => {}
-            State::Open(announcer) => announcer.emit(event(decision)),
+            EventsState::Early(early) if early.len() < MAX_EARLY_DECISIONS => early.push(decision),
+            EventsState::Early(_) | EventsState::Closed => {}
+            EventsState::Open(sender) => sender.emit(event(decision)),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, EventsState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

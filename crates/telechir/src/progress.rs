@@ -1,4 +1,4 @@
-//! What happens, on the terminal: one line an action, and a bar of the steps.
+//! Progress on the terminal: one line per action, and a progress bar of the steps.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::time::Duration;
@@ -8,50 +8,54 @@ use telechir_protocol::display::escape;
 use telechir_runtime::{ActionEffect, EventReader, SessionEvent};
 use tokio::task::JoinHandle;
 
-/// Characters of a line that tell what is done; longer ones are cut.
-const SUMMARY: usize = 56;
-/// Lines of a model's words that are shown.
-const SPOKEN_LINES: usize = 12;
-const BAR: u64 = 20;
-/// How long the last lines may take to be written.
-const LAST_LINES: Duration = Duration::from_secs(2);
+/// Maximum width of an action's summary in characters; longer ones are cut.
+const MAX_SUMMARY_CHARS: usize = 56;
+/// Maximum number of lines shown of a model's message.
+const MAX_MESSAGE_LINES: usize = 12;
+/// Width of the progress bar in characters.
+const BAR_CHARS: u64 = 20;
+/// Timeout for writing the last lines.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The timeline of a session on standard error.
+/// The timeline of a session on stderr.
 #[derive(Debug)]
 pub(crate) struct Progress(JoinHandle<()>);
 
 impl Progress {
-    /// Shows these events from now on.
+    /// Shows these events in a background task.
     pub(crate) fn start(events: EventReader) -> Self {
         let style = if stderr().is_terminal() {
-            Style::Terminal
+            OutputStyle::Terminal
         } else {
-            Style::Plain
+            OutputStyle::Plain
         };
         Self(tokio::spawn(async move {
             show(events, &mut stderr(), style).await
         }))
     }
 
-    /// Waits until the closed session's last line is shown.
+    /// Waits until the last line of the closed session is written, at most two seconds.
     pub(crate) async fn finish(mut self) {
-        if tokio::time::timeout(LAST_LINES, &mut self.0).await.is_err() {
+        if tokio::time::timeout(FLUSH_TIMEOUT, &mut self.0)
+            .await
+            .is_err()
+        {
             self.0.abort();
         }
     }
 }
 
-/// What is written to.
+/// The kind of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Style {
-    /// A terminal: the bar is drawn again under each line.
+enum OutputStyle {
+    /// A terminal: the bar is redrawn below each line.
     Terminal,
-    /// A file or a pipe: only lines.
+    /// A file or a pipe: lines without a bar.
     Plain,
 }
 
-/// Writes the session's events until the session ends or nobody reads what is written.
-async fn show(mut events: EventReader, out: &mut (impl Write + Send), style: Style) {
+/// Writes events until the session ends or the output is closed.
+async fn show(mut events: EventReader, out: &mut (impl Write + Send), style: OutputStyle) {
     let mut timeline = Timeline::default();
     while let Some(event) = events.next().await {
         let lines = timeline.lines(&event);
@@ -68,9 +72,9 @@ fn write_lines(
     out: &mut impl Write,
     lines: &[String],
     timeline: &Timeline,
-    style: Style,
+    style: OutputStyle,
 ) -> std::io::Result<()> {
-    let clear = if style == Style::Terminal {
+    let clear = if style == OutputStyle::Terminal {
         "\r\x1b[K"
     } else {
         ""
@@ -78,13 +82,13 @@ fn write_lines(
     for line in lines {
         writeln!(out, "{clear}{line}")?;
     }
-    if style == Style::Terminal && !timeline.ended {
+    if style == OutputStyle::Terminal && !timeline.ended {
         write!(out, "{clear}{}", timeline.bar())?;
     }
     out.flush()
 }
 
-/// Turns events into lines. Holds no text that was typed: events have none.
+/// Turns events into lines. Events contain no typed text, so neither do the lines.
 #[derive(Debug, Default)]
 struct Timeline {
     actions: u64,
@@ -129,7 +133,7 @@ impl Timeline {
                     one_line(reason)
                 )]
             }
-            SessionEvent::AssistantMessage { text } => spoken(text),
+            SessionEvent::AssistantMessage { text } => message_lines(text),
             SessionEvent::CallJudged {
                 verdict: verdict @ (Verdict::Ask | Verdict::Deny),
                 rule,
@@ -145,13 +149,13 @@ impl Timeline {
             SessionEvent::QuestionAnswered {
                 approved, reason, ..
             } => {
-                let word = if *approved {
-                    "a person agreed"
+                let effect_label = if *approved {
+                    "approved by the user"
                 } else {
-                    "not agreed"
+                    "not approved"
                 };
                 vec![format!(
-                    "   {word}{}",
+                    "   {effect_label}{}",
                     reason
                         .as_deref()
                         .map(|reason| format!(": {}", one_line(reason)))
@@ -169,14 +173,14 @@ impl Timeline {
                 ..
             } => {
                 self.actions += 1;
-                let known = outcome.as_deref().unwrap_or_else(|| word(*effect));
+                let outcome = outcome.as_deref().unwrap_or_else(|| effect_label(*effect));
                 let mut lines = vec![format!(
-                    "{:>4}  {:<8} {:<SUMMARY$}  {:<8} {:<12} {ms:>6} ms",
+                    "{:>4}  {:<8} {:<MAX_SUMMARY_CHARS$}  {:<8} {:<12} {ms:>6} ms",
                     self.actions,
                     device.name(),
-                    cut(&one_line(summary), SUMMARY),
+                    cut(&one_line(summary), MAX_SUMMARY_CHARS),
                     verdict.name(),
-                    one_line(known),
+                    one_line(outcome),
                 )];
                 lines.extend(
                     failure
@@ -202,7 +206,7 @@ impl Timeline {
                 ..
             } => {
                 vec![format!(
-                    "   the {} does not reach {}{}: {} ({})",
+                    "   {}: no access to {}{}: {} ({})",
                     device.name(),
                     one_line(host),
                     port.map(|port| format!(":{port}")).unwrap_or_default(),
@@ -212,7 +216,7 @@ impl Timeline {
             }
             SessionEvent::Warning { message } => vec![format!("   note: {}", one_line(message))],
             SessionEvent::EventsDropped { count } => {
-                vec![format!("   ({count} events were too fast to show)")]
+                vec![format!("   ({count} events dropped: too fast to show)")]
             }
             SessionEvent::TurnStarted { .. }
             | SessionEvent::TurnCompleted { .. }
@@ -227,11 +231,11 @@ impl Timeline {
     }
 
     fn bar(&self) -> String {
-        let done = (self.step.min(self.limit) * BAR)
+        let done = (self.step.min(self.limit) * BAR_CHARS)
             .checked_div(self.limit)
             .unwrap_or(0);
         let cell = |index| if index < done { '█' } else { '·' };
-        let bar: String = (0..BAR).map(cell).collect();
+        let bar: String = (0..BAR_CHARS).map(cell).collect();
         format!(
             "[{bar}] step {} of {}, {} actions",
             self.step, self.limit, self.actions
@@ -239,7 +243,7 @@ impl Timeline {
     }
 }
 
-fn word(effect: ActionEffect) -> &'static str {
+fn effect_label(effect: ActionEffect) -> &'static str {
     match effect {
         ActionEffect::Delivered => "delivered",
         ActionEffect::Confirmed => "confirmed",
@@ -257,14 +261,14 @@ fn tokens(input: Option<u64>, output: Option<u64>) -> String {
     }
 }
 
-fn spoken(text: &str) -> Vec<String> {
+fn message_lines(text: &str) -> Vec<String> {
     let shown = escape(text);
     let mut lines: Vec<String> = shown
         .lines()
-        .take(SPOKEN_LINES)
+        .take(MAX_MESSAGE_LINES)
         .map(|line| format!("   model: {line}"))
         .collect();
-    let more = shown.lines().count().saturating_sub(SPOKEN_LINES);
+    let more = shown.lines().count().saturating_sub(MAX_MESSAGE_LINES);
     if more > 0 {
         lines.push(format!("   model: … {more} more lines"));
     }
@@ -275,11 +279,11 @@ fn one_line(text: &str) -> String {
     escape(text).replace('\n', " ⏎ ")
 }
 
-fn cut(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
+fn cut(text: &str, max_chars: usize) -> String {
+    if text.chars().count() <= max_chars {
         return text.to_owned();
     }
-    let head: String = text.chars().take(most.saturating_sub(1)).collect();
+    let head: String = text.chars().take(max_chars.saturating_sub(1)).collect();
     format!("{head}…")
 }
 
@@ -313,10 +317,10 @@ mod tests {
     fn an_action_is_one_line_with_verdict_effect_and_milliseconds() {
         let mut timeline = Timeline::default();
         let lines = timeline.lines(&finished("click left (5, 6)", None));
-        let words: Vec<&str> = lines[0].split_whitespace().collect();
+        let columns: Vec<&str> = lines[0].split_whitespace().collect();
         assert_eq!(lines.len(), 1);
         assert_eq!(
-            words,
+            columns,
             [
                 "1",
                 "desktop",
@@ -333,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_says_why_and_cannot_draw_over_other_lines() {
+    fn a_failure_shows_its_reason_and_cannot_overwrite_other_lines() {
         let failure = Failure::new(FailureKind::Device, "no\u{1b}[2Kwindow\nthere");
         let lines = Timeline::default().lines(&finished("wait", Some(failure)));
         assert_eq!(lines[1], r"      └ no\u{1b}[2Kwindow ⏎ there");
@@ -348,8 +352,8 @@ mod tests {
         };
         let lines = timeline.lines(&finished("wait", None));
         let (mut plain, mut terminal) = (Vec::new(), Vec::new());
-        write_lines(&mut plain, &lines, &timeline, Style::Plain).expect("written");
-        write_lines(&mut terminal, &lines, &timeline, Style::Terminal).expect("written");
+        write_lines(&mut plain, &lines, &timeline, OutputStyle::Plain).expect("written");
+        write_lines(&mut terminal, &lines, &timeline, OutputStyle::Terminal).expect("written");
         assert!(!plain.contains(&b'\x1b'));
         let terminal = String::from_utf8(terminal).expect("text");
         assert!(

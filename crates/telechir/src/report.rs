@@ -1,5 +1,5 @@
-//! One HTML page of a recording: pictures, calls, verdicts, answers. It needs no script, no
-//! network and no other file, and nothing a model wrote can become part of its markup.
+//! Renders a recording as one HTML page: screenshots, calls, verdicts, results. The page needs no
+//! script, network or other file, and no text of a model can become markup.
 
 mod gather;
 mod html;
@@ -9,10 +9,10 @@ use std::path::Path;
 
 use telechir_runtime::JournalError;
 
-/// The page of a recording.
+/// Renders the HTML page of a recording.
 ///
 /// # Errors
-/// When the recording cannot be read.
+/// If the recording cannot be read.
 pub(crate) fn render(recording: &Path) -> Result<String, JournalError> {
     let records = telechir_runtime::read(recording)?;
     let verified = telechir_runtime::verify(recording)?;

@@ -1,25 +1,25 @@
-//! The services that `run` can converse with: what each speaks, and where key and address are.
+//! The provider services of `run`: dialects, API keys and endpoints.
 
 use telechir_providers::Dialect;
 
-/// A service.
+/// A provider's API.
 #[derive(Debug)]
 pub(crate) struct Service {
-    /// Its name on the command line.
+    /// Value of `--provider`.
     pub(crate) name: &'static str,
-    /// What it speaks, by the dialects' names; the first unless another is asked for.
+    /// Names of the supported dialects; the first is the default.
     dialects: &'static [&'static str],
-    /// Variables that may hold the key; the first that is set counts.
+    /// Variables of the API key; the first with a value is used.
     pub(crate) keys: &'static [&'static str],
-    /// Where it is; absent when everyone has another. `{region}` stands for a region.
+    /// Default endpoint, absent if there is none. `{region}` stands for a region.
     pub(crate) host: Option<&'static str>,
-    /// Variables that may hold the address.
+    /// Variables of the endpoint.
     pub(crate) addresses: &'static [&'static str],
-    /// What to know when there is no key.
+    /// Completes the error about a missing key.
     pub(crate) hint: &'static str,
 }
 
-/// All of them.
+/// All services, in the order of help texts.
 pub(crate) const SERVICES: [Service; 6] = [
     Service {
         name: "anthropic",
@@ -51,7 +51,7 @@ pub(crate) const SERVICES: [Service; 6] = [
         dialects: &["bedrock-converse", "bedrock-messages", "bedrock-invoke"],
         keys: &["AWS_BEARER_TOKEN_BEDROCK"],
         addresses: &["AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL"],
-        hint: " to an API key of Bedrock; access keys that sign requests are not used",
+        hint: " to a Bedrock API key; access keys for signed requests are not supported",
     },
     Service {
         name: "mistral",
@@ -67,48 +67,51 @@ pub(crate) const SERVICES: [Service; 6] = [
         dialects: &["functions", "functions-inline", "mistral-chat"],
         keys: &["FUNCTIONS_API_KEY", "OPENAI_API_KEY"],
         addresses: &["FUNCTIONS_BASE_URL", "OPENAI_BASE_URL"],
-        hint: " (any text when the server wants none)",
+        hint: " (any text if the server requires none)",
     },
 ];
 
-/// The variables that hold a key, of every service.
+/// The API key variables of all services.
 pub(crate) fn key_names() -> impl Iterator<Item = &'static str> {
     SERVICES
         .iter()
         .flat_map(|service| service.keys.iter().copied())
 }
 
-/// The part of an address that a region takes.
+/// Placeholder of the region in an endpoint.
 pub(crate) const REGION: &str = "{region}";
 
-/// The service of this name.
+/// The service with this name.
 pub(crate) fn named(name: &str) -> Option<&'static Service> {
     SERVICES.iter().find(|service| service.name == name)
 }
 
 impl Service {
-    /// The dialects that can be conversed in.
-    fn spoken(&self) -> impl Iterator<Item = Dialect> {
+    /// The dialects in which a conversation is possible.
+    fn supported(&self) -> impl Iterator<Item = Dialect> {
         let known = self.dialects.iter().filter_map(|name| name.parse().ok());
         known.filter(|dialect: &Dialect| dialect.service().is_some())
     }
 
-    /// What to speak with it: what was asked for, or its first.
+    /// The requested dialect, or the service's default.
     ///
     /// # Errors
-    /// A sentence when it does not speak that.
-    pub(crate) fn dialect(&self, asked: Option<Dialect>) -> Result<Dialect, String> {
-        let spoken: Vec<Dialect> = self.spoken().collect();
-        let found = match asked {
-            None => spoken.first(),
-            Some(asked) => spoken.iter().find(|dialect| **dialect == asked),
+    /// If the service does not support the dialect.
+    pub(crate) fn dialect(&self, requested: Option<Dialect>) -> Result<Dialect, String> {
+        let supported: Vec<Dialect> = self.supported().collect();
+        let found = match requested {
+            None => supported.first(),
+            Some(requested) => supported.iter().find(|dialect| **dialect == requested),
         };
         found.copied().ok_or_else(|| {
             let name = self.name;
-            let known: Vec<&str> = spoken.iter().map(|dialect| dialect.name()).collect();
-            match asked {
-                Some(asked) => format!("{name} speaks {}, not {asked}", known.join(", ")),
-                None => format!("nothing here can converse with {name}"),
+            let known: Vec<&str> = supported.iter().map(|dialect| dialect.name()).collect();
+            match requested {
+                Some(requested) => format!(
+                    "{name} does not support {requested}; expected one of {}",
+                    known.join(", ")
+                ),
+                None => format!("{name} supports no dialect for conversations"),
             }
         })
     }

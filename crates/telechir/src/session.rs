@@ -1,4 +1,4 @@
-//! A session from flags: devices, policy, journal, and the person at the terminal.
+//! A session built from the flags: devices, policy, journal, and approval prompts.
 
 use std::future::Future;
 
@@ -10,59 +10,60 @@ use telechir_providers::{Dialect, ScreenshotWhen};
 use telechir_runtime::{Approver, AutoScreenshot, Format, Journal, RunId, ScreenshotRule, Session};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::approver::Terminal;
+use crate::approver::TerminalApprover;
 use crate::args::{DeviceArguments, SafetyArguments, ScreenshotWidth};
 use crate::devices::Devices;
-use crate::error::Failure;
-use crate::network::Events;
-use crate::session_dir::SessionFolder;
+use crate::error::CliError;
+use crate::network::NetworkEvents;
+use crate::session_dir::SessionDir;
 
-/// A session with the folder its devices live in.
+/// A running session and the directory of its devices.
 #[derive(Debug)]
-pub(crate) struct Open {
+pub(crate) struct LiveSession {
     pub(crate) session: Session,
     pub(crate) tools: Vec<Tool>,
     largest_screen: Option<Size>,
     screenshots: Screenshots,
-    /// Whether turns that come again under its name are answered from the recording.
+    /// Whether resent turns are answered from the recording, because the run has a name.
     is_named: bool,
-    network: Events,
-    folder: SessionFolder,
+    network: NetworkEvents,
+    folder: SessionDir,
 }
 
-/// The number of the signal that ended the wait.
+/// The number of the signal that interrupted the work.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopped(pub(crate) u8);
 
-/// Starts the devices and opens a session on them, for one dialect and the person at the terminal.
+/// Starts the devices and a session on them, for one dialect and prompts on this terminal.
 pub(crate) async fn open(
     devices: &DeviceArguments,
     safety: &SafetyArguments,
     policy: Policy,
     dialect: Dialect,
     model: Option<&str>,
-) -> Result<Open, Failure> {
+) -> Result<LiveSession, CliError> {
     let started = until_stopped(start(
         devices,
         safety,
         policy,
-        Terminal::open(),
+        TerminalApprover::open(),
         "another call of telechir",
     ))
     .await;
-    let mut open = started.map_err(|Stopped(number)| Failure::signal(number))??;
-    open.view(dialect, model);
+    let mut open = started.map_err(|Stopped(number)| CliError::signal(number))??;
+    open.set_dialect(dialect, model);
     Ok(open)
 }
 
-/// Starts the devices and opens a session on them; `who` says whose they are.
+/// Starts the devices and a session on them; `owner` names the session to waiting users of the
+/// same profile.
 pub(crate) async fn start(
     devices: &DeviceArguments,
     safety: &SafetyArguments,
     policy: Policy,
     approver: impl Approver + 'static,
-    who: &str,
-) -> Result<Open, Failure> {
+    owner: &str,
+) -> Result<LiveSession, CliError> {
     let recording = safety.record.as_deref().map(Journal::open).transpose()?;
     let screenshots = Screenshots {
         width: match devices.screenshot_width {
@@ -73,7 +74,7 @@ pub(crate) async fn start(
         format: devices.screenshot_format.unwrap_or_default(),
     };
     let (marks, limits) = (devices.marks, devices.limits());
-    let devices = Devices::start(devices, &policy, who).await?;
+    let devices = Devices::start(devices, &policy, owner).await?;
     let network = devices.network_events();
     let temporary = || Journal::open(devices.folder.path().join("journal"));
     let journal = recording.map_or_else(temporary, Ok)?;
@@ -83,8 +84,8 @@ pub(crate) async fn start(
         .journal(journal)
         .approver(approver)
         .limits(limits);
-    if let Some(at_most) = marks {
-        builder = builder.marks(at_most);
+    if let Some(max_marks) = marks {
+        builder = builder.marks(max_marks);
     }
     if let Some(name) = &safety.run {
         builder = builder.run(RunId::new(name));
@@ -109,7 +110,7 @@ pub(crate) async fn start(
     }
     let session = builder.build()?;
     network.open(session.announcer());
-    Ok(Open {
+    Ok(LiveSession {
         session,
         tools,
         largest_screen,
@@ -120,17 +121,17 @@ pub(crate) async fn start(
     })
 }
 
-impl Open {
-    /// Answers the coming turns with the pictures that this dialect and model take.
-    pub(crate) fn view(&mut self, dialect: Dialect, model: Option<&str>) {
+impl LiveSession {
+    /// Sends the screenshots of later turns as this dialect and model require.
+    pub(crate) fn set_dialect(&mut self, dialect: Dialect, model: Option<&str>) {
         let screenshot = self.screenshots.rule(dialect, model, self.largest_screen);
         self.session
             .set_screenshot_rule(auto_screenshot(dialect), screenshot);
     }
 
-    /// Carries out a turn of a session that has several: an id that comes again is another call,
-    /// unless the session has a name in its recording.
-    pub(crate) async fn carry_out(&mut self, turn: ModelTurn) -> Result<AnsweredTurn, Failure> {
+    /// Executes one of several turns: a repeated call id is a new call, unless the run has a name in
+    /// its recording.
+    pub(crate) async fn execute(&mut self, turn: ModelTurn) -> Result<AnsweredTurn, CliError> {
         Ok(if self.is_named {
             self.session.execute_once(turn).await?
         } else {
@@ -138,8 +139,8 @@ impl Open {
         })
     }
 
-    /// Opens a page before the model's first turn; judged like any call.
-    pub(crate) async fn navigate(&mut self, url: &str) -> Result<(), Failure> {
+    /// Opens a page before the model's first turn; the policy judges it like any call.
+    pub(crate) async fn navigate(&mut self, url: &str) -> Result<(), CliError> {
         let action = Action::Navigate {
             url: url.to_owned(),
             tab: None,
@@ -153,21 +154,22 @@ impl Open {
             ToolResult::Shell(_) | ToolResult::Edit(_) | ToolResult::Function(_) => None,
         });
         failure.map_or(Ok(()), |failure| {
-            Err(Failure::message(format!("--browser={url}: {failure}")))
+            Err(CliError::message(format!("--browser={url}: {failure}")))
         })
     }
 
-    /// Releases keys, ends every process, closes the journal, removes the folder.
-    pub(crate) async fn close(self) -> Result<(), Failure> {
+    /// Releases keys, ends all processes, closes the journal and removes the directory.
+    pub(crate) async fn close(self) -> Result<(), CliError> {
         self.network.end();
         let closed = self.session.close().await;
         let removed = self.folder.remove();
         closed?;
-        removed.map_err(|e| Failure::message(format!("failed to remove the session's folder: {e}")))
+        removed
+            .map_err(|e| CliError::message(format!("failed to remove the session's folder: {e}")))
     }
 }
 
-/// The outcome of `work`, or the signal that came first; then `work` is dropped.
+/// The outcome of `work`, or the signal that arrived first; then `work` is dropped.
 pub(crate) async fn until_stopped<T>(work: impl Future<Output = T>) -> Result<T, Stopped> {
     let (interrupt, terminate, hang_up) = (
         signal(SignalKind::interrupt()),
@@ -177,11 +179,11 @@ pub(crate) async fn until_stopped<T>(work: impl Future<Output = T>) -> Result<T,
     let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hang_up)) = (interrupt, terminate, hang_up)
     else {
         tracing::warn!(
-            "signals cannot be caught: an interruption will not end the session in order"
+            "signals cannot be caught: an interruption will not close the session cleanly"
         );
         return Ok(work.await);
     };
-    // Each arm is cancel-safe; dropping `work` releases what it pressed and ends what it runs.
+    // Each arm is cancel-safe; dropping `work` releases pressed keys and ends its commands.
     tokio::select! {
         outcome = work => Ok(outcome),
         _ = interrupt.recv() => Err(Stopped(2)),
@@ -197,7 +199,7 @@ fn auto_screenshot(dialect: Dialect) -> AutoScreenshot {
     }
 }
 
-/// What the flags say of pictures.
+/// Screenshot settings from the flags.
 #[derive(Clone, Copy, Debug)]
 struct Screenshots {
     width: Option<u32>,
@@ -205,7 +207,7 @@ struct Screenshots {
 }
 
 impl Screenshots {
-    /// Pictures at a size that the model takes as it is, without the service shrinking it.
+    /// Screenshots at a size that the model accepts without the service shrinking them.
     fn rule(self, dialect: Dialect, model: Option<&str>, largest: Option<Size>) -> ScreenshotRule {
         let size = largest.map(|screen| dialect.screenshot_size(model, screen));
         ScreenshotRule {

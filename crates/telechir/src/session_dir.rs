@@ -1,4 +1,4 @@
-//! The private folder of a session, and whose it is.
+//! The private directory of a session, and the user that the session's programs run as.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
@@ -11,34 +11,35 @@ use telechir_process::guardian::{Guard, folder_prefix};
 use telechir_process::{Identity, is_root};
 use tempfile::TempDir;
 
-use crate::error::Failure;
+use crate::error::CliError;
 use crate::guardian;
 
-/// Locks of the identities that sessions hold; only root needs them.
+/// Folder of the locks on session user ids; only root needs them.
 const LOCKS: &str = "/run/telechir";
 
-/// A folder that is removed at the end, with the identity that the session's programs run as, and
-/// with the guardian that sees to it that both are true however we end.
+/// A directory that is removed at the end, the identity of the session's programs, and the
+/// guardian that cleans up if this process dies.
 #[derive(Debug)]
-pub(crate) struct SessionFolder {
+pub(crate) struct SessionDir {
     folder: TempDir,
     workspace: Option<PathBuf>,
     identity: Option<Identity>,
-    // After the folder: it looks at what is left. Before the lock: it ends that user's processes.
+    // Dropped after the folder, which it inspects, and before the lock, because it kills that user's
+    // processes.
     guard: Guard,
-    // After the guardian, by whose end nobody writes to it any more.
+    // Dropped after the guardian: when that ends, nothing writes to the profile any more.
     profile: Option<ProfileLock>,
-    // Held for its lock alone: another session takes another identity.
+    // Keeps other sessions from using the same identity.
     _lock: Option<File>,
 }
 
-impl SessionFolder {
-    /// Makes the folder. `workspace` is one that the user named; it is kept. `profile` is the
-    /// browser's, and goes to the session's user.
+impl SessionDir {
+    /// Creates the directory. `workspace` is a folder of the operator's and is kept. `profile` is
+    /// the browser's; the session's user becomes its owner.
     pub(crate) async fn create(
         workspace: Option<&Path>,
         profile: Option<ProfileLock>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CliError> {
         let (identity, lock) = if is_root() {
             let earlier = profile.as_ref().and_then(ProfileLock::owner);
             claim(workspace.and_then(owner).or(earlier))?
@@ -55,9 +56,9 @@ impl SessionFolder {
             .rand_bytes(1)
             .tempdir_in(&parent)
             .map_err(|e| {
-                Failure::message(format!("failed to make a folder for the session: {e}"))
+                CliError::message(format!("failed to create a directory for the session: {e}"))
             })?;
-        // Its parts are private; the session's user must be able to reach them.
+        // The subfolders are private; the session's user must be able to reach them.
         fs::set_permissions(folder.path(), Permissions::from_mode(0o711))?;
         let workspace = workspace.map(existing).transpose()?;
         let session = Self {
@@ -69,37 +70,37 @@ impl SessionFolder {
             _lock: lock,
         };
         session.make("home")?;
-        // One that the user named is given to the session's user, with all in it, by the device
-        // that confines programs to it.
+        // The device that confines programs to a named workspace transfers its ownership to the
+        // session's user.
         if session.workspace.is_none() {
             session.make("workspace")?;
         }
         Ok(session)
     }
 
-    /// Whom the session's programs run as; none means as ourselves, who are not root.
+    /// The user of the session's programs; none means this process's user, which is not root.
     pub(crate) fn identity(&self) -> Option<Identity> {
         self.identity
     }
 
-    /// The folder itself.
+    /// Path of the directory.
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Whether the workspace is our own, and nobody else uses it.
+    /// Whether the workspace was created for this session, so that nobody else uses it.
     pub(crate) fn is_private(&self) -> bool {
         self.workspace.is_none()
     }
 
-    /// What shell and desktop share.
+    /// The folder shared by shell, editor and desktop.
     pub(crate) fn workspace(&self) -> PathBuf {
         self.workspace
             .clone()
             .unwrap_or_else(|| self.path().join("workspace"))
     }
 
-    /// The browser's profile, as the browser is told of it.
+    /// The profile in the form in which the browser takes it.
     pub(crate) fn profile(&self) -> Profile {
         let Some(claim) = &self.profile else {
             return Profile::Fresh;
@@ -110,13 +111,13 @@ impl SessionFolder {
         }
     }
 
-    /// Lets go of a profile that was copied, so that others can have it.
+    /// Unlocks a profile that was copied, so that other sessions can use it.
     pub(crate) fn copied(&mut self) {
         self.profile
             .take_if(|claim| claim.usage() == ProfileUse::ReadOnly);
     }
 
-    /// Removes the folder; the guardian looks for what else is left, and ends.
+    /// Removes the directory; the guardian removes whatever else is left, and exits.
     pub(crate) fn remove(self) -> io::Result<()> {
         guardian::cleaned();
         let removed = self.folder.close();
@@ -127,8 +128,8 @@ impl SessionFolder {
         Err(io::Error::other("the guardian could not clean up"))
     }
 
-    /// Makes a private folder of the session's user.
-    pub(crate) fn make(&self, name: &str) -> Result<PathBuf, Failure> {
+    /// Creates a private folder of the session's user.
+    pub(crate) fn make(&self, name: &str) -> Result<PathBuf, CliError> {
         let path = self.path().join(name);
         fs::create_dir(&path)?;
         fs::set_permissions(&path, Permissions::from_mode(0o700))?;
@@ -136,12 +137,12 @@ impl SessionFolder {
         Ok(path)
     }
 
-    fn give(&self, path: &Path) -> Result<(), Failure> {
+    fn give(&self, path: &Path) -> Result<(), CliError> {
         let Some(identity) = self.identity else {
             return Ok(());
         };
         chown(path, Some(identity.uid), Some(identity.gid)).map_err(|e| {
-            Failure::message(format!(
+            CliError::message(format!(
                 "failed to give {} to the session's user {}: {e}",
                 path.display(),
                 identity.uid
@@ -150,44 +151,45 @@ impl SessionFolder {
     }
 }
 
-/// A place whose sockets can be named: the system takes 108 bytes, and Chromium's lie deep.
+/// The folder, or `/tmp` if paths below it would be too long: socket paths are limited to 108 bytes,
+/// and Chromium's are deep.
 fn short_enough(folder: PathBuf) -> PathBuf {
-    const LONGEST: usize = 20;
-    if folder.as_os_str().len() > LONGEST {
+    const MAX_PATH_BYTES: usize = 20;
+    if folder.as_os_str().len() > MAX_PATH_BYTES {
         PathBuf::from("/tmp")
     } else {
         folder
     }
 }
 
-/// The absolute form of a folder that must exist.
-fn existing(folder: &Path) -> Result<PathBuf, Failure> {
+/// The absolute path of a folder that must exist.
+fn existing(folder: &Path) -> Result<PathBuf, CliError> {
     let problem = |e: io::Error| {
-        Failure::message(format!(
-            "failed to use {} as workspace: {e}; name a folder that is there",
+        CliError::message(format!(
+            "failed to use {} as workspace: {e}; choose an existing folder",
             folder.display()
         ))
     };
     let path = fs::canonicalize(folder).map_err(problem)?;
     if path == Path::new("/") || !path.is_dir() {
-        return Err(Failure::message(format!(
-            "{} cannot be a workspace: name a folder of its own",
+        return Err(CliError::message(format!(
+            "{} cannot be a workspace; choose an existing folder other than /",
             path.display()
         )));
     }
     Ok(path)
 }
 
-/// Whose a workspace is, when an earlier session had it: with the same user again, nothing in it
-/// has to be given away.
+/// The owner of a workspace of an earlier session: with the same user again, ownership of its
+/// files need not change.
 fn owner(workspace: &Path) -> Option<Identity> {
     Identity::unprivileged_with(fs::metadata(workspace).ok()?.uid())
 }
 
-/// The first identity that no other session holds; `preferred` when it is one of these.
-fn claim(preferred: Option<Identity>) -> Result<(Option<Identity>, Option<File>), Failure> {
+/// The first identity that no other session has locked, starting with `preferred`.
+fn claim(preferred: Option<Identity>) -> Result<(Option<Identity>, Option<File>), CliError> {
     fs::create_dir_all(LOCKS)
-        .map_err(|e| Failure::message(format!("failed to make {LOCKS}: {e}")))?;
+        .map_err(|e| CliError::message(format!("failed to create {LOCKS}: {e}")))?;
     for identity in preferred.into_iter().chain(Identity::all_unprivileged()) {
         let path = Path::new(LOCKS).join(format!("uid-{}", identity.uid));
         let file = OpenOptions::new()
@@ -199,7 +201,7 @@ fn claim(preferred: Option<Identity>) -> Result<(Option<Identity>, Option<File>)
             return Ok((Some(identity), Some(file)));
         }
     }
-    Err(Failure::message(
-        "every user id of the range 61000 to 64999 is held by another session",
+    Err(CliError::message(
+        "no user id is free: other sessions use all from 61000 to 64999",
     ))
 }

@@ -1,9 +1,9 @@
-//! Sessions that last across calls: a process that holds the devices and listens on a socket, and
-//! the calls that come to it one after the other.
+//! Persistent sessions: the session host is a process that owns the devices and serves one caller
+//! after the other on a socket.
 //!
-//! `place` is where sockets lie, `message` and `frames` what goes over them, `flags` what a
-//! session was started with, `door` who may come in, `desk` how questions reach the caller,
-//! `turns` the holder's work, `visit` the caller's.
+//! `paths`: socket, lock and log files. `message`, `frames`: the protocol. `flags`: the flags a
+//! session was started with. `server`, `accept`, `remote_approver`: the session host. `client`: the
+//! caller's side.
 
 mod accept;
 mod client;
@@ -14,7 +14,7 @@ mod paths;
 mod remote_approver;
 mod server;
 
-pub(crate) use client::{Found, carry_out, find, look};
-pub(crate) use message::{Description, State};
-pub(crate) use paths::{Name, Place};
-pub(crate) use server::hold;
+pub(crate) use client::{Probe, execute, find, probe};
+pub(crate) use message::{SessionDescription, SessionState};
+pub(crate) use paths::{SessionName, SessionPaths};
+pub(crate) use server::run;

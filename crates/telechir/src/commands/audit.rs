@@ -1,4 +1,4 @@
-//! `audit verify`: follows the chain of hashes through a recording.
+//! `audit verify`: verifies the hash chain of a recording.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use telechir_runtime::{verify, verify_since};
 
 use crate::args::AuditCommand;
-use crate::error::Failure;
+use crate::error::CliError;
 
-pub(crate) fn audit(command: &AuditCommand) -> Result<ExitCode, Failure> {
+pub(crate) fn audit(command: &AuditCommand) -> Result<ExitCode, CliError> {
     let AuditCommand::Verify { recording, head } = command;
     let verified = match head {
         None => verify(recording)?,
@@ -16,11 +16,11 @@ pub(crate) fn audit(command: &AuditCommand) -> Result<ExitCode, Failure> {
     };
     let folder = recording.display();
     if let Some(fault) = &verified.fault {
-        return Err(Failure::message(format!("{folder}: {fault}")));
+        return Err(CliError::message(format!("{folder}: {fault}")));
     }
     writeln!(
         std::io::stdout(),
-        "{folder}: {} events are as they were written; the last has the hash {}",
+        "{folder}: {} events are unchanged since they were written; the last hash is {}",
         verified.rows,
         verified.head
     )?;

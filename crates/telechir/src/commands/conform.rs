@@ -1,4 +1,4 @@
-//! `conform`: a folder of vectors through decode, encode and identity, as a table.
+//! `conform`: decodes, encodes and round-trips a folder of test vectors; prints a table.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,12 +11,12 @@ use telechir_providers::Dialect;
 use telechir_providers::conform::{Manifest, Row, Vector, Verdict};
 
 use crate::args::ConformArguments;
-use crate::error::Failure;
+use crate::error::CliError;
 use crate::input::{write_json, write_text};
 
-/// What is printed with `--json`.
+/// The output of `--json`.
 #[derive(Serialize)]
-struct Printed {
+struct ConformOutput {
     rows: Vec<Row>,
     checked: usize,
     unchecked: usize,
@@ -24,12 +24,12 @@ struct Printed {
     missing: usize,
 }
 
-pub(crate) fn conform(arguments: &ConformArguments) -> Result<ExitCode, Failure> {
+pub(crate) fn conform(arguments: &ConformArguments) -> Result<ExitCode, CliError> {
     let folder = &arguments.folder;
     let manifest = manifest(folder, arguments.dialect)?;
     if manifest.vectors.is_empty() {
-        return Err(Failure::message(format!(
-            "{} lists no documents: nothing was checked",
+        return Err(CliError::message(format!(
+            "{} lists no documents; nothing was checked",
             folder.display()
         )));
     }
@@ -41,7 +41,7 @@ pub(crate) fn conform(arguments: &ConformArguments) -> Result<ExitCode, Failure>
     let missing = rows.iter().filter(|row| row.missing).count();
     let bad = rows.iter().filter(|row| !row.is_good()).count();
     let unchecked = rows.iter().filter(|row| row.unchecked.is_some()).count();
-    let printed = Printed {
+    let printed = ConformOutput {
         checked: rows.len() - unchecked - missing,
         unchecked,
         failed: bad - missing,
@@ -53,7 +53,7 @@ pub(crate) fn conform(arguments: &ConformArguments) -> Result<ExitCode, Failure>
     } else {
         write_text(&table(&printed))?;
     }
-    // A kit that passes what it has not seen proves nothing.
+    // A folder with missing documents fails: they were not checked.
     Ok(if bad == 0 {
         ExitCode::SUCCESS
     } else {
@@ -61,8 +61,8 @@ pub(crate) fn conform(arguments: &ConformArguments) -> Result<ExitCode, Failure>
     })
 }
 
-/// The folder's manifest, or the names of its files when it has none.
-fn manifest(folder: &Path, dialect: Option<Dialect>) -> Result<Manifest, Failure> {
+/// The folder's manifest, or one made from the file names if there is none.
+fn manifest(folder: &Path, dialect: Option<Dialect>) -> Result<Manifest, CliError> {
     for name in ["manifest.json", "index.json"] {
         match fs::read(folder.join(name)) {
             Ok(bytes) => return Ok(Manifest::read(&bytes, dialect)?),
@@ -83,11 +83,11 @@ fn manifest(folder: &Path, dialect: Option<Dialect>) -> Result<Manifest, Failure
     ))
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    Failure::message(format!("failed to read {}: {error}", path.display()))
+fn unreadable(path: &Path, error: &io::Error) -> CliError {
+    CliError::message(format!("failed to read {}: {error}", path.display()))
 }
 
-/// A document's row, also of one that is not there.
+/// The row of a document, also of a missing one.
 fn row(folder: &Path, vector: &Vector) -> Row {
     match fs::read(folder.join(&vector.file)) {
         Ok(bytes) => vector.check(&bytes),
@@ -96,7 +96,7 @@ fn row(folder: &Path, vector: &Vector) -> Row {
     }
 }
 
-fn table(printed: &Printed) -> String {
+fn table(printed: &ConformOutput) -> String {
     let width = |of: fn(&Row) -> &str, title: &str| {
         let widths = printed.rows.iter().map(|row| of(row).chars().count());
         widths.max().unwrap_or_default().max(title.len())
@@ -115,18 +115,18 @@ fn table(printed: &Printed) -> String {
             "{:file$}  {:kind$}  {:6}  {:6}  {:8}  {:10}  {:6}  {}",
             row.file,
             row.kind,
-            word(row.decode),
-            word(row.encode),
-            word(row.identity),
-            stream(row),
+            verdict_cell(row.decode),
+            verdict_cell(row.encode),
+            verdict_cell(row.identity),
+            stream_cell(row),
             row.losses.len(),
-            remark(row),
+            remark_cell(row),
         );
         for problem in &row.problems {
             let _infallible = writeln!(text, "    {problem}");
         }
     }
-    let Printed {
+    let ConformOutput {
         checked,
         unchecked,
         failed,
@@ -135,19 +135,19 @@ fn table(printed: &Printed) -> String {
     } = printed;
     let _infallible = write!(
         text,
-        "{checked} documents checked, {failed} failed; {unchecked} not for a translator"
+        "{checked} documents checked, {failed} failed; {unchecked} not checked"
     );
     let _infallible = match missing {
         0 => writeln!(text),
         _ => writeln!(
             text,
-            "; {missing} that the manifest names are not there, so the folder does not pass"
+            "; {missing} named by the manifest are missing, so the folder fails"
         ),
     };
     text
 }
 
-const fn word(verdict: Verdict) -> &'static str {
+const fn verdict_cell(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::NotApplicable => "-",
         Verdict::Passed => "ok",
@@ -155,14 +155,14 @@ const fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-fn stream(row: &Row) -> String {
+fn stream_cell(row: &Row) -> String {
     match row.stream {
         Verdict::Passed => format!("{} cuts", row.cuts),
-        verdict @ (Verdict::NotApplicable | Verdict::Failed) => word(verdict).to_owned(),
+        verdict @ (Verdict::NotApplicable | Verdict::Failed) => verdict_cell(verdict).to_owned(),
     }
 }
 
-fn remark(row: &Row) -> String {
+fn remark_cell(row: &Row) -> String {
     match (&row.unchecked, row.refusals.first()) {
         (Some(why), _) => format!("not checked: {why}"),
         (None, Some(refusal)) => format!("refused: {refusal}"),

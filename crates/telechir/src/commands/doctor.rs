@@ -1,36 +1,36 @@
-//! `doctor`: tells what works on this machine and what mends the rest.
+//! `doctor`: tests this machine and prints what is missing and how to fix it.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use crate::args::DoctorArguments;
-use crate::doctor::{self, Finding, Machine, Show};
+use crate::doctor::{self, Finding, MachineInfo, TextRenderer};
 use crate::env;
-use crate::error::Failure;
+use crate::error::CliError;
 use crate::input::write_json;
 use crate::session::{self, Stopped};
 
-pub(crate) async fn doctor(arguments: DoctorArguments) -> Result<ExitCode, Failure> {
-    let show = Show {
+pub(crate) async fn doctor(arguments: DoctorArguments) -> Result<ExitCode, CliError> {
+    let renderer = TextRenderer {
         colours: io::stdout().is_terminal() && env::colours(),
     };
     let as_text = !arguments.json;
-    let machine = Machine::look();
+    let machine = MachineInfo::inspect();
     if as_text {
-        say(&show.machine(&machine));
+        print(&renderer.machine(&machine));
     }
-    let tell = |finding: &Finding| {
+    let report = |finding: &Finding| {
         if as_text {
-            say(&show.finding(finding));
+            print(&renderer.finding(finding));
         }
     };
-    let checked = session::until_stopped(doctor::check(machine, arguments.record, tell)).await;
+    let checked = session::until_stopped(doctor::check(machine, arguments.record, report)).await;
     let report = match checked {
         Ok(report) => report,
-        Err(Stopped(signal)) => return Err(Failure::signal(signal)),
+        Err(Stopped(signal)) => return Err(CliError::signal(signal)),
     };
     if as_text {
-        say(&show.end(&report));
+        print(&renderer.end(&report));
     } else {
         write_json(&report, true)?;
     }
@@ -41,8 +41,8 @@ pub(crate) async fn doctor(arguments: DoctorArguments) -> Result<ExitCode, Failu
     })
 }
 
-/// Whoever reads may stop reading; the exit code is still an answer.
-fn say(text: &str) {
+/// Prints text. Write errors are ignored, because the exit code still carries the result.
+fn print(text: &str) {
     let mut out = io::stdout().lock();
     let _best_effort = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }

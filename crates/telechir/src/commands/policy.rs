@@ -1,17 +1,17 @@
-//! `policy check`: reads a policy file and checks the examples inside it.
+//! `policy check`: parses a policy file and checks the examples in it.
 
 use std::io::Write;
 use std::process::ExitCode;
 
 use crate::args::PolicyCommand;
-use crate::error::Failure;
+use crate::error::CliError;
 
-pub(crate) fn policy(command: &PolicyCommand) -> Result<ExitCode, Failure> {
+pub(crate) fn policy(command: &PolicyCommand) -> Result<ExitCode, CliError> {
     let PolicyCommand::Check { file } = command;
     crate::policy::read(file)?;
     writeln!(
         std::io::stdout(),
-        "{}: the rules can be read and their examples hold",
+        "{}: the policy is valid and all its examples match",
         file.display()
     )?;
     Ok(ExitCode::SUCCESS)

@@ -1,14 +1,14 @@
-//! `report`: one HTML page of a recording.
+//! `report`: writes a recording as one HTML page.
 
 use std::process::ExitCode;
 
 use crate::args::ReportArguments;
-use crate::error::Failure;
+use crate::error::CliError;
 
-pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
+pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, CliError> {
     let page = crate::report::render(&arguments.recording)?;
     std::fs::write(&arguments.out, page).map_err(|e| {
-        Failure::message(format!("failed to write {}: {e}", arguments.out.display()))
+        CliError::message(format!("failed to write {}: {e}", arguments.out.display()))
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -6,22 +6,24 @@ use telechir_agent::{Agent, AgentSettings, ApiKey, Canceller, EndReason, RunRepo
 use telechir_providers::{Dialect, ImageLimit, RequestOptions, ToolOffer};
 
 use crate::args::RunArguments;
-use crate::env::{self, Access};
-use crate::error::Failure;
+use crate::env::{self, ApiAccess};
+use crate::error::CliError;
 use crate::progress::Progress;
 use crate::service::{self, Service};
-use crate::session::{self, Open, Stopped};
+use crate::session::{self, LiveSession, Stopped};
 
-pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, CliError> {
     let devices = &arguments.devices;
     if devices.is_empty() {
-        return Err(Failure::usage(
-            "the model has nothing to work with: give --desktop, --browser, --shell or --editor",
+        return Err(CliError::usage(
+            "no device: give --desktop, --browser, --shell or --editor",
         ));
     }
     let service = service(&arguments.provider)?;
-    let access = env::access(service, arguments.base_url.clone()).map_err(Failure::usage)?;
-    let dialect = service.dialect(arguments.dialect).map_err(Failure::usage)?;
+    let access = env::access(service, arguments.base_url.clone()).map_err(CliError::usage)?;
+    let dialect = service
+        .dialect(arguments.dialect)
+        .map_err(CliError::usage)?;
     let policy = crate::policy::load(arguments.safety.policy.as_deref())?;
     let (canceller, signal) = Canceller::new();
     let agent = agent(dialect, access, arguments.max_steps)?.cancelled_by(signal);
@@ -39,7 +41,7 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
     let closed = open.close().await;
     progress.finish().await;
     match outcome {
-        Err(Stopped(number)) => Err(Failure::signal(number)),
+        Err(Stopped(number)) => Err(CliError::signal(number)),
         Ok(finished) => {
             let finished = finished?;
             closed?;
@@ -52,9 +54,9 @@ async fn work(
     agent: &Agent,
     arguments: &RunArguments,
     dialect: Dialect,
-    open: &mut Open,
-) -> Result<RunReport, Failure> {
-    if let Some(url) = arguments.devices.opening_page() {
+    open: &mut LiveSession,
+) -> Result<RunReport, CliError> {
+    if let Some(url) = arguments.devices.first_page() {
         open.navigate(url).await?;
     }
     let offer = ToolOffer {
@@ -66,7 +68,7 @@ async fn work(
         tracing::info!(
             what = loss.what,
             why = loss.why,
-            "the dialect cannot declare this"
+            "the dialect cannot declare this tool option"
         );
     }
     let opening = RequestOptions {
@@ -80,10 +82,10 @@ async fn work(
     Ok(agent.run(opening, &mut open.session).await?)
 }
 
-fn agent(dialect: Dialect, access: Access, max_steps: u32) -> Result<Agent, Failure> {
+fn agent(dialect: Dialect, access: ApiAccess, max_steps: u32) -> Result<Agent, CliError> {
     let key = ApiKey::new(&access.key)
-        .ok_or_else(|| Failure::usage(format!(
-            "the key for {dialect} holds a space, a line's end or something else that no key has; set its variable anew",
+        .ok_or_else(|| CliError::usage(format!(
+            "the API key for {dialect} contains invalid characters (space or newline); set the variable again",
             dialect = dialect.name()
         )))?;
     let mut settings = AgentSettings::new(dialect, key);
@@ -92,30 +94,33 @@ fn agent(dialect: Dialect, access: Access, max_steps: u32) -> Result<Agent, Fail
     Ok(Agent::new(settings)?)
 }
 
-fn service(name: &str) -> Result<&'static Service, Failure> {
-    service::named(name).ok_or_else(|| Failure::usage(format!("no provider is called `{name}`")))
+fn service(name: &str) -> Result<&'static Service, CliError> {
+    service::named(name).ok_or_else(|| CliError::usage(format!("unknown provider `{name}`")))
 }
 
-/// Only a model that says it is done ends a run well.
-fn conclude(finished: &RunReport) -> Result<ExitCode, Failure> {
+/// Success only if the model reports that the task is done.
+fn conclude(finished: &RunReport) -> Result<ExitCode, CliError> {
     let steps = finished.steps;
     let problem = match &finished.reason {
         EndReason::Done => return Ok(ExitCode::SUCCESS),
         EndReason::Refused { reason } => format!("the model refused: {reason}"),
         EndReason::MaxTokens => {
-            "an answer of the model was cut off; its calls were not carried out".to_owned()
+            "the model's response was cut off at its token limit; its calls were not executed"
+                .to_owned()
         }
         EndReason::ContextExceeded => {
-            "the conversation became longer than the model can read".to_owned()
+            "the conversation exceeds the model's context window".to_owned()
         }
         EndReason::StepLimit => {
-            format!("the model wanted more than {steps} steps; --max-steps allows more")
+            format!("the model needs more than {steps} steps; raise --max-steps")
         }
         EndReason::SafetyCheck { message } => {
-            format!("nobody acknowledged the provider's safety check: {message}")
+            format!("the provider's safety check was not acknowledged: {message}")
         }
         EndReason::Cancelled => "the run was stopped".to_owned(),
         EndReason::Incomplete { reason } => format!("the provider ended the run: {reason}"),
     };
-    Err(Failure::message(format!("{problem} (after {steps} steps)")))
+    Err(CliError::message(format!(
+        "{problem} (after {steps} steps)"
+    )))
 }

@@ -1,4 +1,4 @@
-//! `sessions`: what `exec --session` holds.
+//! `sessions`: lists and closes the sessions of `exec --session`.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -6,22 +6,24 @@ use std::process::ExitCode;
 use serde::Serialize;
 
 use crate::args::SessionsCommand;
-use crate::error::Failure;
+use crate::error::CliError;
 use crate::input::write_json;
-use crate::session_host::{Description, Found, Name, Place, State, find, look};
+use crate::session_host::{
+    Probe, SessionDescription, SessionName, SessionPaths, SessionState, find, probe,
+};
 
-pub(crate) async fn sessions(command: SessionsCommand) -> Result<ExitCode, Failure> {
+pub(crate) async fn sessions(command: SessionsCommand) -> Result<ExitCode, CliError> {
     match command {
         SessionsCommand::List { json } => list(json).await,
         SessionsCommand::Close { name } => close(&name).await,
     }
 }
 
-/// A session in the list; one that is gone or about to change says no more than that.
+/// A session of the list; without details if it is gone, starting or closing.
 #[derive(Debug, Serialize)]
-struct Row {
+struct SessionRow {
     name: String,
-    state: State,
+    state: SessionState,
     #[serde(skip_serializing_if = "Option::is_none")]
     pid: Option<u32>,
     devices: Vec<String>,
@@ -34,16 +36,16 @@ struct Row {
     waiting: usize,
 }
 
-async fn list(json: bool) -> Result<ExitCode, Failure> {
+async fn list(json: bool) -> Result<ExitCode, CliError> {
     let mut rows = Vec::new();
-    for place in Place::all()? {
-        let name = place.name.to_string();
-        match look(&place).await {
-            Ok(Found::Alive(visit)) => rows.push(Row::of(visit.description)),
-            Ok(Found::Dead) => rows.push(Row::bare(name, State::Gone)),
-            Ok(Found::Changing) => rows.push(Row::bare(name, State::Closing)),
-            Ok(Found::Nothing) => {}
-            // One that cannot be asked must not hide the others.
+    for paths in SessionPaths::all()? {
+        let name = paths.name.to_string();
+        match probe(&paths).await {
+            Ok(Probe::Alive(client)) => rows.push(SessionRow::of(client.description)),
+            Ok(Probe::Dead) => rows.push(SessionRow::bare(name, SessionState::Gone)),
+            Ok(Probe::Changing) => rows.push(SessionRow::bare(name, SessionState::Closing)),
+            Ok(Probe::Nothing) => {}
+            // An unreachable session must not hide the others.
             Err(failure) => {
                 let _best_effort = writeln!(io::stderr(), "telechir: {}", failure.text());
             }
@@ -57,20 +59,20 @@ async fn list(json: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn close(name: &Name) -> Result<ExitCode, Failure> {
-    match find(&Place::of(name)?).await? {
-        Found::Alive(visit) => visit.close().await.map(|()| ExitCode::SUCCESS),
-        Found::Dead => Err(Failure::message(format!(
-            "session {name} is gone already: its holder ended without closing it, and nothing of it is left to close"
+async fn close(name: &SessionName) -> Result<ExitCode, CliError> {
+    match find(&SessionPaths::of(name)?).await? {
+        Probe::Alive(client) => client.close().await.map(|()| ExitCode::SUCCESS),
+        Probe::Dead => Err(CliError::message(format!(
+            "session {name} is already gone: its session host exited without closing it; nothing is left to close"
         ))),
-        Found::Changing | Found::Nothing => Err(Failure::message(format!(
-            "there is no session {name}; `telechir sessions list` names those that there are"
+        Probe::Changing | Probe::Nothing => Err(CliError::message(format!(
+            "no session named {name}; run `telechir sessions list`"
         ))),
     }
 }
 
-impl Row {
-    fn of(description: Description) -> Self {
+impl SessionRow {
+    fn of(description: SessionDescription) -> Self {
         Self {
             name: description.name,
             state: description.state,
@@ -83,7 +85,7 @@ impl Row {
         }
     }
 
-    fn bare(name: String, state: State) -> Self {
+    fn bare(name: String, state: SessionState) -> Self {
         Self {
             name,
             state,
@@ -97,7 +99,7 @@ impl Row {
     }
 }
 
-fn write_table(rows: &[Row]) -> Result<(), Failure> {
+fn write_table(rows: &[SessionRow]) -> Result<(), CliError> {
     let mut text = String::new();
     if rows.is_empty() {
         text.push_str("no sessions\n");
@@ -122,13 +124,11 @@ fn write_table(rows: &[Row]) -> Result<(), Failure> {
     let written = io::stdout().lock().write_all(text.as_bytes());
     match written {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => {
-            other.map_err(|e| Failure::message(format!("failed to write standard output: {e}")))
-        }
+        other => other.map_err(|e| CliError::message(format!("failed to write to stdout: {e}"))),
     }
 }
 
-/// Seconds as people say them.
+/// A duration for display, rounded down to its unit.
 pub(super) fn duration(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds} s"),

@@ -1,4 +1,4 @@
-//! `decode --stream`: a response as it arrives, a line for each delta, at the end what it means.
+//! `decode --stream`: prints each delta of a streamed response, then the decoded response.
 
 use std::io::{self, Read};
 use std::process::ExitCode;
@@ -7,21 +7,21 @@ use serde::Serialize;
 use telechir_protocol::Content;
 use telechir_providers::{Dialect, Loss, Stream, StreamedResponse};
 
-use crate::error::Failure;
+use crate::error::CliError;
 use crate::input::write_json;
 
-/// The last line.
+/// The last line of the output.
 #[derive(Serialize)]
-struct Ended<'a> {
+struct StreamSummary<'a> {
     r#type: &'static str,
     contents: &'a [Content],
     report: &'a [Loss],
 }
 
-pub(super) fn decode(dialect: Dialect) -> Result<ExitCode, Failure> {
+pub(super) fn decode(dialect: Dialect) -> Result<ExitCode, CliError> {
     let Some(mut stream) = dialect.stream() else {
-        return Err(Failure::usage(format!(
-            "--stream: a response of {dialect} does not arrive in pieces"
+        return Err(CliError::usage(format!(
+            "--stream: responses of {dialect} are not streamed"
         )));
     };
     let mut input = io::stdin().lock();
@@ -32,23 +32,23 @@ pub(super) fn decode(dialect: Dialect) -> Result<ExitCode, Failure> {
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => {
-                let problem = format!("failed to read standard input: {error}");
-                return Err(Failure::message(problem));
+                let problem = format!("failed to read stdin: {error}");
+                return Err(CliError::message(problem));
             }
         };
         push(&mut stream, &piece[..read])?;
     }
     let StreamedResponse { turn, report, .. } = stream.finish()?;
-    let ended = Ended {
+    let summary = StreamSummary {
         r#type: "turn",
         contents: turn.contents(),
         report: &report.losses,
     };
-    write_json(&ended, false)?;
+    write_json(&summary, false)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn push(stream: &mut Stream, bytes: &[u8]) -> Result<(), Failure> {
+fn push(stream: &mut Stream, bytes: &[u8]) -> Result<(), CliError> {
     for delta in stream.push(bytes)? {
         write_json(&delta, false)?;
     }

@@ -1,4 +1,4 @@
-//! `tools`: what to declare to a model, with the headers that must go with it.
+//! `tools`: prints the tool definitions and headers to send to a model.
 
 use std::process::ExitCode;
 
@@ -8,20 +8,20 @@ use telechir_protocol::{ActionKind, ComputerUseTool, HostedTool, ShellTool, Tool
 use telechir_providers::{ToolOffer, desktop_tool, page_tool};
 
 use crate::args::ToolsArguments;
-use crate::error::Failure;
+use crate::error::CliError;
 use crate::input::{report_lines, write_json};
 
-/// What is printed.
+/// The output.
 #[derive(Serialize)]
-struct Printed {
+struct ToolsOutput {
     tools: Vec<Value>,
     headers: Map<String, Value>,
-    /// Other members of the request that the tools need.
+    /// Other fields of the request that the tools require.
     #[serde(skip_serializing_if = "Map::is_empty")]
     body: Map<String, Value>,
 }
 
-/// What every desktop with a window manager does beside mouse and keys.
+/// Actions of every desktop with a window manager other than mouse and keyboard actions.
 const EVERY_DESKTOP: [ActionKind; 13] = [
     ActionKind::ListWindows,
     ActionKind::FocusWindow,
@@ -38,11 +38,11 @@ const EVERY_DESKTOP: [ActionKind; 13] = [
     ActionKind::OpenApp,
 ];
 
-pub(crate) fn tools(arguments: &ToolsArguments) -> Result<ExitCode, Failure> {
-    let said = arguments.environment.clone();
-    let environment = said.clone().unwrap_or_else(|| "linux".to_owned());
+pub(crate) fn tools(arguments: &ToolsArguments) -> Result<ExitCode, CliError> {
+    let requested = arguments.environment.clone();
+    let environment = requested.clone().unwrap_or_else(|| "linux".to_owned());
     let environment = serde_json::from_value(Value::String(environment))
-        .map_err(|e| Failure::usage(format!("--environment: {e}")))?;
+        .map_err(|e| CliError::usage(format!("--environment: {e}")))?;
     if let Some(name) = arguments
         .exclude
         .iter()
@@ -50,8 +50,8 @@ pub(crate) fn tools(arguments: &ToolsArguments) -> Result<ExitCode, Failure> {
     {
         let known: Vec<&str> = ActionKind::ALL.iter().map(|kind| kind.name()).collect();
         let known = known.join(", ");
-        return Err(Failure::usage(format!(
-            "--exclude: `{name}` is no action; there are {known}"
+        return Err(CliError::usage(format!(
+            "--exclude: unknown action `{name}`; expected one of {known}"
         )));
     }
     let computer = ComputerUseTool {
@@ -78,11 +78,11 @@ pub(crate) fn tools(arguments: &ToolsArguments) -> Result<ExitCode, Failure> {
     if arguments.shell {
         tools.push(Tool::Shell(ShellTool::default()));
     }
-    for (name, is_wanted) in [
+    for (name, is_requested) in [
         ("text_editor", arguments.editor),
         ("memory", arguments.memory),
     ] {
-        if is_wanted {
+        if is_requested {
             tools.push(Tool::Hosted(HostedTool::new(name)));
         }
     }
@@ -91,13 +91,13 @@ pub(crate) fn tools(arguments: &ToolsArguments) -> Result<ExitCode, Failure> {
         model: arguments.model.clone(),
     };
     if offer.tools.is_empty() {
-        let message = "--no-computer leaves nothing to declare; add --shell, --editor or --memory";
-        return Err(Failure::usage(message));
+        let message = "nothing to declare with --no-computer; add --shell, --editor or --memory";
+        return Err(CliError::usage(message));
     }
     let (declaration, mut report) = arguments.dialect.declare(&offer)?;
-    // What nobody asked for is not missed.
-    let is_missed = |what: &str| said.is_some() || !what.starts_with("environment");
-    report.losses.retain(|loss| is_missed(&loss.what));
+    // A loss of the default environment is irrelevant.
+    let is_relevant = |what: &str| requested.is_some() || !what.starts_with("environment");
+    report.losses.retain(|loss| is_relevant(&loss.what));
     report_lines(&report.losses);
     let headers = declaration
         .headers
@@ -105,7 +105,7 @@ pub(crate) fn tools(arguments: &ToolsArguments) -> Result<ExitCode, Failure> {
         .map(|(name, value)| (name, Value::String(value)))
         .collect();
     write_json(
-        &Printed {
+        &ToolsOutput {
             tools: declaration.tools,
             headers,
             body: declaration.body,

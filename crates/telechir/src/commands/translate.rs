@@ -1,4 +1,4 @@
-//! `decode`, `encode` and `translate`: dialects without any device.
+//! `decode`, `encode` and `translate`: conversions between dialects, without devices.
 
 use std::process::ExitCode;
 
@@ -7,27 +7,27 @@ use telechir_protocol::{Content, Message, Role};
 use telechir_providers::{Document, Envelope, History, Loss, Report};
 
 use crate::args::{DecodeArguments, EncodeArguments, TranslateArguments};
-use crate::error::Failure;
+use crate::error::CliError;
 use crate::input::{read_stdin, report_lines, write_document, write_json};
 
-/// What `decode` prints.
+/// The output of `decode`.
 #[derive(Serialize)]
 struct Decoded {
     messages: Vec<Message>,
     report: Vec<Loss>,
 }
 
-/// What `encode` reads: what `decode` prints, a list of messages, or the contents of one message.
+/// The input of `encode`: output of `decode`, a list of messages, or the contents of one message.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Neutral {
+enum NeutralInput {
     Decoded { messages: Vec<Message> },
     Message(Box<Message>),
     Messages(Vec<Message>),
     Contents(Vec<Content>),
 }
 
-pub(crate) fn decode(arguments: &DecodeArguments) -> Result<ExitCode, Failure> {
+pub(crate) fn decode(arguments: &DecodeArguments) -> Result<ExitCode, CliError> {
     if arguments.stream {
         return super::stream::decode(arguments.dialect);
     }
@@ -42,23 +42,23 @@ pub(crate) fn decode(arguments: &DecodeArguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) fn encode(arguments: &EncodeArguments) -> Result<ExitCode, Failure> {
-    let neutral: Neutral = serde_json::from_slice(&read_stdin()?).map_err(|e| {
-        let wanted = "what `decode` prints, a list of messages, or a list of contents";
-        // Of a document that is none of these, serde only says so in its own words.
+pub(crate) fn encode(arguments: &EncodeArguments) -> Result<ExitCode, CliError> {
+    let neutral: NeutralInput = serde_json::from_slice(&read_stdin()?).map_err(|e| {
+        let expected = "the output of `decode`, a list of messages, or a list of contents";
+        // serde's own message for untagged enums is unhelpful.
         let problem = if e.is_data() {
-            "they have another shape".to_owned()
+            "the JSON has another structure".to_owned()
         } else {
             e.to_string()
         };
-        Failure::message(format!(
-            "failed to read neutral contents: {problem}; give {wanted}"
+        CliError::message(format!(
+            "failed to read neutral contents: {problem}; expected {expected}"
         ))
     })?;
     let messages = match neutral {
-        Neutral::Decoded { messages } | Neutral::Messages(messages) => messages,
-        Neutral::Message(message) => vec![*message],
-        Neutral::Contents(contents) => by_speaker(contents),
+        NeutralInput::Decoded { messages } | NeutralInput::Messages(messages) => messages,
+        NeutralInput::Message(message) => vec![*message],
+        NeutralInput::Contents(contents) => by_speaker(contents),
     };
     let history = History {
         messages,
@@ -68,28 +68,28 @@ pub(crate) fn encode(arguments: &EncodeArguments) -> Result<ExitCode, Failure> {
     finish(&document, &report, arguments.strict)
 }
 
-pub(crate) fn translate(arguments: &TranslateArguments) -> Result<ExitCode, Failure> {
+pub(crate) fn translate(arguments: &TranslateArguments) -> Result<ExitCode, CliError> {
     let (history, mut report) = arguments.from.decode_history(read_stdin()?)?;
     let (document, encoding) = arguments.to.write_history(&history)?;
     report.absorb(encoding);
     finish(&document, &report, arguments.strict)
 }
 
-/// Prints the document and its report; in strict mode a loss prevents the former.
-fn finish(document: &Document, report: &Report, strict: bool) -> Result<ExitCode, Failure> {
+/// Prints the document and its report; in strict mode a loss suppresses the document.
+fn finish(document: &Document, report: &Report, strict: bool) -> Result<ExitCode, CliError> {
     report_lines(&report.losses);
     if strict && !report.is_lossless() {
         let number = report.losses.len();
-        return Err(Failure::loss(format!(
-            "{number} thing(s) could not be said without loss, so nothing was written; without --strict \
-             the rest would be"
+        return Err(CliError::loss(format!(
+            "{number} loss(es) in strict mode, so nothing was written; without --strict the document is \
+             written without them"
         )));
     }
     write_document(document)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Loose contents as messages: results are a user's, the rest is the model's.
+/// Groups contents into messages: results belong to the user, everything else to the model.
 fn by_speaker(contents: Vec<Content>) -> Vec<Message> {
     let mut messages: Vec<Message> = Vec::new();
     for content in contents {

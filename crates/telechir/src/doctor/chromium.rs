@@ -1,56 +1,56 @@
-//! Whether Chromium's own sandbox is on, seen from outside and not asked of Chromium.
+//! Verifies Chromium's own sandbox from outside, in `/proc`.
 
 use std::fs;
 use std::path::Path;
 
-use super::finding::Trouble;
+use super::finding::CheckFailure;
 
-/// A process as `/proc` tells of it.
+/// A process as listed in `/proc`.
 #[derive(Debug)]
-struct Process {
+struct ProcEntry {
     pid: u32,
     parent: u32,
     line: String,
 }
 
-/// Looks at the processes that draw pages for the browser whose profile is in `folder`.
-pub(super) fn sandbox(folder: &Path) -> Result<String, Trouble> {
+/// Verifies the renderer processes of the browser whose profile is in `folder`.
+pub(super) fn sandbox(folder: &Path) -> Result<String, CheckFailure> {
     let all = processes();
     let folder = folder.to_string_lossy();
-    let mut family: Vec<u32> = all
+    let mut tree: Vec<u32> = all
         .iter()
         .filter(|process| process.line.contains(&*folder) && !process.line.contains("--type="))
         .map(|process| process.pid)
         .collect();
-    // Parents come before their children only by chance, so it is gone through until all are found.
+    // Children may be listed before their parents, so repeat until no more are found.
     loop {
         let more: Vec<u32> = all
             .iter()
-            .filter(|process| family.contains(&process.parent) && !family.contains(&process.pid))
+            .filter(|process| tree.contains(&process.parent) && !tree.contains(&process.pid))
             .map(|process| process.pid)
             .collect();
         if more.is_empty() {
             break;
         }
-        family.extend(more);
+        tree.extend(more);
     }
     let renderers: Vec<u32> = all
         .iter()
-        .filter(|process| family.contains(&process.pid))
+        .filter(|process| tree.contains(&process.pid))
         .filter(|process| process.line.contains("--type=renderer"))
         .map(|process| process.pid)
         .collect();
     if renderers.is_empty() {
-        return Err(Trouble::broken(
-            "Chromium runs, but the processes that draw its pages cannot be seen in /proc, nor \
-             whether they are confined",
+        return Err(CheckFailure::broken(
+            "Chromium runs, but its renderer processes are not visible in /proc, so their sandbox cannot \
+             be verified",
         ));
     }
-    let mine = namespaces(&status("self"));
+    let own_depth = namespaces(&status("self"));
     for renderer in &renderers {
         let status = status(&renderer.to_string());
-        judge(&status, mine).map_err(|what| {
-            Trouble::broken(format!(
+        verify(&status, own_depth).map_err(|what| {
+            CheckFailure::broken(format!(
                 "Chromium's sandbox is off: process {renderer} {what}"
             ))
         })?;
@@ -59,20 +59,21 @@ pub(super) fn sandbox(folder: &Path) -> Result<String, Trouble> {
     Ok(format!("Chromium's own sandbox is on ({number} seen)"))
 }
 
-/// What is missing of a confined process, given how deep we are in namespaces ourselves.
-fn judge(status: &str, mine: usize) -> Result<(), &'static str> {
+/// The first missing layer of the sandbox, if any. `own_depth` is the nesting depth of this
+/// process's PID namespace.
+fn verify(status: &str, own_depth: usize) -> Result<(), &'static str> {
     if field(status, "NoNewPrivs") != Some("1") {
         Err("may gain new privileges")
     } else if field(status, "Seccomp") != Some("2") {
         Err("has no system call filter")
-    } else if namespaces(status) <= mine {
-        Err("sees the processes of this machine")
+    } else if namespaces(status) <= own_depth {
+        Err("shares this machine's PID namespace")
     } else {
         Ok(())
     }
 }
 
-/// In how many nested process namespaces a process has a number, seen from ours.
+/// The nesting depth of a process's PID namespaces, seen from ours.
 fn namespaces(status: &str) -> usize {
     field(status, "NSpid").map_or(0, |numbers| numbers.split_whitespace().count())
 }
@@ -88,14 +89,14 @@ fn status(process: &str) -> String {
     fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default()
 }
 
-fn processes() -> Vec<Process> {
+fn processes() -> Vec<ProcEntry> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries
         .filter_map(|entry| {
             let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
             let line = fs::read(entry.path().join("cmdline")).ok()?;
             let status = status(&pid.to_string());
-            Some(Process {
+            Some(ProcEntry {
                 pid,
                 parent: field(&status, "PPid")?.parse().ok()?,
                 line: String::from_utf8_lossy(&line).replace('\0', " "),
@@ -111,21 +112,21 @@ mod tests {
     const CONFINED: &str = "Name:\tchromium\nNSpid:\t812\t9\nNoNewPrivs:\t1\nSeccomp:\t2\n";
 
     #[test]
-    fn every_layer_is_missed() {
-        assert_eq!(judge(CONFINED, 1), Ok(()));
-        for (layer, without) in [
+    fn every_missing_layer_is_detected() {
+        assert_eq!(verify(CONFINED, 1), Ok(()));
+        for (layer, impact) in [
             ("NoNewPrivs:\t1", "NoNewPrivs:\t0"),
             ("Seccomp:\t2", "Seccomp:\t0"),
             ("812\t9", "812"),
         ] {
-            let status = CONFINED.replace(layer, without);
-            assert!(judge(&status, 1).is_err(), "{status}");
+            let status = CONFINED.replace(layer, impact);
+            assert!(verify(&status, 1).is_err(), "{status}");
         }
-        assert!(judge("", 1).is_err());
+        assert!(verify("", 1).is_err());
     }
 
     #[test]
-    fn a_nesting_of_our_own_is_no_sandbox() {
-        assert!(judge(CONFINED, 2).is_err());
+    fn our_own_nesting_does_not_count_as_a_sandbox() {
+        assert!(verify(CONFINED, 2).is_err());
     }
 }

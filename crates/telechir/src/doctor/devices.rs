@@ -1,4 +1,4 @@
-//! The three devices, started, used and ended as `exec` does it.
+//! Starts, uses and stops the three devices as `exec` does.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use telechir_protocol::{Action, Command, ShellOutcome, Size};
 use telechir_x11::{DisplayOptions, ExistingDisplay, PrivateDisplay};
 
 use super::chromium;
-use super::finding::{Checked, Seen, Trouble};
+use super::finding::{CheckFailure, CheckResult, Observation};
 use super::fix::explain;
 use super::users;
 use crate::args::DeviceArguments;
@@ -33,40 +33,40 @@ const DESKTOP: &[&str] = &[
     "dbus-send",
     "/usr/libexec/at-spi-bus-launcher",
 ];
-const WORDS: &[&str] = &["tesseract", "bwrap"];
+const OCR: &[&str] = &["tesseract", "bwrap"];
 const SHELL: &[&str] = &["bwrap", "bash", "setsid"];
-/// A page that shows nothing is there at once; a machine under load needs longer.
+/// A blank page settles at once; the ceiling is for a machine under load.
 const QUIET: Settle = Settle {
     quiet: Duration::from_millis(50),
     ceiling: Duration::from_secs(2),
 };
 
-/// The flags of devices as they are typed for `exec`.
+/// Device flags, parsed as for `exec`.
 #[derive(Debug, Parser)]
-struct Flags {
+struct DeviceFlags {
     #[command(flatten)]
     devices: DeviceArguments,
 }
 
-/// An X server with a window manager, and nothing else.
-pub(super) async fn screen() -> Checked {
+/// An X server with a window manager, without applications.
+pub(super) async fn screen() -> CheckResult {
     let folder = users::folder().await?;
     let mut options = DisplayOptions::new(folder.path(), folder.identity());
     options.workspace = Some(folder.workspace());
-    let trouble = |error: DeviceError| explain(&format!("failed to {}", chain(&error)), SCREEN);
-    let display = PrivateDisplay::start(options).await.map_err(trouble)?;
-    let mut desktop = display.into_desktop().await.map_err(trouble)?;
+    let failure = |error: DeviceError| explain(&format!("failed to {}", chain(&error)), SCREEN);
+    let display = PrivateDisplay::start(options).await.map_err(failure)?;
+    let mut desktop = display.into_desktop().await.map_err(failure)?;
     let seen = screenshot(&mut desktop).await;
     let closed = desktop.close().await;
     let removed = users::remove(folder);
-    let (_, seen) = seen.map_err(trouble)?;
-    closed.map_err(trouble)?;
+    let (_, seen) = seen.map_err(failure)?;
+    closed.map_err(failure)?;
     removed?;
-    Ok(Seen::new(format!("Xvfb with openbox, {seen}")))
+    Ok(Observation::new(format!("Xvfb with openbox, {seen}")))
 }
 
 /// `--desktop`.
-pub(super) async fn desktop() -> Checked {
+pub(super) async fn desktop() -> CheckResult {
     let (mut devices, took) = start(&["--desktop"], DESKTOP).await?;
     let seen = match &mut devices.desktop {
         Some(desktop) => screenshot(desktop).await.map_err(|error| lost(&error)),
@@ -74,15 +74,15 @@ pub(super) async fn desktop() -> Checked {
     };
     close(devices).await?;
     let (_, screenshot) = seen?;
-    Ok(Seen::new(format!(
+    Ok(Observation::new(format!(
         "starts in {took} ms, its session bus answers, accessibility is on, {screenshot}"
     )))
 }
 
-/// Tesseract, on a picture without words.
-pub(super) async fn words() -> Checked {
+/// Tesseract, on an image without text.
+pub(super) async fn ocr() -> CheckResult {
     if find_program(Path::new("tesseract")).is_none() {
-        return Err(Trouble::missing("`tesseract` was not found").package("tesseract-ocr"));
+        return Err(CheckFailure::missing("`tesseract` was not found").package("tesseract-ocr"));
     }
     let folder = users::folder().await?;
     let mut reader = Tesseract::new(folder.identity());
@@ -93,25 +93,27 @@ pub(super) async fn words() -> Checked {
         None => Ok(()),
     };
     users::remove(folder)?;
-    let trouble = |error: DeviceError| explain(&format!("failed to {}", chain(&error)), WORDS);
-    read.map_err(trouble)?;
-    Ok(Seen::new("tesseract reads pictures, confined".to_owned()))
+    let failure = |error: DeviceError| explain(&format!("failed to {}", chain(&error)), OCR);
+    read.map_err(failure)?;
+    Ok(Observation::new(
+        "tesseract reads images, confined".to_owned(),
+    ))
 }
 
-/// `--desktop=` with the display that the user is at: a picture of it, and who says what it shows.
-pub(super) async fn display() -> Checked {
+/// `--desktop=` with the user's display: a screenshot, and its accessible applications.
+pub(super) async fn display() -> CheckResult {
     let name = env::display()
-        .ok_or_else(|| Trouble::missing("DISPLAY is not set: nobody's display is here"))?;
+        .ok_or_else(|| CheckFailure::missing("DISPLAY is not set: there is no existing display"))?;
     let cookie = devices::cookie();
-    let trouble = |error: DeviceError| explain(&format!("failed to {}", chain(&error)), &[]);
+    let failure = |error: DeviceError| explain(&format!("failed to {}", chain(&error)), &[]);
     let existing = ExistingDisplay::connect(&name, cookie.as_deref())
         .await
-        .map_err(trouble)?;
-    let applications = devices::applications_of(&existing).await.map_err(trouble)?;
-    let mut desktop = existing.into_desktop().await.map_err(trouble)?;
+        .map_err(failure)?;
+    let applications = devices::applications_of(&existing).await.map_err(failure)?;
+    let mut desktop = existing.into_desktop().await.map_err(failure)?;
     let seen = screenshot(&mut desktop).await;
-    desktop.close().await.map_err(trouble)?;
-    let (_, seen) = seen.map_err(trouble)?;
+    desktop.close().await.map_err(failure)?;
+    let (_, seen) = seen.map_err(failure)?;
     let counted = match applications {
         Some(mut applications) => applications.count().await,
         None => Err(DeviceError::Unavailable {
@@ -120,35 +122,37 @@ pub(super) async fn display() -> Checked {
         }),
     };
     match counted {
-        Ok(count) => Ok(Seen::new(format!(
-            "{name} opens, {seen}, {count} of its applications say what they show"
+        Ok(count) => Ok(Observation::new(format!(
+            "{name} opens, {seen}, {count} accessible application(s)"
         ))),
-        Err(error) => Ok(Seen::but(
+        Err(error) => Ok(Observation::degraded(
             format!("{name} opens, {seen}"),
-            Trouble::broken(format!("failed to {}", chain(&error)))
-                .costs("its elements have no names; words are read off its windows"),
+            CheckFailure::broken(format!("failed to {}", chain(&error)))
+                .impact("its elements have no names; their text is recognized with OCR"),
         )),
     }
 }
 
 /// `--browser`, with a window.
-pub(super) async fn browser() -> Checked {
+pub(super) async fn browser() -> CheckResult {
     look_at_page(&["--browser"], SCREEN).await
 }
 
 /// `--browser --headless`.
-pub(super) async fn headless() -> Checked {
+pub(super) async fn headless() -> CheckResult {
     let seen = look_at_page(&["--browser", "--headless"], &[]).await?;
     if shell_program().is_some() {
         return Ok(seen);
     }
-    let reservation = Trouble::missing("Chromium's shell was not found; Chromium itself does it")
-        .package("chromium-headless-shell")
-        .costs("it starts later and takes more memory");
-    Ok(seen.reserved(reservation))
+    let warning = CheckFailure::missing(
+        "Chromium's headless shell was not found; Chromium itself runs instead",
+    )
+    .package("chromium-headless-shell")
+    .impact("it starts more slowly and needs more memory");
+    Ok(seen.with_warning(warning))
 }
 
-async fn look_at_page(flags: &[&str], programs: &[&str]) -> Checked {
+async fn look_at_page(flags: &[&str], programs: &[&str]) -> CheckResult {
     let (mut devices, took) = start(flags, programs).await?;
     let folder = devices.folder.path().to_owned();
     let seen = match &mut devices.browser {
@@ -157,14 +161,14 @@ async fn look_at_page(flags: &[&str], programs: &[&str]) -> Checked {
     };
     let sandbox = chromium::sandbox(&folder);
     close(devices).await?;
-    Ok(Seen::new(format!(
+    Ok(Observation::new(format!(
         "starts in {took} ms, {}, {}",
         sandbox?, seen?
     )))
 }
 
-/// Loads a page that is white, and sees that it is.
-async fn blank_page(browser: &mut BoxComputer) -> Result<String, Trouble> {
+/// Loads a blank page and expects a white screenshot.
+async fn blank_page(browser: &mut BoxComputer) -> Result<String, CheckFailure> {
     let open = Action::Navigate {
         url: "about:blank".to_owned(),
         tab: None,
@@ -176,32 +180,35 @@ async fn blank_page(browser: &mut BoxComputer) -> Result<String, Trouble> {
     // Not in the middle, where the pointer is.
     match frame.pixel(size.width / 4, size.height / 4) {
         Some([255, 255, 255]) => Ok(format!("about:blank is white, {text}")),
-        other => Err(Trouble::broken(format!(
-            "the picture of about:blank is not white but {other:?} (red, green, blue)"
+        other => Err(CheckFailure::broken(format!(
+            "the screenshot of about:blank is not white but {other:?} (red, green, blue)"
         ))),
     }
 }
 
-/// `--shell`: runs `true`, and asks what is known of the sandbox from inside.
-pub(super) async fn shell() -> Checked {
+/// `--shell`: runs `true`, then verifies the sandbox from inside.
+pub(super) async fn shell() -> CheckResult {
     let (mut devices, started) = start(&["--shell"], SHELL).await?;
     let seen = match &mut devices.shell {
         Some(shell) => inside(shell).await,
         None => Err(no_device()),
     };
     close(devices).await?;
-    Ok(Seen::new(format!("starts in {started} ms, {}", seen?)))
+    Ok(Observation::new(format!(
+        "starts in {started} ms, {}",
+        seen?
+    )))
 }
 
-const LOOK: &str = "grep -E '^(NoNewPrivs|Seccomp|CapEff|CapBnd):' /proc/self/status; \
-                    id -u; ls -A /home; tail -n +3 /proc/net/dev | cut -d: -f1";
+const SANDBOX_STATUS: &str = "grep -E '^(NoNewPrivs|Seccomp|CapEff|CapBnd):' /proc/self/status; \
+                          id -u; ls -A /home; tail -n +3 /proc/net/dev | cut -d: -f1";
 
-async fn inside(shell: &mut BoxShell) -> Result<String, Trouble> {
-    let began = Instant::now();
+async fn inside(shell: &mut BoxShell) -> Result<String, CheckFailure> {
+    let started = Instant::now();
     run(shell, "true").await?;
-    let took = began.elapsed().as_millis();
-    let said = run(shell, LOOK).await?;
-    let words: Vec<&str> = said.split_whitespace().collect();
+    let took = started.elapsed().as_millis();
+    let output = run(shell, SANDBOX_STATUS).await?;
+    let ocr: Vec<&str> = output.split_whitespace().collect();
     let [
         "CapEff:",
         "0000000000000000",
@@ -213,14 +220,16 @@ async fn inside(shell: &mut BoxShell) -> Result<String, Trouble> {
         "2",
         user,
         "lo",
-    ] = words[..]
+    ] = ocr[..]
     else {
-        return Err(Trouble::broken(format!(
-            "the sandbox does not hold; inside it is seen: {said}"
+        return Err(CheckFailure::broken(format!(
+            "the sandbox is incomplete; its status inside is: {output}"
         )));
     };
     if user == "0" {
-        return Err(Trouble::broken("commands run as root inside the sandbox"));
+        return Err(CheckFailure::broken(
+            "commands run as root inside the sandbox",
+        ));
     }
     Ok(format!(
         "`true` in {took} ms as user {user}; inside no capabilities, no new privileges, a system \
@@ -228,7 +237,7 @@ async fn inside(shell: &mut BoxShell) -> Result<String, Trouble> {
     ))
 }
 
-async fn run(shell: &mut BoxShell, line: &str) -> Result<String, Trouble> {
+async fn run(shell: &mut BoxShell, line: &str) -> Result<String, CheckFailure> {
     let command = ShellCommand {
         command: Command::Line(line.to_owned()),
         timeout: Duration::from_secs(10),
@@ -240,32 +249,33 @@ async fn run(shell: &mut BoxShell, line: &str) -> Result<String, Trouble> {
     if output.outcome == ShellOutcome::Success {
         return Ok(output.stdout);
     }
-    Err(Trouble::broken(format!(
-        "`{line}` ended as {:?} with {:?}: {}{}",
+    Err(CheckFailure::broken(format!(
+        "`{line}` failed as {:?} with {:?}: {}{}",
         output.outcome, output.exit_code, output.stdout, output.stderr
     )))
 }
 
-/// A picture and how it was got.
+/// A screenshot and a description of how it was taken.
 async fn screenshot(
     computer: &mut impl telechir_device::Computer,
 ) -> Result<(Frame, String), DeviceError> {
-    let began = Instant::now();
+    let started = Instant::now();
     let frame = computer.capture().await?;
-    let (size, took) = (frame.size(), began.elapsed().as_millis());
-    let text = format!("picture of {}x{} in {took} ms", size.width, size.height);
+    let (size, took) = (frame.size(), started.elapsed().as_millis());
+    let text = format!("screenshot of {}x{} in {took} ms", size.width, size.height);
     Ok((frame, text))
 }
 
-/// Starts a device, and says in how many milliseconds.
-async fn start(flags: &[&str], programs: &[&str]) -> Result<(Devices, u128), Trouble> {
+/// Starts a device; also returns how many milliseconds that took.
+async fn start(flags: &[&str], programs: &[&str]) -> Result<(Devices, u128), CheckFailure> {
     let line = ["telechir"].iter().chain(flags);
-    let flags = Flags::try_parse_from(line).map_err(|error| Trouble::broken(error.to_string()))?;
-    let began = Instant::now();
+    let flags = DeviceFlags::try_parse_from(line)
+        .map_err(|error| CheckFailure::broken(error.to_string()))?;
+    let started = Instant::now();
     match Devices::start(&flags.devices, &Policy::default_policy(), "telechir doctor").await {
-        Ok(devices) => Ok((devices, began.elapsed().as_millis())),
+        Ok(devices) => Ok((devices, started.elapsed().as_millis())),
         Err(failure) => {
-            // It begins with the flag, which the check says already.
+            // The failure starts with the flag, which the check's name implies.
             let text = failure.text();
             let cause = text
                 .split_once(": ")
@@ -275,8 +285,8 @@ async fn start(flags: &[&str], programs: &[&str]) -> Result<(Devices, u128), Tro
     }
 }
 
-/// Ends all of it; what is left behind is a finding of its own.
-async fn close(devices: Devices) -> Result<(), Trouble> {
+/// Stops all devices; a failure is reported like any other.
+async fn close(devices: Devices) -> Result<(), CheckFailure> {
     let mut outcome = Ok(());
     let screens = [devices.browser, devices.desktop];
     for screen in screens.into_iter().flatten() {
@@ -286,14 +296,14 @@ async fn close(devices: Devices) -> Result<(), Trouble> {
         outcome = outcome.and(shell.close().await);
     }
     let removed = users::remove(devices.folder);
-    outcome.map_err(|error| Trouble::broken(format!("failed to {}", chain(&error))))?;
+    outcome.map_err(|error| CheckFailure::broken(format!("failed to {}", chain(&error))))?;
     removed
 }
 
-fn lost(error: &DeviceError) -> Trouble {
+fn lost(error: &DeviceError) -> CheckFailure {
     explain(&format!("failed to {}", chain(error)), &[])
 }
 
-fn no_device() -> Trouble {
-    Trouble::broken("the device was started and is not there: this is a bug of telechir")
+fn no_device() -> CheckFailure {
+    CheckFailure::broken("the device was started but is missing: this is a bug in telechir")
 }

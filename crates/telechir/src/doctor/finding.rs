@@ -1,4 +1,4 @@
-//! What a check found: one of four states, in words, with what to do about it.
+//! The result of one check: its state, the observation, the cause, the impact and the fix.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -6,23 +6,23 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use tokio::time::timeout;
 
-use super::remedy;
+use super::fix;
 
-/// How a part of the machine is.
+/// State of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum State {
-    /// It was seen to work.
+pub(crate) enum CheckState {
+    /// Tested successfully.
     Works,
-    /// It works, with a reservation that the cause names.
+    /// Works with a warning, which the cause describes.
     Degraded,
-    /// It is not installed or not set.
+    /// Not installed or not set.
     Missing,
-    /// It is there and does not work.
+    /// Installed but not working.
     Broken,
 }
 
-impl State {
+impl CheckState {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Works => "works",
@@ -32,53 +32,53 @@ impl State {
         }
     }
 
-    /// Whether it can be used.
+    /// Whether the component works, possibly with a warning.
     pub(crate) const fn is_usable(self) -> bool {
         matches!(self, Self::Works | Self::Degraded)
     }
 }
 
-/// What a check is, before it is made.
+/// A check before it runs.
 #[derive(Debug)]
-pub(super) struct About {
-    /// Its name, which stays the same from version to version.
+pub(super) struct CheckSpec {
+    /// The check's name, stable across versions.
     pub(super) id: &'static str,
-    /// The flag of `exec` that stands or falls with it.
+    /// The flag of `exec` that depends on the check.
     pub(super) gives: Option<&'static str>,
-    /// What it costs to be without.
-    pub(super) without: &'static str,
-    /// It is given up after so long.
+    /// What does not work without the component.
+    pub(super) impact: &'static str,
+    /// Time limit of the check.
     pub(super) ceiling: Duration,
 }
 
-/// What came of a check.
+/// The result of a check.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Finding {
-    /// The check's name.
+    /// The check's name, stable across versions.
     pub(crate) id: &'static str,
-    /// How the part is.
-    pub(crate) state: State,
-    /// The flag of `exec` that stands or falls with it.
+    /// State of the component.
+    pub(crate) state: CheckState,
+    /// The flag of `exec` that depends on the check.
     pub(crate) gives: Option<&'static str>,
-    /// How long the check took.
+    /// Duration of the check in milliseconds.
     pub(crate) took_ms: u64,
-    /// What was seen.
+    /// The observation; absent if the component is missing or broken.
     pub(crate) seen: Option<String>,
-    /// Why it is not simply `works`, on one line.
+    /// Why the state is not `works`, on one line.
     pub(crate) cause: Option<String>,
-    /// What that costs; absent when it works.
-    pub(crate) without: Option<&'static str>,
-    /// Packages that are missing, by Debian's names.
+    /// What does not work; absent if the component works.
+    pub(crate) impact: Option<&'static str>,
+    /// Missing packages, by their Debian names.
     pub(crate) packages: Vec<String>,
-    /// What mends it, to be typed as it stands.
-    pub(crate) commands: Vec<String>,
+    /// Shell commands that fix the component.
+    pub(crate) fix: Vec<String>,
 }
 
 impl Finding {
-    /// Names what is broken below it as the reason why this is broken too: what programs say when
-    /// they get no namespace is long, and seldom says that.
-    pub(super) fn blaming(mut self, other: &Self) -> Self {
-        let both = self.state == State::Broken && other.state == State::Broken;
+    /// Refers to the check below as the cause if both are broken: programs' own errors about a missing
+    /// namespace are long and rarely say so.
+    pub(super) fn caused_by(mut self, other: &Self) -> Self {
+        let both = self.state == CheckState::Broken && other.state == CheckState::Broken;
         if let Some(cause) = self.cause.take() {
             self.cause = Some(if both {
                 format!("see `{}`, which this needs: {cause}", other.id)
@@ -86,139 +86,142 @@ impl Finding {
                 cause
             });
         }
-        if both && self.commands.is_empty() {
-            self.commands.clone_from(&other.commands);
+        if both && self.fix.is_empty() {
+            self.fix.clone_from(&other.fix);
         }
         self
     }
 }
 
-/// What a check says when the part can be used.
+/// The observation of a check whose component works.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct Observation {
     text: String,
-    reservation: Option<Trouble>,
+    warning: Option<CheckFailure>,
 }
 
-/// Why a part cannot be used, or not as it should be.
+/// Why a component does not work, or only with a warning.
 #[derive(Debug)]
-pub(super) struct Trouble {
-    state: State,
+pub(super) struct CheckFailure {
+    state: CheckState,
     cause: String,
-    costs: Option<&'static str>,
+    impact: Option<&'static str>,
     packages: Vec<String>,
-    commands: Vec<String>,
+    fix: Vec<String>,
 }
 
-/// How a check ends.
-pub(super) type Checked = Result<Seen, Trouble>;
+/// The outcome of a check function.
+pub(super) type CheckResult = Result<Observation, CheckFailure>;
 
-impl Seen {
-    /// It works; this was seen.
+impl Observation {
+    /// The component works without a warning.
     pub(super) fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
-            reservation: None,
+            warning: None,
         }
     }
 
-    /// It works, but.
-    pub(super) fn but(text: impl Into<String>, reservation: Trouble) -> Self {
-        Self::new(text).reserved(reservation)
+    /// The component works with a warning.
+    pub(super) fn degraded(text: impl Into<String>, warning: CheckFailure) -> Self {
+        Self::new(text).with_warning(warning)
     }
 
-    /// The same, but.
-    pub(super) fn reserved(mut self, mut reservation: Trouble) -> Self {
-        reservation.state = State::Degraded;
-        self.reservation = Some(reservation);
+    /// The same observation with a warning.
+    pub(super) fn with_warning(mut self, mut warning: CheckFailure) -> Self {
+        warning.state = CheckState::Degraded;
+        self.warning = Some(warning);
         self
     }
 }
 
-impl Trouble {
-    /// It is there and does not work.
+impl CheckFailure {
+    /// The component is installed but does not work.
     pub(super) fn broken(cause: impl Into<String>) -> Self {
         Self {
-            state: State::Broken,
+            state: CheckState::Broken,
             cause: one_line(&cause.into()),
-            costs: None,
+            impact: None,
             packages: Vec::new(),
-            commands: Vec::new(),
+            fix: Vec::new(),
         }
     }
 
-    /// It is not there.
+    /// The component is not installed or not set.
     pub(super) fn missing(cause: impl Into<String>) -> Self {
         Self {
-            state: State::Missing,
+            state: CheckState::Missing,
             ..Self::broken(cause)
         }
     }
 
-    /// A package that brings it; then it is missing rather than broken.
+    /// Adds a package that provides the component, whose state becomes missing.
     pub(super) fn package(mut self, name: impl Into<String>) -> Self {
         let name = name.into();
         if !self.packages.contains(&name) {
             self.packages.push(name);
         }
-        self.state = State::Missing;
+        self.state = CheckState::Missing;
         self
     }
 
-    /// What this trouble costs, when that is not what the part's absence costs.
-    pub(super) fn costs(mut self, what: &'static str) -> Self {
-        self.costs = Some(what);
+    /// The impact, if it differs from that of a missing component.
+    pub(super) fn impact(mut self, what: &'static str) -> Self {
+        self.impact = Some(what);
         self
     }
 
-    /// What mends it.
-    pub(super) fn command(mut self, command: impl Into<String>) -> Self {
-        self.commands.push(command.into());
+    /// Adds a shell command that fixes the component.
+    pub(super) fn fix_command(mut self, command: impl Into<String>) -> Self {
+        self.fix.push(command.into());
         self
     }
 }
 
-/// Makes a check, within its ceiling.
-pub(super) async fn examine(about: &About, work: impl Future<Output = Checked>) -> Finding {
-    let began = Instant::now();
-    let checked = timeout(about.ceiling, work).await.unwrap_or_else(|_| {
-        let seconds = about.ceiling.as_secs();
-        Err(Trouble::broken(format!("no answer within {seconds} s")))
+/// Runs a check within its time limit.
+pub(super) async fn run_check(
+    spec: &CheckSpec,
+    work: impl Future<Output = CheckResult>,
+) -> Finding {
+    let started = Instant::now();
+    let checked = timeout(spec.ceiling, work).await.unwrap_or_else(|_| {
+        let seconds = spec.ceiling.as_secs();
+        Err(CheckFailure::broken(format!("timed out after {seconds} s")))
     });
-    let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let (seen, trouble) = match checked {
-        Ok(Seen { text, reservation }) => (Some(text), reservation),
-        Err(trouble) => (None, Some(trouble)),
+    let took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let (seen, failure) = match checked {
+        Ok(Observation { text, warning }) => (Some(text), warning),
+        Err(failure) => (None, Some(failure)),
     };
     let mut finding = Finding {
-        id: about.id,
-        state: State::Works,
-        gives: about.gives,
+        id: spec.id,
+        state: CheckState::Works,
+        gives: spec.gives,
         took_ms,
         seen,
         cause: None,
-        without: None,
+        impact: None,
         packages: Vec::new(),
-        commands: Vec::new(),
+        fix: Vec::new(),
     };
-    if let Some(trouble) = trouble {
-        finding.state = trouble.state;
-        finding.cause = Some(trouble.cause);
-        finding.without = Some(trouble.costs.unwrap_or(about.without));
-        finding.commands = fix::install(&trouble.packages).into_iter().collect();
-        finding.commands.extend(trouble.commands);
-        finding.packages = trouble.packages;
+    if let Some(failure) = failure {
+        finding.state = failure.state;
+        finding.cause = Some(failure.cause);
+        finding.impact = Some(failure.impact.unwrap_or(spec.impact));
+        finding.fix = fix::install(&failure.packages).into_iter().collect();
+        finding.fix.extend(failure.fix);
+        finding.packages = failure.packages;
     }
     finding
 }
 
-/// Programs speak in lines and colours; a cause is one line of plain text, and not a long one.
+/// Flattens program output to one line of plain text, cut at a maximum length.
 fn one_line(text: &str) -> String {
-    const LONGEST: usize = 600;
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let mut line: String = words.join(" ");
+    const MAX_CHARS: usize = 600;
+    let parts: Vec<&str> = text.split_whitespace().collect();
+    let mut line: String = parts.join(" ");
     line.retain(|character| !character.is_control());
-    if let Some((end, _)) = line.char_indices().nth(LONGEST) {
+    if let Some((end, _)) = line.char_indices().nth(MAX_CHARS) {
         line.truncate(end);
         line.push('…');
     }
@@ -229,62 +232,65 @@ fn one_line(text: &str) -> String {
 mod tests {
     use super::*;
 
-    const ABOUT: About = About {
+    const ABOUT: CheckSpec = CheckSpec {
         id: "part",
         gives: None,
-        without: "nothing works",
+        impact: "nothing works",
         ceiling: Duration::from_millis(20),
     };
 
-    fn check(work: impl Future<Output = Checked>) -> Finding {
+    fn check(work: impl Future<Output = CheckResult>) -> Finding {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()
             .expect("a runtime");
-        runtime.block_on(examine(&ABOUT, work))
+        runtime.block_on(run_check(&ABOUT, work))
     }
 
     #[test]
-    fn a_check_that_hangs_is_given_up() {
+    fn a_check_that_hangs_times_out() {
         let finding = check(std::future::pending());
-        assert_eq!(finding.state, State::Broken);
-        assert_eq!(finding.cause.as_deref(), Some("no answer within 0 s"));
-        assert_eq!(finding.without, Some("nothing works"));
+        assert_eq!(finding.state, CheckState::Broken);
+        assert_eq!(finding.cause.as_deref(), Some("timed out after 0 s"));
+        assert_eq!(finding.impact, Some("nothing works"));
     }
 
     #[test]
-    fn what_works_costs_nothing() {
-        let finding = check(async { Ok(Seen::new("fine")) });
-        assert_eq!(finding.state, State::Works);
-        assert_eq!((finding.cause, finding.without), (None, None));
+    fn a_working_component_has_no_impact() {
+        let finding = check(async { Ok(Observation::new("fine")) });
+        assert_eq!(finding.state, CheckState::Works);
+        assert_eq!((finding.cause, finding.impact), (None, None));
     }
 
     #[test]
-    fn a_package_to_install_means_missing() {
-        let finding = check(async { Err(Trouble::broken("no X\n\x1b[1mserver").package("xvfb")) });
-        assert_eq!(finding.state, State::Missing);
+    fn a_missing_package_means_missing() {
+        let finding =
+            check(async { Err(CheckFailure::broken("no X\n\x1b[1mserver").package("xvfb")) });
+        assert_eq!(finding.state, CheckState::Missing);
         assert_eq!(finding.cause.as_deref(), Some("no X [1mserver"));
         assert_eq!(finding.packages, ["xvfb"]);
     }
 
     #[test]
-    fn what_is_broken_below_is_blamed() {
-        let broken = |cause| check(async move { Err(Trouble::broken(cause)) });
-        let below = check(async { Err(Trouble::broken("refused").command("sysctl -w x=1")) });
-        let blamed = broken("it ended with signal 6").blaming(&below);
+    fn a_broken_prerequisite_is_named_as_the_cause() {
+        let broken = |cause| check(async move { Err(CheckFailure::broken(cause)) });
+        let below =
+            check(async { Err(CheckFailure::broken("refused").fix_command("sysctl -w x=1")) });
+        let blamed = broken("it ended with signal 6").caused_by(&below);
         let cause = "see `part`, which this needs: it ended with signal 6";
         assert_eq!(blamed.cause.as_deref(), Some(cause));
-        assert_eq!(blamed.commands, ["sysctl -w x=1"]);
-        let works = check(async { Ok(Seen::new("fine")) });
-        assert_eq!(works.clone().blaming(&below).cause, None);
-        let alone = broken("it ended").blaming(&works);
+        assert_eq!(blamed.fix, ["sysctl -w x=1"]);
+        let works = check(async { Ok(Observation::new("fine")) });
+        assert_eq!(works.clone().caused_by(&below).cause, None);
+        let alone = broken("it ended").caused_by(&works);
         assert_eq!(alone.cause.as_deref(), Some("it ended"));
     }
 
     #[test]
-    fn a_reservation_degrades() {
-        let finding = check(async { Ok(Seen::but("fine", Trouble::broken("slow"))) });
-        assert_eq!(finding.state, State::Degraded);
+    fn a_warning_means_degraded() {
+        let finding =
+            check(async { Ok(Observation::degraded("fine", CheckFailure::broken("slow"))) });
+        assert_eq!(finding.state, CheckState::Degraded);
         assert_eq!(finding.seen.as_deref(), Some("fine"));
         assert_eq!(finding.cause.as_deref(), Some("slow"));
     }

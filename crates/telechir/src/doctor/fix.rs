@@ -1,13 +1,13 @@
-//! What mends a part: the packages that an error names, and the switches of user namespaces.
+//! Commands that fix a component: packages named in errors, and kernel settings for user namespaces.
 
 use std::fs;
 use std::path::Path;
 
 use telechir_process::{find_program, is_root, package_of};
 
-use super::finding::Trouble;
+use super::finding::CheckFailure;
 
-/// Switches of the kernel, the value that forbids, and what allows again.
+/// Kernel settings that block user namespaces: file, blocking value, command that allows them.
 const SWITCHES: [(&str, &str, &str); 3] = [
     (
         "/proc/sys/kernel/unprivileged_userns_clone",
@@ -25,7 +25,7 @@ const SWITCHES: [(&str, &str, &str); 3] = [
         "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
     ),
 ];
-/// How programs say that they got no namespace.
+/// Parts of programs' error messages that mean a missing namespace.
 const NO_NAMESPACE: [&str; 6] = [
     "namespace",
     "No usable sandbox",
@@ -35,27 +35,27 @@ const NO_NAMESPACE: [&str; 6] = [
     "clone() failure",
 ];
 
-/// A trouble with this cause. Packages are those that the cause names and those of the `programs`
-/// that are not there, so that one command brings all of them.
-pub(super) fn explain(cause: &str, programs: &[&str]) -> Trouble {
-    let mut trouble = Trouble::broken(calm(cause));
+/// A failure with this cause. Its packages are those named in the cause and those of missing
+/// `programs`, so that one command installs all of them.
+pub(super) fn explain(cause: &str, programs: &[&str]) -> CheckFailure {
+    let mut failure = CheckFailure::broken(strip_log_prefixes(cause));
     let absent = programs
         .iter()
         .filter(|program| find_program(Path::new(program)).is_none())
         .filter_map(|program| package_of(program))
         .map(str::to_owned);
     for package in named_packages(cause).into_iter().chain(absent) {
-        trouble = trouble.package(package);
+        failure = failure.package(package);
     }
-    if NO_NAMESPACE.iter().any(|words| cause.contains(words)) {
+    if NO_NAMESPACE.iter().any(|text| cause.contains(text)) {
         for command in namespace_switches() {
-            trouble = trouble.command(command);
+            failure = failure.fix_command(command);
         }
     }
-    trouble
+    failure
 }
 
-/// What allows user namespaces again, where a switch of this kernel forbids them.
+/// The commands that allow user namespaces, for each kernel setting that blocks them.
 pub(super) fn namespace_switches() -> Vec<String> {
     SWITCHES
         .iter()
@@ -66,13 +66,13 @@ pub(super) fn namespace_switches() -> Vec<String> {
         .collect()
 }
 
-/// The command that installs these packages; none when there are none, or no `apt-get`.
+/// The command that installs these packages; absent without packages or without `apt-get`.
 pub(super) fn install(packages: &[String]) -> Option<String> {
     let can = !packages.is_empty() && find_program(Path::new("apt-get")).is_some();
     can.then(|| as_root(&format!("apt-get install {}", packages.join(" "))))
 }
 
-/// A command as someone who may be no root types it.
+/// The command with `sudo` or `su` unless this process is root.
 pub(super) fn as_root(command: &str) -> String {
     if is_root() {
         command.to_owned()
@@ -83,16 +83,15 @@ pub(super) fn as_root(command: &str) -> String {
     }
 }
 
-/// Chromium's last words without the heads of its log's lines, and without what its reporter of
-/// crashes says of itself.
-fn calm(cause: &str) -> String {
+/// Chromium's log output without line prefixes and without messages of its crash reporter.
+fn strip_log_prefixes(cause: &str) -> String {
     let mut pieces = cause.split(" [");
     let mut text = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {
         match piece.split_once("] ") {
             Some((head, _)) if head.contains("crashpad") => {}
-            Some((head, said)) if head.contains(":FATAL:") || head.contains(":ERROR:") => {
-                text = format!("{text} {said}");
+            Some((head, message)) if head.contains(":FATAL:") || head.contains(":ERROR:") => {
+                text = format!("{text} {message}");
             }
             _ => text = format!("{text} [{piece}"),
         }
@@ -100,7 +99,7 @@ fn calm(cause: &str) -> String {
     text
 }
 
-/// Errors of devices say "install the package `xvfb`".
+/// Package names in device errors such as "install the package `xvfb`".
 fn named_packages(cause: &str) -> Vec<String> {
     cause
         .split("the package `")
@@ -122,15 +121,21 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_read_for_what_it_says() {
+    fn log_prefixes_and_crash_reporter_lines_are_removed() {
         let log = "It said: No sandbox. [15:15:1120/1243:FATAL:content/zygote.cc:228] Zygote ended \
                    [1120/1243:ERROR:third_party/crashpad/file.cc:145] open /sys/cpu [sic]";
-        assert_eq!(calm(log), "It said: No sandbox. Zygote ended [sic]");
-        assert_eq!(calm("an array [1, 2] of two"), "an array [1, 2] of two");
+        assert_eq!(
+            strip_log_prefixes(log),
+            "It said: No sandbox. Zygote ended [sic]"
+        );
+        assert_eq!(
+            strip_log_prefixes("an array [1, 2] of two"),
+            "an array [1, 2] of two"
+        );
     }
 
     #[test]
-    fn without_packages_there_is_nothing_to_install() {
+    fn no_packages_give_no_install_command() {
         assert_eq!(install(&[]), None);
     }
 }

@@ -1,21 +1,21 @@
-//! Whether pictures can show more than Latin letters: fontconfig is asked for one sign of each.
+//! Whether fonts for scripts other than Latin are installed, tested with sample characters.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use telechir_process::{Spawn, find_program};
 
-use super::finding::{Checked, Seen, Trouble};
+use super::finding::{CheckFailure, CheckResult, Observation};
 use super::fix::explain;
 use super::program::run;
 use super::users;
 
-/// A script that needs a font of its own.
+/// A writing system that needs its own font.
 #[derive(Debug)]
 pub(super) struct Script {
-    /// Signs that fonts of this script have, and only those; each as hexadecimal digits.
+    /// Sample characters that only fonts of this script contain, each with its hexadecimal code.
     signs: &'static [(&'static str, &'static str)],
-    /// Names of files that bring it, for machines without fontconfig's programs.
+    /// Parts of font file names, for machines without fontconfig's programs.
     files: &'static [&'static str],
     package: &'static str,
 }
@@ -26,19 +26,19 @@ pub(super) const CJK: Script = Script {
     package: "fonts-noto-cjk",
 };
 
-/// Not the smiling face: DejaVu draws that one, in black and white.
+/// Not U+1F600: DejaVu contains it in black and white.
 pub(super) const EMOJI: Script = Script {
     signs: &[("1f680", "🚀")],
     files: &["Emoji", "emoji"],
     package: "fonts-noto-color-emoji",
 };
 
-/// Whether there is a font for all signs of the script.
-pub(super) async fn check(script: &Script) -> Checked {
+/// Whether installed fonts contain all sample characters of the script.
+pub(super) async fn check(script: &Script) -> CheckResult {
     if find_program(Path::new("fc-list")).is_none() {
         return by_files(script);
     }
-    // fontconfig writes a cache into its user's home; ours is left alone.
+    // fontconfig writes a cache to the home folder, so use the session's.
     let folder = users::folder().await?;
     let mut found = Vec::new();
     for (code, sign) in script.signs {
@@ -48,12 +48,12 @@ pub(super) async fn check(script: &Script) -> Checked {
             .env("HOME", folder.path().join("home"))
             .identity(folder.identity())
             .cwd("/");
-        let said = run(spawn).await.map_err(|cause| explain(&cause, &[]))?;
-        match said.out.lines().next() {
+        let output = run(spawn).await.map_err(|cause| explain(&cause, &[]))?;
+        match output.out.lines().next() {
             Some(family) => found.push(family.to_owned()),
             None => {
-                let cause = format!("fontconfig knows no font with {sign}");
-                return Err(Trouble::missing(cause).package(script.package));
+                let cause = format!("no font with {sign} is installed, according to fontconfig");
+                return Err(CheckFailure::missing(cause).package(script.package));
             }
         }
     }
@@ -61,13 +61,13 @@ pub(super) async fn check(script: &Script) -> Checked {
     found.dedup();
     let (signs, families) = (script.signs.iter().map(|(_, sign)| *sign), found.join(", "));
     let signs: String = signs.collect();
-    Ok(Seen::new(format!(
-        "{signs} by fontconfig, such as {families}"
+    Ok(Observation::new(format!(
+        "{signs} in {families}, according to fontconfig"
     )))
 }
 
-/// By the names of files alone.
-fn by_files(script: &Script) -> Checked {
+/// Looks for font files by name.
+fn by_files(script: &Script) -> CheckResult {
     let mut open = vec![
         PathBuf::from("/usr/share/fonts"),
         PathBuf::from("/usr/local/share/fonts"),
@@ -76,13 +76,13 @@ fn by_files(script: &Script) -> Checked {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             if script.files.iter().any(|part| name.contains(part)) {
-                return Ok(Seen::new(format!("{name}, by its name")));
+                return Ok(Observation::new(format!("font file {name}")));
             }
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 open.push(entry.path());
             }
         }
     }
-    let cause = "no file below /usr/share/fonts is named like such a font";
-    Err(Trouble::missing(cause).package(script.package))
+    let cause = "no font file below /usr/share/fonts has such a name";
+    Err(CheckFailure::missing(cause).package(script.package))
 }

@@ -1,4 +1,4 @@
-//! Whether a session's guardian ends what the session leaves running.
+//! Whether the guardian kills programs that a session leaves running.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::time::{Duration, Instant};
@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 use telechir_process::{Signal, Spawn};
 use tokio::time::timeout;
 
-use super::finding::{Checked, Seen, Trouble};
+use super::finding::{CheckFailure, CheckResult, Observation};
 use super::fix::explain;
 use super::users;
 use crate::error::chain;
 
-/// What it promises.
-const PROMISED: Duration = Duration::from_secs(2);
+/// The guardian's documented limit.
+const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Leaves a program running at the end of a session, and sees it killed by somebody else.
-pub(super) async fn check() -> Checked {
+/// Leaves a program running at the end of a session and expects that the guardian kills it.
+pub(super) async fn check() -> CheckResult {
     let folder = users::folder().await?;
     let started = Spawn::new("sleep")
         .arg("1000")
@@ -31,21 +31,21 @@ pub(super) async fn check() -> Checked {
             return Err(explain(&format!("failed to {}", chain(&error)), &[]));
         }
     };
-    let began = Instant::now();
+    let started = Instant::now();
     users::remove(folder)?;
-    let ended = timeout(PROMISED, left.wait()).await;
-    let took = began.elapsed().as_millis();
+    let ended = timeout(KILL_TIMEOUT, left.wait()).await;
+    let took = started.elapsed().as_millis();
     match ended {
-        Ok(Ok(status)) if status.signal() == Some(Signal::KILL.as_raw()) => Ok(Seen::new(format!(
-            "a program that a session left running was ended in {took} ms"
+        Ok(Ok(status)) if status.signal() == Some(Signal::KILL.as_raw()) => Ok(Observation::new(
+            format!("a program left running by a session was killed after {took} ms"),
+        )),
+        Ok(Ok(status)) => Err(CheckFailure::broken(format!(
+            "a program left running by a session exited by itself with {status}"
         ))),
-        Ok(Ok(status)) => Err(Trouble::broken(format!(
-            "a program that a session left running ended by itself, with {status}"
-        ))),
-        Ok(Err(error)) => Err(Trouble::broken(error.to_string())),
-        Err(_) => Err(Trouble::broken(format!(
-            "a program that a session left running still ran after {} s",
-            PROMISED.as_secs()
+        Ok(Err(error)) => Err(CheckFailure::broken(error.to_string())),
+        Err(_) => Err(CheckFailure::broken(format!(
+            "a program left running by a session was still running after {} s",
+            KILL_TIMEOUT.as_secs()
         ))),
     }
 }

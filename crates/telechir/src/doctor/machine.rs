@@ -1,4 +1,4 @@
-//! The machine itself: what it is, and how much room it has.
+//! Facts about the machine, and its free disk space and memory.
 
 use std::fs;
 use std::path::Path;
@@ -7,37 +7,37 @@ use rustix::fs::statvfs;
 use serde::Serialize;
 use telechir_process::{Identity, find_program, is_root, landlock_abi};
 
-use super::finding::{Checked, Seen, Trouble};
+use super::finding::{CheckFailure, CheckResult, Observation};
 use super::limits;
 
 const MIB: u64 = 1 << 20;
-/// A browser's profile and a recording of an hour.
-const LITTLE_DISK: u64 = 1024 * MIB;
-/// A profile does not fit.
-const NO_DISK: u64 = 64 * MIB;
-/// One Chromium with a few pages.
-const LITTLE_MEMORY: u64 = 1024 * MIB;
-const NO_MEMORY: u64 = 256 * MIB;
+/// Enough for a browser profile and an hour's recording.
+const WANTED_DISK_BYTES: u64 = 1024 * MIB;
+/// Too small for a browser profile.
+const REQUIRED_DISK_BYTES: u64 = 64 * MIB;
+/// Enough for one Chromium with a few pages.
+const WANTED_MEMORY_BYTES: u64 = 1024 * MIB;
+const REQUIRED_MEMORY_BYTES: u64 = 256 * MIB;
 
-/// Facts that are neither good nor bad.
+/// Facts about the machine without a verdict.
 #[derive(Debug, Serialize)]
-pub(crate) struct Machine {
+pub(crate) struct MachineInfo {
     pub(crate) system: String,
     pub(crate) kernel: String,
     pub(crate) architecture: &'static str,
     pub(crate) processors: usize,
     pub(crate) uid: u32,
     pub(crate) root: bool,
-    /// What this kernel's Landlock can do; absent when it is off.
+    /// Version of the kernel's Landlock interface; absent if it is disabled.
     pub(crate) landlock_abi: Option<u32>,
-    /// 1, 2, or absent.
+    /// Version 1 or 2; absent if control groups are unavailable.
     pub(crate) cgroup_version: Option<u8>,
-    /// Whether we may make groups that bound memory and processes.
+    /// Whether this process can create groups that limit memory and processes.
     pub(crate) cgroup_delegated: bool,
 }
 
-impl Machine {
-    pub(crate) fn look() -> Self {
+impl MachineInfo {
+    pub(crate) fn inspect() -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let release = read("/etc/os-release");
         let system = release
@@ -58,7 +58,7 @@ impl Machine {
     }
 }
 
-/// The version of control groups; both beside each other are the older.
+/// The version of control groups; hybrid setups count as version 1.
 fn cgroup_version() -> Option<u8> {
     let root = Path::new("/sys/fs/cgroup");
     if root.join("cgroup.controllers").exists() {
@@ -67,40 +67,42 @@ fn cgroup_version() -> Option<u8> {
     root.is_dir().then_some(1)
 }
 
-/// Room in the folder of temporary files, where sessions and their profiles are.
-pub(super) async fn disk() -> Checked {
+/// Free space in the temporary folder, which contains sessions and their profiles.
+pub(super) async fn disk() -> CheckResult {
     let folder = std::env::temp_dir();
     let name = folder.display().to_string();
     let looked = tokio::task::spawn_blocking(move || statvfs(&folder)).await;
     let room = looked
-        .map_err(|error| Trouble::broken(error.to_string()))?
-        .map_err(|error| Trouble::broken(format!("cannot look at {name}: {error}")))?;
+        .map_err(|error| CheckFailure::broken(error.to_string()))?
+        .map_err(|error| {
+            CheckFailure::broken(format!("failed to query the free space of {name}: {error}"))
+        })?;
     let free = room.f_bavail.saturating_mul(room.f_frsize);
-    let little = Trouble::broken(format!("{} MiB are free in {name}", free / MIB))
-        .command(format!("df -h {name}"));
+    let failure = CheckFailure::broken(format!("{} MiB are free in {name}", free / MIB))
+        .fix_command(format!("df -h {name}"));
     enough(
         free,
-        LITTLE_DISK,
-        NO_DISK,
+        WANTED_DISK_BYTES,
+        REQUIRED_DISK_BYTES,
         &format!("free in {name}"),
-        little,
+        failure,
     )
 }
 
-/// Memory that can be had without swapping.
-pub(super) fn memory() -> Checked {
+/// Memory available without swapping.
+pub(super) fn memory() -> CheckResult {
     let text = fs::read_to_string("/proc/meminfo")
-        .map_err(|error| Trouble::broken(format!("cannot read /proc/meminfo: {error}")))?;
+        .map_err(|error| CheckFailure::broken(format!("failed to read /proc/meminfo: {error}")))?;
     let free = available(&text)
-        .ok_or_else(|| Trouble::broken("/proc/meminfo does not say what is available"))?;
-    let little =
-        Trouble::broken(format!("{} MiB of memory are available", free / MIB)).command("free -h");
+        .ok_or_else(|| CheckFailure::broken("/proc/meminfo has no MemAvailable line"))?;
+    let failure = CheckFailure::broken(format!("{} MiB of memory are available", free / MIB))
+        .fix_command("free -h");
     enough(
         free,
-        LITTLE_MEMORY,
-        NO_MEMORY,
+        WANTED_MEMORY_BYTES,
+        REQUIRED_MEMORY_BYTES,
         "of memory available",
-        little,
+        failure,
     )
 }
 
@@ -112,23 +114,23 @@ fn available(meminfo: &str) -> Option<u64> {
     Some(kib * 1024)
 }
 
-fn enough(free: u64, little: u64, none: u64, what: &str, trouble: Trouble) -> Checked {
+fn enough(free: u64, wanted: u64, required: u64, what: &str, failure: CheckFailure) -> CheckResult {
     let tenths = free * 10 / (1024 * MIB);
     let seen = format!("{}.{} GiB {what}", tenths / 10, tenths % 10);
-    if free < none {
-        Err(trouble)
-    } else if free < little {
-        Ok(Seen::but(seen, trouble))
+    if free < required {
+        Err(failure)
+    } else if free < wanted {
+        Ok(Observation::degraded(seen, failure))
     } else {
-        Ok(Seen::new(seen))
+        Ok(Observation::new(seen))
     }
 }
 
-/// The editor of the demo.
-pub(super) fn editor() -> Checked {
+/// The text editor that the demo uses.
+pub(super) fn editor() -> CheckResult {
     match find_program(Path::new("mousepad")) {
-        Some(path) => Ok(Seen::new(format!("{} is there", path.display()))),
-        None => Err(Trouble::missing("`mousepad` was not found").package("mousepad")),
+        Some(path) => Ok(Observation::new(format!("{} is installed", path.display()))),
+        None => Err(CheckFailure::missing("`mousepad` was not found").package("mousepad")),
     }
 }
 
@@ -144,18 +146,18 @@ mod tests {
     }
 
     #[test]
-    fn little_is_a_reservation_and_none_a_trouble() {
+    fn low_space_is_a_warning_and_no_space_a_failure() {
         let check = |free| {
             enough(
                 free,
-                LITTLE_DISK,
-                NO_DISK,
+                WANTED_DISK_BYTES,
+                REQUIRED_DISK_BYTES,
                 "free",
-                Trouble::broken("little"),
+                CheckFailure::broken("little"),
             )
         };
-        assert!(check(NO_DISK - 1).is_err());
-        assert!(check(NO_DISK).is_ok());
-        assert!(check(LITTLE_DISK).is_ok());
+        assert!(check(REQUIRED_DISK_BYTES - 1).is_err());
+        assert!(check(REQUIRED_DISK_BYTES).is_ok());
+        assert!(check(WANTED_DISK_BYTES).is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a recording can be kept: a file made durable, and a session written and verified.
+//! Whether recordings work: syncs a file, then writes and verifies a session's journal.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -10,10 +10,10 @@ use telechir_policy::Policy;
 use telechir_runtime::{Journal, Session, verify};
 use tempfile::TempDir;
 
-use super::finding::{Checked, Seen, Trouble};
+use super::finding::{CheckFailure, CheckResult, Observation};
 use crate::error::chain;
 
-/// File systems on which SQLite's log in shared memory does not work.
+/// File systems on which SQLite's write-ahead log is unreliable, by `statfs` type.
 const NETWORK: [(u64, &str); 4] = [
     (0x6969, "nfs"),
     (0xff53_4d42, "cifs"),
@@ -22,96 +22,103 @@ const NETWORK: [(u64, &str); 4] = [
 ];
 const TMPFS: u64 = 0x0102_1994;
 
-/// Keeps a recording of nothing in `folder`, or the nearest folder above it that exists.
-pub(super) async fn check(folder: Option<PathBuf>) -> Checked {
-    let place = folder.unwrap_or_else(std::env::temp_dir);
-    // A file system that does not answer must not hold up the rest.
-    let (durable, made) = wait(move || {
-        let place = nearest(&place);
-        let made = TempDir::with_prefix_in("telechir-doctor-", &place)
-            .map_err(|error| format!("cannot write in {}: {error}", place.display()))?;
-        let took = make_durable(made.path()).map_err(|error| {
-            format!("cannot make a file durable in {}: {error}", place.display())
-        })?;
-        Ok((took, made))
+/// Records an empty session in `folder`, or in its nearest existing parent.
+pub(super) async fn check(folder: Option<PathBuf>) -> CheckResult {
+    let path = folder.unwrap_or_else(std::env::temp_dir);
+    // A file system that hangs must not block the other checks.
+    let (durable, test_dir) = wait(move || {
+        let path = nearest(&path);
+        let test_dir = TempDir::with_prefix_in("telechir-doctor-", &path)
+            .map_err(|error| format!("failed to write to {}: {error}", path.display()))?;
+        let took = make_durable(test_dir.path())
+            .map_err(|error| format!("failed to sync a file in {}: {error}", path.display()))?;
+        Ok((took, test_dir))
     })
     .await?;
-    let journal = made.path().join("recording");
-    let kept = keep(&journal).await;
-    let (place, rows) = wait(move || {
-        let rows = match kept {
+    let journal = test_dir.path().join("recording");
+    let recorded = record(&journal).await;
+    let (path, rows) = wait(move || {
+        let rows = match recorded {
             Ok(()) => rows(&journal),
             Err(cause) => Err(cause),
         };
-        let place = made.path().parent().map(Path::to_owned).unwrap_or_default();
-        made.close()
-            .map_err(|error| format!("its folder was not removed: {error}"))?;
-        Ok((place, rows?))
+        let path = test_dir
+            .path()
+            .parent()
+            .map(Path::to_owned)
+            .unwrap_or_default();
+        test_dir
+            .close()
+            .map_err(|error| format!("failed to remove the test folder: {error}"))?;
+        Ok((path, rows?))
     })
     .await?;
     let seen = format!(
-        "{}: fsync in {durable} ms, SQLite kept and verified {rows} events",
-        place.display()
+        "{}: fsync in {durable} ms, SQLite wrote and verified {rows} events",
+        path.display()
     );
-    Ok(match reservation(&place) {
+    Ok(match warning(&path) {
         Some(cause) => {
-            let trouble = Trouble::broken(cause).costs("a recording may be lost; all else works");
-            Seen::but(seen, trouble)
+            let failure =
+                CheckFailure::broken(cause).impact("recordings may be lost; everything else works");
+            Observation::degraded(seen, failure)
         }
-        None => Seen::new(seen),
+        None => Observation::new(seen),
     })
 }
 
 async fn wait<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
-) -> Result<T, Trouble> {
+) -> Result<T, CheckFailure> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| Trouble::broken(error.to_string()))?
-        .map_err(Trouble::broken)
+    done.map_err(|error| CheckFailure::broken(error.to_string()))?
+        .map_err(CheckFailure::broken)
 }
 
 fn nearest(folder: &Path) -> PathBuf {
     let exists = folder.ancestors().find(|folder| folder.is_dir());
-    // A relative path ends in nothing, which is where we are.
+    // A relative path without an existing parent is relative to the working directory.
     exists.map_or_else(|| PathBuf::from("."), Path::to_owned)
 }
 
 fn make_durable(folder: &Path) -> io::Result<u128> {
-    let began = Instant::now();
+    let started = Instant::now();
     let mut file = File::create_new(folder.join("durable"))?;
     file.write_all(&[0; 4096])?;
     file.sync_all()?;
     File::open(folder)?.sync_all()?;
-    Ok(began.elapsed().as_millis())
+    Ok(started.elapsed().as_millis())
 }
 
-/// A session without devices, from its opening to its close.
-async fn keep(folder: &Path) -> Result<(), String> {
-    let said = |error: &dyn std::error::Error| format!("failed to {}", chain(error));
-    let journal = Journal::open(folder).map_err(|error| said(&error))?;
+/// Records a session without devices from start to close.
+async fn record(folder: &Path) -> Result<(), String> {
+    let describe = |error: &dyn std::error::Error| format!("failed to {}", chain(error));
+    let journal = Journal::open(folder).map_err(|error| describe(&error))?;
     let session = Session::builder(Policy::default_policy())
         .journal(journal)
         .build()
-        .map_err(|error| said(&error))?;
-    session.close().await.map_err(|error| said(&error))
+        .map_err(|error| describe(&error))?;
+    session.close().await.map_err(|error| describe(&error))
 }
 
 fn rows(folder: &Path) -> Result<usize, String> {
     let verified = verify(folder).map_err(|error| format!("failed to {}", chain(&error)))?;
     match verified.fault {
-        Some(fault) => Err(format!("what was written is not what is read: {fault}")),
-        None if verified.rows == 0 => Err("what was written cannot be read".to_owned()),
+        Some(fault) => Err(format!(
+            "the recording differs from what was written: {fault}"
+        )),
+        None if verified.rows == 0 => Err("the recording is empty".to_owned()),
         None => Ok(verified.rows),
     }
 }
 
-fn reservation(place: &Path) -> Option<String> {
-    let kind = u64::try_from(statfs(place).ok()?.f_type).ok()?;
+fn warning(path: &Path) -> Option<String> {
+    let kind = u64::try_from(statfs(path).ok()?.f_type).ok()?;
     if kind == TMPFS {
-        return Some("this folder is in memory: a recording is gone after a restart".to_owned());
+        return Some("this folder is in memory: recordings are lost on restart".to_owned());
     }
     let (_, name) = NETWORK.iter().find(|(number, _)| *number == kind)?;
     Some(format!(
-        "this folder is on a network ({name}), where SQLite may lose what it wrote"
+        "this folder is on a network file system ({name}), where SQLite may lose data"
     ))
 }

@@ -1,25 +1,25 @@
-//! The findings as text of 80 columns, coloured on a terminal only.
+//! Renders findings as text of 80 columns, with colours on a terminal.
 
 use std::fmt::Write as _;
 
-use super::{Finding, Machine, Report, State};
+use super::{CheckState, DoctorReport, Finding, MachineInfo};
 
-const WIDTH: usize = 80;
-/// Where what was seen begins.
-const COLUMN: usize = 38;
-/// Where the lines below it begin.
-const BELOW: usize = 22;
+const MAX_WIDTH: usize = 80;
+/// Column of the observation.
+const OBSERVATION_COLUMN: usize = 38;
+/// Indentation of the lines below.
+const DETAIL_INDENT: usize = 22;
 
-/// How the text is to look.
+/// Settings of the text output.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Show {
-    /// Whether states are coloured.
+pub(crate) struct TextRenderer {
+    /// Whether states are coloured; only on a terminal.
     pub(crate) colours: bool,
 }
 
-impl Show {
-    /// The first line.
-    pub(crate) fn machine(self, machine: &Machine) -> String {
+impl TextRenderer {
+    /// The heading: system, kernel, user and sandbox features.
+    pub(crate) fn machine(self, machine: &MachineInfo) -> String {
         let who = if machine.root {
             "as root".to_owned()
         } else {
@@ -30,8 +30,8 @@ impl Show {
             .map_or_else(|| "no Landlock".to_owned(), |abi| format!("Landlock {abi}"));
         let groups = match (machine.cgroup_version, machine.cgroup_delegated) {
             (None, _) => "no control groups".to_owned(),
-            (Some(version), true) => format!("control groups {version}, ours to divide"),
-            (Some(version), false) => format!("control groups {version}, not ours to divide"),
+            (Some(version), true) => format!("control groups {version}, delegated"),
+            (Some(version), false) => format!("control groups {version}, not delegated"),
         };
         let text = format!(
             "{}, Linux {} on {} {}s, {who}; {landlock}, {groups}",
@@ -43,7 +43,7 @@ impl Show {
         lines
     }
 
-    /// One check: a line, and below it what is to be known when it does not simply work.
+    /// A finding: one line, and details below it if the check is not `works`.
     pub(crate) fn finding(self, finding: &Finding) -> String {
         let mut text = String::new();
         let state = format!("{:<9}", finding.state.name());
@@ -54,19 +54,29 @@ impl Show {
             finding.id, seconds
         );
         let seen = finding.seen.as_deref().unwrap_or_default();
-        paragraph(&mut text, &format!("{head:<COLUMN$}"), COLUMN, seen);
+        paragraph(
+            &mut text,
+            &format!("{head:<OBSERVATION_COLUMN$}"),
+            OBSERVATION_COLUMN,
+            seen,
+        );
         let mut below = |name: &str, what: &str| {
-            paragraph(&mut text, &format!("          {name:<12}"), BELOW, what);
+            paragraph(
+                &mut text,
+                &format!("          {name:<12}"),
+                DETAIL_INDENT,
+                what,
+            );
         };
         if let Some(cause) = &finding.cause {
             below("why", cause);
         }
-        if let Some(without) = finding.without {
-            below("without it", without);
+        if let Some(impact) = finding.impact {
+            below("impact", impact);
         }
-        for command in &finding.commands {
-            // Not broken into lines: it is to be copied.
-            let _a_string_takes_all = writeln!(text, "          {:<12}{command}", "to mend it");
+        for command in &finding.fix {
+            // Not wrapped, so that it can be copied.
+            let _infallible = writeln!(text, "          {:<12}{command}", "fix");
         }
         match self.colour(finding.state) {
             Some(colour) => text.replacen(&state, &format!("\x1b[{colour}m{state}\x1b[0m"), 1),
@@ -74,49 +84,49 @@ impl Show {
         }
     }
 
-    /// The last lines.
-    pub(crate) fn end(self, report: &Report) -> String {
+    /// The summary: usable flags, and the command that installs all missing packages.
+    pub(crate) fn end(self, report: &DoctorReport) -> String {
         let mut text = String::from("\n");
         let can = if report.usable.is_empty() {
-            "telechir can give a model no device here.".to_owned()
+            "telechir has no working device on this machine.".to_owned()
         } else {
-            format!("telechir can give a model: {}.", report.usable.join(", "))
+            format!("Working devices: {}.", report.usable.join(", "))
         };
         paragraph(&mut text, "", 0, &can);
         if let Some(install) = &report.install {
             let _a_string_takes_all =
-                writeln!(text, "All that is missing comes with:\n  {install}");
+                writeln!(text, "Install everything that is missing:\n  {install}");
         }
         text
     }
 
-    fn colour(self, state: State) -> Option<u8> {
+    fn colour(self, state: CheckState) -> Option<u8> {
         self.colours.then_some(match state {
-            State::Works => 32,
-            State::Degraded | State::Missing => 33,
-            State::Broken => 31,
+            CheckState::Works => 32,
+            CheckState::Degraded | CheckState::Missing => 33,
+            CheckState::Broken => 31,
         })
     }
 }
 
-/// Words in lines that end before the last column; `head` stands before the first of them.
-fn paragraph(text: &mut String, head: &str, indent: usize, words: &str) {
+/// Wraps text at the maximum width; `head` precedes its first word.
+fn paragraph(out: &mut String, head: &str, indent: usize, text: &str) {
     let mut line = head.to_owned();
-    let mut is_fresh = true;
-    for word in words.split_whitespace() {
-        let wide = line.chars().count() + usize::from(!is_fresh) + word.chars().count();
-        if !is_fresh && wide > WIDTH {
-            text.push_str(line.trim_end());
-            text.push('\n');
+    let mut is_first = true;
+    for word in text.split_whitespace() {
+        let width = line.chars().count() + usize::from(!is_first) + word.chars().count();
+        if !is_first && width > MAX_WIDTH {
+            out.push_str(line.trim_end());
+            out.push('\n');
             line = " ".repeat(indent);
-        } else if !is_fresh {
+        } else if !is_first {
             line.push(' ');
         }
         line.push_str(word);
-        is_fresh = false;
+        is_first = false;
     }
-    text.push_str(line.trim_end());
-    text.push('\n');
+    out.push_str(line.trim_end());
+    out.push('\n');
 }
 
 #[cfg(test)]
@@ -126,22 +136,22 @@ mod tests {
     fn finding() -> Finding {
         Finding {
             id: "browser-headless",
-            state: State::Missing,
+            state: CheckState::Missing,
             gives: None,
             took_ms: 12_345,
             seen: None,
             cause: Some("word ".repeat(40)),
-            without: Some("nothing"),
+            impact: Some("nothing"),
             packages: vec!["chromium".to_owned()],
-            commands: vec!["apt-get install chromium".to_owned()],
+            fix: vec!["apt-get install chromium".to_owned()],
         }
     }
 
     #[test]
-    fn no_line_is_wider_than_a_terminal() {
-        let text = Show { colours: false }.finding(&finding());
+    fn no_line_exceeds_80_columns() {
+        let text = TextRenderer { colours: false }.finding(&finding());
         assert!(
-            text.lines().all(|line| line.chars().count() <= WIDTH),
+            text.lines().all(|line| line.chars().count() <= MAX_WIDTH),
             "{text}"
         );
         assert!(
@@ -149,16 +159,16 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains("to mend it  apt-get install chromium\n"),
+            text.contains("fix         apt-get install chromium\n"),
             "{text}"
         );
     }
 
     #[test]
     fn only_a_terminal_gets_colours() {
-        let plain = Show { colours: false }.finding(&finding());
+        let plain = TextRenderer { colours: false }.finding(&finding());
         assert!(!plain.contains('\x1b'), "{plain}");
-        let coloured = Show { colours: true }.finding(&finding());
+        let coloured = TextRenderer { colours: true }.finding(&finding());
         assert!(
             coloured.starts_with("\x1b[33mmissing  \x1b[0m "),
             "{coloured}"

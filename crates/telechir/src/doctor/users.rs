@@ -1,35 +1,35 @@
-//! Whom sessions run as, and whether that user gets namespaces.
+//! Checks the user that sessions run as, and whether that user can create namespaces.
 
 use std::fs;
 
 use telechir_process::{Identity, Spawn, is_root};
 
-use super::finding::{Checked, Seen, Trouble};
+use super::finding::{CheckFailure, CheckResult, Observation};
 use super::fix::{explain, namespace_switches};
 use super::program::run;
-use crate::session_dir::SessionFolder;
+use crate::session_dir::SessionDir;
 
-/// The folder of a session, made as every session makes it.
-pub(super) async fn folder() -> Result<SessionFolder, Trouble> {
-    SessionFolder::create(None, None)
+/// A session directory, created as for every session.
+pub(super) async fn folder() -> Result<SessionDir, CheckFailure> {
+    SessionDir::create(None, None)
         .await
         .map_err(|failure| no_session(failure.text()))
 }
 
-/// Removes it; what is left behind is a finding of its own.
-pub(super) fn remove(folder: SessionFolder) -> Result<(), Trouble> {
-    folder
-        .remove()
-        .map_err(|error| Trouble::broken(format!("the session's folder was not removed: {error}")))
+/// Removes it; a failure is reported like any other.
+pub(super) fn remove(folder: SessionDir) -> Result<(), CheckFailure> {
+    folder.remove().map_err(|error| {
+        CheckFailure::broken(format!("the session's directory was not removed: {error}"))
+    })
 }
 
-/// Sessions of root run as somebody else; sessions of a person as that person.
-pub(super) async fn user() -> Checked {
+/// Root's sessions run as another user; other sessions run as the user that started them.
+pub(super) async fn user() -> CheckResult {
     let folder = folder().await?;
     let checked = match folder.identity() {
         Some(identity) => borrowed(&folder, identity).await,
-        None => Ok(Seen::new(format!(
-            "sessions run as user {}, who started this",
+        None => Ok(Observation::new(format!(
+            "sessions run as user {}, who started doctor",
             Identity::current().uid
         ))),
     };
@@ -37,38 +37,37 @@ pub(super) async fn user() -> Checked {
     checked
 }
 
-/// A user of the range: a program runs as it and can write in its workspace.
-async fn borrowed(folder: &SessionFolder, identity: Identity) -> Checked {
+/// Checks a user id of the range: runs a program as it and writes to its workspace.
+async fn borrowed(folder: &SessionDir, identity: Identity) -> CheckResult {
     let file = folder.workspace().join("written");
     let spawn = Spawn::new("touch").arg(&file).identity(Some(identity));
-    let said = run(spawn).await.map_err(|cause| explain(&cause, &[]))?;
-    if !said.is_success || fs::metadata(&file).is_err() {
-        return Err(Trouble::broken(format!(
+    let output = run(spawn).await.map_err(|cause| explain(&cause, &[]))?;
+    if !output.is_success || fs::metadata(&file).is_err() {
+        return Err(CheckFailure::broken(format!(
             "user {} cannot write in its own workspace: {}",
-            identity.uid, said.err
+            identity.uid, output.err
         )));
     }
-    Ok(Seen::new(format!(
-        "we are root; sessions run as a user of their own, such as {}",
+    Ok(Observation::new(format!(
+        "doctor runs as root; each session runs as its own user, such as {}",
         identity.uid
     )))
 }
 
-/// Why no session can start. A root of a container may have no other users to give.
-fn no_session(cause: &str) -> Trouble {
+/// The failure of a session that cannot start. Root of a container may lack other user ids.
+fn no_session(cause: &str) -> CheckFailure {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let first = Identity::unprivileged(0).map_or(0, |identity| identity.uid);
     if !is_root() || has_user(&map, first) {
         return explain(cause, &[]);
     }
-    Trouble::broken(format!(
-        "{cause}. This root is that of a container, which has no user {first}: start telechir as \
-         an ordinary user, or give the container the users 61000 to 64999"
+    CheckFailure::broken(format!(
+        "{cause}. This is root of a container without user {first}: start telechir as an ordinary user, \
+         or map the users 61000 to 64999 into the container"
     ))
 }
 
-/// Whether a namespace with this `uid_map` knows the user: lines of first inside, first outside,
-/// how many.
+/// Whether `uid_map` contains the user. Its lines are: first id inside, first id outside, count.
 fn has_user(map: &str, user: u32) -> bool {
     map.lines().any(|line| {
         let mut numbers = line.split_whitespace().map(str::parse::<u32>);
@@ -81,8 +80,8 @@ fn has_user(map: &str, user: u32) -> bool {
     })
 }
 
-/// Makes a user namespace as the session's user would.
-pub(super) async fn namespaces() -> Checked {
+/// Creates a user namespace as the session's user.
+pub(super) async fn namespaces() -> CheckResult {
     let folder = folder().await?;
     let spawn = Spawn::new("unshare")
         .args([
@@ -95,19 +94,21 @@ pub(super) async fn namespaces() -> Checked {
         ])
         .identity(folder.identity())
         .cwd("/");
-    let said = run(spawn).await;
+    let output = run(spawn).await;
     remove(folder)?;
-    let said = said.map_err(|cause| explain(&cause, &["unshare"]))?;
-    if said.is_success {
-        return Ok(Seen::new("an ordinary user can make a user namespace"));
+    let output = output.map_err(|cause| explain(&cause, &["unshare"]))?;
+    if output.is_success {
+        return Ok(Observation::new(
+            "an ordinary user can create user namespaces",
+        ));
     }
     let why = if namespace_switches().is_empty() {
-        ". No switch of this kernel forbids it, so what runs us does: a container's system call \
-         filter, or a sandbox. Let that allow `unshare`"
+        ". No setting of this kernel blocks it, so the environment does: a container's seccomp profile \
+         or a sandbox. Allow `unshare` there"
     } else {
         ""
     };
-    Err(explain(&format!("{}{why}", said.err.trim()), &[]))
+    Err(explain(&format!("{}{why}", output.err.trim()), &[]))
 }
 
 #[cfg(test)]
@@ -115,7 +116,7 @@ mod tests {
     use super::has_user;
 
     #[test]
-    fn a_map_of_users_is_read() {
+    fn a_uid_map_is_parsed() {
         assert!(has_user("         0          0 4294967295\n", 61_000));
         assert!(has_user("0 100000 1\n1 100001 65536\n", 61_000));
         assert!(!has_user("0 1000 1\n", 61_000));

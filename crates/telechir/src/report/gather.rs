@@ -1,4 +1,4 @@
-//! Rows of a journal put together: a run, its turns, a call with all that became of it.
+//! Groups the rows of a journal into runs, turns and calls.
 
 use std::collections::HashMap;
 
@@ -6,47 +6,47 @@ use serde_json::Value;
 use telechir_policy::Verdict;
 use telechir_runtime::{ActionEffect, Record, RecordKind, SessionEvent};
 
-/// One session of a journal.
+/// One run of a recording.
 #[derive(Debug, Default)]
-pub(super) struct Run {
+pub(super) struct RecordedRun {
     pub(super) name: String,
     pub(super) opened_ms: i64,
     pub(super) ended_ms: i64,
     pub(super) devices: Vec<String>,
     pub(super) policy: String,
     pub(super) end: Option<String>,
-    pub(super) entries: Vec<Entry>,
-    /// What [`Entry::Call`] counts through.
-    pub(super) calls: Vec<Call>,
+    pub(super) entries: Vec<RunEntry>,
+    /// The calls that [`RunEntry::Call`] refers to.
+    pub(super) calls: Vec<RecordedCall>,
 }
 
-/// What the page shows, in order.
+/// An entry of the page, in order.
 #[derive(Debug)]
-pub(super) enum Entry {
-    /// The model answered.
-    Step {
+pub(super) enum RunEntry {
+    /// The model's response to one request.
+    CallStep {
         number: u64,
         ms: u64,
         tokens: Option<(u64, u64)>,
     },
-    /// The model's words.
-    Said(String),
-    /// Something the operator should know.
+    /// Text of the model.
+    Message(String),
+    /// A note for the operator.
     Note(String),
-    /// A call, by its place among the run's calls.
+    /// A call, by its index in the run's calls.
     Call(usize),
 }
 
-/// A call with its judgement, steps, pictures and answer.
+/// A call with its verdict, steps, screenshots and result.
 #[derive(Debug, Default)]
-pub(super) struct Call {
+pub(super) struct RecordedCall {
     pub(super) id: String,
     pub(super) call: Option<Value>,
     pub(super) verdict: Option<Verdict>,
     pub(super) rule: String,
     pub(super) reason: String,
     pub(super) question: Option<String>,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<CallStep>,
     pub(super) answer: Option<Value>,
     pub(super) failure: Option<String>,
     pub(super) ms: Option<u64>,
@@ -54,7 +54,7 @@ pub(super) struct Call {
 
 /// One action of a call.
 #[derive(Debug)]
-pub(super) struct Step {
+pub(super) struct CallStep {
     pub(super) index: usize,
     pub(super) device: &'static str,
     pub(super) summary: String,
@@ -65,38 +65,38 @@ pub(super) struct Step {
     pub(super) ms: Option<u64>,
 }
 
-/// The runs of a journal in the order they began.
-pub(super) fn runs(records: &[Record]) -> Vec<Run> {
-    let mut runs: Vec<Gathering> = Vec::new();
+/// The runs of a journal in the order of their start.
+pub(super) fn runs(records: &[Record]) -> Vec<RecordedRun> {
+    let mut runs: Vec<RunBuilder> = Vec::new();
     for record in records {
         let known = runs
             .iter()
             .position(|gathering| gathering.run.name == record.run);
         let index = known.unwrap_or_else(|| {
-            let run = Run {
+            let run = RecordedRun {
                 name: record.run.clone(),
                 opened_ms: record.at_ms,
-                ..Run::default()
+                ..RecordedRun::default()
             };
-            runs.push(Gathering {
+            runs.push(RunBuilder {
                 run,
                 calls: HashMap::new(),
             });
             runs.len() - 1
         });
-        runs[index].take(record);
+        runs[index].add(record);
     }
     runs.into_iter().map(|gathering| gathering.run).collect()
 }
 
-struct Gathering {
-    run: Run,
-    /// The place of each call of the turn that is going on.
+struct RunBuilder {
+    run: RecordedRun,
+    /// Index of each call of the current turn.
     calls: HashMap<String, usize>,
 }
 
-impl Gathering {
-    fn take(&mut self, record: &Record) {
+impl RunBuilder {
+    fn add(&mut self, record: &Record) {
         self.run.ended_ms = record.at_ms;
         match record.kind {
             RecordKind::Event => {
@@ -130,9 +130,13 @@ impl Gathering {
                 output_tokens,
             } => {
                 let tokens = input_tokens.zip(output_tokens);
-                self.run.entries.push(Entry::Step { number, ms, tokens });
+                self.run
+                    .entries
+                    .push(RunEntry::CallStep { number, ms, tokens });
             }
-            SessionEvent::AssistantMessage { text } => self.run.entries.push(Entry::Said(text)),
+            SessionEvent::AssistantMessage { text } => {
+                self.run.entries.push(RunEntry::Message(text))
+            }
             SessionEvent::Warning { message } => self.note(message),
             SessionEvent::Retrying {
                 attempt,
@@ -140,11 +144,11 @@ impl Gathering {
                 reason,
             } => {
                 self.note(format!(
-                    "attempt {attempt} failed; again in {wait_ms} ms: {reason}"
+                    "attempt {attempt} failed; retrying in {wait_ms} ms: {reason}"
                 ));
             }
             SessionEvent::DeviceLost { device, message } => {
-                self.note(format!("the {} is gone: {message}", device.name()));
+                self.note(format!("lost the {}: {message}", device.name()));
             }
             SessionEvent::ConnectionJudged {
                 device,
@@ -158,7 +162,7 @@ impl Gathering {
                 let port = port.map(|port| format!(":{port}")).unwrap_or_default();
                 let device = device.name();
                 self.note(format!(
-                    "the {device} does not reach {host}{port}: {reason} ({rule})"
+                    "{device}: no access to {host}{port}: {reason} ({rule})"
                 ));
             }
             SessionEvent::CallReceived { call_id, .. } => _ = self.call(call_id.as_str()),
@@ -172,7 +176,7 @@ impl Gathering {
                 (call.verdict, call.rule, call.reason) = (Some(verdict), rule, reason);
             }
             SessionEvent::QuestionAsked { call_id, .. } => {
-                self.call(call_id.as_str()).question = Some("a person was asked".to_owned());
+                self.call(call_id.as_str()).question = Some("approval was requested".to_owned());
             }
             SessionEvent::QuestionAnswered {
                 call_id,
@@ -191,7 +195,7 @@ impl Gathering {
             } => {
                 self.step(
                     call_id.as_str(),
-                    Step::begun(step, device.name(), summary, verdict),
+                    CallStep::started(step, device.name(), summary, verdict),
                 );
             }
             SessionEvent::ActionFinished {
@@ -206,17 +210,17 @@ impl Gathering {
                 ms,
                 ..
             } => {
-                let begun = Step::begun(step, device.name(), summary, verdict);
+                let started = CallStep::started(step, device.name(), summary, verdict);
                 let failure = failure.map(|failure| failure.message);
                 let (effect, ms) = (Some(effect), Some(ms));
                 self.step(
                     call_id.as_str(),
-                    Step {
+                    CallStep {
                         effect,
                         failure,
                         outcome,
                         ms,
-                        ..begun
+                        ..started
                     },
                 );
             }
@@ -236,18 +240,18 @@ impl Gathering {
         }
     }
 
-    /// A step that ended takes the place of the same one that began.
-    fn step(&mut self, call_id: &str, step: Step) {
+    /// Adds a step; a finished step replaces the entry of its start.
+    fn step(&mut self, call_id: &str, step: CallStep) {
         let call = self.call(call_id);
         call.steps.retain(|earlier| earlier.index != step.index);
         call.steps.push(step);
     }
 
     fn note(&mut self, text: String) {
-        self.run.entries.push(Entry::Note(text));
+        self.run.entries.push(RunEntry::Note(text));
     }
 
-    fn call_of(&mut self, body: &Value) -> &mut Call {
+    fn call_of(&mut self, body: &Value) -> &mut RecordedCall {
         let id = body
             .get("call_id")
             .and_then(Value::as_str)
@@ -256,13 +260,13 @@ impl Gathering {
         self.call(&id)
     }
 
-    fn call(&mut self, id: &str) -> &mut Call {
+    fn call(&mut self, id: &str) -> &mut RecordedCall {
         let run = &mut self.run;
         let index = *self.calls.entry(id.to_owned()).or_insert_with(|| {
-            run.entries.push(Entry::Call(run.calls.len()));
-            run.calls.push(Call {
+            run.entries.push(RunEntry::Call(run.calls.len()));
+            run.calls.push(RecordedCall {
                 id: id.to_owned(),
-                ..Call::default()
+                ..RecordedCall::default()
             });
             run.calls.len() - 1
         });
@@ -270,8 +274,8 @@ impl Gathering {
     }
 }
 
-impl Step {
-    fn begun(index: usize, device: &'static str, summary: String, verdict: Verdict) -> Self {
+impl CallStep {
+    fn started(index: usize, device: &'static str, summary: String, verdict: Verdict) -> Self {
         Self {
             index,
             device,
@@ -286,13 +290,13 @@ impl Step {
 }
 
 fn answered(approved: bool, reason: Option<String>) -> String {
-    let word = if approved {
-        "a person was asked and agreed"
+    let outcome = if approved {
+        "approval was requested and given"
     } else {
-        "a person was asked; not agreed"
+        "approval was requested and not given"
     };
     format!(
-        "{word}{}",
+        "{outcome}{}",
         reason
             .map(|reason| format!(": {reason}"))
             .unwrap_or_default()

@@ -1,21 +1,21 @@
-//! Markup, written so that text can only be text.
+//! HTML output in which text cannot become markup.
 
 use std::fmt::Write as _;
 
 use telechir_protocol::display::escape as visible;
 
-/// A piece of markup. Text gets into it only escaped.
+/// A fragment of HTML. Text is always escaped.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Html(String);
 
 impl Html {
-    /// Markup of this program's own; never anything from a recording.
+    /// Appends constant markup of this program, never content of a recording.
     pub(super) fn raw(&mut self, markup: &'static str) -> &mut Self {
         self.0.push_str(markup);
         self
     }
 
-    /// Any text, with what cannot be seen written out.
+    /// Appends text with invisible characters escaped.
     pub(super) fn text(&mut self, text: &str) -> &mut Self {
         for (index, line) in text.split('\n').enumerate() {
             if index > 0 {
@@ -26,21 +26,21 @@ impl Html {
         self
     }
 
-    /// Long lines in pieces, because whole they would be cut in the middle.
+    /// Escapes a line in chunks, because `visible` cuts long text in the middle.
     fn line(&mut self, mut line: &str) {
-        const PIECE: usize = 2000;
+        const MAX_CHUNK_CHARS: usize = 2000;
         while !line.is_empty() {
             let end = line
                 .char_indices()
-                .nth(PIECE)
+                .nth(MAX_CHUNK_CHARS)
                 .map_or(line.len(), |(end, _)| end);
-            let (piece, rest) = line.split_at(end);
-            escape_into(&mut self.0, &visible(piece));
+            let (chunk, rest) = line.split_at(end);
+            escape_into(&mut self.0, &visible(chunk));
             line = rest;
         }
     }
 
-    /// An element with only text in it; `tag` and `class` are this program's own.
+    /// Appends an element that contains only text; `tag` and `class` are constants.
     pub(super) fn element(
         &mut self,
         tag: &'static str,
@@ -53,12 +53,12 @@ impl Html {
         self
     }
 
-    /// A picture inside the page, with a line under it.
+    /// Appends an inline screenshot with a caption.
     pub(super) fn screenshot(&mut self, base64: &str, caption: &str) -> &mut Self {
         let plain = base64
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte));
-        // Told by the first bytes of each format.
+        // Base64 of each format's first bytes.
         let kind = match base64.get(..4) {
             Some("/9j/") => "jpeg",
             Some("UklG") => "webp",
@@ -97,7 +97,7 @@ mod tests {
     use super::Html;
 
     #[test]
-    fn text_stays_text() {
+    fn text_is_escaped() {
         let mut html = Html::default();
         html.element("p", "c", "</p><script>alert('x')</script>\u{202e}")
             .screenshot("\" onerror=\"x", "no");

@@ -1,14 +1,14 @@
-//! The page itself, from top to bottom.
+//! Writes the page from top to bottom.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use telechir_runtime::{ActionEffect, Verified};
 
-use super::gather::{Call, Entry, Run, Step};
+use super::gather::{CallStep, RecordedCall, RecordedRun, RunEntry};
 use super::html::Html;
 
-/// Nothing may be loaded or run, whatever a browser thinks it sees.
+/// The policy forbids the browser to load or run anything.
 const HEAD: &str = concat!(
     "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">",
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\">",
@@ -19,8 +19,12 @@ const HEAD: &str = concat!(
 
 type Screenshots<'a> = &'a dyn Fn(&str) -> Option<Vec<u8>>;
 
-/// Writes the page; `screenshots` finds the bytes of a digest.
-pub(super) fn write(runs: &[Run], verified: &Verified, screenshots: Screenshots<'_>) -> String {
+/// Renders the page; `screenshots` returns the bytes of a digest.
+pub(super) fn write(
+    runs: &[RecordedRun],
+    verified: &Verified,
+    screenshots: Screenshots<'_>,
+) -> String {
     let mut html = Html::default();
     html.raw(HEAD);
     chain(&mut html, verified);
@@ -35,7 +39,7 @@ fn chain(html: &mut Html, verified: &Verified) {
     match &verified.fault {
         None => {
             let text = format!(
-                "{} rows, chain of hashes intact, last hash {}",
+                "{} rows, hash chain intact, last hash {}",
                 verified.rows, verified.head
             );
             html.element("p", "meta", &text);
@@ -44,19 +48,19 @@ fn chain(html: &mut Html, verified: &Verified) {
             html.element(
                 "p",
                 "failed",
-                &format!("This recording was changed after it was written: {fault}."),
+                &format!("This recording was modified after it was written: {fault}."),
             );
         }
     }
 }
 
-fn write_run(html: &mut Html, run: &Run, screenshots: Screenshots<'_>) {
+fn write_run(html: &mut Html, run: &RecordedRun, screenshots: Screenshots<'_>) {
     html.element("h2", "", &format!("Session {}", run.name));
     let seconds = (run.ended_ms - run.opened_ms) / 1000;
     let end = run
         .end
         .as_deref()
-        .unwrap_or("not closed: it was interrupted, or still runs");
+        .unwrap_or("not closed: it was interrupted or is still running");
     let steps = run.calls.iter().flat_map(|call| &call.steps);
     let (actions, failed) = steps.fold((0, 0), |(all, failed), step| {
         (all + 1, failed + usize::from(step.failure.is_some()))
@@ -67,7 +71,7 @@ fn write_run(html: &mut Html, run: &Run, screenshots: Screenshots<'_>) {
         ("Policy", run.policy.clone()),
         (
             "Length",
-            format!("{seconds} s, {actions} actions, {failed} of them failed"),
+            format!("{seconds} s, {actions} actions, {failed} failed"),
         ),
         ("End", end.to_owned()),
     ] {
@@ -79,24 +83,24 @@ fn write_run(html: &mut Html, run: &Run, screenshots: Screenshots<'_>) {
     html.raw("</tbody></table>\n");
     for entry in &run.entries {
         match entry {
-            Entry::Step { number, ms, tokens } => {
+            RunEntry::CallStep { number, ms, tokens } => {
                 let tokens = tokens
                     .map(|(input, output)| format!(", {input} tokens in, {output} out"))
                     .unwrap_or_default();
                 html.element("h2", "", &format!("Step {number}")).element(
                     "p",
                     "meta",
-                    &format!("the model answered in {ms} ms{tokens}"),
+                    &format!("model response after {ms} ms{tokens}"),
                 );
             }
-            Entry::Said(text) => _ = html.element("p", "said", text),
-            Entry::Note(text) => _ = html.element("p", "note", text),
-            Entry::Call(index) => write_call(html, &run.calls[*index], screenshots),
+            RunEntry::Message(text) => _ = html.element("p", "message", text),
+            RunEntry::Note(text) => _ = html.element("p", "note", text),
+            RunEntry::Call(index) => write_call(html, &run.calls[*index], screenshots),
         }
     }
 }
 
-fn write_call(html: &mut Html, call: &Call, screenshots: Screenshots<'_>) {
+fn write_call(html: &mut Html, call: &RecordedCall, screenshots: Screenshots<'_>) {
     html.raw("<article>")
         .element("div", "meta", &format!("call {}{}", call.id, took(call.ms)));
     if let Some(verdict) = call.verdict {
@@ -122,20 +126,20 @@ fn write_call(html: &mut Html, call: &Call, screenshots: Screenshots<'_>) {
         write_answer(html, answer, screenshots);
     }
     if let Some(content) = &call.call {
-        html.raw("<details><summary>The call as it was made</summary>")
+        html.raw("<details><summary>The call as received</summary>")
             .element("pre", "", &pretty(content))
             .raw("</details>");
     }
     html.raw("</article>\n");
 }
 
-fn write_step(html: &mut Html, step: &Step) {
-    let (class, word) = effect(step.effect);
+fn write_step(html: &mut Html, step: &CallStep) {
+    let (class, label) = effect(step.effect);
     html.raw("<tr>")
         .element("td", "", step.device)
         .element("td", "", &step.summary);
     html.element("td", step.verdict.name(), step.verdict.name());
-    html.element("td", class, step.outcome.as_deref().unwrap_or(word));
+    html.element("td", class, step.outcome.as_deref().unwrap_or(label));
     html.element("td", "ms", took(step.ms).trim_start_matches(", "))
         .raw("</tr>");
     if let Some(failure) = &step.failure {
@@ -147,12 +151,12 @@ fn write_step(html: &mut Html, step: &Step) {
 
 fn effect(effect: Option<ActionEffect>) -> (&'static str, &'static str) {
     match effect {
-        None => ("failed", "begun, never ended"),
+        None => ("failed", "started, not finished"),
         Some(ActionEffect::Delivered) => ("delivered", "delivered"),
         Some(ActionEffect::Confirmed) => ("confirmed", "confirmed"),
         Some(ActionEffect::Failed) => ("failed", "failed"),
         Some(ActionEffect::Cancelled) => ("failed", "cancelled"),
-        Some(ActionEffect::Recorded) => ("meta", "from the journal"),
+        Some(ActionEffect::Recorded) => ("meta", "from the recording"),
         Some(ActionEffect::Interrupted) => ("failed", "interrupted"),
     }
 }
@@ -170,22 +174,24 @@ fn write_answer(html: &mut Html, answer: &Value, screenshots: Screenshots<'_>) {
     digests.dedup();
     for digest in digests {
         match screenshots(&digest) {
-            Some(bytes) => _ = html.screenshot(&STANDARD.encode(bytes), "what the model was shown"),
+            Some(bytes) => {
+                _ = html.screenshot(&STANDARD.encode(bytes), "screenshot sent to the model")
+            }
             None => {
                 _ = html.element(
                     "p",
                     "failed",
-                    "A picture of this answer is missing or was changed.",
+                    "A screenshot of this result is missing or was modified.",
                 )
             }
         }
     }
-    html.raw("<details><summary>The answer</summary>")
+    html.raw("<details><summary>The result</summary>")
         .element("pre", "", &pretty(answer))
         .raw("</details>");
 }
 
-/// What the answer says in words: a page's text, a command's output.
+/// Text parts of a result: a page's text, a command's output.
 fn texts(answer: &Value) -> Vec<String> {
     let text = |value: &Value, name: &str| {
         value
@@ -240,7 +246,7 @@ mod tests {
         (0..).zip(rows).map(record).collect()
     }
 
-    fn shown(rows: Vec<(RecordKind, Value)>) -> String {
+    fn render(rows: Vec<(RecordKind, Value)>) -> String {
         let verified = Verified {
             rows: rows.len(),
             head: "ab".into(),
@@ -252,8 +258,8 @@ mod tests {
     }
 
     #[test]
-    fn shows_calls_verdicts_answers_and_screenshots_and_lets_no_markup_through() {
-        let page = shown(vec![
+    fn shows_calls_verdicts_results_and_screenshots_and_escapes_markup() {
+        let page = render(vec![
             (
                 RecordKind::Event,
                 json!({"event": "assistant_message", "text": "<img src=x onerror=alert(1)>"}),
@@ -296,8 +302,8 @@ mod tests {
     }
 
     #[test]
-    fn says_when_a_screenshot_is_gone_and_when_an_action_never_ended() {
-        let page = shown(vec![
+    fn reports_a_missing_screenshot_and_an_unfinished_action() {
+        let page = render(vec![
             (
                 RecordKind::Event,
                 json!({"event": "action_started", "call_id": "c1", "step": 0, "device": "shell", "kind": null,
@@ -309,7 +315,7 @@ mod tests {
             ),
         ]);
         assert!(
-            page.contains("begun, never ended") && page.contains("missing or was changed"),
+            page.contains("started, not finished") && page.contains("missing or was modified"),
             "{page}"
         );
     }

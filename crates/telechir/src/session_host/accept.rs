@@ -1,4 +1,4 @@
-//! Who may come in, and what they want: greets every caller and shows it to its queue.
+//! Accepts callers, checks their identity and version, and queues them by request.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,87 +11,90 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::flags::Flags;
-use super::frames::{Reader, SMALL, Writer};
-use super::message::{Description, Hello, PROTOCOL, Reply, Request, State};
+use super::frames::{MAX_CONTROL_BYTES, MessageReader, MessageWriter};
+use super::message::{Hello, HostReply, HostRequest, PROTOCOL, SessionDescription, SessionState};
 
-/// Callers that are inside at the same time.
-const CALLERS: usize = 64;
-/// Callers that wait for a turn.
-const WAITING: usize = 32;
-/// For those inside to be told that the session is over.
-const LEAVING: Duration = Duration::from_secs(1);
-/// For a caller to say what it wants.
-const GREETING: Duration = Duration::from_secs(30);
-/// Before the next caller is let in, when one could not be.
-const PAUSE: Duration = Duration::from_millis(100);
+/// Maximum number of connected callers.
+const MAX_CALLERS: usize = 64;
+/// Maximum number of callers waiting for a turn.
+const MAX_WAITING: usize = 32;
+/// Time to notify connected callers that the session is closed.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Timeout for a caller's first request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// Pause after a failed accept.
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
-/// A caller that was greeted.
+/// A caller that passed the version check.
 #[derive(Debug)]
-pub(super) struct Visitor {
-    pub(super) reader: Reader,
-    pub(super) writer: Arc<AsyncMutex<Writer>>,
-    /// Held by the one whose turn it is, for no more than being dropped with it.
-    floor: Option<OwnedSemaphorePermit>,
+pub(super) struct Caller {
+    pub(super) reader: MessageReader,
+    pub(super) writer: Arc<AsyncMutex<MessageWriter>>,
+    /// Permits execution; the next caller's turn starts when it is dropped.
+    turn_permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Visitor {
-    /// Says something; that the caller is gone shows when it is read from.
-    pub(super) async fn tell(&self, reply: &Reply) {
+impl Caller {
+    /// Sends a reply. Errors are ignored: a lost connection is noticed when reading.
+    pub(super) async fn send(&self, reply: &HostReply) {
         if let Err(error) = self.writer.lock().await.send(reply).await {
-            tracing::debug!(%error, "a caller could not be told");
+            tracing::debug!(%error, "failed to send a reply to a caller");
         }
     }
 }
 
-/// What is said of the session to everyone.
+/// The session's state as reported to every caller.
 #[derive(Debug)]
-pub(super) struct Board {
+pub(super) struct SessionStatus {
     pub(super) name: String,
     pub(super) flags: Flags,
     pub(super) policy: Digest,
     pub(super) idle_limit: Duration,
-    pub(super) began: Instant,
+    pub(super) started: Instant,
     pub(super) waiting: AtomicUsize,
-    /// One caller has the floor; the others get it in the order they came.
-    floor: Arc<Semaphore>,
-    state: Mutex<(State, Instant)>,
+    /// One permit: callers take turns in arrival order.
+    turn_permit: Arc<Semaphore>,
+    state: Mutex<(SessionState, Instant)>,
 }
 
-impl Board {
+impl SessionStatus {
     pub(super) fn new(name: String, flags: Flags, policy: Digest, idle_limit: Duration) -> Self {
-        let began = Instant::now();
+        let started = Instant::now();
         Self {
             name,
             flags,
             policy,
             idle_limit,
-            began,
+            started,
             waiting: AtomicUsize::new(0),
-            floor: Arc::new(Semaphore::new(1)),
-            state: Mutex::new((State::Starting, began)),
+            turn_permit: Arc::new(Semaphore::new(1)),
+            state: Mutex::new((SessionState::Starting, started)),
         }
     }
 
-    pub(super) fn set(&self, state: State) {
+    pub(super) fn set(&self, state: SessionState) {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner) = (state, Instant::now());
     }
 
-    fn state(&self) -> (State, Instant) {
+    fn state(&self) -> (SessionState, Instant) {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn describe(&self) -> Description {
+    fn describe(&self) -> SessionDescription {
         let (state, since) = self.state();
         let idle = match state {
-            State::Idle => since.elapsed(),
-            State::Starting | State::Busy | State::Closing | State::Gone => Duration::ZERO,
+            SessionState::Idle => since.elapsed(),
+            SessionState::Starting
+            | SessionState::Busy
+            | SessionState::Closing
+            | SessionState::Gone => Duration::ZERO,
         };
-        Description {
+        SessionDescription {
             name: self.name.clone(),
             pid: std::process::id(),
             state,
             devices: self.flags.devices(),
-            age_seconds: self.began.elapsed().as_secs(),
+            age_seconds: self.started.elapsed().as_secs(),
             idle_seconds: idle.as_secs(),
             idle_limit_seconds: self.idle_limit.as_secs(),
             waiting: self.waiting.load(Ordering::Relaxed),
@@ -101,55 +104,59 @@ impl Board {
     }
 }
 
-/// Where greeted callers are sent.
+/// Queues for callers, by request.
 #[derive(Clone, Debug)]
-struct Halls {
-    turns: mpsc::Sender<Visitor>,
-    closes: mpsc::Sender<Visitor>,
+struct Routes {
+    turns: mpsc::Sender<Caller>,
+    closes: mpsc::Sender<Caller>,
 }
 
-/// Both queues of a door.
+/// The receiving ends of both queues.
 #[derive(Debug)]
 pub(super) struct Queues {
-    pub(super) turns: mpsc::Receiver<Visitor>,
-    pub(super) closes: mpsc::Receiver<Visitor>,
+    pub(super) turns: mpsc::Receiver<Caller>,
+    pub(super) closes: mpsc::Receiver<Caller>,
 }
 
 impl Queues {
-    pub(super) fn new() -> (Self, Door) {
-        let (to_turns, turns) = mpsc::channel(CALLERS);
-        let (to_closes, closes) = mpsc::channel(CALLERS);
-        let halls = Halls {
+    pub(super) fn new() -> (Self, Acceptor) {
+        let (to_turns, turns) = mpsc::channel(MAX_CALLERS);
+        let (to_closes, closes) = mpsc::channel(MAX_CALLERS);
+        let routes = Routes {
             turns: to_turns,
             closes: to_closes,
         };
         let greeted = JoinSet::new();
-        (Self { turns, closes }, Door { halls, greeted })
+        (Self { turns, closes }, Acceptor { routes, greeted })
     }
 }
 
-/// Lets callers in.
+/// Accepts connections on the session's socket.
 #[derive(Debug)]
-pub(super) struct Door {
-    halls: Halls,
+pub(super) struct Acceptor {
+    routes: Routes,
     greeted: JoinSet<()>,
 }
 
-impl Door {
-    /// Lets callers in and greets them until it is dropped.
-    pub(super) async fn open(&mut self, listener: &UnixListener, board: &Arc<Board>) {
+impl Acceptor {
+    /// Accepts callers until it is dropped.
+    pub(super) async fn accept_all(
+        &mut self,
+        listener: &UnixListener,
+        status: &Arc<SessionStatus>,
+    ) {
         loop {
             tokio::select! {
-                came = listener.accept() => match came {
-                    Ok((stream, _)) if self.greeted.len() < CALLERS => {
-                        let halls = self.halls.clone();
-                        self.greeted.spawn(greet(stream, Arc::clone(board), halls));
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, _)) if self.greeted.len() < MAX_CALLERS => {
+                        let routes = self.routes.clone();
+                        self.greeted.spawn(greet(stream, Arc::clone(status), routes));
                     }
-                    Ok(_) => tracing::warn!("too many callers at once: one was not let in"),
+                    Ok(_) => tracing::warn!("more than {MAX_CALLERS} callers: a connection was closed"),
                     Err(error) => {
-                        tracing::warn!(%error, "a caller could not be let in");
-                        // Such as too many open files: nothing tells when that is over.
-                        sleep(PAUSE).await;
+                        tracing::warn!(%error, "failed to accept a caller");
+                        // No event reports the end of, for example, a lack of file descriptors.
+                        sleep(ACCEPT_RETRY).await;
                     }
                 },
                 Some(_) = self.greeted.join_next() => {}
@@ -157,96 +164,96 @@ impl Door {
         }
     }
 
-    /// Tells those who wait inside that nobody gets a turn any more.
-    pub(super) async fn close(mut self, board: &Board) {
-        board.floor.close();
-        let told = async { while self.greeted.join_next().await.is_some() {} };
-        // Whoever has not said what it wants by then learns it by our end.
-        let _too_slow = timeout(LEAVING, told).await;
+    /// Ends the wait of queued callers with an error.
+    pub(super) async fn close(mut self, status: &SessionStatus) {
+        status.turn_permit.close();
+        let notified = async { while self.greeted.join_next().await.is_some() {} };
+        // Callers without a request by then notice the closed connection.
+        let _too_slow = timeout(CLOSE_TIMEOUT, notified).await;
     }
 }
 
-async fn greet(stream: UnixStream, board: Arc<Board>, halls: Halls) {
-    let ours = rustix::process::geteuid().as_raw();
+async fn greet(stream: UnixStream, status: Arc<SessionStatus>, routes: Routes) {
+    let current = rustix::process::geteuid().as_raw();
     match stream.peer_cred() {
-        Ok(peer) if peer.uid() == ours => {}
+        Ok(peer) if peer.uid() == current => {}
         Ok(peer) => {
-            tracing::warn!(uid = peer.uid(), "a caller of another user was sent away");
+            tracing::warn!(uid = peer.uid(), "rejected a caller of another user");
             return;
         }
         Err(error) => {
-            tracing::warn!(%error, "a caller that cannot be known was sent away");
+            tracing::warn!(%error, "rejected a caller whose user cannot be determined");
             return;
         }
     }
     let (reader, writer) = stream.into_split();
-    let mut visitor = Visitor {
-        reader: Reader::new(reader),
-        writer: Arc::new(AsyncMutex::new(Writer::new(writer))),
-        floor: None,
+    let mut caller = Caller {
+        reader: MessageReader::new(reader),
+        writer: Arc::new(AsyncMutex::new(MessageWriter::new(writer))),
+        turn_permit: None,
     };
-    match timeout(GREETING, wish(&mut visitor, &board)).await {
-        Ok(Some(Request::Enter)) => enter(visitor, &board, &halls).await,
-        Ok(Some(Request::Close)) => {
-            // Whoever holds the other end is about to close, or did.
-            let _full_means_closing = halls.closes.try_send(visitor);
+    match timeout(REQUEST_TIMEOUT, read_request(&mut caller, &status)).await {
+        Ok(Some(HostRequest::Enter)) => wait_turn(caller, &status, &routes).await,
+        Ok(Some(HostRequest::Close)) => {
+            // A full queue means that the session is closing anyway.
+            let _full_means_closing = routes.closes.try_send(caller);
         }
-        Ok(Some(Request::CarryOut { .. } | Request::Decide { .. }) | None) | Err(_) => {}
+        Ok(Some(HostRequest::CarryOut { .. } | HostRequest::Decide { .. }) | None) | Err(_) => {}
     }
 }
 
-/// What the caller wants, once both know with whom they speak.
-async fn wish(visitor: &mut Visitor, board: &Board) -> Option<Request> {
-    let hello: Hello = visitor.reader.next(SMALL).await.ok()??;
+/// Reads the caller's request after both sides have exchanged their versions.
+async fn read_request(caller: &mut Caller, status: &SessionStatus) -> Option<HostRequest> {
+    let hello: Hello = caller.reader.next(MAX_CONTROL_BYTES).await.ok()??;
     if hello.protocol != PROTOCOL {
-        let ours = Hello::ours();
+        let current = Hello::current();
         let message = format!(
-            "session {} is held by telechir {} (protocol {PROTOCOL}), and this is telechir {} \
+            "session {} belongs to telechir {} (protocol {PROTOCOL}), but this is telechir {} \
              (protocol {}); close it with the version that started it, or end process {}",
-            board.name,
-            ours.version,
+            status.name,
+            current.version,
             hello.version,
             hello.protocol,
             std::process::id(),
         );
-        visitor.tell(&Reply::Refused { message }).await;
+        caller.send(&HostReply::Refused { message }).await;
         return None;
     }
-    visitor.tell(&Reply::Welcome(board.describe())).await;
-    visitor.reader.next(SMALL).await.ok()?
+    caller.send(&HostReply::Welcome(status.describe())).await;
+    caller.reader.next(MAX_CONTROL_BYTES).await.ok()?
 }
 
-/// Waits for the floor, for as long as the caller does.
-async fn enter(mut visitor: Visitor, board: &Board, halls: &Halls) {
-    let before = board.waiting.fetch_add(1, Ordering::Relaxed);
-    if before > 0 || board.state().0 == State::Busy {
-        visitor.tell(&Reply::Busy).await;
+/// Waits for the caller's turn; ends early if the caller disconnects.
+async fn wait_turn(mut caller: Caller, status: &SessionStatus, routes: &Routes) {
+    let before = status.waiting.fetch_add(1, Ordering::Relaxed);
+    if before > 0 || status.state().0 == SessionState::Busy {
+        caller.send(&HostReply::Busy).await;
     }
-    let floor = Arc::clone(&board.floor);
-    let refusal = if before >= WAITING {
-        Some("too many callers wait already")
+    let turn_permit = Arc::clone(&status.turn_permit);
+    let refusal = if before >= MAX_WAITING {
+        Some("too many callers are waiting")
     } else {
         tokio::select! {
             biased;
-            floor = floor.acquire_owned() => match floor {
-                Ok(floor) => {
-                    visitor.floor = Some(floor);
-                    // The holder tells whoever it does not come to.
-                    if halls.turns.send(visitor).await.is_ok() {
+            turn_permit = turn_permit.acquire_owned() => match turn_permit {
+                Ok(turn_permit) => {
+                    caller.turn_permit = Some(turn_permit);
+                    // If the server is closing, it notifies this caller itself.
+                    if routes.turns.send(caller).await.is_ok() {
                         return;
                     }
-                    board.waiting.fetch_sub(1, Ordering::Relaxed);
+                    status.waiting.fetch_sub(1, Ordering::Relaxed);
                     return;
                 }
                 Err(_) => Some("it was closed"),
             },
-            // It says nothing before its turn: it is gone.
-            _gone = visitor.reader.next::<Request>(SMALL) => None,
+            // A caller sends nothing before its turn, so this is its disconnect.
+            _gone = caller.reader.next::<HostRequest>(MAX_CONTROL_BYTES) => None,
         }
     };
-    board.waiting.fetch_sub(1, Ordering::Relaxed);
+    status.waiting.fetch_sub(1, Ordering::Relaxed);
     if let Some(refusal) = refusal {
-        let message = format!("session {}: {refusal}; nothing was carried out", board.name);
-        visitor.tell(&Reply::Failed { message }).await;
+        let message = format!("session {}: {refusal}; nothing was executed", status.name);
+        caller.send(&HostReply::Failed { message }).await;
     }
 }

@@ -1,5 +1,5 @@
-//! The caller's side: finds a session's holder or starts one, waits for its turn, hands over the
-//! calls, and asks the person at this terminal what the holder wants to know.
+//! The caller's side: finds or starts the session host, waits for its turn, sends the calls, and
+//! shows approval prompts on this terminal.
 
 use std::future::Future;
 use std::io::{self, ErrorKind, Write as _};
@@ -18,275 +18,276 @@ use tokio::net::UnixStream;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, timeout};
 
-use super::flags::{Flags, whole};
-use super::frames::{LARGE, Reader, SMALL, Writer};
-use super::message::{Description, Hello, Reply, Request, to_result};
-use super::paths::{Name, Place};
-use crate::approver::Terminal;
+use super::flags::{Flags, absolute_path};
+use super::frames::{MAX_CALL_BYTES, MAX_CONTROL_BYTES, MessageReader, MessageWriter};
+use super::message::{Hello, HostReply, HostRequest, SessionDescription, to_result};
+use super::paths::{SessionName, SessionPaths};
+use crate::approver::TerminalApprover;
 use crate::args::ExecArguments;
 use crate::env;
-use crate::error::Failure;
+use crate::error::CliError;
 use crate::session::{Stopped, until_stopped};
 
-/// For a holder to greet us; it does that whatever else it does.
-const GREETING: Duration = Duration::from_secs(10);
-/// For a holder to listen once it was started: its devices come later.
-const START: Duration = Duration::from_secs(20);
-/// For a holder to come to its end, or to begin to listen.
-const CHANGE: Duration = Duration::from_secs(30);
-/// Between two looks whether it listens by now; its end is an event.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// For keys to be released and a command to be ended after a call was stopped.
-const CANCEL: Duration = Duration::from_secs(15);
-/// For every device to be ended, one after the other.
-const CLOSE: Duration = Duration::from_secs(200);
-/// What a session is closed after when no call comes, in seconds.
-const IDLE: u64 = 15 * 60;
+/// Timeout for the session host's version check; it replies even while it is busy.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Timeout for a new session host to listen; its devices start later.
+const START_TIMEOUT: Duration = Duration::from_secs(20);
+/// Timeout for a session host that is starting or closing.
+const CHANGE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Interval of probes while it starts; its exit is noticed at once.
+const PROBE_INTERVAL: Duration = Duration::from_millis(50);
+/// Timeout for the cancellation of a call: keys released, command killed.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(15);
+/// Timeout for stopping all devices, one after the other.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(200);
+/// Default idle timeout in seconds.
+const DEFAULT_IDLE_SECONDS: u64 = 15 * 60;
 
-/// A session's holder that greeted us.
+/// A connection to a session host that passed the version check.
 #[derive(Debug)]
-pub(crate) struct Visit {
-    pub(crate) description: Description,
-    reader: Reader,
-    writer: Writer,
+pub(crate) struct HostClient {
+    pub(crate) description: SessionDescription,
+    reader: MessageReader,
+    writer: MessageWriter,
     process: OwnedFd,
 }
 
-/// What is at a session's place.
+/// The state of a session's files and process.
 #[derive(Debug)]
-pub(crate) enum Found {
-    /// Its holder.
-    Alive(Visit),
-    /// What a holder left that ended without closing.
+pub(crate) enum Probe {
+    /// A session host that replies.
+    Alive(HostClient),
+    /// The files of a session host that exited without closing the session.
     Dead,
-    /// Its holder, about to listen or to end.
+    /// A session host that is starting or closing.
     Changing,
-    /// Nothing.
+    /// No session with this name.
     Nothing,
 }
 
-/// Carries a turn out in the session with this name, which is started when it has to be.
-pub(crate) async fn carry_out(
+/// Executes a turn in the session with this name; starts the session if necessary.
+pub(crate) async fn execute(
     arguments: &ExecArguments,
-    name: &Name,
+    name: &SessionName,
     turn: ModelTurn,
     policy: Option<Digest>,
-) -> Result<AnsweredTurn, Failure> {
-    let place = Place::of(name)?;
-    let entered = until_stopped(enter(&place, arguments, policy)).await;
+) -> Result<AnsweredTurn, CliError> {
+    let paths = SessionPaths::of(name)?;
+    let ready = until_stopped(wait_for_session(&paths, arguments, policy)).await;
     let before = |Stopped(number)| {
-        Failure::stopped(
+        CliError::stopped(
             number,
-            "stopped before the call began; nothing was carried out",
+            "stopped before the call started; nothing was executed",
         )
     };
-    let mut visit = entered.map_err(before)??;
-    let results = until_stopped(visit.converse(arguments.dialect, &turn)).await;
+    let mut client = ready.map_err(before)??;
+    let results = until_stopped(client.converse(arguments.dialect, &turn)).await;
     let stopped = |Stopped(number)| {
-        Failure::stopped(
+        CliError::stopped(
             number,
-            format!("the call was stopped; session {name} stays"),
+            format!("the call was stopped; session {name} continues"),
         )
     };
     match results {
         Ok(results) => Ok(turn.answer(results?)?),
         Err(signal) => {
-            visit.withdraw().await;
+            client.withdraw().await;
             Err(stopped(signal))
         }
     }
 }
 
-/// What is at this place now.
-pub(crate) async fn look(place: &Place) -> Result<Found, Failure> {
+/// Probes a session once.
+pub(crate) async fn probe(paths: &SessionPaths) -> Result<Probe, CliError> {
     let problem = |e: &dyn std::fmt::Display| {
-        Failure::message(format!("failed to reach session {}: {e}", place.name))
+        CliError::message(format!("failed to reach session {}: {e}", paths.name))
     };
-    match UnixStream::connect(place.socket()).await {
-        Ok(stream) => greet(stream, place)
+    match UnixStream::connect(paths.socket()).await {
+        Ok(stream) => greet(stream, paths)
             .await
-            .map(|visit| visit.map_or(Found::Changing, Found::Alive)),
+            .map(|client| client.map_or(Probe::Changing, Probe::Alive)),
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
-            Ok(if place.is_held().map_err(|e| problem(&e))? {
-                Found::Changing
-            } else if place.socket().exists() {
-                Found::Dead
+            Ok(if paths.is_locked().map_err(|e| problem(&e))? {
+                Probe::Changing
+            } else if paths.socket().exists() {
+                Probe::Dead
             } else {
-                Found::Nothing
+                Probe::Nothing
             })
         }
         Err(e) => Err(problem(&e)),
     }
 }
 
-/// The holder of a session, once it listens; what a dead one left is removed.
-pub(crate) async fn find(place: &Place) -> Result<Found, Failure> {
-    let deadline = Instant::now() + CHANGE;
+/// Probes a session until it neither starts nor closes; removes the files of a dead one.
+pub(crate) async fn find(paths: &SessionPaths) -> Result<Probe, CliError> {
+    let deadline = Instant::now() + CHANGE_TIMEOUT;
     let mut free: Option<JoinHandle<()>> = None;
     loop {
-        match look(place).await? {
-            Found::Changing => {}
-            Found::Dead => {
-                place.remove_remains()?;
-                return Ok(Found::Dead);
+        match probe(paths).await? {
+            Probe::Changing => {}
+            Probe::Dead => {
+                paths.remove_remains()?;
+                return Ok(Probe::Dead);
             }
-            found @ (Found::Alive(_) | Found::Nothing) => return Ok(found),
+            found @ (Probe::Alive(_) | Probe::Nothing) => return Ok(found),
         }
         if Instant::now() >= deadline {
-            return Err(Failure::message(format!(
-                "session {} is being closed and does not come to its end; try again later",
-                place.name
+            return Err(CliError::message(format!(
+                "session {} is still starting or closing after {} s; try again later",
+                paths.name,
+                CHANGE_TIMEOUT.as_secs()
             )));
         }
         let waits = free.get_or_insert_with(|| {
-            let place = place.clone();
-            spawn_blocking(move || place.wait_until_free())
+            let paths = paths.clone();
+            spawn_blocking(move || paths.wait_until_free())
         });
-        if timeout(LOOK_AGAIN, waits).await.is_ok() {
+        if timeout(PROBE_INTERVAL, waits).await.is_ok() {
             free = None;
         }
     }
 }
 
-/// None when the holder ended meanwhile.
-async fn greet(stream: UnixStream, place: &Place) -> Result<Option<Visit>, Failure> {
-    let name = &place.name;
+/// Returns none if the session host exits meanwhile.
+async fn greet(stream: UnixStream, paths: &SessionPaths) -> Result<Option<HostClient>, CliError> {
+    let name = &paths.name;
     let peer = stream.peer_cred()?;
     let pid = peer.pid().and_then(Pid::from_raw);
     let Some(pid) = pid.filter(|_| peer.uid() == rustix::process::geteuid().as_raw()) else {
-        return Err(Failure::message(format!(
-            "{} is not held by a process of yours; nothing was sent to it",
-            place.socket().display()
+        return Err(CliError::message(format!(
+            "{} belongs to a process of another user; nothing was sent to it",
+            paths.socket().display()
         )));
     };
     let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else {
         return Ok(None);
     };
     let (reader, writer) = stream.into_split();
-    let (mut reader, mut writer) = (Reader::new(reader), Writer::new(writer));
-    if writer.send(&Hello::ours()).await.is_err() {
+    let (mut reader, mut writer) = (MessageReader::new(reader), MessageWriter::new(writer));
+    if writer.send(&Hello::current()).await.is_err() {
         return Ok(None);
     }
     let number = pid.as_raw_nonzero();
-    match timeout(GREETING, reader.next::<Reply>(SMALL)).await {
-        Ok(Ok(Some(Reply::Welcome(description)))) => Ok(Some(Visit {
+    match timeout(REPLY_TIMEOUT, reader.next::<HostReply>(MAX_CONTROL_BYTES)).await {
+        Ok(Ok(Some(HostReply::Welcome(description)))) => Ok(Some(HostClient {
             description,
             reader,
             writer,
             process,
         })),
-        Ok(Ok(Some(Reply::Refused { message }))) => Err(Failure::message(message)),
+        Ok(Ok(Some(HostReply::Refused { message }))) => Err(CliError::message(message)),
         Ok(Ok(None)) => Ok(None),
         Ok(Err(e)) if e.kind() == ErrorKind::ConnectionReset => Ok(None),
-        Ok(Ok(Some(_)) | Err(_)) => Err(Failure::message(format!(
-            "process {number} holds session {name} and does not speak as telechir does"
+        Ok(Ok(Some(_)) | Err(_)) => Err(CliError::message(format!(
+            "process {number} owns session {name} but does not speak telechir's protocol"
         ))),
-        Err(_) => Err(Failure::message(format!(
-            "process {number} holds session {name} and does not answer"
+        Err(_) => Err(CliError::message(format!(
+            "process {number} owns session {name} but does not respond"
         ))),
     }
 }
 
-/// Finds or starts the session and waits until it is our turn.
-async fn enter(
-    place: &Place,
+/// Finds or starts the session and waits for this caller's turn.
+async fn wait_for_session(
+    paths: &SessionPaths,
     arguments: &ExecArguments,
     policy: Option<Digest>,
-) -> Result<Visit, Failure> {
-    const START_WITH: &str = "give --desktop, --browser, --shell or --editor to start";
-    let name = &place.name;
+) -> Result<HostClient, CliError> {
+    const START_FLAGS: &str = "give --desktop, --browser, --shell or --editor to start";
+    let name = &paths.name;
     let given = Flags::given(
         &arguments.devices,
         &arguments.safety,
         arguments.idle_timeout,
     );
     let has_devices = !given.devices().is_empty();
-    // Another caller may start the same session, and it may end again, while we look.
+    // Another process may start and close the same session concurrently.
     for _ in 0..3 {
-        match find(place).await? {
-            Found::Alive(mut visit) => {
-                visit.agrees(&given, policy)?;
-                visit
+        match find(paths).await? {
+            Probe::Alive(mut client) => {
+                client.agrees(&given, policy)?;
+                client
                     .wait_for_turn(Duration::from_secs(arguments.queue_timeout))
                     .await?;
-                return Ok(visit);
+                return Ok(client);
             }
-            Found::Dead if has_devices => note(&format!(
-                "the earlier session {name} is gone: its holder ended without closing it; \
-                 this is a new one"
+            Probe::Dead if has_devices => note(&format!(
+                "the earlier session {name} is gone: its session host exited without closing it; \
+                 starting a new one"
             )),
-            Found::Dead => {
-                return Err(Failure::message(format!(
-                    "session {name} is gone: its holder ended without closing it; {START_WITH} \
+            Probe::Dead => {
+                return Err(CliError::message(format!(
+                    "session {name} is gone: its session host exited without closing it; {START_FLAGS} \
                      a new one"
                 )));
             }
-            Found::Changing | Found::Nothing if has_devices => {}
-            Found::Changing | Found::Nothing => {
-                return Err(Failure::message(format!(
-                    "there is no session {name} in {} (one that is idle for too long is closed); \
-                     {START_WITH} it",
-                    place.folder().display()
+            Probe::Changing | Probe::Nothing if has_devices => {}
+            Probe::Changing | Probe::Nothing => {
+                return Err(CliError::message(format!(
+                    "no session named {name} in {} (idle sessions are closed); \
+                     {START_FLAGS} it",
+                    paths.folder().display()
                 )));
             }
         }
-        start(place, arguments).await?;
+        start(paths, arguments).await?;
     }
-    Err(Failure::message(format!(
-        "session {name} ended each time it was started; its log is {}",
-        place.log().display()
+    Err(CliError::message(format!(
+        "session {name} exited each time it was started; see its log {}",
+        paths.log().display()
     )))
 }
 
-/// Starts a holder. It listens when this returns, and lives on without us.
-async fn start(place: &Place, arguments: &ExecArguments) -> Result<(), Failure> {
-    let mut words = vec!["session-host".to_owned(), place.name.to_string()];
-    let idle = Some(arguments.idle_timeout.unwrap_or(IDLE));
-    words.extend(Flags::given(&arguments.devices, &arguments.safety, idle).to_arguments());
+/// Starts a session host, which outlives this process. It listens when this returns.
+async fn start(paths: &SessionPaths, arguments: &ExecArguments) -> Result<(), CliError> {
+    let mut args = vec!["session-host".to_owned(), paths.name.to_string()];
+    let idle = Some(arguments.idle_timeout.unwrap_or(DEFAULT_IDLE_SECONDS));
+    args.extend(Flags::given(&arguments.devices, &arguments.safety, idle).to_arguments());
     if let Some(file) = &arguments.safety.policy {
-        words.push(format!("--policy={}", whole(file)));
+        args.push(format!("--policy={}", absolute_path(file)));
     }
-    let ours = std::env::current_exe().ok().filter(|path| path.exists());
-    // When its file was replaced meanwhile, this still is the program that runs.
-    let mut session_host = Spawn::new(ours.unwrap_or_else(|| "/proc/self/exe".into()))
-        .args(words)
+    let current = std::env::current_exe().ok().filter(|path| path.exists());
+    // If the file was replaced meanwhile, this is still the running program.
+    let mut host = Spawn::new(current.unwrap_or_else(|| "/proc/self/exe".into()))
+        .args(args)
         .envs(env::environment())
         .cwd("/")
         .no_new_privs(false)
         .detached()
         .stdout(Stdio::Piped)
-        .stderr(Stdio::Fd(place.open_log()?.into()))
+        .stderr(Stdio::Fd(paths.open_log()?.into()))
         .spawn()
         .await?;
-    let said = match session_host.take_stdout() {
-        Some(out) => timeout(START, read_line(out)).await,
+    let status = match host.take_stdout() {
+        Some(out) => timeout(START_TIMEOUT, read_line(out)).await,
         None => Ok(Ok(String::new())),
     };
-    match said {
+    match status {
         Ok(Ok(line)) if line == "ready" || line == "taken" => {
-            session_host.leave();
+            host.leave();
             Ok(())
         }
         Ok(Ok(line)) if line.starts_with("failed ") => {
-            session_host.end(Duration::from_secs(5)).await?;
-            Err(Failure::message(
+            host.end(Duration::from_secs(5)).await?;
+            Err(CliError::message(
                 line.trim_start_matches("failed ").to_owned(),
             ))
         }
         Ok(_) | Err(_) => {
-            session_host.end(Duration::from_secs(5)).await?;
-            Err(Failure::message(format!(
-                "failed to start the holder of session {}; its log is {}",
-                place.name,
-                place.log().display()
+            host.end(Duration::from_secs(5)).await?;
+            Err(CliError::message(format!(
+                "failed to start the session host of {}; see its log {}",
+                paths.name,
+                paths.log().display()
             )))
         }
     }
 }
 
-/// The first line of a pipe, without its end.
+/// Reads the first line of a pipe.
 async fn read_line(pipe: OwnedFd) -> io::Result<String> {
-    const LONGEST: usize = 64 << 10;
+    const MAX_LINE_BYTES: usize = 64 << 10;
     let pipe = Readiness::reading(pipe)?;
     let mut line = Vec::new();
     loop {
@@ -295,183 +296,187 @@ async fn read_line(pipe: OwnedFd) -> io::Result<String> {
             .read(|fd| Ok(rustix::io::read(fd, &mut buffer)?))
             .await?;
         line.extend_from_slice(buffer.get(..read).unwrap_or_default());
-        if read == 0 || line.contains(&b'\n') || line.len() > LONGEST {
+        if read == 0 || line.contains(&b'\n') || line.len() > MAX_LINE_BYTES {
             let text = String::from_utf8_lossy(&line);
             return Ok(text.lines().next().unwrap_or_default().to_owned());
         }
     }
 }
 
-impl Visit {
-    fn agrees(&self, given: &Flags, policy: Option<Digest>) -> Result<(), Failure> {
+impl HostClient {
+    fn agrees(&self, given: &Flags, policy: Option<Digest>) -> Result<(), CliError> {
         let name = &self.description.name;
         given.agree(&self.description.flags, name)?;
         if policy.is_some_and(|digest| digest != self.description.policy) {
-            return Err(Failure::usage(format!(
-                "--policy: session {name} keeps the policy it was started with, and this is \
-                 another; leave the flag out, or end the session first with: \
-                 telechir sessions close {name}"
+            return Err(CliError::usage(format!(
+                "--policy: session {name} has another policy, the one it was started with; omit the flag, or \
+                 close the session first: telechir sessions close {name}"
             )));
         }
         Ok(())
     }
 
-    async fn wait_for_turn(&mut self, limit: Duration) -> Result<(), Failure> {
+    async fn wait_for_turn(&mut self, limit: Duration) -> Result<(), CliError> {
         let name = self.description.name.clone();
         let seconds = limit.as_secs();
         let deadline = Instant::now() + limit;
-        self.say(&Request::Enter).await?;
+        self.send(&HostRequest::Enter).await?;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            match timeout(left, self.hear("nothing was carried out")).await {
-                Ok(Reply::Busy) => note(&format!(
-                    "session {name} carries out another call; waiting for up to {seconds} seconds"
+            match timeout(left, self.receive("nothing was carried out")).await {
+                Ok(HostReply::Busy) => note(&format!(
+                    "session {name} is executing another call; waiting for up to {seconds} seconds"
                 )),
-                Ok(Reply::YourTurn) => return Ok(()),
+                Ok(HostReply::YourTurn) => return Ok(()),
                 Ok(reply) => return Err(self.unexpected(reply)),
                 Err(_) => {
-                    return Err(Failure::message(format!(
-                        "session {name} was not free within {seconds} seconds, so nothing was \
-                         carried out; --queue-timeout SECONDS waits longer"
+                    return Err(CliError::message(format!(
+                        "session {name} was busy for {seconds} seconds, so nothing was executed; \
+                         --queue-timeout SECONDS waits longer"
                     )));
                 }
             }
         }
     }
 
-    /// Hands the turn over, answers questions, and brings back the results.
+    /// Sends the call, shows approval prompts, and returns the results.
     async fn converse(
         &mut self,
         dialect: Dialect,
         turn: &ModelTurn,
-    ) -> Result<Vec<ToolResult>, Failure> {
-        type Asking = Pin<Box<dyn Future<Output = (u64, Decision)> + Send>>;
+    ) -> Result<Vec<ToolResult>, CliError> {
+        type Prompt = Pin<Box<dyn Future<Output = (u64, Decision)> + Send>>;
         let dialect = dialect.name().to_owned();
         let contents = turn.contents().to_vec();
-        self.say(&Request::CarryOut { dialect, contents }).await?;
-        let mut asking: Option<Asking> = None;
+        self.send(&HostRequest::CarryOut { dialect, contents })
+            .await?;
+        let mut prompt: Option<Prompt> = None;
         loop {
             let answer = async {
-                match asking.as_mut() {
-                    Some(asking) => asking.await,
+                match prompt.as_mut() {
+                    Some(prompt) => prompt.await,
                     None => std::future::pending().await,
                 }
             };
-            // Both can be dropped: the question stays, and so does half a message.
+            // Both futures are cancel-safe: the prompt and a partial message are kept.
             let reply = tokio::select! {
                 (number, decision) = answer => {
-                    asking = None;
-                    self.say(&Request::Decide { number, decision }).await?;
+                    prompt = None;
+                    self.send(&HostRequest::Decide { number, decision }).await?;
                     continue;
                 }
-                reply = self.hear("what was begun may have happened") => reply,
+                reply = self.receive("what was begun may have happened") => reply,
             };
             match reply {
-                // A new question or the end withdraws the one before.
-                Reply::Ask { number, question } => {
-                    asking = Some(Box::pin(async move {
-                        (number, Terminal::open().decide(&question).await)
+                // A new question or a result withdraws the earlier question.
+                HostReply::Ask { number, question } => {
+                    prompt = Some(Box::pin(async move {
+                        (number, TerminalApprover::open().decide(&question).await)
                     }));
                 }
-                Reply::Answered { results } => {
+                HostReply::Answered { results } => {
                     return Ok(results.into_iter().filter_map(to_result).collect());
                 }
-                other @ (Reply::Welcome(_)
-                | Reply::Refused { .. }
-                | Reply::Busy
-                | Reply::YourTurn
-                | Reply::Cancelled
-                | Reply::Failed { .. }
-                | Reply::Closed { .. }) => return Err(self.unexpected(other)),
+                other @ (HostReply::Welcome(_)
+                | HostReply::Refused { .. }
+                | HostReply::Busy
+                | HostReply::YourTurn
+                | HostReply::Cancelled
+                | HostReply::Failed { .. }
+                | HostReply::Closed { .. }) => return Err(self.unexpected(other)),
             }
         }
     }
 
-    /// Stops the call and waits until nothing of it goes on.
+    /// Cancels the call and waits until it has stopped.
     async fn withdraw(&mut self) {
         self.writer.finish().await;
-        let stopped = timeout(CANCEL, async {
-            while let Ok(Some(reply)) = self.reader.next::<Reply>(LARGE).await {
-                if matches!(reply, Reply::Cancelled) {
+        let stopped = timeout(CANCEL_TIMEOUT, async {
+            while let Ok(Some(reply)) = self.reader.next::<HostReply>(MAX_CALL_BYTES).await {
+                if matches!(reply, HostReply::Cancelled) {
                     return true;
                 }
             }
             false
         });
         if stopped.await != Ok(true) {
-            tracing::warn!("the session did not say that the call is cancelled");
+            tracing::warn!("the session host did not confirm the cancellation");
         }
     }
 
-    /// Closes the session; every process of it is gone when this returns.
-    pub(crate) async fn close(mut self) -> Result<(), Failure> {
+    /// Closes the session and waits until all its processes are gone.
+    pub(crate) async fn close(mut self) -> Result<(), CliError> {
         let name = self.description.name.clone();
-        self.say(&Request::Close).await?;
-        let closed = timeout(CLOSE, self.reader.next::<Reply>(SMALL)).await;
-        let ended = timeout(CHANGE, ended(self.process)).await;
+        self.send(&HostRequest::Close).await?;
+        let closed = timeout(
+            CLOSE_TIMEOUT,
+            self.reader.next::<HostReply>(MAX_CONTROL_BYTES),
+        )
+        .await;
+        let ended = timeout(CHANGE_TIMEOUT, ended(self.process)).await;
         match closed {
-            Ok(Ok(Some(Reply::Closed {
+            Ok(Ok(Some(HostReply::Closed {
                 problem: Some(text),
-            }))) => Err(Failure::message(format!(
-                "session {name} is closed, but not all of it ended in order: {text}"
+            }))) => Err(CliError::message(format!(
+                "session {name} is closed, but a device did not stop cleanly: {text}"
             ))),
-            // It may have been closed by someone else at the same time.
+            // Another caller may have closed it at the same time.
             Ok(_) if ended.is_ok() => Ok(()),
-            Ok(_) | Err(_) => Err(Failure::message(format!(
-                "session {name} does not come to its end; its holder is process {}",
+            Ok(_) | Err(_) => Err(CliError::message(format!(
+                "session {name} did not close in time; its session host is process {}",
                 self.description.pid
             ))),
         }
     }
 
-    async fn say(&mut self, request: &Request) -> Result<(), Failure> {
+    async fn send(&mut self, request: &HostRequest) -> Result<(), CliError> {
         self.writer.send(request).await.map_err(|e| {
             let name = &self.description.name;
-            Failure::message(format!(
-                "failed to speak to the holder of session {name}: {e}"
-            ))
+            CliError::message(format!("failed to send to the session host of {name}: {e}"))
         })
     }
 
-    /// The next message; the holder's end is told as one.
-    async fn hear(&mut self, so_far: &str) -> Reply {
+    /// The next message. A closed connection becomes a failure that ends with `context`.
+    async fn receive(&mut self, context: &str) -> HostReply {
         let name = &self.description.name;
-        let message = match self.reader.next(LARGE).await {
+        let message = match self.reader.next(MAX_CALL_BYTES).await {
             Ok(Some(reply)) => return reply,
-            Ok(None) => "it ended".to_owned(),
+            Ok(None) => "it exited".to_owned(),
             Err(e) => e.to_string(),
         };
-        Reply::Failed {
-            message: format!("the holder of session {name} went away ({message}); {so_far}"),
+        HostReply::Failed {
+            message: format!("lost the session host of {name} ({message}); {context}"),
         }
     }
 
-    fn unexpected(&self, reply: Reply) -> Failure {
+    fn unexpected(&self, reply: HostReply) -> CliError {
         let name = &self.description.name;
         match reply {
-            Reply::Failed { message } | Reply::Refused { message } => Failure::message(message),
-            Reply::Cancelled => Failure::message(format!("session {name} cancelled the call")),
-            Reply::Welcome(_)
-            | Reply::Busy
-            | Reply::YourTurn
-            | Reply::Ask { .. }
-            | Reply::Answered { .. }
-            | Reply::Closed { .. } => Failure::message(format!(
-                "the holder of session {name} said something out of turn"
+            HostReply::Failed { message } | HostReply::Refused { message } => {
+                CliError::message(message)
+            }
+            HostReply::Cancelled => CliError::message(format!("session {name} cancelled the call")),
+            HostReply::Welcome(_)
+            | HostReply::Busy
+            | HostReply::YourTurn
+            | HostReply::Ask { .. }
+            | HostReply::Answered { .. }
+            | HostReply::Closed { .. } => CliError::message(format!(
+                "the session host of {name} sent an unexpected message"
             )),
         }
     }
 }
 
-/// Waits until a process ended.
+/// Waits for the exit of a process.
 async fn ended(process: OwnedFd) -> io::Result<()> {
-    let at_once = Timespec {
+    let no_wait = Timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     let has_ended = |fd: std::os::fd::BorrowedFd<'_>| {
         let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
-        match poll(&mut fds, Some(&at_once))? {
+        match poll(&mut fds, Some(&no_wait))? {
             0 => Err(ErrorKind::WouldBlock.into()),
             _ => Ok(()),
         }
@@ -479,7 +484,7 @@ async fn ended(process: OwnedFd) -> io::Result<()> {
     Readiness::reading(process)?.read(has_ended).await
 }
 
-/// Says something beside the answers.
+/// Prints a note on stderr.
 fn note(text: &str) {
     let _best_effort = writeln!(io::stderr(), "telechir: {text}");
 }

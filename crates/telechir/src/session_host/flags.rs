@@ -1,4 +1,4 @@
-//! What a session was started with, and whether a later call says the same.
+//! The flags a session was started with, and whether those of a later call match them.
 
 use std::fs;
 use std::path::{Path, PathBuf, absolute};
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use telechir_protocol::Size;
 
 use crate::args::{BrowserArguments, DeviceArguments, SafetyArguments};
-use crate::error::Failure;
+use crate::error::CliError;
 
-/// Flags with their values, in the form they are given to a holder.
+/// Flags with their values, as arguments of a session host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Flags(Vec<(String, String)>);
 
 impl Flags {
-    /// The flags that were given; those left out are not among them.
+    /// The flags that were given, without defaults.
     pub(crate) fn given(
         devices: &DeviceArguments,
         safety: &SafetyArguments,
@@ -37,8 +37,11 @@ impl Flags {
         let proxy = devices.proxy.as_ref();
         flags.add("--proxy", proxy.map(ToString::to_string));
         flags.add("--editor", devices.editor.then(String::new));
-        flags.add("--memory-dir", devices.memory_dir.as_deref().map(whole));
-        flags.add("--display", devices.display.map(said));
+        flags.add(
+            "--memory-dir",
+            devices.memory_dir.as_deref().map(absolute_path),
+        );
+        flags.add("--display", devices.display.map(size_text));
         flags.add("--monitor", devices.monitor.clone());
         let width = devices.screenshot_width.map(|pixels| pixels.to_string());
         flags.add("--screenshot-width", width);
@@ -46,7 +49,10 @@ impl Flags {
             .screenshot_format
             .map(|format| format.name().to_owned());
         flags.add("--screenshot-format", format);
-        flags.add("--workspace", devices.workspace.as_deref().map(whole));
+        flags.add(
+            "--workspace",
+            devices.workspace.as_deref().map(absolute_path),
+        );
         for program in &devices.start_app {
             flags.add("--start-app", Some(program.clone()));
         }
@@ -58,16 +64,16 @@ impl Flags {
         flags.add("--stop-corner", devices.stop_corner.clone());
         let stop_key = devices.stop_key.as_ref();
         flags.add("--stop-key", stop_key.map(ToString::to_string));
-        flags.add("--marks", devices.marks.map(|most| most.to_string()));
+        flags.add("--marks", devices.marks.map(|max| max.to_string()));
         flags.add("--no-sandbox", devices.no_sandbox.then(String::new));
         flags.add_browser(&devices.page);
-        flags.add("--record", safety.record.as_deref().map(whole));
+        flags.add("--record", safety.record.as_deref().map(absolute_path));
         flags.add("--run", safety.run.clone());
         flags.add("--idle-timeout", idle.map(|seconds| seconds.to_string()));
         flags
     }
 
-    /// All that a session has, what was left out by its default.
+    /// The flags of a session, with defaults.
     pub(super) fn of_session(
         devices: &DeviceArguments,
         safety: &SafetyArguments,
@@ -75,12 +81,12 @@ impl Flags {
     ) -> Self {
         let mut flags = Self::given(devices, safety, Some(idle));
         if devices.display.is_none() {
-            flags.add("--display", Some(said(devices.screen_size())));
+            flags.add("--display", Some(size_text(devices.screen_size())));
         }
         flags
     }
 
-    /// As arguments of a command line.
+    /// The flags as command-line arguments.
     pub(super) fn to_arguments(&self) -> Vec<String> {
         let argument = |(flag, value): &(String, String)| match value.as_str() {
             "" => flag.clone(),
@@ -89,7 +95,7 @@ impl Flags {
         self.0.iter().map(argument).collect()
     }
 
-    /// The devices among them.
+    /// The devices that the flags request.
     pub(super) fn devices(&self) -> Vec<String> {
         let devices = ["--desktop", "--browser", "--shell", "--editor"].into_iter();
         devices
@@ -98,8 +104,8 @@ impl Flags {
             .collect()
     }
 
-    /// Fails when a flag of a later call is not what the session has.
-    pub(super) fn agree(&self, session: &Self, name: &str) -> Result<(), Failure> {
+    /// Fails if a flag of a later call differs from the session's.
+    pub(super) fn agree(&self, session: &Self, name: &str) -> Result<(), CliError> {
         for (flag, _) in &self.0 {
             let (wanted, has) = (self.list(flag), session.list(flag));
             if wanted != has {
@@ -108,9 +114,9 @@ impl Flags {
                     |has| format!("was started with {has}"),
                 );
                 let wanted = wanted.unwrap_or_default();
-                return Err(Failure::usage(format!(
-                    "{flag}: session {name} {has}, and this call says {wanted}; leave the flag \
-                     out, or end the session first with: telechir sessions close {name}"
+                return Err(CliError::usage(format!(
+                    "{flag}: session {name} {has}, but this call has {wanted}; omit the flag, or \
+                     close the session first: telechir sessions close {name}"
                 )));
             }
         }
@@ -139,7 +145,7 @@ impl Flags {
         pairs.map(|(_, value)| value.as_str())
     }
 
-    /// The values of a flag as one text for people.
+    /// All values of a flag for an error message, absent if it was not given.
     fn list(&self, flag: &str) -> Option<String> {
         let arguments = self.0.iter().filter(|(name, _)| name == flag);
         let texts: Vec<String> = arguments
@@ -149,15 +155,15 @@ impl Flags {
     }
 }
 
-fn said(size: Size) -> String {
+fn size_text(size: Size) -> String {
     format!("{}x{}", size.width, size.height)
 }
 
-/// A path that means the same in every folder.
-pub(super) fn whole(path: &Path) -> String {
-    let whole = fs::canonicalize(path).or_else(|_| absolute(path));
-    let whole: PathBuf = whole.unwrap_or_else(|_| path.to_owned());
-    whole.to_string_lossy().into_owned()
+/// An absolute path, independent of the working directory.
+pub(super) fn absolute_path(path: &Path) -> String {
+    let resolved = fs::canonicalize(path).or_else(|_| absolute(path));
+    let resolved: PathBuf = resolved.unwrap_or_else(|_| path.to_owned());
+    resolved.to_string_lossy().into_owned()
 }
 
 #[cfg(test)]
@@ -170,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_left_out_agrees_and_another_value_does_not() {
+    fn an_omitted_flag_matches_and_another_value_does_not() {
         let session = flags(&[("--desktop", ""), ("--display", "1280x800")]);
         for same in [
             flags(&[]),
@@ -190,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_devices_are_named() {
+    fn the_devices_are_listed() {
         let session = flags(&[("--shell", "sandbox"), ("--desktop", "")]);
         assert_eq!(session.devices(), ["desktop", "shell"]);
         assert_eq!(session.to_arguments(), ["--shell=sandbox", "--desktop"]);

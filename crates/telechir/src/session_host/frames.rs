@@ -1,4 +1,5 @@
-//! Messages on a socket: four bytes of length, then JSON. Nothing longer than its bound is read.
+//! Messages on a socket: a length of four bytes, then JSON. Longer messages than allowed are
+//! rejected before they are read.
 
 use std::io;
 use std::time::Duration;
@@ -9,31 +10,31 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::timeout;
 
-/// Bytes of a message that only arranges things.
-pub(super) const SMALL: usize = 1 << 20;
-/// Bytes of a message with calls or results, with pictures in them.
-pub(super) const LARGE: usize = 256 << 20;
+/// Maximum bytes of a control message.
+pub(super) const MAX_CONTROL_BYTES: usize = 1 << 20;
+/// Maximum bytes of a message with calls or results, which contain screenshots.
+pub(super) const MAX_CALL_BYTES: usize = 256 << 20;
 
-/// A reader that does not take its bytes any more is given up after so long.
-const UNREAD: Duration = Duration::from_secs(30);
+/// Timeout for writing to a peer that does not read.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Reads messages.
+/// Reads messages from a socket.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(super) struct MessageReader {
     socket: OwnedReadHalf,
     buffer: Vec<u8>,
 }
 
-impl Reader {
+impl MessageReader {
     pub(super) fn new(socket: OwnedReadHalf) -> Self {
         let buffer = Vec::new();
         Self { socket, buffer }
     }
 
-    /// The next message; none when the other side is gone. Can be dropped and called again.
+    /// The next message; none at the end of the stream. Cancel-safe.
     pub(super) async fn next<T: DeserializeOwned>(&mut self, max: usize) -> io::Result<Option<T>> {
         loop {
-            if let Some(message) = self.whole(max)? {
+            if let Some(message) = self.buffered_message(max)? {
                 return Ok(Some(message));
             }
             self.buffer.reserve(64 << 10);
@@ -46,8 +47,8 @@ impl Reader {
         }
     }
 
-    /// The first message of the buffer, when all of it is there.
-    fn whole<T: DeserializeOwned>(&mut self, max: usize) -> io::Result<Option<T>> {
+    /// The first message of the buffer, if it is complete.
+    fn buffered_message<T: DeserializeOwned>(&mut self, max: usize) -> io::Result<Option<T>> {
         let Some((length, rest)) = self.buffer.split_first_chunk::<4>() else {
             return Ok(None);
         };
@@ -64,40 +65,40 @@ impl Reader {
     }
 }
 
-/// Writes messages.
+/// Writes messages to a socket.
 #[derive(Debug)]
-pub(super) struct Writer(OwnedWriteHalf);
+pub(super) struct MessageWriter(OwnedWriteHalf);
 
-impl Writer {
+impl MessageWriter {
     pub(super) fn new(socket: OwnedWriteHalf) -> Self {
         Self(socket)
     }
 
-    /// Sends a message whole. When this is dropped half way, nothing more can be sent.
+    /// Sends a complete message. If this is dropped half way, the connection is unusable.
     pub(super) async fn send(&mut self, message: &impl Serialize) -> io::Result<()> {
         let mut bytes = vec![0; 4];
         serde_json::to_writer(&mut bytes, message)?;
         let length = bytes.len() - 4;
-        if length > LARGE {
-            return Err(too_long(length, LARGE));
+        if length > MAX_CALL_BYTES {
+            return Err(too_long(length, MAX_CALL_BYTES));
         }
         let length = u32::try_from(length).map_err(io::Error::other)?;
         bytes[..4].copy_from_slice(&length.to_be_bytes());
-        match timeout(UNREAD, self.0.write_all(&bytes)).await {
+        match timeout(WRITE_TIMEOUT, self.0.write_all(&bytes)).await {
             Ok(written) => written,
             Err(_) => Err(io::ErrorKind::TimedOut.into()),
         }
     }
 
-    /// Says that nothing more will be sent.
+    /// Closes the writing side.
     pub(super) async fn finish(&mut self) {
-        // The other side may be gone already.
+        // The peer may be gone already.
         let _best_effort = self.0.shutdown().await;
     }
 }
 
 fn too_long(length: usize, max: usize) -> io::Error {
-    let text = format!("a message of {length} bytes, where {max} are the most");
+    let text = format!("message has {length} bytes; the maximum is {max}");
     io::Error::new(io::ErrorKind::InvalidData, text)
 }
 
@@ -106,44 +107,47 @@ mod tests {
     use super::*;
     use tokio::net::UnixStream;
 
-    fn pair() -> (Reader, Writer, UnixStream) {
-        let (ours, theirs) = UnixStream::pair().unwrap();
-        let (reader, writer) = ours.into_split();
-        (Reader::new(reader), Writer::new(writer), theirs)
+    fn pair() -> (MessageReader, MessageWriter, UnixStream) {
+        let (own, peer) = UnixStream::pair().unwrap();
+        let (reader, writer) = own.into_split();
+        (MessageReader::new(reader), MessageWriter::new(writer), peer)
     }
 
     #[tokio::test]
-    async fn messages_arrive_whole_and_in_order() {
-        let (mut reader, _writer, theirs) = pair();
-        let (_, writer) = theirs.into_split();
-        let mut writer = Writer::new(writer);
+    async fn messages_arrive_complete_and_in_order() {
+        let (mut reader, _writer, peer) = pair();
+        let (_, writer) = peer.into_split();
+        let mut writer = MessageWriter::new(writer);
         let long = "x".repeat(200_000);
         writer.send(&"first").await.unwrap();
         let (sent, read) = tokio::join!(writer.send(&long), async {
-            let first: Option<String> = reader.next(SMALL).await.unwrap();
-            let second: Option<String> = reader.next(SMALL).await.unwrap();
+            let first: Option<String> = reader.next(MAX_CONTROL_BYTES).await.unwrap();
+            let second: Option<String> = reader.next(MAX_CONTROL_BYTES).await.unwrap();
             (first, second)
         });
         sent.unwrap();
         assert_eq!(read, (Some("first".to_owned()), Some(long)));
         drop(writer);
-        assert_eq!(reader.next::<String>(SMALL).await.unwrap(), None);
+        assert_eq!(
+            reader.next::<String>(MAX_CONTROL_BYTES).await.unwrap(),
+            None
+        );
     }
 
     #[tokio::test]
-    async fn a_message_past_the_bound_is_refused_before_it_is_read() {
-        let (mut reader, _writer, mut theirs) = pair();
-        theirs.write_all(&u32::MAX.to_be_bytes()).await.unwrap();
-        let error = reader.next::<String>(SMALL).await.unwrap_err();
+    async fn a_message_above_the_limit_is_rejected_before_it_is_read() {
+        let (mut reader, _writer, mut peer) = pair();
+        peer.write_all(&u32::MAX.to_be_bytes()).await.unwrap();
+        let error = reader.next::<String>(MAX_CONTROL_BYTES).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
     }
 
     #[tokio::test]
     async fn half_a_message_is_an_error() {
-        let (mut reader, _writer, mut theirs) = pair();
-        theirs.write_all(&[0, 0, 0, 9, b'"']).await.unwrap();
-        drop(theirs);
-        let error = reader.next::<String>(SMALL).await.unwrap_err();
+        let (mut reader, _writer, mut peer) = pair();
+        peer.write_all(&[0, 0, 0, 9, b'"']).await.unwrap();
+        drop(peer);
+        let error = reader.next::<String>(MAX_CONTROL_BYTES).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
     }
 }

@@ -1,5 +1,5 @@
-//! What a caller and a holder say to each other. In the neutral vocabulary: the dialect's own JSON
-//! stays with the caller.
+//! Messages between callers and a session host. They use the neutral vocabulary: the dialect's own
+//! JSON stays with the caller.
 
 use serde::{Deserialize, Serialize};
 use telechir_policy::{Decision, Digest, Question};
@@ -7,10 +7,10 @@ use telechir_protocol::{Content, ToolResult};
 
 use super::flags::Flags;
 
-/// Goes up when a message changes its meaning; another number is refused.
+/// Increases when a message changes its meaning; other versions are rejected.
 pub(super) const PROTOCOL: u32 = 1;
 
-/// The first word of a caller.
+/// The first message of a caller.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Hello {
     pub(super) protocol: u32,
@@ -18,7 +18,7 @@ pub(super) struct Hello {
 }
 
 impl Hello {
-    pub(super) fn ours() -> Self {
+    pub(super) fn current() -> Self {
         Self {
             protocol: PROTOCOL,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -26,82 +26,82 @@ impl Hello {
     }
 }
 
-/// What a caller says after the greeting.
+/// A caller's message after the version check.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Request {
-    /// Wants a turn.
+pub(super) enum HostRequest {
+    /// Requests a turn.
     Enter,
-    /// Has the turn: these are the contents of a model's response.
+    /// Executes the contents of a model's response; valid during the caller's turn.
     CarryOut {
         dialect: String,
         contents: Vec<Content>,
     },
-    /// A person's answer to the question with this number.
+    /// The user's decision on the approval question with this number.
     Decide { number: u64, decision: Decision },
-    /// Ends the session.
+    /// Closes the session.
     Close,
 }
 
-/// What a holder says.
+/// A session host's message.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Reply {
-    /// What is held here.
-    Welcome(Description),
-    /// No more than this is said to this caller.
+pub(super) enum HostReply {
+    /// The version check passed; describes the session.
+    Welcome(SessionDescription),
+    /// The caller is rejected; the last message of the connection.
     Refused { message: String },
-    /// Another caller has the turn; this one waits.
+    /// Another caller has the turn; this one is queued.
     Busy,
-    /// Say now what to carry out.
+    /// The caller's turn starts: it sends its call now.
     YourTurn,
-    /// A person has to be asked.
+    /// A call needs the user's approval.
     Ask { number: u64, question: Question },
-    /// One result for each call.
+    /// The results, one per call.
     Answered { results: Vec<Content> },
-    /// The caller left or stopped: nothing is pressed and no command runs any more.
+    /// The call was cancelled: its keys are released and its commands killed.
     Cancelled,
-    /// It did not work.
+    /// The request failed.
     Failed { message: String },
-    /// Every process is gone; or what could not be ended.
+    /// The session is closed; `problem` describes devices that did not stop cleanly.
     Closed { problem: Option<String> },
 }
 
-/// A session from outside.
+/// Description of a session for callers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Description {
+pub(crate) struct SessionDescription {
     pub(crate) name: String,
     pub(crate) pid: u32,
-    pub(crate) state: State,
+    pub(crate) state: SessionState,
     /// `desktop`, `browser`, `shell`, `editor`.
     pub(crate) devices: Vec<String>,
     pub(crate) age_seconds: u64,
-    /// Since the last call ended; zero while one runs.
+    /// Time since the last call ended; zero during a call.
     pub(crate) idle_seconds: u64,
     pub(crate) idle_limit_seconds: u64,
-    /// Callers that wait for their turn.
+    /// Number of callers waiting for their turn.
     pub(crate) waiting: usize,
     pub(crate) flags: Flags,
     pub(crate) policy: Digest,
 }
 
-/// What a holder does at the moment.
+/// State of a session host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum State {
-    /// Its devices are being started.
+pub(crate) enum SessionState {
+    /// The devices are starting.
     Starting,
-    /// It waits for a call.
+    /// No call is running.
     Idle,
-    /// It carries out a call.
+    /// A call is running.
     Busy,
-    /// Its devices are being ended.
+    /// The devices are stopping.
     Closing,
-    /// It ended without closing: killed, or the machine was.
+    /// The session host exited without closing the session, for example because it was killed.
     Gone,
 }
 
-impl State {
+impl SessionState {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Starting => "starting",
@@ -113,10 +113,10 @@ impl State {
     }
 }
 
-/// The result that a content is.
+/// The tool result in a content, if it is one.
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "every other content is no result"
+    reason = "all other contents are not results"
 )]
 pub(super) fn to_result(content: Content) -> Option<ToolResult> {
     match content {

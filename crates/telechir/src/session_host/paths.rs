@@ -1,4 +1,4 @@
-//! Where the sockets of sessions lie, and the lock that says whether a session is held.
+//! Files of a session: socket, log, and the lock that shows whether its session host lives.
 
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -11,16 +11,16 @@ use rustix::fs::{FlockOperation, flock};
 use tokio::net::UnixListener;
 
 use crate::env;
-use crate::error::Failure;
+use crate::error::CliError;
 
-/// The system takes 108 bytes for a socket's path, the last of them zero.
-const LONGEST_PATH: usize = 107;
+/// Socket paths are limited to 108 bytes including the terminating zero.
+const MAX_SOCKET_PATH_BYTES: usize = 107;
 
 /// The name of a session: 1 to 32 letters, digits, `_` and `-`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Name(String);
+pub(crate) struct SessionName(String);
 
-impl FromStr for Name {
+impl FromStr for SessionName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -28,50 +28,50 @@ impl FromStr for Name {
         if (1..=32).contains(&text.len()) && text.chars().all(is_plain) {
             Ok(Self(text.to_owned()))
         } else {
-            Err("a session's name has 1 to 32 letters, digits, `_` or `-`".to_owned())
+            Err("expected a session name of 1 to 32 letters, digits, `_` or `-`".to_owned())
         }
     }
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for SessionName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-/// The files of one session: its socket, its lock and its log.
+/// Paths of one session's socket, lock and log.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct SessionPaths {
     folder: PathBuf,
-    pub(crate) name: Name,
+    pub(crate) name: SessionName,
 }
 
-/// Held by the one holder of a session, for as long as it lives.
+/// The lock of a session, owned by its session host as long as it lives.
 #[derive(Debug)]
 pub(super) struct Lock {
     _file: File,
 }
 
-impl Place {
-    /// The place of a session with this name. The folder is made when it is not there.
-    pub(crate) fn of(name: &Name) -> Result<Self, Failure> {
-        let place = Self {
+impl SessionPaths {
+    /// The paths of the session with this name. Creates the folder if it is missing.
+    pub(crate) fn of(name: &SessionName) -> Result<Self, CliError> {
+        let paths = Self {
             folder: folder()?,
             name: name.clone(),
         };
-        let length = place.socket().as_os_str().len();
-        if length > LONGEST_PATH {
-            return Err(Failure::message(format!(
-                "{} is too long a path for a socket ({length} bytes, {LONGEST_PATH} are the most); \
-                 set XDG_RUNTIME_DIR to a shorter one",
-                place.socket().display()
+        let length = paths.socket().as_os_str().len();
+        if length > MAX_SOCKET_PATH_BYTES {
+            return Err(CliError::message(format!(
+                "socket path {} is too long ({length} bytes, the maximum is {MAX_SOCKET_PATH_BYTES}); \
+                 set XDG_RUNTIME_DIR to a shorter path",
+                paths.socket().display()
             )));
         }
-        Ok(place)
+        Ok(paths)
     }
 
-    /// Every session that has a socket or a lock, by name.
-    pub(crate) fn all() -> Result<Vec<Self>, Failure> {
+    /// Every session with a socket or a lock file, sorted by name.
+    pub(crate) fn all() -> Result<Vec<Self>, CliError> {
         let folder = folder()?;
         let mut names = Vec::new();
         for entry in fs::read_dir(&folder)? {
@@ -105,22 +105,22 @@ impl Place {
         self.folder.join(format!("{}.lock", self.name))
     }
 
-    /// Takes the lock, unless another process holds it.
+    /// Takes the lock; none if another process owns it.
     pub(super) fn claim(&self) -> io::Result<Option<Lock>> {
         loop {
             let file = private().create(true).open(self.lock_file())?;
             if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
                 return Ok(None);
             }
-            // A holder that ended may have removed the file between the two steps.
+            // An exiting session host may remove the file between open and lock.
             if self.is_current(&file)? {
                 return Ok(Some(Lock { _file: file }));
             }
         }
     }
 
-    /// Whether a process holds the session.
-    pub(super) fn is_held(&self) -> io::Result<bool> {
+    /// Whether a session host owns the lock.
+    pub(super) fn is_locked(&self) -> io::Result<bool> {
         match private().open(self.lock_file()) {
             Ok(file) => Ok(flock(&file, FlockOperation::NonBlockingLockShared).is_err()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -128,15 +128,15 @@ impl Place {
         }
     }
 
-    /// Blocks until no process holds the session.
+    /// Blocks until no process owns the lock.
     pub(super) fn wait_until_free(&self) {
         if let Ok(file) = private().open(self.lock_file()) {
-            // Whatever goes wrong here, the caller looks again.
+            // The caller probes again after any error.
             let _best_effort = flock(&file, FlockOperation::LockShared);
         }
     }
 
-    /// Removes what a dead holder left; true when there was a socket.
+    /// Removes the files of a dead session host; true if there was a socket.
     pub(super) fn remove_remains(&self) -> io::Result<bool> {
         let Some(lock) = self.claim()? else {
             return Ok(false);
@@ -146,7 +146,7 @@ impl Place {
         Ok(was_there)
     }
 
-    /// Listens on the socket, which only its owner can open. What was there was left by the dead.
+    /// Listens on the socket, with mode 0600. Replaces the socket of a dead session host.
     pub(super) fn listen(&self, _lock: &Lock) -> io::Result<UnixListener> {
         remove(&self.socket())?;
         let listener = UnixListener::bind(self.socket())?;
@@ -154,13 +154,13 @@ impl Place {
         Ok(listener)
     }
 
-    /// Nobody can come in any more.
+    /// Stops accepting callers and removes the socket.
     pub(super) fn stop_listening(&self, listener: UnixListener) {
         drop(listener);
         let _gone_already = remove(&self.socket());
     }
 
-    /// Removes lock and log and lets others have the name.
+    /// Removes lock and log, which frees the name.
     pub(super) fn release(&self, lock: Lock) -> io::Result<()> {
         remove(&self.log())?;
         remove(&self.lock_file())?;
@@ -168,14 +168,14 @@ impl Place {
         Ok(())
     }
 
-    /// What the holder says beside its answers; only its owner can read it.
+    /// The log of the session host, with mode 0600.
     pub(super) fn open_log(&self) -> io::Result<File> {
         private().create(true).append(true).open(self.log())
     }
 
     fn is_current(&self, file: &File) -> io::Result<bool> {
         match fs::metadata(self.lock_file()) {
-            Ok(there) => Ok(there.ino() == file.metadata()?.ino()),
+            Ok(current) => Ok(current.ino() == file.metadata()?.ino()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
         }
@@ -188,7 +188,7 @@ fn private() -> OpenOptions {
     options
 }
 
-/// True when it was there.
+/// Removes a file; true if it existed.
 fn remove(path: &Path) -> io::Result<bool> {
     match fs::remove_file(path) {
         Ok(()) => Ok(true),
@@ -197,8 +197,8 @@ fn remove(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// The folder of all sockets: below `XDG_RUNTIME_DIR`, or one of ours in `/tmp`.
-fn folder() -> Result<PathBuf, Failure> {
+/// The folder of all sockets: below `XDG_RUNTIME_DIR`, otherwise `/tmp/telechir-UID`.
+fn folder() -> Result<PathBuf, CliError> {
     let uid = rustix::process::geteuid().as_raw();
     let runtime = env::runtime_dir().filter(|dir| is_private(dir, uid));
     let folder = runtime.map_or_else(
@@ -207,20 +207,20 @@ fn folder() -> Result<PathBuf, Failure> {
     );
     let made = DirBuilder::new().mode(0o700).create(&folder);
     match made {
-        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(Failure::message(format!(
-            "failed to make {} for the sockets of sessions: {e}",
+        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(CliError::message(format!(
+            "failed to create {} for session sockets: {e}",
             folder.display()
         ))),
         _ if is_private(&folder, uid) => Ok(folder),
-        _ => Err(Failure::message(format!(
-            "{} is not a folder that only you can enter, so no session's socket can lie there; \
-             remove it, or set XDG_RUNTIME_DIR to a folder of yours with mode 0700",
+        _ => Err(CliError::message(format!(
+            "{} is not private, so it cannot contain session sockets; remove it, or set XDG_RUNTIME_DIR \
+             to a folder that you own with mode 0700",
             folder.display()
         ))),
     }
 }
 
-/// Whether this is a folder, not a link to one, that nobody but `uid` can enter or change.
+/// Whether this is a folder, not a symlink, that only `uid` can enter or change.
 fn is_private(folder: &Path, uid: u32) -> bool {
     fs::symlink_metadata(folder)
         .is_ok_and(|meta| meta.is_dir() && meta.uid() == uid && meta.mode() & 0o077 == 0)
@@ -231,9 +231,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_plain() {
+    fn names_are_restricted() {
         for name in ["a", "A-1_b", &"x".repeat(32)] {
-            assert!(name.parse::<Name>().is_ok(), "{name}");
+            assert!(name.parse::<SessionName>().is_ok(), "{name}");
         }
         for name in [
             "",
@@ -246,28 +246,28 @@ mod tests {
             "a\n",
             &"x".repeat(33),
         ] {
-            assert!(name.parse::<Name>().is_err(), "{name:?}");
+            assert!(name.parse::<SessionName>().is_err(), "{name:?}");
         }
     }
 
     #[test]
-    fn a_lock_is_held_by_one() {
+    fn a_lock_has_one_owner() {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place {
+        let paths = SessionPaths {
             folder: folder.path().to_owned(),
             name: "a".parse().unwrap(),
         };
-        assert!(!place.is_held().unwrap());
-        let lock = place.claim().unwrap().unwrap();
-        assert!(place.claim().unwrap().is_none());
-        assert!(place.is_held().unwrap());
-        place.release(lock).unwrap();
-        assert!(!place.is_held().unwrap());
-        assert!(place.claim().unwrap().is_some());
+        assert!(!paths.is_locked().unwrap());
+        let lock = paths.claim().unwrap().unwrap();
+        assert!(paths.claim().unwrap().is_none());
+        assert!(paths.is_locked().unwrap());
+        paths.release(lock).unwrap();
+        assert!(!paths.is_locked().unwrap());
+        assert!(paths.claim().unwrap().is_some());
     }
 
     #[test]
-    fn a_folder_that_others_can_enter_is_not_used() {
+    fn a_folder_that_others_can_enter_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let uid = rustix::process::geteuid().as_raw();
         let inside = folder.path().join("open");

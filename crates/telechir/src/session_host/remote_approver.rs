@@ -1,4 +1,4 @@
-//! Brings questions to the caller whose turn it is, and the person's answers back.
+//! Forwards approval questions to the caller whose turn it is, and returns the user's decisions.
 
 use std::sync::Arc;
 
@@ -6,52 +6,55 @@ use telechir_policy::{Decision, Question};
 use telechir_runtime::Approver;
 use tokio::sync::{Mutex, mpsc};
 
-use super::frames::Writer;
-use super::message::Reply;
+use super::frames::MessageWriter;
+use super::message::HostReply;
 
-/// A person's answer and the number of the question it is for.
-pub(super) type Answer = (u64, Decision);
+/// A decision with the number of its question.
+pub(super) type NumberedDecision = (u64, Decision);
 
-/// The caller that questions go to: the one that has the turn, or nobody.
+/// Forwards questions to the caller that has the turn; without one the answer is no.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Desk(Arc<Mutex<Option<Caller>>>);
+pub(super) struct RemoteApprover(Arc<Mutex<Option<CallerChannel>>>);
 
 #[derive(Debug)]
-struct Caller {
-    writer: Arc<Mutex<Writer>>,
-    answers: mpsc::Receiver<Answer>,
-    asked: u64,
+struct CallerChannel {
+    writer: Arc<Mutex<MessageWriter>>,
+    answers: mpsc::Receiver<NumberedDecision>,
+    question_count: u64,
 }
 
-impl Desk {
-    /// Questions go to this caller from now on. Its answers are to be sent where this says.
-    pub(super) async fn seat(&self, writer: Arc<Mutex<Writer>>) -> mpsc::Sender<Answer> {
+impl RemoteApprover {
+    /// Forwards questions to this caller from now on. Returns the sender for its decisions.
+    pub(super) async fn attach(
+        &self,
+        writer: Arc<Mutex<MessageWriter>>,
+    ) -> mpsc::Sender<NumberedDecision> {
         let (sender, answers) = mpsc::channel(1);
-        *self.0.lock().await = Some(Caller {
+        *self.0.lock().await = Some(CallerChannel {
             writer,
             answers,
-            asked: 0,
+            question_count: 0,
         });
         sender
     }
 
-    /// Nobody can be asked.
-    pub(super) async fn leave(&self) {
+    /// Stops forwarding: all questions are denied.
+    pub(super) async fn detach(&self) {
         *self.0.lock().await = None;
     }
 }
 
-impl Caller {
-    /// None when the caller is gone.
-    async fn ask(&mut self, question: &Question) -> Option<Decision> {
-        self.asked += 1;
-        let number = self.asked;
+impl CallerChannel {
+    /// Returns none if the caller is gone.
+    async fn decide_remotely(&mut self, question: &Question) -> Option<Decision> {
+        self.question_count += 1;
+        let number = self.question_count;
         let question = question.clone();
-        let asked = Reply::Ask { number, question };
-        self.writer.lock().await.send(&asked).await.ok()?;
+        let question_count = HostReply::Ask { number, question };
+        self.writer.lock().await.send(&question_count).await.ok()?;
         loop {
             let (to, decision) = self.answers.recv().await?;
-            // An answer to a question that was withdrawn is no answer to this one.
+            // Ignore a late decision on a question that was withdrawn.
             if to == number {
                 return Some(decision);
             }
@@ -59,14 +62,14 @@ impl Caller {
     }
 }
 
-impl Approver for Desk {
+impl Approver for RemoteApprover {
     async fn decide(&mut self, question: &Question) -> Decision {
         let decision = match self.0.lock().await.as_mut() {
-            Some(caller) => caller.ask(question).await,
+            Some(caller) => caller.decide_remotely(question).await,
             None => None,
         };
         decision.unwrap_or_else(|| Decision::Deny {
-            reason: "A person would have to agree, and whoever called is gone.".to_owned(),
+            reason: "This needs the user's approval, and the caller is gone.".to_owned(),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The holder: starts the devices, gives callers their turns, and closes in order.
+//! The session host: starts the devices, serves callers in turn, and closes the session.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -14,39 +14,39 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::accept::{Board, Door, Queues, Visitor};
+use super::accept::{Acceptor, Caller, Queues, SessionStatus};
 use super::flags::Flags;
-use super::frames::{LARGE, Reader};
-use super::message::{Reply, Request, State};
-use super::paths::{Lock, Place};
-use super::remote_approver::{Answer, Desk};
+use super::frames::{MAX_CALL_BYTES, MessageReader};
+use super::message::{HostReply, HostRequest, SessionState};
+use super::paths::{Lock, SessionPaths};
+use super::remote_approver::{NumberedDecision, RemoteApprover};
 use crate::args::SessionHostArguments;
-use crate::error::Failure;
+use crate::error::CliError;
 use crate::policy;
-use crate::session::{self, Open};
+use crate::session::{self, LiveSession};
 
-/// For a caller whose turn it is to say what it wants.
-const SAY: Duration = Duration::from_secs(30);
-/// For the caller that started us to come, when there is only bad news.
-const COME: Duration = Duration::from_secs(10);
+/// Timeout for a caller's call after its turn started.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time for the first caller to connect before a failed start is reported to nobody.
+const FIRST_CALLER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Holds a session until it is closed, idle for too long, or told to end by a signal.
-pub(crate) async fn hold(arguments: SessionHostArguments) -> Result<ExitCode, Failure> {
-    let place = Place::of(&arguments.name)?;
-    let (lock, listener, policy) = match prepare(&place, &arguments) {
+/// Runs a session host until the session is closed, idle for too long, or ended by a signal.
+pub(crate) async fn run(arguments: SessionHostArguments) -> Result<ExitCode, CliError> {
+    let paths = SessionPaths::of(&arguments.name)?;
+    let (lock, listener, policy) = match prepare(&paths, &arguments) {
         Ok(Some(prepared)) => prepared,
         Ok(None) => {
-            say("taken");
+            print_status("taken");
             return Ok(ExitCode::SUCCESS);
         }
         Err(failure) => {
-            say(&format!("failed {}", failure.text()));
+            print_status(&format!("failed {}", failure.text()));
             return Err(failure);
         }
     };
     let signals = Signals::new()?;
-    say("ready");
-    let board = Arc::new(Board::new(
+    print_status("ready");
+    let status = Arc::new(SessionStatus::new(
         arguments.name.to_string(),
         Flags::of_session(
             &arguments.devices,
@@ -56,129 +56,136 @@ pub(crate) async fn hold(arguments: SessionHostArguments) -> Result<ExitCode, Fa
         policy.digest(),
         Duration::from_secs(arguments.idle_timeout),
     ));
-    let (queues, door) = Queues::new();
-    let session_host = Holder {
-        board,
-        desk: Desk::default(),
+    let (queues, acceptor) = Queues::new();
+    let host = SessionHost {
+        status,
+        approver: RemoteApprover::default(),
         queues,
         signals,
-        opening: arguments.devices.opening_page().map(str::to_owned),
+        first_page: arguments.devices.first_page().map(str::to_owned),
         served: 0,
     };
-    session_host
-        .run(&arguments, policy, (place, lock, listener), door)
+    host.run(&arguments, policy, (paths, lock, listener), acceptor)
         .await
 }
 
 fn prepare(
-    place: &Place,
+    paths: &SessionPaths,
     arguments: &SessionHostArguments,
-) -> Result<Option<(Lock, UnixListener, Policy)>, Failure> {
-    let Some(lock) = place.claim()? else {
+) -> Result<Option<(Lock, UnixListener, Policy)>, CliError> {
+    let Some(lock) = paths.claim()? else {
         return Ok(None);
     };
     let ready = policy::load(arguments.safety.policy.as_deref())
-        .and_then(|policy| Ok((listen(place, &lock)?, policy)));
+        .and_then(|policy| Ok((listen(paths, &lock)?, policy)));
     match ready {
         Ok((listener, policy)) => Ok(Some((lock, listener, policy))),
         Err(failure) => {
-            place.release(lock)?;
+            paths.release(lock)?;
             Err(failure)
         }
     }
 }
 
-fn listen(place: &Place, lock: &Lock) -> Result<UnixListener, Failure> {
-    place.listen(lock).map_err(|e| {
-        let socket = place.socket();
-        Failure::message(format!("failed to listen on {}: {e}", socket.display()))
+fn listen(paths: &SessionPaths, lock: &Lock) -> Result<UnixListener, CliError> {
+    paths.listen(lock).map_err(|e| {
+        let socket = paths.socket();
+        CliError::message(format!("failed to listen on {}: {e}", socket.display()))
     })
 }
 
-/// Says one line to whoever started us.
-fn say(line: &str) {
+/// Prints one status line for the process that started us.
+fn print_status(line: &str) {
     let mut out = std::io::stdout().lock();
-    // Nobody may be there any more: then the first turn is never taken, and we end.
+    // If that process is gone, the first turn is never used and the session ends.
     let _best_effort = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
 /// Why a session ends.
 #[derive(Debug)]
-enum End {
+enum SessionEnd {
     Idle,
-    Asked(Visitor),
+    Requested(Caller),
     Signal(u8),
-    /// Its start was not finished: the reason was told to the caller.
+    /// The start failed; the caller received the reason.
     Unstarted,
 }
 
-/// How a visitor's turn ended.
+/// How a caller's turn ended.
 #[derive(Debug, PartialEq, Eq)]
-enum Turn {
+enum TurnOutcome {
     Done,
-    /// The caller left, with nothing begun.
+    /// The caller disconnected before its call started.
     NotTaken,
-    /// The session could not be brought to its beginning.
+    /// The devices or the first page failed to start.
     Unstarted,
 }
 
 #[derive(Debug)]
-struct Holder {
-    board: Arc<Board>,
-    desk: Desk,
+struct SessionHost {
+    status: Arc<SessionStatus>,
+    approver: RemoteApprover,
     queues: Queues,
     signals: Signals,
-    /// The page to open before the first turn; judged like any call.
-    opening: Option<String>,
+    /// The page to open before the first turn; the policy judges it like any call.
+    first_page: Option<String>,
     served: u64,
 }
 
-impl Holder {
+impl SessionHost {
     async fn run(
         mut self,
         arguments: &SessionHostArguments,
         policy: Policy,
-        (place, lock, listener): (Place, Lock, UnixListener),
-        mut door: Door,
-    ) -> Result<ExitCode, Failure> {
-        let board = Arc::clone(&self.board);
-        let (open, end) = tokio::select! {
-            ended = self.live(arguments, policy) => ended,
-            () = door.open(&listener, &board) => (None, End::Unstarted),
+        (paths, lock, listener): (SessionPaths, Lock, UnixListener),
+        mut acceptor: Acceptor,
+    ) -> Result<ExitCode, CliError> {
+        let status = Arc::clone(&self.status);
+        let (live, end) = tokio::select! {
+            ended = self.serve_session(arguments, policy) => ended,
+            () = acceptor.accept_all(&listener, &status) => (None, SessionEnd::Unstarted),
         };
-        board.set(State::Closing);
-        place.stop_listening(listener);
-        door.close(&board).await;
-        let closed = match open {
-            Some(open) => open.close().await,
+        status.set(SessionState::Closing);
+        paths.stop_listening(listener);
+        acceptor.close(&status).await;
+        let closed = match live {
+            Some(live) => live.close().await,
             None => Ok(()),
         };
-        place.release(lock)?;
+        paths.release(lock)?;
         let code = match end {
-            End::Signal(number) => ExitCode::from(128 + number),
-            End::Idle | End::Asked(_) | End::Unstarted => ExitCode::SUCCESS,
+            SessionEnd::Signal(number) => ExitCode::from(128 + number),
+            SessionEnd::Idle | SessionEnd::Requested(_) | SessionEnd::Unstarted => {
+                ExitCode::SUCCESS
+            }
         };
         let problem = closed
             .as_ref()
             .err()
             .map(|failure| failure.text().to_owned());
-        self.tell_all(end, problem).await;
+        self.notify_all(end, problem).await;
         closed.map(|()| code)
     }
 
-    /// Starts the devices and gives turns until the session is to end.
-    async fn live(
+    /// Starts the devices and serves turns until the session ends.
+    async fn serve_session(
         &mut self,
         arguments: &SessionHostArguments,
         policy: Policy,
-    ) -> (Option<Open>, End) {
+    ) -> (Option<LiveSession>, SessionEnd) {
         let started = {
-            let desk = self.desk.clone();
+            let approver = self.approver.clone();
             let who = format!("session {}", arguments.name);
-            let start = session::start(&arguments.devices, &arguments.safety, policy, desk, &who);
+            let start = session::start(
+                &arguments.devices,
+                &arguments.safety,
+                policy,
+                approver,
+                &who,
+            );
             tokio::select! {
                 biased;
-                end = ask_for_end(&mut self.signals, &mut self.queues.closes) => Err(end),
+                end = wait_for_end(&mut self.signals, &mut self.queues.closes) => Err(end),
                 started = start => Ok(started),
             }
         };
@@ -187,184 +194,192 @@ impl Holder {
             Ok(Err(failure)) => {
                 let message = failure.text().to_owned();
                 tracing::warn!(message, "the session did not start");
-                // The caller that started us comes, if it is not here already.
-                if let Ok(Some(visitor)) = timeout(COME, self.queues.turns.recv()).await {
-                    visitor.tell(&Reply::Failed { message }).await;
+                // Report the failure to the caller that started us, which may still be connecting.
+                if let Ok(Some(caller)) =
+                    timeout(FIRST_CALLER_TIMEOUT, self.queues.turns.recv()).await
+                {
+                    caller.send(&HostReply::Failed { message }).await;
                 }
-                (None, End::Unstarted)
+                (None, SessionEnd::Unstarted)
             }
-            Ok(Ok(mut open)) => {
-                let end = self.give_turns(&mut open).await;
-                (Some(open), end)
+            Ok(Ok(mut live)) => {
+                let end = self.serve_turns(&mut live).await;
+                (Some(live), end)
             }
         }
     }
 
-    async fn give_turns(&mut self, open: &mut Open) -> End {
+    async fn serve_turns(&mut self, live: &mut LiveSession) -> SessionEnd {
         loop {
-            self.board.set(State::Idle);
-            let stop = open.session.until_stopped();
-            let idle_end = Instant::now() + self.board.idle_limit;
-            let mut visitor = tokio::select! {
+            self.status.set(SessionState::Idle);
+            let stop = live.session.until_stopped();
+            let idle_end = Instant::now() + self.status.idle_limit;
+            let mut caller = tokio::select! {
                 biased;
-                end = ask_for_end(&mut self.signals, &mut self.queues.closes) => return end,
-                Some(visitor) = self.queues.turns.recv() => visitor,
+                end = wait_for_end(&mut self.signals, &mut self.queues.closes) => return end,
+                Some(caller) = self.queues.turns.recv() => caller,
                 _why = stop => {
-                    open.session.settle().await;
+                    live.session.settle().await;
                     continue;
                 }
-                () = sleep_until(idle_end) => return End::Idle,
+                () = sleep_until(idle_end) => return SessionEnd::Idle,
             };
-            self.board.waiting.fetch_sub(1, Ordering::Relaxed);
-            self.board.set(State::Busy);
+            self.status.waiting.fetch_sub(1, Ordering::Relaxed);
+            self.status.set(SessionState::Busy);
             let served = {
-                let turn = serve(open, &self.desk, &mut self.opening, &mut visitor);
+                let turn = serve_turn(live, &self.approver, &mut self.first_page, &mut caller);
                 tokio::select! {
                     biased;
-                    end = ask_for_end(&mut self.signals, &mut self.queues.closes) => Err(end),
+                    end = wait_for_end(&mut self.signals, &mut self.queues.closes) => Err(end),
                     turn = turn => Ok(turn),
                 }
             };
-            self.desk.leave().await;
+            self.approver.detach().await;
             match served {
                 Err(end) => {
-                    let message = format!("session {} was closed during the call", self.board.name);
-                    visitor.tell(&Reply::Failed { message }).await;
+                    let message =
+                        format!("session {} was closed during the call", self.status.name);
+                    caller.send(&HostReply::Failed { message }).await;
                     return end;
                 }
-                Ok(Turn::Unstarted) => return End::Unstarted,
-                Ok(Turn::NotTaken) if self.served == 0 && self.queues.turns.is_empty() => {
-                    tracing::info!("whoever started the session left before it was used");
-                    return End::Unstarted;
+                Ok(TurnOutcome::Unstarted) => return SessionEnd::Unstarted,
+                Ok(TurnOutcome::NotTaken) if self.served == 0 && self.queues.turns.is_empty() => {
+                    tracing::info!("the caller that started the session left without using it");
+                    return SessionEnd::Unstarted;
                 }
-                Ok(Turn::NotTaken) => {}
-                Ok(Turn::Done) => self.served += 1,
+                Ok(TurnOutcome::NotTaken) => {}
+                Ok(TurnOutcome::Done) => self.served += 1,
             }
         }
     }
 
-    /// Tells those who wait that the session is over.
-    async fn tell_all(mut self, end: End, problem: Option<String>) {
+    /// Notifies all waiting callers that the session is closed.
+    async fn notify_all(mut self, end: SessionEnd, problem: Option<String>) {
         tracing::info!(?end, "the session is closed");
         let message = format!(
-            "session {}: it was closed; nothing was carried out",
-            self.board.name
+            "session {}: it was closed; nothing was executed",
+            self.status.name
         );
         self.queues.turns.close();
-        while let Some(visitor) = self.queues.turns.recv().await {
+        while let Some(caller) = self.queues.turns.recv().await {
             let message = message.clone();
-            visitor.tell(&Reply::Failed { message }).await;
+            caller.send(&HostReply::Failed { message }).await;
         }
         self.queues.closes.close();
-        if let End::Asked(visitor) = end {
+        if let SessionEnd::Requested(caller) = end {
             let problem = problem.clone();
-            visitor.tell(&Reply::Closed { problem }).await;
+            caller.send(&HostReply::Closed { problem }).await;
         }
-        while let Some(visitor) = self.queues.closes.recv().await {
+        while let Some(caller) = self.queues.closes.recv().await {
             let problem = problem.clone();
-            visitor.tell(&Reply::Closed { problem }).await;
+            caller.send(&HostReply::Closed { problem }).await;
         }
     }
 }
 
-/// Waits for a signal or for someone who asks for the end.
-async fn ask_for_end(signals: &mut Signals, closes: &mut mpsc::Receiver<Visitor>) -> End {
+/// Waits for a signal or a close request.
+async fn wait_for_end(signals: &mut Signals, closes: &mut mpsc::Receiver<Caller>) -> SessionEnd {
     tokio::select! {
-        number = signals.next() => End::Signal(number),
-        Some(visitor) = closes.recv() => End::Asked(visitor),
+        number = signals.next() => SessionEnd::Signal(number),
+        Some(caller) = closes.recv() => SessionEnd::Requested(caller),
     }
 }
 
-/// Gives a caller its turn. When this is dropped, its call is cancelled.
-async fn serve(
-    open: &mut Open,
-    desk: &Desk,
-    opening: &mut Option<String>,
-    visitor: &mut Visitor,
-) -> Turn {
-    visitor.tell(&Reply::YourTurn).await;
-    let said = timeout(SAY, visitor.reader.next::<Request>(LARGE)).await;
-    let (dialect, contents) = match said {
-        Ok(Ok(Some(Request::CarryOut { dialect, contents }))) => (dialect, contents),
+/// Serves one caller's turn. Dropping this cancels its call.
+async fn serve_turn(
+    live: &mut LiveSession,
+    approver: &RemoteApprover,
+    first_page: &mut Option<String>,
+    caller: &mut Caller,
+) -> TurnOutcome {
+    caller.send(&HostReply::YourTurn).await;
+    let request = timeout(
+        CALL_TIMEOUT,
+        caller.reader.next::<HostRequest>(MAX_CALL_BYTES),
+    )
+    .await;
+    let (dialect, contents) = match request {
+        Ok(Ok(Some(HostRequest::CarryOut { dialect, contents }))) => (dialect, contents),
         Ok(Err(error)) => {
-            let message = format!("the call could not be read: {error}; nothing was carried out");
-            visitor.tell(&Reply::Failed { message }).await;
-            return Turn::NotTaken;
+            let message = format!("failed to read the call: {error}; nothing was executed");
+            caller.send(&HostReply::Failed { message }).await;
+            return TurnOutcome::NotTaken;
         }
-        Ok(Ok(_)) | Err(_) => return Turn::NotTaken,
+        Ok(Ok(_)) | Err(_) => return TurnOutcome::NotTaken,
     };
     let turn = dialect
         .parse::<Dialect>()
-        .map_err(Failure::from)
+        .map_err(CliError::from)
         .and_then(|dialect| Ok((dialect, ModelTurn::new(contents)?)));
     let (dialect, turn) = match turn {
         Ok(turn) => turn,
         Err(failure) => {
             let message = failure.text().to_owned();
-            visitor.tell(&Reply::Failed { message }).await;
-            return Turn::NotTaken;
+            caller.send(&HostReply::Failed { message }).await;
+            return TurnOutcome::NotTaken;
         }
     };
-    open.view(dialect, None);
-    let answers = desk.seat(Arc::clone(&visitor.writer)).await;
+    live.set_dialect(dialect, None);
+    let answers = approver.attach(Arc::clone(&caller.writer)).await;
     let outcome = {
-        let work = carry_out(open, opening, turn);
+        let work = execute(live, first_page, turn);
         tokio::select! {
             biased;
-            () = attend(&mut visitor.reader, &answers) => None,
+            () = relay_decisions(&mut caller.reader, &answers) => None,
             outcome = work => Some(outcome),
         }
     };
     match outcome {
         None => {
-            open.session.settle().await;
-            visitor.tell(&Reply::Cancelled).await;
-            Turn::Done
+            live.session.settle().await;
+            caller.send(&HostReply::Cancelled).await;
+            TurnOutcome::Done
         }
         Some(Ok(answered)) => {
             let results = answered.results().iter().cloned();
             let results = results.map(ToolResult::into_content).collect();
-            visitor.tell(&Reply::Answered { results }).await;
-            Turn::Done
+            caller.send(&HostReply::Answered { results }).await;
+            TurnOutcome::Done
         }
         Some(Err(failure)) => {
             let message = failure.text().to_owned();
-            visitor.tell(&Reply::Failed { message }).await;
-            if opening.is_some() {
-                Turn::Unstarted
+            caller.send(&HostReply::Failed { message }).await;
+            if first_page.is_some() {
+                TurnOutcome::Unstarted
             } else {
-                Turn::Done
+                TurnOutcome::Done
             }
         }
     }
 }
 
-async fn carry_out(
-    open: &mut Open,
-    opening: &mut Option<String>,
+async fn execute(
+    live: &mut LiveSession,
+    first_page: &mut Option<String>,
     turn: ModelTurn,
-) -> Result<AnsweredTurn, Failure> {
-    if let Some(url) = opening.as_deref() {
-        open.navigate(url).await?;
+) -> Result<AnsweredTurn, CliError> {
+    if let Some(url) = first_page.as_deref() {
+        live.navigate(url).await?;
     }
-    *opening = None;
-    open.carry_out(turn).await
+    *first_page = None;
+    live.execute(turn).await
 }
 
-/// Hands a person's answers over until the caller leaves or says what it should not.
-async fn attend(reader: &mut Reader, answers: &mpsc::Sender<Answer>) {
-    while let Ok(Some(Request::Decide { number, decision })) = reader.next(LARGE).await {
-        // Nobody waits for an answer that was not asked for.
-        let _not_asked = answers.try_send((number, decision));
+/// Forwards the user's decisions until the caller disconnects or sends anything else.
+async fn relay_decisions(reader: &mut MessageReader, answers: &mpsc::Sender<NumberedDecision>) {
+    while let Ok(Some(HostRequest::Decide { number, decision })) = reader.next(MAX_CALL_BYTES).await
+    {
+        // A decision without an open question is dropped.
+        let _no_question = answers.try_send((number, decision));
     }
 }
 
-/// The signals that end a session in order.
+/// Signals that close a session.
 #[derive(Debug)]
 struct Signals([(u8, Signal); 3]);
 
 impl Signals {
-    fn new() -> Result<Self, Failure> {
+    fn new() -> Result<Self, CliError> {
         Ok(Self([
             (2, signal(SignalKind::interrupt())?),
             (15, signal(SignalKind::terminate())?),

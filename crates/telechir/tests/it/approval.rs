@@ -1,4 +1,4 @@
-//! A person at a terminal is asked, and only a clear yes is one.
+//! Approval prompts on a terminal: only an explicit yes approves.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -9,9 +9,9 @@ use telechir_testkit::gate::{Part, require};
 
 use crate::telechir::Telechir;
 
-/// Runs a call that has to be asked about, with `answer` typed once the question is shown.
-/// Returns what the terminal showed and the reply.
-fn ask(command: &str, answer: &str) -> (String, Value) {
+/// Runs a call that needs approval and types `answer` at the prompt. Returns the terminal's output
+/// and the reply.
+fn run_with_answer(command: &str, answer: &str) -> (String, Value) {
     require(Part::Sandbox);
     let telechir = Telechir::new();
     let response = json!({
@@ -23,7 +23,7 @@ fn ask(command: &str, answer: &str) -> (String, Value) {
         "{} exec --dialect anthropic-messages --shell < in.json > out.json",
         env!("CARGO_BIN_EXE_telechir")
     );
-    // `script` gives the run a terminal of its own, whose keyboard is our pipe.
+    // `script` gives the run its own terminal; our pipe is its keyboard.
     let mut script = Command::new("/usr/bin/script")
         .args(["--quiet", "--return", "--command", &line, "/dev/null"])
         .current_dir(telechir.folder())
@@ -34,58 +34,58 @@ fn ask(command: &str, answer: &str) -> (String, Value) {
         .expect("script runs");
     let mut keyboard = script.stdin.take().expect("a pipe");
     let mut screen = script.stdout.take().expect("a pipe");
-    let mut shown = Vec::new();
+    let mut output = Vec::new();
     let mut byte = [0];
-    while !String::from_utf8_lossy(&shown).contains("[y/N]") {
+    while !String::from_utf8_lossy(&output).contains("[y/N]") {
         let read = screen.read(&mut byte).expect("the terminal");
         assert!(
             read > 0,
-            "it ended without a question: {}",
-            String::from_utf8_lossy(&shown)
+            "the run ended without a prompt: {}",
+            String::from_utf8_lossy(&output)
         );
-        shown.extend_from_slice(&byte);
+        output.extend_from_slice(&byte);
     }
     keyboard.write_all(answer.as_bytes()).expect("typed");
-    screen.read_to_end(&mut shown).expect("the terminal");
+    screen.read_to_end(&mut output).expect("the terminal");
     assert!(
         script.wait().expect("script ends").success(),
         "{}",
-        String::from_utf8_lossy(&shown)
+        String::from_utf8_lossy(&output)
     );
     telechir.assert_nothing_left();
     let reply = fs::read_to_string(telechir.folder().join("out.json")).expect("a reply");
     (
-        String::from_utf8_lossy(&shown).into_owned(),
+        String::from_utf8_lossy(&output).into_owned(),
         serde_json::from_str(&reply).expect("JSON"),
     )
 }
 
 #[test]
-fn a_yes_runs_it() {
-    let (shown, reply) = ask("echo $((40 + 2)) > made; cat made", "y\n");
+fn a_yes_executes_the_call() {
+    let (output, reply) = run_with_answer("echo $((40 + 2)) > made; cat made", "y\n");
     assert!(
-        shown.contains("echo $((40 + 2)) > made; cat made"),
-        "{shown}"
+        output.contains("echo $((40 + 2)) > made; cat made"),
+        "{output}"
     );
     assert!(reply[0]["content"].to_string().contains("42"), "{reply}");
     assert_ne!(reply[0]["is_error"], true);
 }
 
 #[test]
-fn anything_else_is_a_no() {
+fn any_other_answer_denies_the_call() {
     for answer in ["n\n", "\n", "yess\n", "\u{4}"] {
-        let (_, reply) = ask("touch made", answer);
+        let (_, reply) = run_with_answer("touch made", answer);
         assert_eq!(reply[0]["is_error"], true, "{answer:?}: {reply}");
     }
 }
 
 #[test]
-fn what_is_shown_hides_nothing() {
-    let (shown, reply) = ask("touch a\u{1b}[2K\u{1b}[1Gls\u{202e}b", "n\n");
-    assert!(shown.contains(r"\u{1b}[2K"), "{shown}");
+fn the_prompt_escapes_invisible_characters() {
+    let (output, reply) = run_with_answer("touch a\u{1b}[2K\u{1b}[1Gls\u{202e}b", "n\n");
+    assert!(output.contains(r"\u{1b}[2K"), "{output}");
     assert!(
-        !shown.contains("\u{1b}[2K") && !shown.contains('\u{202e}'),
-        "{shown:?}"
+        !output.contains("\u{1b}[2K") && !output.contains('\u{202e}'),
+        "{output:?}"
     );
     assert_eq!(reply[0]["is_error"], true);
 }

@@ -1,4 +1,4 @@
-//! `--cdp`: a browser that runs already, for a call and for a session.
+//! `--cdp`: attaches to a running browser, for one call and for a session.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -14,16 +14,16 @@ use crate::exec::{anthropic, member};
 use crate::network::page;
 use crate::telechir::{Ran, Telechir};
 
-/// Somebody's Chromium, and what is needed to use it.
-struct Scene {
+/// A Chromium that telechir did not start, and a telechir to attach to it.
+struct AttachedFixture {
     telechir: Telechir,
     chromium: Child,
     address: String,
     url: String,
-    _theirs: tempfile::TempDir,
+    _profile: tempfile::TempDir,
 }
 
-impl Scene {
+impl AttachedFixture {
     fn new() -> Self {
         require(Part::Chromium);
         let telechir = Telechir::new();
@@ -31,34 +31,34 @@ impl Scene {
         fs::create_dir(&run).expect("a folder");
         let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
         fs::set_permissions(&run, private).expect("permissions");
-        let theirs = tempfile::tempdir().expect("a folder");
+        let profile = tempfile::tempdir().expect("a folder");
         let mut command = Command::new("/usr/lib/chromium/chromium");
         command
             .args(["--headless=new", "--remote-debugging-port=0", "about:blank"])
-            .arg(format!("--user-data-dir={}", theirs.path().display()))
-            .env("HOME", theirs.path())
+            .arg(format!("--user-data-dir={}", profile.path().display()))
+            .env("HOME", profile.path())
             .stderr(Stdio::piped());
         if is_root() {
             command.arg("--no-sandbox");
         }
         let mut chromium = command.spawn().expect("it starts");
-        let mut said = BufReader::new(chromium.stderr.take().expect("a pipe")).lines();
+        let mut stderr_lines = BufReader::new(chromium.stderr.take().expect("a pipe")).lines();
         let address = loop {
-            let line = said.next().expect("a line").expect("text");
+            let line = stderr_lines.next().expect("a line").expect("text");
             if let Some((_, socket)) = line.split_once("DevTools listening on ws://") {
                 let host = socket.split('/').next().expect("a host");
                 break format!("http://{host}");
             }
         };
-        // Read on, or it would stop at a full pipe.
-        std::thread::spawn(move || said.for_each(drop));
+        // Keep reading, or Chromium would block on a full pipe.
+        std::thread::spawn(move || stderr_lines.for_each(drop));
         let port = page("<title>ours</title><p>hello".to_owned());
         Self {
             telechir,
             chromium,
             address,
             url: format!("http://127.0.0.1:{port}/"),
-            _theirs: theirs,
+            _profile: profile,
         }
     }
 
@@ -68,7 +68,7 @@ impl Scene {
         command
     }
 
-    /// Clicks into the page, by a policy that has these rules beside that of the page.
+    /// Clicks on the page, under a policy with these rules in addition to one for the page.
     fn click(&self, rules: &str, more: &[&str]) -> Ran {
         let policy = self.telechir.folder().join("policy.toml");
         let page = "[[url]]\nhost = ['127.0.0.1']\nverdict = 'allow'\nreason = 'A test.'\n";
@@ -86,34 +86,39 @@ impl Scene {
         Ran::of(&mut self.command(&arguments), &anthropic(&calls))
     }
 
-    /// How many pages their Chromium says it has.
+    /// Number of pages that the attached Chromium lists.
     fn pages(&self) -> usize {
         let list = format!("{}/json/list", self.address);
-        let told = Command::new("curl")
+        let output = Command::new("curl")
             .args(["-sS", "--noproxy", "*", &list])
             .output();
-        let told: Value = serde_json::from_slice(&told.expect("curl").stdout).expect("JSON");
-        let targets = told.as_array().expect("a list").iter();
+        let output: Value = serde_json::from_slice(&output.expect("curl").stdout).expect("JSON");
+        let targets = output.as_array().expect("a list").iter();
         targets.filter(|target| target["type"] == "page").count()
     }
 }
 
-impl Drop for Scene {
+impl Drop for AttachedFixture {
     fn drop(&mut self) {
         let _over_already = self.chromium.kill();
         let _over_already = self.chromium.wait();
     }
 }
 
-const MAY_ACT: &str = "[[computer]]\ndisplay = 'existing'\nverdict = 'allow'\nreason = 'A test.'\n";
+const ALLOW_ACTIONS: &str =
+    "[[computer]]\ndisplay = 'existing'\nverdict = 'allow'\nreason = 'A test.'\n";
 
 #[test]
-fn a_call_uses_a_context_of_its_own_and_the_policy_takes_the_browser_for_a_person_s() {
-    let scene = Scene::new();
-    let asked = scene.click("", &[]);
-    assert_eq!(asked.code, Some(1), "nobody said yes: {asked:?}");
-    assert!(asked.stderr.contains("a person's own"), "{}", asked.stderr);
-    let ran = scene.click(MAY_ACT, &[]);
+fn an_attached_browser_gets_an_isolated_context_and_needs_approval() {
+    let fixture = AttachedFixture::new();
+    let denied = fixture.click("", &[]);
+    assert_eq!(denied.code, Some(1), "no approval was given: {denied:?}");
+    assert!(
+        denied.stderr.contains("a person's own"),
+        "{}",
+        denied.stderr
+    );
+    let ran = fixture.click(ALLOW_ACTIONS, &[]);
     assert!(
         ran.stderr.contains("bypasses the egress"),
         "{}",
@@ -122,33 +127,36 @@ fn a_call_uses_a_context_of_its_own_and_the_policy_takes_the_browser_for_a_perso
     let answers = ran.json();
     assert_ne!(answers[0]["is_error"], true, "{answers}");
     assert!(answers[1].to_string().contains("hello"), "{answers}");
-    assert_eq!(scene.pages(), 1, "theirs is left");
-    scene.telechir.assert_nothing_left();
+    assert_eq!(fixture.pages(), 1, "the existing page remains");
+    fixture.telechir.assert_nothing_left();
 }
 
 #[test]
-fn a_session_that_is_killed_leaves_nothing_there_and_one_whose_browser_ends_says_so() {
-    let mut scene = Scene::new();
+fn a_killed_session_leaves_no_tab_and_a_lost_browser_is_reported() {
+    let mut fixture = AttachedFixture::new();
     let session = ["--session", "work"];
-    let answers = scene.click(MAY_ACT, &session).json();
+    let answers = fixture.click(ALLOW_ACTIONS, &session).json();
     assert_ne!(answers[0]["is_error"], true, "{answers}");
-    assert_eq!(scene.pages(), 2);
-    let listed = Ran::of(&mut scene.command(&["sessions", "list", "--json"]), "").json();
+    assert_eq!(fixture.pages(), 2);
+    let listed = Ran::of(&mut fixture.command(&["sessions", "list", "--json"]), "").json();
     let pid = i32::try_from(listed[0]["pid"].as_i64().expect("a number")).expect("small");
     kill_process(Pid::from_raw(pid).expect("a process"), Signal::KILL).expect("it runs");
     let start = Instant::now();
-    while scene.pages() > 1 {
-        assert!(start.elapsed() < Duration::from_secs(5), "a tab is left");
+    while fixture.pages() > 1 {
+        assert!(
+            start.elapsed() < Duration::from_secs(5),
+            "a tab was not closed"
+        );
     }
 
-    let answers = scene.click(MAY_ACT, &["--session", "other"]).json();
+    let answers = fixture.click(ALLOW_ACTIONS, &["--session", "other"]).json();
     assert_ne!(answers[0]["is_error"], true, "{answers}");
-    scene.chromium.kill().expect("it is ours");
-    scene.chromium.wait().expect("it ends");
-    let told = scene.click(MAY_ACT, &["--session", "other"]);
+    fixture.chromium.kill().expect("it is ours");
+    fixture.chromium.wait().expect("it ends");
+    let output = fixture.click(ALLOW_ACTIONS, &["--session", "other"]);
     assert!(
-        (told.stdout.clone() + &told.stderr).contains("reach the browser"),
-        "{told:?}"
+        (output.stdout.clone() + &output.stderr).contains("reach the browser"),
+        "{output:?}"
     );
-    Ran::of(&mut scene.command(&["sessions", "close", "other"]), "");
+    Ran::of(&mut fixture.command(&["sessions", "close", "other"]), "");
 }

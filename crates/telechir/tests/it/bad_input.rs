@@ -1,4 +1,4 @@
-//! Input that cannot work: one clear message, an exit code, nothing half done.
+//! Invalid input: one clear message, an exit code, and no side effects.
 
 use std::fs;
 use std::io::Write;
@@ -21,12 +21,12 @@ fn message(content: &serde_json::Value) -> String {
 }
 
 #[test]
-fn nothing_at_all() {
-    exec(&Telechir::new(), &[], "\n").fails(1, &["standard input is empty"]);
+fn empty_input_is_refused() {
+    exec(&Telechir::new(), &[], "\n").fails(1, &["stdin is empty"]);
 }
 
 #[test]
-fn no_json() {
+fn invalid_json_is_reported_with_its_line() {
     exec(&Telechir::new(), &[], "{\"type\": \"message\",\n oops}").fails(1, &["JSON", "line 2"]);
 }
 
@@ -46,7 +46,7 @@ fn an_unknown_dialect_is_a_usage_error() {
 }
 
 #[test]
-fn duplicate_ids_run_nothing() {
+fn duplicate_ids_execute_nothing() {
     require(Part::Sandbox);
     let telechir = Telechir::new();
     let workspace = telechir.folder().join("work");
@@ -70,13 +70,13 @@ fn duplicate_ids_run_nothing() {
 }
 
 #[test]
-fn a_call_without_an_id() {
+fn a_call_without_an_id_is_refused() {
     let call = json!({"type": "tool_use", "name": "bash", "input": {"command": "true"}});
     exec(&Telechir::new(), &[], &message(&json!([call]))).fails(1, &["id"]);
 }
 
 #[test]
-fn a_policy_with_a_typo_is_named_with_its_line() {
+fn a_policy_typo_is_reported_with_its_line() {
     let telechir = Telechir::new();
     let file = telechir.folder().join("policy.toml");
     fs::write(&file, "# Rules.\n\n[[shell]]\nverdikt = \"allow\"\n").expect("a file");
@@ -86,7 +86,7 @@ fn a_policy_with_a_typo_is_named_with_its_line() {
 }
 
 #[test]
-fn a_policy_that_is_not_there() {
+fn a_missing_policy_is_reported() {
     exec(
         &Telechir::new(),
         &["--policy", "/nowhere/policy.toml"],
@@ -96,7 +96,7 @@ fn a_policy_that_is_not_there() {
 }
 
 #[test]
-fn an_error_of_the_provider_is_said() {
+fn a_provider_s_error_is_reported() {
     let error =
         json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
             .to_string();
@@ -104,7 +104,7 @@ fn an_error_of_the_provider_is_said() {
 }
 
 #[test]
-fn a_display_that_does_not_exist() {
+fn a_missing_display_is_reported() {
     exec(&Telechir::new(), &["--desktop=:4242"], &message(&json!([]))).fails(1, &[":4242"]);
 }
 
@@ -156,7 +156,7 @@ fn a_termination_signal_leaves_nothing_behind() {
     telechir.assert_nothing_left();
 }
 
-/// Runs the binary where `hidden` cannot be found, as on a machine without it.
+/// Runs the binary with `hidden` paths masked, as on a machine without them.
 fn without(telechir: &Telechir, hidden: &[&str], arguments: &[&str]) -> (Option<i32>, String) {
     let binary = env!("CARGO_BIN_EXE_telechir");
     let mut command = std::process::Command::new("/usr/bin/bwrap");
@@ -182,42 +182,42 @@ fn without(telechir: &Telechir, hidden: &[&str], arguments: &[&str]) -> (Option<
 }
 
 #[track_caller]
-fn a_missing_part_is_named(hidden: &[&str], flag: &str, package: &str) {
+fn reports_the_missing_package(hidden: &[&str], flag: &str, package: &str) {
     require(Part::Sandbox);
     let telechir = Telechir::new();
     fs::write(telechir.folder().join("input.json"), message(&json!([]))).expect("the input");
-    let (code, said) = without(
+    let (code, output) = without(
         &telechir,
         hidden,
         &["exec", "--dialect", "anthropic-messages", flag],
     );
-    assert_eq!(code, Some(1), "{said}");
-    let lines: Vec<&str> = said.lines().collect();
-    assert_eq!(lines.len(), 1, "{said}");
+    assert_eq!(code, Some(1), "{output}");
+    let lines: Vec<&str> = output.lines().collect();
+    assert_eq!(lines.len(), 1, "{output}");
     assert!(
-        said.contains(&format!("install the package `{package}`")),
-        "{said}"
+        output.contains(&format!("install the package `{package}`")),
+        "{output}"
     );
 }
 
 #[test]
-fn no_x_server() {
-    a_missing_part_is_named(&["/usr/bin/Xvfb"], "--desktop", "xvfb");
+fn a_missing_x_server_is_reported() {
+    reports_the_missing_package(&["/usr/bin/Xvfb"], "--desktop", "xvfb");
 }
 
 #[test]
-fn no_chromium() {
-    let places = [
+fn a_missing_chromium_is_reported() {
+    let paths = [
         "/usr/lib/chromium",
         "/usr/bin/chromium",
         "/usr/bin/chromium-headless-shell",
         "/usr/bin/google-chrome",
     ];
-    a_missing_part_is_named(&places, "--browser", "chromium");
+    reports_the_missing_package(&paths, "--browser", "chromium");
 }
 
 #[test]
-fn no_bubblewrap() {
-    a_missing_part_is_named(&["/usr/bin/bwrap"], "--shell", "bubblewrap");
-    a_missing_part_is_named(&["/usr/bin/bwrap"], "--desktop", "bubblewrap");
+fn a_missing_bubblewrap_is_reported() {
+    reports_the_missing_package(&["/usr/bin/bwrap"], "--shell", "bubblewrap");
+    reports_the_missing_package(&["/usr/bin/bwrap"], "--desktop", "bubblewrap");
 }

@@ -1,5 +1,5 @@
-//! Every member of the browser toolsets through the binary, on a page that tells what truly
-//! happened to it.
+//! Every member of the browser toolsets through the binary, on a page that reports the DOM events
+//! it received.
 
 mod anthropic;
 mod functions;
@@ -20,7 +20,7 @@ use tokio::runtime::Runtime;
 
 use crate::telechir::{Ran, Telechir};
 
-/// What the test's pages may do, and what the model may do with them.
+/// Policy of the tests.
 const POLICY: &str = "
 [[url]]
 host = ['127.0.0.1', 'localhost']
@@ -33,15 +33,15 @@ verdict = 'allow'
 reason = 'A test.'
 ";
 
-/// A session with a browser, and the page that its browser is sent to.
-struct Scene {
+/// A session with a browser, and the page it opens.
+struct BrowsingFixture {
     telechir: Telechir,
     runtime: Runtime,
     witness: PageWitness,
 }
 
-impl Scene {
-    /// Starts the page; `flags` are those of the session beside its browser.
+impl BrowsingFixture {
+    /// Starts the server of the page.
     fn new() -> Self {
         require(Part::Chromium);
         let telechir = Telechir::new();
@@ -73,7 +73,7 @@ impl Scene {
         self.telechir.folder().join(name)
     }
 
-    /// Carries out a response in the session, which the first call starts with these flags.
+    /// Executes a response in the session, which the first call starts with these flags.
     fn exec(&self, dialect: &str, flags: &[&str], response: &Value) -> Value {
         let mut arguments = vec!["exec", "--dialect", dialect, "--session", "page"];
         arguments.extend(flags);
@@ -98,7 +98,7 @@ impl Scene {
         ]
     }
 
-    /// Has the page empty its form, and waits until it is loaded anew because of that.
+    /// Makes the page reset its form, and waits until it has reloaded.
     fn reset_and_reload(&mut self) {
         self.runtime.block_on(async {
             self.witness.forget().await;
@@ -107,14 +107,14 @@ impl Scene {
         });
     }
 
-    /// What happened to the page since the last time, in lines such as `click press`.
+    /// New DOM events of the page, as lines such as `click press`.
     fn happened(&self) -> Vec<String> {
         let events = self.runtime.block_on(self.witness.take());
         events.iter().map(line).collect()
     }
 }
 
-impl Drop for Scene {
+impl Drop for BrowsingFixture {
     fn drop(&mut self) {
         let closed = self.run(&["sessions", "close", "page"], "");
         if !std::thread::panicking() {
@@ -133,19 +133,19 @@ fn line(event: &PageEvent) -> String {
     format!("{} {}{more}", event.kind, event.target)
 }
 
-/// Fails unless these lines are among all, in this order.
+/// Asserts that `all` contains these lines in this order.
 #[track_caller]
 fn in_order<'a>(all: &[String], wanted: impl IntoIterator<Item = &'a str>) {
     let mut rest = all.iter();
     for wanted in wanted {
         assert!(
             rest.any(|line| line == wanted),
-            "no `{wanted}` in its place in {all:#?}"
+            "`{wanted}` is missing or out of order in {all:#?}"
         );
     }
 }
 
-/// The ref of what has this name in the words of a page: `button "Press" [b3]`.
+/// The ref of the element with this name in a snapshot, such as `button "Press" [b3]`.
 #[track_caller]
 fn ref_of(page: &str, name: &str) -> String {
     let line = page

@@ -1,4 +1,4 @@
-//! `conform`: the table and the exit code are what a person and a script go by.
+//! `conform`: its table, JSON and exit code.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn write(folder: &Path, kind: &str, document: &str) {
 }
 
 #[test]
-fn a_folder_that_conforms_ends_well_and_is_a_table() {
+fn a_conforming_folder_passes_and_prints_a_table() {
     let run = Telechir::new().run(&["conform", &vectors("anthropic")], "");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(run.stdout.starts_with("file "), "{}", run.stdout);
@@ -34,7 +34,7 @@ fn a_folder_that_conforms_ends_well_and_is_a_table() {
 }
 
 #[test]
-fn a_document_that_is_none_fails_and_is_named() {
+fn an_invalid_document_fails_and_is_named() {
     for (name, kind, document) in [
         ("broken", "history", "{"),
         ("misspelled", "hystory", "[]"),
@@ -50,20 +50,20 @@ fn a_document_that_is_none_fails_and_is_named() {
 }
 
 #[test]
-fn a_document_that_is_not_there_is_no_failed_one_and_no_pass() {
+fn a_missing_document_counts_as_neither_failed_nor_passed() {
     let telechir = Telechir::new();
     write(telechir.folder(), "history", "[]");
     fs::remove_file(telechir.folder().join("a.json")).expect("it was there");
     let folder = telechir.folder().to_string_lossy().into_owned();
     let run = telechir.run(&["conform", &folder], "");
     assert_eq!(run.code, Some(1), "{}", run.stdout);
-    let said = "0 documents checked, 0 failed; 0 not for a translator; 1 that the manifest names";
-    assert!(run.stdout.contains(said), "{}", run.stdout);
+    let summary = "0 documents checked, 0 failed; 0 not checked; 1 named by the manifest";
+    assert!(run.stdout.contains(summary), "{}", run.stdout);
     assert!(run.stdout.contains("in the manifest but not in the folder"));
 }
 
 #[test]
-fn json_says_the_same_as_the_table() {
+fn json_and_table_agree() {
     let run = Telechir::new().run(&["conform", &vectors("openai"), "--json"], "");
     let printed = run.json();
     assert_eq!(printed["failed"], 0);
@@ -71,7 +71,7 @@ fn json_says_the_same_as_the_table() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_named() {
+fn a_missing_folder_is_named() {
     let run = Telechir::new().run(&["conform", "/nowhere/at/all"], "");
     assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("/nowhere/at/all"), "{}", run.stderr);

@@ -1,4 +1,4 @@
-//! `doctor` on this machine, and on the same machine with parts of it taken away.
+//! `doctor` on this machine, and on the same machine without some of its components.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -27,7 +27,7 @@ const CHECKS: [&str; 22] = [
     "recording",
     "disk",
     "memory",
-    "words",
+    "ocr",
     "editor",
     "key-anthropic",
     "key-openai",
@@ -35,18 +35,18 @@ const CHECKS: [&str; 22] = [
     "key-bedrock",
     "key-mistral",
 ];
-/// A user with a name who is nobody in particular.
+/// An unprivileged user id.
 const NOBODY: u32 = 65_534;
-const IN_PLACE: [&str; 4] = ["bwrap", "--dev-bind", "/", "/"];
+const UNCHANGED: [&str; 4] = ["bwrap", "--dev-bind", "/", "/"];
 
-/// What `doctor --json` printed, and how it ended.
-struct Report {
+/// Output and exit code of `doctor --json`.
+struct DoctorOutput {
     code: Option<i32>,
     json: Value,
     text: String,
 }
 
-impl Report {
+impl DoctorOutput {
     #[track_caller]
     fn finding(&self, id: &str) -> &Value {
         let checks = self.json["checks"].as_array().expect("checks");
@@ -54,10 +54,10 @@ impl Report {
         finding.expect("a check of this name")
     }
 
-    /// Fails unless these checks, and no others of what `exec` gives, have this state and a cause
-    /// that says all the words.
+    /// Asserts that these checks, and no other device checks, have this state and a cause with these
+    /// fragments.
     #[track_caller]
-    fn only(&self, ids: &[&str], state: &str, words: &[&str]) {
+    fn only(&self, ids: &[&str], state: &str, fragments: &[&str]) {
         for id in ["desktop", "browser", "browser-headless", "shell"] {
             let finding = self.finding(id);
             if !ids.contains(&id) {
@@ -67,31 +67,31 @@ impl Report {
             assert_eq!(finding["state"], state, "{}", self.text);
             let cause = finding["cause"].as_str().expect("a cause");
             assert!(!cause.contains('\n'), "{cause}");
-            for word in words {
-                assert!(cause.contains(word), "`{word}` is not in: {cause}");
+            for fragment in fragments {
+                assert!(cause.contains(fragment), "`{fragment}` is not in: {cause}");
             }
-            assert!(finding["without"].is_string(), "{finding}");
+            assert!(finding["impact"].is_string(), "{finding}");
         }
     }
 
     #[track_caller]
-    fn commands(&self, id: &str) -> String {
-        let commands = self.finding(id)["commands"].as_array().expect("commands");
+    fn fix(&self, id: &str) -> String {
+        let commands = self.finding(id)["fix"].as_array().expect("commands");
         let commands = commands.iter().filter_map(Value::as_str);
         commands.collect::<Vec<_>>().join("\n")
     }
 }
 
-/// Runs `doctor --json` below `wrapper`, the words that start another program first.
-fn doctor(telechir: &Telechir, wrapper: &[&str]) -> Report {
+/// Runs `doctor --json` with `wrapper` as the start of its command line.
+fn doctor(telechir: &Telechir, wrapper: &[&str]) -> DoctorOutput {
     let binary = env!("CARGO_BIN_EXE_telechir");
     run(telechir, &[wrapper, &[binary, "doctor", "--json"]].concat())
 }
 
-fn run(telechir: &Telechir, words: &[&str]) -> Report {
-    let mut command = Command::new(words[0]);
+fn run(telechir: &Telechir, args: &[&str]) -> DoctorOutput {
+    let mut command = Command::new(args[0]);
     let output = command
-        .args(&words[1..])
+        .args(&args[1..])
         .env_clear()
         .env("PATH", "/usr/bin:/bin")
         .env("HOME", telechir.folder())
@@ -100,10 +100,10 @@ fn run(telechir: &Telechir, words: &[&str]) -> Report {
         .expect("it runs");
     telechir.assert_nothing_left();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let complaints = String::from_utf8_lossy(&output.stderr);
-    Report {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    DoctorOutput {
         code: output.status.code(),
-        json: serde_json::from_str(&text).unwrap_or_else(|_| panic!("no JSON: {text}{complaints}")),
+        json: serde_json::from_str(&text).unwrap_or_else(|_| panic!("no JSON: {text}{stderr}")),
         text,
     }
 }
@@ -114,9 +114,9 @@ fn require_all() {
     }
 }
 
-/// Hides these from what runs inside, as on a machine without them.
+/// A wrapper that masks these paths, as on a machine without them.
 fn without(hidden: &[&'static str]) -> Vec<&'static str> {
-    let mut wrapper = IN_PLACE.to_vec();
+    let mut wrapper = UNCHANGED.to_vec();
     for path in hidden {
         if Path::new(path).is_dir() {
             wrapper.extend(["--tmpfs", path]);
@@ -127,7 +127,7 @@ fn without(hidden: &[&'static str]) -> Vec<&'static str> {
     wrapper
 }
 
-fn am_root() -> bool {
+fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
@@ -135,7 +135,7 @@ fn am_root() -> bool {
 fn everything_works_here() {
     require_all();
     let telechir = Telechir::new();
-    let report = doctor(&telechir, &IN_PLACE);
+    let report = doctor(&telechir, &UNCHANGED);
     assert_eq!(report.code, Some(0), "{}", report.text);
     let json = &report.json;
     assert_eq!(json["format"], 1);
@@ -144,7 +144,7 @@ fn everything_works_here() {
         json["usable"],
         json!(["--desktop", "--browser", "--browser --headless", "--shell"])
     );
-    assert_eq!(json["machine"]["root"], am_root());
+    assert_eq!(json["machine"]["root"], is_root());
     let checks = json["checks"].as_array().expect("checks");
     let ids: Vec<_> = checks
         .iter()
@@ -160,7 +160,7 @@ fn everything_works_here() {
         ("browser-headless", "sandbox is on"),
         ("desktop", "accessibility is on"),
         ("shell", "a system call filter"),
-        ("guardian", "was ended in"),
+        ("guardian", "was killed after"),
     ] {
         let text = report.finding(id)["seen"].as_str().expect("what was seen");
         assert!(text.contains(seen), "{text}");
@@ -168,17 +168,17 @@ fn everything_works_here() {
 }
 
 #[test]
-fn everything_works_for_an_ordinary_user() {
+fn everything_works_for_an_unprivileged_user() {
     require_all();
     let telechir = Telechir::new();
     let (user, binary) = (NOBODY.to_string(), telechir.folder().join("binary"));
-    // Where cargo puts the binary, that user may have no way.
+    // That user may have no access to cargo's output folder.
     fs::copy(env!("CARGO_BIN_EXE_telechir"), &binary).expect("a copy");
     fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).expect("permissions");
-    let mut words = Vec::new();
-    if am_root() {
-        chown(telechir.folder(), Some(NOBODY), Some(NOBODY)).expect("a folder of theirs");
-        words.extend([
+    let mut args = Vec::new();
+    if is_root() {
+        chown(telechir.folder(), Some(NOBODY), Some(NOBODY)).expect("a new owner");
+        args.extend([
             "setpriv",
             "--reuid",
             &user,
@@ -187,20 +187,20 @@ fn everything_works_for_an_ordinary_user() {
             "--clear-groups",
         ]);
     }
-    words.extend([binary.to_str().expect("a path"), "doctor", "--json"]);
-    let report = run(&telechir, &words);
+    args.extend([binary.to_str().expect("a path"), "doctor", "--json"]);
+    let report = run(&telechir, &args);
     assert_eq!(report.code, Some(0), "{}", report.text);
     assert_eq!(report.json["machine"]["root"], false);
     report.only(&[], "works", &[]);
 }
 
 #[test]
-fn limits_that_do_not_hold_for_all_together_are_said_with_their_cost() {
+fn missing_common_limits_are_a_warning_with_their_impact() {
     require_all();
     let root = "/sys/fs/cgroup";
-    let read_only = [&IN_PLACE[..], &["--ro-bind", root, root]].concat();
+    let read_only = [&UNCHANGED[..], &["--ro-bind", root, root]].concat();
     let report = doctor(&Telechir::new(), &read_only);
-    // Every device works without.
+    // Every device works without common limits.
     assert_eq!(report.code, Some(0), "{}", report.text);
     report.only(&[], "works", &[]);
     let limits = report.finding("limits");
@@ -208,18 +208,18 @@ fn limits_that_do_not_hold_for_all_together_are_said_with_their_cost() {
     assert_eq!(limits["seen"], "per process only");
     let cause = limits["cause"].as_str().expect("a cause");
     assert!(cause.contains("/sys/fs/cgroup"), "{cause}");
-    let cost = limits["without"].as_str().expect("what it costs");
-    assert!(cost.contains("memory"), "{cost}");
+    let impact = limits["impact"].as_str().expect("an impact");
+    assert!(impact.contains("memory"), "{impact}");
     assert_eq!(report.json["machine"]["cgroup_delegated"], false);
 }
 
 #[test]
-fn without_an_x_server_a_browser_without_a_window_is_left() {
+fn without_an_x_server_only_a_headless_browser_and_a_shell_work() {
     require_all();
     let report = doctor(&Telechir::new(), &without(&["/usr/bin/Xvfb"]));
     assert_eq!(report.code, Some(1));
     report.only(&["desktop", "browser"], "missing", &["`Xvfb`", "not found"]);
-    assert!(report.commands("screen").contains("apt-get install xvfb"));
+    assert!(report.fix("screen").contains("apt-get install xvfb"));
     let install = report.json["install"].as_str().expect("a command");
     assert!(install.contains("apt-get install xvfb"), "{install}");
     assert_eq!(
@@ -229,7 +229,7 @@ fn without_an_x_server_a_browser_without_a_window_is_left() {
 }
 
 #[test]
-fn all_missing_packages_come_in_one_command() {
+fn one_command_installs_all_missing_packages() {
     require_all();
     let hidden = [
         "/usr/bin/Xvfb",
@@ -245,64 +245,56 @@ fn all_missing_packages_come_in_one_command() {
         install.contains(&format!("apt-get install {all}")),
         "{install}"
     );
-    assert!(report.commands("fonts-cjk").contains("fonts-noto-cjk"));
+    assert!(report.fix("fonts-cjk").contains("fonts-noto-cjk"));
 }
 
 #[test]
-fn without_chromium_a_desktop_and_a_shell_are_left() {
+fn without_chromium_desktop_and_shell_work() {
     require_all();
-    let places = [
+    let paths = [
         "/usr/lib/chromium",
         "/usr/bin/chromium",
         "/usr/bin/chromium-headless-shell",
         "/usr/bin/google-chrome",
     ];
-    let report = doctor(&Telechir::new(), &without(&places));
+    let report = doctor(&Telechir::new(), &without(&paths));
     assert_eq!(report.code, Some(1));
     report.only(&["browser", "browser-headless"], "missing", &["not found"]);
-    assert!(
-        report
-            .commands("browser")
-            .contains("apt-get install chromium")
-    );
+    assert!(report.fix("browser").contains("apt-get install chromium"));
 }
 
 #[test]
-fn without_chromium_s_shell_chromium_does_it() {
+fn without_chromium_s_headless_shell_chromium_itself_runs() {
     require_all();
-    let places = [
+    let paths = [
         "/usr/lib/chromium/chromium-headless-shell",
         "/usr/bin/chromium-headless-shell",
     ];
-    let report = doctor(&Telechir::new(), &without(&places));
+    let report = doctor(&Telechir::new(), &without(&paths));
     let browser = report.finding("browser-headless");
     assert_eq!(browser["state"], "degraded", "{browser}");
     assert!(
         report
-            .commands("browser-headless")
+            .fix("browser-headless")
             .contains("apt-get install chromium-headless-shell")
     );
     assert_eq!(report.finding("browser")["state"], "works");
 }
 
 #[test]
-fn without_bubblewrap_a_browser_without_a_window_is_left() {
+fn without_bubblewrap_only_a_headless_browser_works() {
     require_all();
     let report = doctor(&Telechir::new(), &without(&["/usr/bin/bwrap"]));
     assert_eq!(report.code, Some(1));
     report.only(&["desktop", "browser", "shell"], "missing", &["`bwrap`"]);
-    assert!(
-        report
-            .commands("shell")
-            .contains("apt-get install bubblewrap")
-    );
+    assert!(report.fix("shell").contains("apt-get install bubblewrap"));
     assert_eq!(report.finding("desktop")["packages"], json!(["bubblewrap"]));
 }
 
 #[test]
-fn without_user_namespaces_nothing_is_confined_and_so_nothing_starts() {
+fn without_user_namespaces_no_device_starts() {
     require_all();
-    let (user, mut wrapper) = (NOBODY.to_string(), IN_PLACE.to_vec());
+    let (user, mut wrapper) = (NOBODY.to_string(), UNCHANGED.to_vec());
     wrapper.extend([
         "--unshare-user",
         "--disable-userns",
@@ -317,7 +309,7 @@ fn without_user_namespaces_nothing_is_confined_and_so_nothing_starts() {
     assert_eq!(namespaces["state"], "broken", "{}", report.text);
     let cause = namespaces["cause"].to_string();
     assert!(
-        cause.contains("No switch of this kernel forbids it"),
+        cause.contains("No setting of this kernel blocks it"),
         "{cause}"
     );
     let all = ["desktop", "browser", "browser-headless", "shell"];
@@ -326,9 +318,9 @@ fn without_user_namespaces_nothing_is_confined_and_so_nothing_starts() {
 }
 
 #[test]
-fn a_user_without_a_name_has_everything_too() {
+fn everything_works_for_a_user_without_a_name() {
     require_all();
-    let mut wrapper = IN_PLACE.to_vec();
+    let mut wrapper = UNCHANGED.to_vec();
     wrapper.extend(["--unshare-user", "--uid", "12345", "--gid", "12345"]);
     let report = doctor(&Telechir::new(), &wrapper);
     assert_eq!(report.code, Some(0), "{}", report.text);
@@ -336,7 +328,7 @@ fn a_user_without_a_name_has_everything_too() {
     report.only(&[], "works", &[]);
 }
 
-/// No session can start below a folder that nobody can write in; so this is quick.
+/// Runs with a temporary folder that is not writable: no session starts, so this is fast.
 fn quick(telechir: &Telechir, arguments: &[&str], more: &[(&str, &str)]) -> std::process::Output {
     let mut command = telechir.command(arguments);
     command.env("TMPDIR", "/proc").envs(more.iter().copied());
@@ -344,23 +336,24 @@ fn quick(telechir: &Telechir, arguments: &[&str], more: &[(&str, &str)]) -> std:
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_named_once() {
+fn an_unwritable_folder_is_reported_once() {
     let output = quick(&Telechir::new(), &["doctor"], &[]);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
-        text.contains("failed to make a folder for the session"),
+        text.contains("failed to create a directory for the session"),
         "{text}"
     );
     assert!(text.contains("no session can start: see `user`"), "{text}");
-    assert!(text.contains("cannot write in /proc"), "{text}");
+    assert!(text.contains("failed to write to /proc"), "{text}");
     assert!(
-        text.contains("telechir can give a model no device here."),
+        text.contains("telechir has no working device on this machine."),
         "{text}"
     );
     let is_one_word = |line: &str| !line.trim().contains(' ');
-    let is_narrow =
-        |line: &str| line.chars().count() <= 80 || line.contains("to mend it") || is_one_word(line);
+    let is_narrow = |line: &str| {
+        line.chars().count() <= 80 || line.starts_with("          fix  ") || is_one_word(line)
+    };
     assert!(text.lines().all(is_narrow), "{text}");
     assert!(!text.contains('\x1b'), "{text}");
 }
@@ -373,15 +366,15 @@ fn keys_are_never_shown() {
     ];
     for arguments in [&["doctor"][..], &["doctor", "--json", "-vv"]] {
         let output = quick(&Telechir::new(), arguments, &keys);
-        let said = [output.stdout, output.stderr].concat();
-        let said = String::from_utf8_lossy(&said);
-        assert!(!said.contains("secret"), "{said}");
-        assert!(said.contains("no header can carry"), "{said}");
+        let output = [output.stdout, output.stderr].concat();
+        let output = String::from_utf8_lossy(&output);
+        assert!(!output.contains("secret"), "{output}");
+        assert!(output.contains("invalid in an HTTP header"), "{output}");
     }
 }
 
 #[test]
-fn a_terminal_gets_colours_unless_it_wants_none() {
+fn a_terminal_gets_colours_unless_no_color_is_set() {
     let telechir = Telechir::new();
     let line = format!("{} doctor", env!("CARGO_BIN_EXE_telechir"));
     let run = |more: Option<(&str, &str)>| {
@@ -393,22 +386,22 @@ fn a_terminal_gets_colours_unless_it_wants_none() {
         let output = command.output().expect("it runs");
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
-    let said = run(None);
-    assert!(said.contains("\x1b[31mbroken"), "{said}");
-    let said = run(Some(("NO_COLOR", "1")));
+    let output = run(None);
+    assert!(output.contains("\x1b[31mbroken"), "{output}");
+    let output = run(Some(("NO_COLOR", "1")));
     assert!(
-        said.contains("broken") && !said.contains("\x1b[31m"),
-        "{said}"
+        output.contains("broken") && !output.contains("\x1b[31m"),
+        "{output}"
     );
     telechir.assert_nothing_left();
 }
 
 #[test]
-fn a_recording_is_tried_where_it_would_be() {
+fn recording_is_tested_in_the_given_folder() {
     let telechir = Telechir::new();
-    let there = telechir.folder().join("not/yet/there");
-    let there = there.to_str().expect("a path");
-    let output = quick(&telechir, &["doctor", "--json", "--record", there], &[]);
+    let missing = telechir.folder().join("not/yet/there");
+    let missing = missing.to_str().expect("a path");
+    let output = quick(&telechir, &["doctor", "--json", "--record", missing], &[]);
     let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let checks = json["checks"].as_array().expect("checks");
     let recording = checks.iter().find(|check| check["id"] == "recording");
@@ -417,7 +410,7 @@ fn a_recording_is_tried_where_it_would_be() {
         seen.contains(telechir.folder().to_str().expect("a path")),
         "{seen}"
     );
-    assert!(!Path::new(there).exists(), "it is not made");
+    assert!(!Path::new(missing).exists(), "the folder was created");
     assert_eq!(
         fs::read_dir(telechir.folder()).expect("the folder").count(),
         0
@@ -430,9 +423,9 @@ fn a_signal_in_the_middle_leaves_nothing_behind() {
     let telechir = Telechir::new();
     let mut child = telechir.command(&["doctor"]).spawn().expect("it starts");
     let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-    // The browser is next.
+    // The browser check follows.
     let reached = lines.any(|line| line.is_ok_and(|line| line.contains("desktop   ")));
-    assert!(reached, "the desktop was looked at");
+    assert!(reached, "the desktop check has no output");
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("a signal");
     assert_eq!(child.wait().expect("it ends").code(), Some(143));

@@ -1,4 +1,4 @@
-//! Edits in each provider's words, from the command line, on real files.
+//! File edits in each provider's format, from the command line.
 
 use std::fs;
 use std::path::PathBuf;
@@ -22,19 +22,19 @@ verdict = "deny"
 reason = "Nothing is deleted."
 "#;
 
-struct Desk {
+struct EditFixture {
     telechir: Telechir,
 }
 
-impl Desk {
+impl EditFixture {
     fn new() -> Self {
         let telechir = Telechir::new();
-        let desk = Self { telechir };
-        fs::create_dir_all(desk.workspace().join("src")).expect("a workspace");
-        fs::create_dir(desk.memory()).expect("a memory");
-        fs::write(desk.workspace().join("src/a.txt"), "one\ntwo\n").expect("a file");
-        fs::write(desk.telechir.folder().join("rules.toml"), RULES).expect("rules");
-        desk
+        let fixture = Self { telechir };
+        fs::create_dir_all(fixture.workspace().join("src")).expect("a workspace");
+        fs::create_dir(fixture.memory()).expect("a memory");
+        fs::write(fixture.workspace().join("src/a.txt"), "one\ntwo\n").expect("a file");
+        fs::write(fixture.telechir.folder().join("rules.toml"), RULES).expect("rules");
+        fixture
     }
 
     fn workspace(&self) -> PathBuf {
@@ -82,10 +82,10 @@ fn message(blocks: &[Value]) -> Value {
 }
 
 #[test]
-fn a_patch_changes_the_file_and_says_so() {
-    let desk = Desk::new();
+fn a_patch_changes_and_reports_the_file() {
+    let fixture = EditFixture::new();
     let diff = "@@\n one\n-two\n+2\n";
-    let reply = desk.exec(
+    let reply = fixture.exec(
         "openai-responses",
         &[],
         &json!([
@@ -111,16 +111,16 @@ fn a_patch_changes_the_file_and_says_so() {
     assert_eq!(reply[2]["status"], "failed");
     let why = reply[2]["output"].as_str().expect("words");
     assert!(why.contains("are not in the file"), "{why}");
-    assert_eq!(desk.file("src/a.txt"), "one\n2\n");
-    assert_eq!(desk.file("src/new/b.txt"), "x\n");
+    assert_eq!(fixture.file("src/a.txt"), "one\n2\n");
+    assert_eq!(fixture.file("src/new/b.txt"), "x\n");
 }
 
 #[test]
-fn what_no_rule_allows_needs_a_person_and_without_one_nothing_changes() {
-    let desk = Desk::new();
-    fs::write(desk.workspace().join("top.txt"), "top\n").expect("a file");
+fn an_edit_without_a_rule_needs_approval() {
+    let fixture = EditFixture::new();
+    fs::write(fixture.workspace().join("top.txt"), "top\n").expect("a file");
     let change = |path: &str| json!({"command": "str_replace", "path": path, "old_str": "one", "new_str": "1"});
-    let reply = desk.exec(
+    let reply = fixture.exec(
         "anthropic-messages",
         &[],
         &message(&[
@@ -136,23 +136,23 @@ fn what_no_rule_allows_needs_a_person_and_without_one_nothing_changes() {
             edit("toolu_4", change("src/a.txt")),
         ]),
     );
-    let said = |at: usize| reply[at]["content"].to_string();
-    assert!(said(0).contains("1\\ttop"), "{}", said(0));
+    let content = |at: usize| reply[at]["content"].to_string();
+    assert!(content(0).contains("1\\ttop"), "{}", content(0));
     assert_eq!(reply[1]["is_error"], true);
-    assert!(said(1).contains("It changes top.txt"), "{}", said(1));
-    assert!(said(2).contains("obeyed by programs"), "{}", said(2));
+    assert!(content(1).contains("It changes top.txt"), "{}", content(1));
+    assert!(content(2).contains("obeyed by programs"), "{}", content(2));
     assert_ne!(reply[3]["is_error"], true, "{reply}");
-    assert_eq!(desk.file("top.txt"), "top\n");
-    assert_eq!(desk.file("src/a.txt"), "1\ntwo\n");
-    assert!(!desk.workspace().join("src/.bashrc").exists());
+    assert_eq!(fixture.file("top.txt"), "top\n");
+    assert_eq!(fixture.file("src/a.txt"), "1\ntwo\n");
+    assert!(!fixture.workspace().join("src/.bashrc").exists());
 }
 
 #[test]
-fn a_memory_lasts_and_needs_nobody() {
-    let desk = Desk::new();
+fn memory_is_persistent_and_needs_no_approval() {
+    let fixture = EditFixture::new();
     let note = |id: &str, input: Value| json!({"type": "tool_use", "id": id, "name": "memory", "input": input});
     let path = "/memories/notes.md";
-    desk.exec(
+    fixture.exec(
         "anthropic-messages",
         &[],
         &message(&[note(
@@ -160,7 +160,7 @@ fn a_memory_lasts_and_needs_nobody() {
             json!({"command": "create", "path": path, "file_text": "tea\n"}),
         )]),
     );
-    let reply = desk.exec(
+    let reply = fixture.exec(
         "anthropic-messages",
         &[],
         &message(&[note("toolu_2", json!({"command": "view", "path": path}))]),
@@ -169,23 +169,23 @@ fn a_memory_lasts_and_needs_nobody() {
 }
 
 #[test]
-fn the_same_response_again_edits_once() {
-    let desk = Desk::new();
+fn a_resent_response_edits_once() {
+    let fixture = EditFixture::new();
     let record = format!(
         "--record={}",
-        desk.telechir.folder().join("record").display()
+        fixture.telechir.folder().join("record").display()
     );
     let insert = json!({"command": "insert", "path": "src/a.txt", "insert_line": 0, "insert_text": "zero\n"});
     let input = message(&[edit("toolu_1", insert)]);
     let more = [record.as_str(), "--run=r1"];
-    let first = desk.exec("anthropic-messages", &more, &input);
-    let second = desk.exec("anthropic-messages", &more, &input);
+    let first = fixture.exec("anthropic-messages", &more, &input);
+    let second = fixture.exec("anthropic-messages", &more, &input);
     assert_eq!(first, second);
-    assert_eq!(desk.file("src/a.txt"), "zero\none\ntwo\n");
+    assert_eq!(fixture.file("src/a.txt"), "zero\none\ntwo\n");
 }
 
 #[test]
-fn without_an_editor_the_model_is_told_which_flag_gives_one() {
+fn without_an_editor_the_result_names_the_flag() {
     let telechir = Telechir::new();
     let input = message(&[edit("toolu_1", json!({"command": "view", "path": "a"}))]);
     let reply = telechir

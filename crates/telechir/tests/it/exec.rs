@@ -1,4 +1,4 @@
-//! `telechir exec`: a response goes in, a real device moves, the provider's reply comes out.
+//! `telechir exec`: executes a response on real devices and prints the provider's reply.
 
 use serde_json::{Value, json};
 use telechir_testkit::gate::{Part, require};
@@ -14,8 +14,8 @@ pub(crate) fn anthropic(calls: &[Value]) -> String {
     message.to_string()
 }
 
-pub(crate) fn member(id: &str, family: &str, name: &str, input: Value) -> Value {
-    json!({"type": "tool_use", "id": id, "name": name, "toolset_name": family, "input": input})
+pub(crate) fn member(id: &str, group: &str, name: &str, input: Value) -> Value {
+    json!({"type": "tool_use", "id": id, "name": name, "toolset_name": group, "input": input})
 }
 
 pub(crate) fn bash(id: &str, command: &str) -> Value {
@@ -30,7 +30,7 @@ fn computer_call(id: &str, actions: Value) -> Value {
     json!({"type": "computer_call", "id": format!("cu_{id}"), "call_id": id, "status": "completed", "actions": actions})
 }
 
-/// The picture of an Anthropic result.
+/// The screenshot of an Anthropic result.
 fn anthropic_screenshot(result: &Value) -> &str {
     let blocks = result["content"].as_array().expect("blocks");
     let image = blocks
@@ -126,7 +126,7 @@ fn a_headless_browser_gives_the_same_screenshot_size() {
 }
 
 #[test]
-fn the_shell_remembers_from_call_to_call() {
+fn the_shell_keeps_state_between_calls() {
     require(Part::Sandbox);
     let telechir = Telechir::new();
     let policy = telechir.permissive_policy();
@@ -156,7 +156,7 @@ fn the_shell_remembers_from_call_to_call() {
 }
 
 #[test]
-fn openai_gets_one_output_a_command() {
+fn openai_gets_one_output_per_command() {
     require(Part::Sandbox);
     let telechir = Telechir::new();
     let policy = telechir.permissive_policy();
@@ -189,7 +189,7 @@ fn openai_gets_one_output_a_command() {
 }
 
 #[test]
-fn a_session_bounds_the_time_and_the_output_of_its_commands() {
+fn time_and_output_of_commands_are_limited() {
     require(Part::Sandbox);
     let telechir = Telechir::new();
     let policy = telechir.permissive_policy();
@@ -209,16 +209,18 @@ fn a_session_bounds_the_time_and_the_output_of_its_commands() {
     ];
     let reply = telechir.run(&arguments, &openai(&[call])).json();
     let output = reply[0]["output"].as_array().expect("entries");
-    let kept = output[0]["stdout"].as_str().expect("a text");
-    let (head, rest) = kept.split_once("\n[").expect("a line says what is missing");
-    let (said, tail) = rest.split_once("]\n").expect("its end");
+    let stdout = output[0]["stdout"].as_str().expect("a text");
+    let (head, rest) = stdout
+        .split_once("\n[")
+        .expect("a line says what is missing");
+    let (omission, tail) = rest.split_once("]\n").expect("its end");
     assert_eq!(head.len() + tail.len(), 51_200);
-    assert!(said.starts_with("38800 bytes left out"), "{said}");
+    assert!(omission.starts_with("38800 bytes left out"), "{omission}");
     assert_eq!(output[1]["outcome"], json!({"type": "timeout"}));
 }
 
 #[test]
-fn with_nobody_to_ask_the_answer_is_no() {
+fn without_a_terminal_the_answer_is_no() {
     require(Part::Sandbox);
     let response = anthropic(&[bash("toolu_1", "touch made; ls")]);
     let ran = Telechir::new().run(
@@ -230,7 +232,7 @@ fn with_nobody_to_ask_the_answer_is_no() {
 }
 
 #[test]
-fn a_failure_halts_its_family_and_nothing_else() {
+fn a_failure_stops_only_its_tool_group() {
     require(Part::XServer);
     require(Part::Sandbox);
     let telechir = Telechir::new();
@@ -278,7 +280,7 @@ fn a_failure_halts_its_family_and_nothing_else() {
 }
 
 #[test]
-fn a_call_whose_device_is_missing_is_answered() {
+fn a_call_for_a_missing_device_is_answered() {
     let response = anthropic(&[
         member("toolu_1", "browser", "screenshot", json!({})),
         bash("toolu_2", "true"),
@@ -298,7 +300,7 @@ fn a_call_whose_device_is_missing_is_answered() {
 }
 
 #[test]
-fn an_unknown_action_is_answered_and_nothing_of_its_batch_runs() {
+fn an_unknown_action_is_answered_and_its_batch_does_not_run() {
     require(Part::XServer);
     let actions = json!([{"type": "move", "x": 10, "y": 10}, {"type": "levitate", "height": 3}]);
     let response = openai(&[computer_call("call_1", actions)]);
@@ -311,13 +313,13 @@ fn an_unknown_action_is_answered_and_nothing_of_its_batch_runs() {
     assert_eq!(png_size(openai_screenshot(&reply[0])), (1280, 800));
     assert!(
         reply.to_string().contains("levitate"),
-        "the reason is said: {}",
+        "the reason is reported: {}",
         ran.stdout.len()
     );
 }
 
 #[test]
-fn a_recording_is_kept_and_verifies() {
+fn a_recording_is_written_and_verifies() {
     require(Part::XServer);
     let telechir = Telechir::new();
     let recording = telechir.folder().join("recording");
@@ -354,12 +356,12 @@ fn a_recording_is_kept_and_verifies() {
     assert!(html.contains("click"), "the call is in the report");
     assert!(
         html.contains("data:image/png;base64,"),
-        "the picture is in the report"
+        "the screenshot is in the report"
     );
 }
 
 #[test]
-fn files_that_were_in_the_workspace_can_be_written() {
+fn existing_workspace_files_are_writable() {
     require(Part::Sandbox);
     let telechir = Telechir::new();
     let policy = telechir.permissive_policy();
@@ -385,7 +387,7 @@ fn files_that_were_in_the_workspace_can_be_written() {
 }
 
 #[test]
-fn a_session_whose_page_is_refused_is_closed_in_order() {
+fn a_session_with_a_refused_page_closes_cleanly() {
     require(Part::Chromium);
     let telechir = Telechir::new();
     let recording = telechir.folder().join("recording");
@@ -411,11 +413,11 @@ fn a_session_whose_page_is_refused_is_closed_in_order() {
 }
 
 #[test]
-fn a_page_that_does_not_come_can_be_interrupted() {
+fn a_page_that_does_not_load_can_be_interrupted() {
     use std::os::unix::process::ExitStatusExt as _;
     require(Part::Chromium);
     let telechir = Telechir::new();
-    // Takes a connection and says nothing.
+    // Accepts a connection and never responds.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     silent.set_nonblocking(true).expect("it does not block");
     let url = format!("http://{}/", silent.local_addr().expect("an address"));
@@ -455,14 +457,14 @@ fn a_page_that_does_not_come_can_be_interrupted() {
     rustix::process::kill_process(pid.expect("a number"), rustix::process::Signal::TERM)
         .expect("it runs");
     let ended = child.wait_with_output().expect("it ends");
-    let said = String::from_utf8_lossy(&ended.stderr);
-    assert_eq!(ended.status.signal(), None, "it ends in order: {said}");
-    assert_eq!(ended.status.code(), Some(128 + 15), "{said}");
+    let omission = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.signal(), None, "it ends in order: {omission}");
+    assert_eq!(ended.status.code(), Some(128 + 15), "{omission}");
     telechir.assert_nothing_left();
 }
 
 #[test]
-fn a_workspace_keeps_its_user_from_session_to_session() {
+fn a_workspace_has_the_same_user_in_every_session() {
     use std::os::unix::fs::MetadataExt as _;
     require(Part::Sandbox);
     if !telechir_process::is_root() {

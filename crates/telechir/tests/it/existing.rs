@@ -1,5 +1,5 @@
-//! A display that nobody of ours started, with a session and applications of its own: read, used
-//! by name and by keys, and left as it was.
+//! An existing display with its own session and applications: read, used by element name and by
+//! keys, and left unchanged.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -19,8 +19,8 @@ use crate::telechir::Telechir;
 const RULES: &str =
     "[[computer]]\ndisplay = \"existing\"\nverdict = \"allow\"\nreason = \"A test.\"\n";
 
-/// Whom all of it belongs to: a user with a name, which a bus wants.
-fn person() -> Option<Identity> {
+/// The user that owns the display; D-Bus requires a user with a name.
+fn user() -> Option<Identity> {
     const NOBODY: u32 = 65_534;
     is_root().then_some(Identity {
         uid: NOBODY,
@@ -28,22 +28,22 @@ fn person() -> Option<Identity> {
     })
 }
 
-/// A person's X server, session bus and editor.
-pub(crate) struct Theirs {
+/// An X server, session bus and editor that telechir did not start.
+pub(crate) struct ExistingDesktop {
     home: PathBuf,
     pub(crate) environment: Vec<(String, String)>,
     programs: Vec<Child>,
 }
 
-impl Theirs {
-    pub(crate) fn begin(telechir: &Telechir) -> Self {
+impl ExistingDesktop {
+    pub(crate) fn start_session(telechir: &Telechir) -> Self {
         require(Part::XServer);
         require(Part::Dbus);
         let home = telechir.folder().join("home");
         for folder in [&home, &home.join("run")] {
             fs::create_dir(folder).expect("a folder");
             fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).expect("permissions");
-            own(folder);
+            chown_to_user(folder);
         }
         let _it_may_be_there = fs::create_dir("/tmp/.X11-unix").and_then(|()| {
             fs::set_permissions("/tmp/.X11-unix", fs::Permissions::from_mode(0o1777))
@@ -58,7 +58,7 @@ impl Theirs {
             ("XDG_RUNTIME_DIR", text(&home.join("run"))),
             ("XAUTHORITY", text(&cookie)),
         ];
-        let mut theirs = Self {
+        let mut desktop = Self {
             environment: environment
                 .map(|(name, value)| (name.to_owned(), value))
                 .into(),
@@ -67,39 +67,39 @@ impl Theirs {
         };
         let screen = ["-displayfd", "1", "-screen", "0", "1280x800x24", "-noreset"];
         let access = ["-nolisten", "tcp", "-auth", &text(&cookie)];
-        let number = theirs.start("Xvfb", &[&screen[..], &access].concat(), true);
-        theirs.know("DISPLAY", format!(":{number}"));
+        let number = desktop.start("Xvfb", &[&screen[..], &access].concat(), true);
+        desktop.set("DISPLAY", format!(":{number}"));
         let bus = ["--session", "--nofork", "--print-address=1"];
-        let address = theirs.start("dbus-daemon", &bus, true);
-        theirs.know("DBUS_SESSION_BUS_ADDRESS", address);
-        theirs
+        let address = desktop.start("dbus-daemon", &bus, true);
+        desktop.set("DBUS_SESSION_BUS_ADDRESS", address);
+        desktop
     }
 
-    fn know(&mut self, name: &str, value: String) {
+    fn set(&mut self, name: &str, value: String) {
         self.environment.push((name.to_owned(), value));
     }
 
-    /// Starts a program; the first line that it says, when that is asked for.
-    fn start(&mut self, program: &str, arguments: &[&str], speaks: bool) -> String {
+    /// Starts a program; returns its first line of output if `prints_line`.
+    fn start(&mut self, program: &str, arguments: &[&str], prints_line: bool) -> String {
         let mut command = Command::new(program);
         command
             .args(arguments)
             .env_clear()
             .envs(self.environment.iter().cloned())
             .current_dir(&self.home)
-            .stdout(if speaks {
+            .stdout(if prints_line {
                 Stdio::piped()
             } else {
                 Stdio::null()
             })
             .stderr(Stdio::null());
-        if let Some(person) = person() {
-            command.uid(person.uid).gid(person.gid);
+        if let Some(user) = user() {
+            command.uid(user.uid).gid(user.gid);
         }
         let mut child = command.spawn().expect("it starts");
         let mut line = String::new();
-        if let Some(said) = child.stdout.take() {
-            BufReader::new(said).read_line(&mut line).expect("a line");
+        if let Some(stdout) = child.stdout.take() {
+            BufReader::new(stdout).read_line(&mut line).expect("a line");
         }
         self.programs.push(child);
         line.trim().to_owned()
@@ -108,7 +108,7 @@ impl Theirs {
     pub(crate) fn edit(&mut self) -> PathBuf {
         let file = self.home.join("text.txt");
         fs::write(&file, "before\n").expect("a file");
-        own(&file);
+        chown_to_user(&file);
         self.start("mousepad", &[&file.to_string_lossy()], false);
         file
     }
@@ -117,9 +117,9 @@ impl Theirs {
         telechir_testkit::xvfb::value(&self.environment, name)
     }
 
-    /// Waits until the editor does, on the bus that only the display names.
-    pub(crate) fn says_what_it_shows(&self, telechir: &Telechir) {
-        until("the editor says what it shows", || {
+    /// Waits until the editor is accessible, on the bus that only the display names.
+    pub(crate) fn wait_until_accessible(&self, telechir: &Telechir) {
+        until("the editor is accessible", || {
             let ask = act("toolu_1", json!({"action": "read_page"}));
             let ran = self.exec(telechir, &[ask]).output().expect("it runs");
             assert!(ran.status.success(), "{ran:?}");
@@ -127,9 +127,9 @@ impl Theirs {
         });
     }
 
-    /// Fails unless all that was started still runs, and what its session started.
+    /// Asserts that everything that was started still runs.
     #[track_caller]
-    pub(crate) fn is_untouched(&mut self) {
+    pub(crate) fn assert_unchanged(&mut self) {
         for program in &mut self.programs {
             let ended = program.try_wait().expect("a child");
             assert_eq!(ended, None, "it goes on");
@@ -143,7 +143,7 @@ impl Theirs {
         }
     }
 
-    /// Runs telechir on the display, with what a login without a session bus has; no more.
+    /// Runs telechir on the display, with the environment of a login without a session bus.
     fn exec(&self, telechir: &Telechir, calls: &[Value]) -> Command {
         let policy = telechir.folder().join("policy.toml");
         fs::write(&policy, RULES).expect("a policy");
@@ -169,13 +169,13 @@ impl Theirs {
     }
 }
 
-impl Drop for Theirs {
+impl Drop for ExistingDesktop {
     fn drop(&mut self) {
         for mut program in self.programs.drain(..).rev() {
             let _it_may_have_ended = program.kill();
             let _it_may_have_ended = program.wait();
         }
-        // What the session's bus started goes with it, or is ended here.
+        // Programs that the session bus started exit with it or are killed here.
         for (pid, _) in processes(&self.home) {
             let pid = rustix::process::Pid::from_raw(pid).expect("a number");
             let _it_may_have_ended =
@@ -184,13 +184,13 @@ impl Drop for Theirs {
     }
 }
 
-fn own(path: &Path) {
-    if let Some(person) = person() {
-        chown(path, Some(person.uid), Some(person.gid)).expect("an owner");
+fn chown_to_user(path: &Path) {
+    if let Some(user) = user() {
+        chown(path, Some(user.uid), Some(user.gid)).expect("an owner");
     }
 }
 
-/// An authority file for whatever number the display gets.
+/// Writes an authority file for any display number.
 fn write_cookie(path: &Path) {
     let mut secret = [0; 16];
     let random = File::open("/dev/urandom").expect("random bytes");
@@ -204,10 +204,10 @@ fn write_cookie(path: &Path) {
     let mut file = File::create(path).expect("a file");
     file.write_all(&entry).expect("a file");
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("permissions");
-    own(path);
+    chown_to_user(path);
 }
 
-/// Number and name of all processes that have this home.
+/// Id and name of all processes with this home.
 fn processes(home: &Path) -> Vec<(i32, String)> {
     let home = format!("HOME={}", home.display());
     let all = fs::read_dir("/proc").expect("/proc").flatten();
@@ -241,13 +241,13 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 #[test]
-fn a_persons_applications_are_used_by_name_and_go_on() {
+fn existing_applications_are_used_by_name_and_keep_running() {
     let telechir = Telechir::new();
-    let mut theirs = Theirs::begin(&telechir);
-    let file = theirs.edit();
-    let keys = keyboard(&theirs.environment);
+    let mut desktop = ExistingDesktop::start_session(&telechir);
+    let file = desktop.edit();
+    let keys = keyboard(&desktop.environment);
     let at = json!({"role": "textbox"});
-    theirs.says_what_it_shows(&telechir);
+    desktop.wait_until_accessible(&telechir);
     let calls = [
         act(
             "toolu_1",
@@ -262,36 +262,36 @@ fn a_persons_applications_are_used_by_name_and_go_on() {
         press("toolu_5", "key", json!({"text": "ctrl+s"})),
         act("toolu_6", json!({"action": "list_windows"})),
     ];
-    let ran = theirs.exec(&telechir, &calls).output().expect("it runs");
+    let ran = desktop.exec(&telechir, &calls).output().expect("it runs");
     assert!(ran.status.success(), "{ran:?}");
     let answers = String::from_utf8_lossy(&ran.stdout);
     until("the text is saved", || {
         fs::read_to_string(&file).is_ok_and(|text| text.starts_with("by name, by keys: 漢"))
             || panic!("{answers}\n{:?}", fs::read_to_string(&file))
     });
-    assert_eq!(keyboard(&theirs.environment), keys, "no key stays lent");
-    assert_eq!(pressed(&theirs.environment), (Vec::new(), 0));
-    theirs.is_untouched();
+    assert_eq!(keyboard(&desktop.environment), keys, "no key stays lent");
+    assert_eq!(pressed(&desktop.environment), (Vec::new(), 0));
+    desktop.assert_unchanged();
 }
 
 #[test]
-fn the_doctor_looks_at_the_display_of_a_person() {
+fn doctor_checks_an_existing_display() {
     let telechir = Telechir::new();
-    let mut theirs = Theirs::begin(&telechir);
-    theirs.edit();
-    theirs.says_what_it_shows(&telechir);
+    let mut desktop = ExistingDesktop::start_session(&telechir);
+    desktop.edit();
+    desktop.wait_until_accessible(&telechir);
     let mut command = telechir.command(&["doctor", "--json"]);
     for name in ["DISPLAY", "XAUTHORITY"] {
-        command.env(name, theirs.value(name));
+        command.env(name, desktop.value(name));
     }
-    let told = command.output().expect("it runs").stdout;
-    let told: Value = serde_json::from_slice(&told).expect("JSON");
-    let checks = told["checks"].as_array().expect("checks");
+    let report = command.output().expect("it runs").stdout;
+    let report: Value = serde_json::from_slice(&report).expect("JSON");
+    let checks = report["checks"].as_array().expect("checks");
     let found = checks.iter().find(|check| check["id"] == "display");
     let found = found.expect("the check");
     assert_eq!(found["state"], "works", "{found}");
     let seen = found["seen"].as_str().expect("what was seen");
     assert!(seen.contains("1280x800"), "{seen}");
     assert!(seen.contains("1 of its applications"), "{seen}");
-    theirs.is_untouched();
+    desktop.assert_unchanged();
 }

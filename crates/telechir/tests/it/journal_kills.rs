@@ -12,14 +12,14 @@ use std::fmt::Write as _;
 
 use telechir_testkit::gate::{Part, require};
 
-use batch::{Batch, Seen};
+use batch::{Batch, BatchState};
 use draw::Draw;
 
 /// Enough of each kind for every run of the tests; `make soak` asks for more.
 const POINTS: usize = 10;
 
 /// Where in a batch a kill came.
-const PLACES: [&str; 6] = [
+const KILL_POINTS: [&str; 6] = [
     "before the first intent",
     "within a command, before its effect",
     "within a command, after its effect",
@@ -34,13 +34,13 @@ fn a_kill_at_any_point_loses_nothing_and_repeats_nothing() {
     let points = number("TELECHIR_KILL_POINTS").unwrap_or(POINTS as u64);
     let seed = number("TELECHIR_KILL_SEED").unwrap_or(20_261_120);
     let mut draw = Draw::new(seed);
-    let mut counts = [0_usize; PLACES.len()];
+    let mut counts = [0_usize; KILL_POINTS.len()];
     let (mut kills, mut slowest) = (0, 0);
     for point in 0..points {
         let batch = Batch::new(&mut draw);
         let first = batch.send_and_kill(&mut draw, None);
         report(seed, point, &first);
-        counts[place(&first)] += 1;
+        counts[index(&first)] += 1;
         (kills, slowest) = (kills + 1, slowest.max(first.gone_after_ms));
         let mut before = first;
         if draw.below(2) == 0 {
@@ -51,11 +51,11 @@ fn a_kill_at_any_point_loses_nothing_and_repeats_nothing() {
         }
         batch.send_to_the_end(&before);
     }
-    say(&table(seed, &counts, kills, slowest));
+    print(&table(seed, &counts, kills, slowest));
 }
 
 /// The place of a first kill by what was seen after it.
-fn place(seen: &Seen) -> usize {
+fn index(seen: &BatchState) -> usize {
     let (intents, outcomes, effects) = (seen.intents.len(), seen.outcomes.len(), seen.lines.len());
     if seen.reply.is_some() {
         5
@@ -75,10 +75,10 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-fn report(seed: u64, point: u64, seen: &Seen) {
-    say(&format!(
+fn report(seed: u64, point: u64, seen: &BatchState) {
+    print(&format!(
         "seed {seed} point {point}: {}; {} intents, {} outcomes, {} effects; all gone after {} ms\n",
-        PLACES[place(seen)],
+        KILL_POINTS[index(seen)],
         seen.intents.len(),
         seen.outcomes.len(),
         seen.lines.len(),
@@ -88,7 +88,7 @@ fn report(seed: u64, point: u64, seen: &Seen) {
 
 fn table(seed: u64, counts: &[usize], kills: usize, slowest: u128) -> String {
     let mut text = format!("\n| first kill of a batch (seed {seed}) | points |\n|---|---|\n");
-    for (name, count) in PLACES.iter().zip(counts) {
+    for (name, count) in KILL_POINTS.iter().zip(counts) {
         let _never_fails = writeln!(text, "| {name} | {count} |");
     }
     let _never_fails = writeln!(
@@ -102,6 +102,6 @@ fn table(seed: u64, counts: &[usize], kills: usize, slowest: u128) -> String {
     clippy::print_stdout,
     reason = "the points and the table are shown by `make soak`"
 )]
-fn say(text: &str) {
+fn print(text: &str) {
     print!("{text}");
 }

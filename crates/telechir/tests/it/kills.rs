@@ -1,4 +1,4 @@
-//! However a run ends, within two seconds nothing of it is left: no process, no file, no key.
+//! Within two seconds of a run's end, whatever its cause, no process, file or pressed key is left.
 
 mod fixture;
 
@@ -10,11 +10,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use telechir_testkit::gate::{Part, require};
 
-use crate::existing::Theirs;
+use crate::existing::ExistingDesktop;
 use crate::telechir::Telechir;
-use fixture::{PROMISE, Scene, until};
+use fixture::{CLEANUP_LIMIT, RunSnapshot, until};
 
-/// Everything at once, in the middle of a command that began what leaves its parent and session.
+/// A running command that has started a process outside its parent and session.
 const BUSY: &str = "(setsid sh -c 'sleep 1007; true' &) ; touch started; sleep 60";
 
 fn response(calls: &[Value]) -> String {
@@ -30,8 +30,8 @@ fn desktop(id: &str, name: &str, input: Value) -> Value {
     json!({"type": "tool_use", "id": id, "name": name, "toolset_name": "computer", "input": input})
 }
 
-/// Starts a run with `calls` on standard input.
-fn begin(
+/// Starts a run with `calls` on stdin.
+fn start(
     telechir: &Telechir,
     devices: &[&str],
     env: &[(String, String)],
@@ -58,7 +58,7 @@ fn signal(child: &Child, signal: Signal) {
     kill_process(pid.expect("a number"), signal).expect("it runs");
 }
 
-/// A run with every device in the middle of a command, ended by `how`.
+/// A run with every device, ended by `how` in the middle of a command.
 fn ends_in_the_middle(how: Signal) {
     require(Part::XServer);
     require(Part::Chromium);
@@ -81,15 +81,16 @@ fn ends_in_the_middle(how: Signal) {
         "--policy",
         &policy,
     ];
-    let mut child = begin(&telechir, &devices, &[], &[call]);
+    let mut child = start(&telechir, &devices, &[], &[call]);
     until(Duration::from_secs(60), "the command runs", || {
         let ended = child.try_wait().expect("a child");
         let log = || std::fs::read_to_string(telechir.folder().join("log"));
         assert_eq!(ended, None, "{:?}", log());
-        workspace.join("started").exists() && Scene::of(&child, telechir.folder()).runs("sleep")
+        workspace.join("started").exists()
+            && RunSnapshot::of(&child, telechir.folder()).runs("sleep")
     });
-    let scene = Scene::of(&child, telechir.folder());
-    scene.has(&[
+    let snapshot = RunSnapshot::of(&child, telechir.folder());
+    snapshot.assert_running(&[
         "Xvfb",
         "xterm",
         "chromium",
@@ -102,7 +103,7 @@ fn ends_in_the_middle(how: Signal) {
     let start = Instant::now();
     signal(&child, how);
     child.wait().expect("it ends");
-    scene.is_over(start);
+    snapshot.assert_gone(start);
 }
 
 #[test]
@@ -111,81 +112,84 @@ fn nothing_is_left_after_kill_9() {
 }
 
 #[test]
-fn nothing_is_left_after_a_request_to_end() {
+fn nothing_is_left_after_sigterm() {
     ends_in_the_middle(Signal::TERM);
 }
 
 #[test]
-fn nothing_is_left_after_an_interruption() {
+fn nothing_is_left_after_sigint() {
     ends_in_the_middle(Signal::INT);
 }
 
 #[test]
-fn what_left_its_parent_on_the_host_ends_too() {
+fn detached_processes_on_the_host_are_killed_too() {
     let telechir = Telechir::new();
     let policy = telechir.folder().join("policy.toml");
     let rule = "[[shell]]\nshell = \"host\"\nverdict = \"allow\"\nreason = \"A test.\"\n";
     std::fs::write(&policy, rule).expect("a policy");
     let workspace = telechir.folder().join("work");
     std::fs::create_dir(&workspace).expect("a workspace");
-    // Numbers that nobody else sleeps for.
-    let [first, second] = [1008, 1009].map(|whole| format!("{whole}.{}", std::process::id()));
+    // Durations that no other process sleeps for.
+    let [first, second] =
+        [1008, 1009].map(|started_at| format!("{started_at}.{}", std::process::id()));
     let command =
         format!("(setsid sleep {first} &) ; (env -i sleep {second} &) ; touch started; sleep 60");
     let call =
         json!({"type": "tool_use", "id": "toolu_1", "name": "bash", "input": {"command": command}});
     let (named, policy) = (workspace.to_string_lossy(), policy.to_string_lossy());
     let devices = ["--shell=host", "--workspace", &named, "--policy", &policy];
-    let mut child = begin(&telechir, &devices, &[], &[call]);
-    let begun = || fixture::running(&[&first, &second]);
+    let mut child = start(&telechir, &devices, &[], &[call]);
+    let started = || fixture::running(&[&first, &second]);
     until(Duration::from_secs(30), "both left", || {
-        workspace.join("started").exists() && begun() == 2
+        workspace.join("started").exists() && started() == 2
     });
-    let scene = Scene::of(&child, telechir.folder());
+    let snapshot = RunSnapshot::of(&child, telechir.folder());
     let start = Instant::now();
     child.kill().expect("it is ours");
     child.wait().expect("it ends");
-    scene.is_over(start);
-    until(PROMISE, "those that left are over", || begun() == 0);
+    snapshot.assert_gone(start);
+    until(CLEANUP_LIMIT, "detached processes are gone", || {
+        started() == 0
+    });
 }
 
 #[test]
-fn nothing_is_left_after_a_kill_at_any_moment_of_the_start() {
+fn nothing_is_left_after_a_kill_during_startup() {
     const KILLS: u32 = 20;
     const CEILING: Duration = Duration::from_secs(40);
     require(Part::XServer);
     require(Part::Sandbox);
-    let whole = Instant::now();
+    let started_at = Instant::now();
     let mut kills = 0;
-    while kills < KILLS && whole.elapsed() < CEILING {
+    while kills < KILLS && started_at.elapsed() < CEILING {
         let telechir = Telechir::new();
         let screenshot = desktop("toolu_1", "screenshot", json!({}));
-        let mut child = begin(&telechir, &["--desktop", "--shell"], &[], &[screenshot]);
-        // From the first millisecond to when all devices run.
+        let mut child = start(&telechir, &["--desktop", "--shell"], &[], &[screenshot]);
+        // From the first millisecond until all devices run.
         let moment = Instant::now() + Duration::from_millis(u64::from(kills * kills * 2));
         let mut token = None;
         while Instant::now() < moment && child.try_wait().expect("a child").is_none() {
             token = token.or_else(|| fixture::token(telechir.folder()));
         }
-        let scene = Scene::begun(&child, token, telechir.folder());
+        let snapshot = RunSnapshot::with_token(&child, token, telechir.folder());
         let start = Instant::now();
         child.kill().expect("it is ours");
         child.wait().expect("it ends");
-        scene.is_over(start);
+        snapshot.assert_gone(start);
         kills += 1;
     }
     assert!(kills >= 5, "only {kills} kills in {CEILING:?}");
 }
 
-/// A person's display with applications of theirs, and a run that holds key and button.
+/// An existing display with its own applications, and a run that presses a key and a button.
 #[test]
-fn keys_and_buttons_are_released_on_a_display_that_stays() {
+fn keys_and_buttons_are_released_on_an_existing_display() {
     use telechir_testkit::xvfb::{keyboard, pressed};
-    let (telechir, place) = (Telechir::new(), Telechir::new());
-    let mut theirs = Theirs::begin(&place);
-    theirs.edit();
-    theirs.says_what_it_shows(&place);
-    let environment = theirs.environment.clone();
+    let (telechir, elsewhere) = (Telechir::new(), Telechir::new());
+    let mut display = ExistingDesktop::start_session(&elsewhere);
+    display.edit();
+    display.wait_until_accessible(&elsewhere);
+    let environment = display.environment.clone();
     let policy = telechir.folder().join("policy.toml");
     let rule = "[[computer]]\ndisplay = \"existing\"\nverdict = \"allow\"\nreason = \"A test.\"\n";
     std::fs::write(&policy, rule).expect("a policy");
@@ -199,13 +203,13 @@ fn keys_and_buttons_are_released_on_a_display_that_stays() {
         ),
     ];
     let before = keyboard(&environment);
-    let flag = format!("--desktop={}", theirs.value("DISPLAY"));
+    let flag = format!("--desktop={}", display.value("DISPLAY"));
     let policy = policy.to_string_lossy();
     let authority = (
         "XAUTHORITY".to_owned(),
-        theirs.value("XAUTHORITY").to_owned(),
+        display.value("XAUTHORITY").to_owned(),
     );
-    let mut child = begin(
+    let mut child = start(
         &telechir,
         &[&flag, "--policy", &policy],
         &[authority],
@@ -216,25 +220,25 @@ fn keys_and_buttons_are_released_on_a_display_that_stays() {
         !keys.is_empty() && buttons != 0
     });
     assert_ne!(keyboard(&environment), before, "a key was lent");
-    let scene = Scene::of(&child, telechir.folder());
+    let snapshot = RunSnapshot::of(&child, telechir.folder());
     let start = Instant::now();
     child.kill().expect("it is ours");
     child.wait().expect("it ends");
-    until(PROMISE, "key and button are released", || {
+    until(CLEANUP_LIMIT, "key and button are released", || {
         pressed(&environment) == (Vec::new(), 0)
     });
-    until(PROMISE, "the keyboard is as it was", || {
+    until(CLEANUP_LIMIT, "the keyboard mapping is restored", || {
         keyboard(&environment) == before
     });
-    scene.is_over(start);
-    theirs.is_untouched();
+    snapshot.assert_gone(start);
+    display.assert_unchanged();
 }
 
-/// A person presses the stop key while a command runs: the run ends by itself, with answers.
+/// The user presses the stop key while a command runs: the run ends by itself, with results.
 #[tokio::test]
-async fn the_stop_key_ends_a_command_and_all_it_began() {
+async fn the_stop_key_kills_a_command_and_its_descendants() {
     use telechir_testkit::xvfb::{press, value};
-    /// Its code in the usual layout.
+    /// Keycode in the usual layout.
     const F12: u8 = 96;
     require(Part::XServer);
     require(Part::Sandbox);
@@ -274,16 +278,17 @@ async fn the_stop_key_ends_a_command_and_all_it_began() {
         .expect("the response is taken");
     drop(stdin);
     until(Duration::from_secs(60), "the command runs", || {
-        workspace.join("started").exists() && Scene::of(&child, telechir.folder()).runs("sleep")
+        workspace.join("started").exists()
+            && RunSnapshot::of(&child, telechir.folder()).runs("sleep")
     });
-    let scene = Scene::of(&child, telechir.folder());
-    scene.has(&["bwrap", "bash", "sleep", "telechir-guard"]);
+    let snapshot = RunSnapshot::of(&child, telechir.folder());
+    snapshot.assert_running(&["bwrap", "bash", "sleep", "telechir-guard"]);
     let start = Instant::now();
     press(&environment, F12);
     let ended = child.wait_with_output().expect("it ends");
     assert!(start.elapsed() < Duration::from_secs(10));
     assert_eq!(ended.status.code(), Some(0));
-    scene.is_over(Instant::now());
+    snapshot.assert_gone(Instant::now());
     let answers: Value = serde_json::from_slice(&ended.stdout).expect("answers");
     let answer = |at: usize| {
         let result = &answers[at];
@@ -299,7 +304,7 @@ async fn the_stop_key_ends_a_command_and_all_it_began() {
 }
 
 #[test]
-fn a_guardian_that_dies_is_replaced_and_said() {
+fn a_killed_guardian_is_replaced_and_logged() {
     require(Part::Sandbox);
     let telechir = Telechir::new();
     let policy = telechir.permissive_policy();
@@ -324,17 +329,17 @@ fn a_guardian_that_dies_is_replaced_and_said() {
         .expect("taken");
     drop(stdin);
     until(Duration::from_secs(20), "the command runs", || {
-        Scene::of(&child, telechir.folder()).runs("sleep")
+        RunSnapshot::of(&child, telechir.folder()).runs("sleep")
     });
-    let guardian = || Scene::of(&child, telechir.folder()).pid_of("telechir-guard");
+    let guardian = || RunSnapshot::of(&child, telechir.folder()).pid_of("telechir-guard");
     let first = guardian().expect("a guardian");
-    let scene = Scene::of(&child, telechir.folder());
-    // Requests do not reach it: it outlives what ends us.
+    let snapshot = RunSnapshot::of(&child, telechir.folder());
+    // SIGTERM does not end it: it outlives this process.
     kill_process(first, Signal::TERM).expect("it runs");
     kill_process(first, Signal::HUP).expect("it runs");
     kill_process(first, Signal::KILL).expect("it runs");
-    until(Duration::from_secs(5), "it is said", || {
-        std::fs::read_to_string(&log).is_ok_and(|said| said.contains("another one was started"))
+    until(Duration::from_secs(5), "the replacement is logged", || {
+        std::fs::read_to_string(&log).is_ok_and(|said| said.contains("a new one was started"))
     });
     until(Duration::from_secs(5), "another one is there", || {
         guardian().is_some_and(|now| now != first)
@@ -342,5 +347,5 @@ fn a_guardian_that_dies_is_replaced_and_said() {
     let start = Instant::now();
     signal(&child, Signal::KILL);
     child.wait().expect("it ends");
-    scene.is_over(start);
+    snapshot.assert_gone(start);
 }

@@ -1,8 +1,8 @@
-//! Whole runs of the binary, as a user runs it, on real parts of the machine.
-#![expect(clippy::expect_used, reason = "a test that cannot go on ends here")]
+//! End-to-end tests of the binary on real parts of the machine.
+#![expect(clippy::expect_used, reason = "a failed setup step fails the test")]
 #![expect(
     clippy::disallowed_methods,
-    reason = "the binary is started as a user starts it"
+    reason = "the binary is started as by a user"
 )]
 
 mod approval;

@@ -1,4 +1,4 @@
-//! What a session's devices reach of the network: by the policy's word, and in its recording.
+//! Network access of a session's devices: what the policy allows, and what the recording contains.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -9,7 +9,7 @@ use telechir_testkit::gate::{Part, require};
 use crate::exec::{anthropic, bash, member};
 use crate::telechir::Telechir;
 
-/// A page of this machine, for as long as the test lives, that shows this.
+/// Serves a page with this body on a local port until the test ends.
 pub(crate) fn page(body: String) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -27,7 +27,7 @@ pub(crate) fn page(body: String) -> u16 {
     port
 }
 
-/// The page of a recording, as people read it.
+/// The HTML report of a recording.
 fn report(telechir: &Telechir, recording: &str) -> String {
     let page = telechir.folder().join("report.html");
     let made = telechir.run(&["report", recording, "--out", &page.to_string_lossy()], "");
@@ -36,7 +36,7 @@ fn report(telechir: &Telechir, recording: &str) -> String {
 }
 
 #[test]
-fn a_shell_reaches_what_the_policy_names_and_the_recording_has_what_it_does_not() {
+fn a_shell_reaches_only_allowed_hosts_and_refusals_are_recorded() {
     require(Part::Sandbox);
     let telechir = Telechir::new();
     let (named, other) = (page("hello".to_owned()), page("other".to_owned()));
@@ -70,7 +70,7 @@ fn a_shell_reaches_what_the_policy_names_and_the_recording_has_what_it_does_not(
     );
     let html = report(&telechir, recording);
     assert!(
-        html.contains(&format!("the shell does not reach 127.0.0.1:{other}")),
+        html.contains(&format!("shell: no access to 127.0.0.1:{other}")),
         "{html}"
     );
     let verified = telechir.run(&["audit", "verify", recording], "");
@@ -78,7 +78,7 @@ fn a_shell_reaches_what_the_policy_names_and_the_recording_has_what_it_does_not(
 }
 
 #[test]
-fn a_page_reaches_what_the_browser_may_be_sent_to_and_nothing_beside_it() {
+fn a_page_reaches_only_hosts_the_policy_allows() {
     require(Part::Chromium);
     let telechir = Telechir::new();
     let other = page("other".to_owned());
@@ -111,17 +111,17 @@ fn a_page_reaches_what_the_browser_may_be_sent_to_and_nothing_beside_it() {
     assert_ne!(ran.json()[0]["is_error"], true, "{}", ran.stdout);
     let html = report(&telechir, recording);
     assert!(
-        html.contains(&format!("the browser does not reach 127.0.0.1:{other}")),
+        html.contains(&format!("browser: no access to 127.0.0.1:{other}")),
         "{html}"
     );
     assert!(
         !html.contains("127.0.0.1:9"),
-        "Chromium's own wishes are no notes: {html}"
+        "Chromium's own requests are not reported: {html}"
     );
 }
 
 #[test]
-fn a_page_of_another_scheme_is_opened_where_a_rule_names_the_scheme() {
+fn another_url_scheme_needs_a_rule_that_names_it() {
     require(Part::Chromium);
     let telechir = Telechir::new();
     let policy = telechir.folder().join("policy.toml");

@@ -1,5 +1,4 @@
-//! A password that is typed at a hidden prompt is in no file of the recording, whoever's words
-//! the call came in.
+//! A password typed at a hidden prompt is in no file of the recording, in every dialect.
 
 use std::fs;
 use std::path::Path;
@@ -10,38 +9,38 @@ use telechir_testkit::gate::{Part, require};
 use crate::telechir::Telechir;
 
 const PASSWORD: &str = "hunter2hunter2";
-const ASKS: &str = "read -s -p 'Password: ' p; echo; echo ${#p} letters";
+const PROMPTS: &str = "read -s -p 'Password: ' p; echo; echo ${#p} letters";
 
-/// A response that runs a command, which asks for a password, and then types one.
+/// A response that runs a command with a password prompt and types a password.
 fn response(dialect: &str) -> Value {
     let typed = json!({"action": "send_text", "text": format!("{PASSWORD}\n")});
     let text = typed.to_string();
     match dialect {
         "anthropic-messages" => json!({"type": "message", "role": "assistant",
             "stop_reason": "tool_use", "content": [
-            {"type": "tool_use", "id": "c1", "name": "bash", "input": {"command": ASKS}},
+            {"type": "tool_use", "id": "c1", "name": "bash", "input": {"command": PROMPTS}},
             {"type": "tool_use", "id": "c2", "name": "shell_session", "input": typed}]}),
         "openai-responses" => json!({"object": "response", "status": "completed", "output": [
             {"type": "shell_call", "id": "sh_1", "call_id": "c1", "status": "completed",
-                "action": {"commands": [ASKS]}},
+                "action": {"commands": [PROMPTS]}},
             {"type": "function_call", "id": "fc_2", "call_id": "c2", "status": "completed",
                 "name": "shell_session", "arguments": text}]}),
         "agent-framework" => json!({"messages": [{"type": "message", "role": "assistant",
             "contents": [
-            {"type": "shell_tool_call", "call_id": "c1", "commands": [ASKS]},
+            {"type": "shell_tool_call", "call_id": "c1", "commands": [PROMPTS]},
             {"type": "function_call", "call_id": "c2", "name": "shell_session",
                 "arguments": text}]}]}),
         "functions" => json!({"object": "chat.completion", "choices": [{"index": 0,
             "finish_reason": "tool_calls", "message": {"role": "assistant", "content": null,
             "tool_calls": [
             {"id": "c1", "type": "function", "function": {"name": "shell",
-                "arguments": json!({"command": ASKS}).to_string()}},
+                "arguments": json!({"command": PROMPTS}).to_string()}},
             {"id": "c2", "type": "function", "function": {"name": "shell", "arguments": text}}]}}]}),
         other => panic!("no response of {other}"),
     }
 }
 
-/// The files of a folder and of those in it that hold these bytes.
+/// Collects the files below a folder that contain these bytes.
 fn holding(folder: &Path, bytes: &[u8], found: &mut Vec<String>, count: &mut usize) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
@@ -81,7 +80,7 @@ fn a_password_at_a_hidden_prompt_is_in_no_file_of_the_recording() {
             &named,
         ];
         let ran = telechir.run(&arguments, &response(dialect).to_string());
-        // The command had it: it counted its letters.
+        // The command received it: it printed its length.
         let reply = ran.json().to_string();
         assert!(reply.contains("14 letters"), "{dialect}: {}", ran.stderr);
         assert!(!ran.stderr.contains(PASSWORD), "{dialect}: {}", ran.stderr);

@@ -1,4 +1,4 @@
-//! Profiles of browsers: made, held by one session, kept through a kill, deleted.
+//! Browser profiles: created, locked by one session, preserved after a kill, deleted.
 
 use std::fs;
 use std::process::Command;
@@ -12,20 +12,20 @@ use crate::exec::{anthropic, member};
 use crate::network::page;
 use crate::telechir::{Ran, Telechir};
 
-/// Says what an earlier visit stored, and stores it.
+/// A page that shows and then stores data of a visit.
 const PAGE: &str = "<title>x</title><p id=p></p><script>\
     p.textContent = `knows ${document.cookie} and ${localStorage.seen}.`;\
     document.cookie = 'login=ada; max-age=99999';\
     localStorage.seen = 'before';</script>";
 const ALL: &str = "knows login=ada and before.";
 
-/// A place for profiles and sessions, and a policy that lets the page through.
-struct Scene {
+/// A folder for profiles and sessions, and a policy that allows the page.
+struct ProfileFixture {
     telechir: Telechir,
     url: String,
 }
 
-impl Scene {
+impl ProfileFixture {
     fn new() -> Self {
         let telechir = Telechir::new();
         let run = telechir.folder().join("run");
@@ -70,7 +70,7 @@ impl Scene {
         self.run(&["profiles", "list", "--json"]).json()
     }
 
-    fn holder(&self) -> Pid {
+    fn session_host(&self) -> Pid {
         let listed = self.run(&["sessions", "list", "--json"]).json();
         let pid = listed[0]["pid"].as_i64().expect("a number");
         Pid::from_raw(i32::try_from(pid).expect("small")).expect("a process")
@@ -78,76 +78,76 @@ impl Scene {
 }
 
 #[test]
-fn profiles_are_made_listed_and_deleted() {
-    let scene = Scene::new();
-    assert_eq!(scene.run(&["profiles", "list"]).stdout, "no profiles\n");
-    assert_eq!(scene.run(&["profiles", "create", "shop"]).code, Some(0));
-    let again = scene.run(&["profiles", "create", "shop"]);
+fn profiles_are_created_listed_and_deleted() {
+    let fixture = ProfileFixture::new();
+    assert_eq!(fixture.run(&["profiles", "list"]).stdout, "no profiles\n");
+    assert_eq!(fixture.run(&["profiles", "create", "shop"]).code, Some(0));
+    let again = fixture.run(&["profiles", "create", "shop"]);
     again.fails(1, &["create profile shop", "already exists"]);
-    let listed = scene.list();
+    let listed = fixture.list();
     assert_eq!(listed[0]["id"], "shop");
     assert_eq!(listed[0].get("used_seconds_ago"), None);
-    let text = scene.run(&["profiles", "list"]).stdout;
+    let text = fixture.run(&["profiles", "list"]).stdout;
     assert!(text.contains("shop") && text.contains("never"), "{text}");
-    assert_eq!(scene.run(&["profiles", "delete", "shop"]).code, Some(0));
-    assert_eq!(scene.list(), json!([]));
-    scene
+    assert_eq!(fixture.run(&["profiles", "delete", "shop"]).code, Some(0));
+    assert_eq!(fixture.list(), json!([]));
+    fixture
         .run(&["profiles", "delete", "shop"])
         .fails(1, &["find profile shop", "telechir profiles create shop"]);
-    scene
+    fixture
         .run(&["profiles", "create", "../x"])
         .code
         .expect("a code");
-    assert_eq!(scene.list(), json!([]), "no name leads elsewhere");
+    assert_eq!(fixture.list(), json!([]), "a name cannot be a path");
 }
 
 #[test]
-fn a_profile_that_is_missing_or_held_is_one_message() {
+fn a_missing_or_locked_profile_is_one_message() {
     require(Part::Chromium);
-    let scene = Scene::new();
-    let missing = scene.read(&["--headless"]);
+    let fixture = ProfileFixture::new();
+    let missing = fixture.read(&["--headless"]);
     missing.fails(1, &["find profile shop", "telechir profiles create shop"]);
-    scene.run(&["profiles", "create", "shop"]);
-    let first = scene.read(&["--headless", "--session", "work"]);
+    fixture.run(&["profiles", "create", "shop"]);
+    let first = fixture.read(&["--headless", "--session", "work"]);
     assert_eq!(first.code, Some(0), "{}", first.stderr);
-    let process = scene.holder().as_raw_nonzero();
-    let who = format!("in use by session work (process {process})");
-    scene
+    let process = fixture.session_host().as_raw_nonzero();
+    let who = format!("session work (process {process}) has it");
+    fixture
         .read(&["--headless"])
         .fails(1, &["use profile shop", &who, "one browser at a time"]);
-    scene
+    fixture
         .read(&["--headless", "--no-persist"])
         .fails(1, &["use profile shop", &who]);
-    scene
+    fixture
         .run(&["profiles", "delete", "shop"])
         .fails(1, &["use profile shop", &who]);
     assert_eq!(
-        scene.list()[0]["held_by"],
+        fixture.list()[0]["held_by"],
         format!("session work (process {process})")
     );
-    let closed = scene.run(&["sessions", "close", "work"]);
+    let closed = fixture.run(&["sessions", "close", "work"]);
     assert_eq!(closed.code, Some(0), "{}", closed.stderr);
-    let again = scene.read(&["--headless", "--no-persist"]);
+    let again = fixture.read(&["--headless", "--no-persist"]);
     assert!(again.json().to_string().contains(ALL), "{again:?}");
-    scene.telechir.assert_nothing_left();
+    fixture.telechir.assert_nothing_left();
 }
 
-/// What pages stored in earlier browsers is there after one was held by a process that was killed.
+/// Stored page data survives a kill of the process that uses the profile.
 fn survives(surface: &[&str]) {
     require(Part::Chromium);
-    let scene = Scene::new();
-    scene.run(&["profiles", "create", "shop"]);
-    let before = scene.read(surface);
+    let fixture = ProfileFixture::new();
+    fixture.run(&["profiles", "create", "shop"]);
+    let before = fixture.read(surface);
     assert_eq!(before.code, Some(0), "{}", before.stderr);
     let session = [surface, &["--session", "work"]].concat();
-    let first = scene.read(&session);
+    let first = fixture.read(&session);
     assert_eq!(first.code, Some(0), "{}", first.stderr);
-    kill_process(scene.holder(), Signal::KILL).expect("it runs");
+    kill_process(fixture.session_host(), Signal::KILL).expect("it runs");
     let start = Instant::now();
     let is_session = |name: &str| name.starts_with("telechir-");
     loop {
-        let mut left = scene.telechir.processes();
-        let entries = fs::read_dir(scene.telechir.folder()).expect("the folder");
+        let mut left = fixture.telechir.processes();
+        let entries = fs::read_dir(fixture.telechir.folder()).expect("the folder");
         let names = entries.flatten().map(|entry| entry.file_name());
         left.extend(
             names
@@ -160,12 +160,15 @@ fn survives(surface: &[&str]) {
         assert!(start.elapsed() < Duration::from_secs(10), "{left:?}");
         std::thread::yield_now();
     }
-    let profile = scene.telechir.folder().join("data/telechir/profiles/shop");
+    let profile = fixture
+        .telechir
+        .folder()
+        .join("data/telechir/profiles/shop");
     let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(&profile).expect("a profile"));
     assert_eq!(mode & 0o777, 0o700, "nobody else can enter it");
-    let again = scene.read(surface).json()[0]["content"][0].to_string();
+    let again = fixture.read(surface).json()[0]["content"][0].to_string();
     assert!(again.contains(ALL), "{again}");
-    scene.telechir.assert_nothing_left();
+    fixture.telechir.assert_nothing_left();
 }
 
 #[test]

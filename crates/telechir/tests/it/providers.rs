@@ -1,8 +1,8 @@
-//! `run --provider`: which key and which address each service wants, said before anything starts.
+//! `run --provider`: missing keys and endpoints are reported before anything starts.
 
 use crate::telechir::{Ran, Telechir};
 
-/// A run that ends before it has begun: there is no such display.
+/// A run that fails before it starts, because its display does not exist.
 fn run(provider: &str, more: &[&str], variables: &[(&str, &str)]) -> Ran {
     let telechir = Telechir::new();
     let mut arguments = vec![
@@ -34,7 +34,7 @@ fn a_missing_key_is_named_with_its_variable() {
 }
 
 #[test]
-fn a_region_or_an_address_that_is_missing_is_named() {
+fn a_missing_region_or_endpoint_is_named() {
     let bedrock = run("bedrock", &[], &[("AWS_BEARER_TOKEN_BEDROCK", "k")]);
     bedrock.fails(2, &["AWS_REGION", "--base-url"]);
     let odd = [
@@ -47,7 +47,7 @@ fn a_region_or_an_address_that_is_missing_is_named() {
 }
 
 #[test]
-fn a_dialect_that_a_provider_does_not_speak_is_refused() {
+fn an_unsupported_dialect_is_refused() {
     let ran = run(
         "anthropic",
         &["--dialect", "openai-responses"],
@@ -55,6 +55,6 @@ fn a_dialect_that_a_provider_does_not_speak_is_refused() {
     );
     ran.fails(
         2,
-        &["anthropic speaks anthropic-messages, not openai-responses"],
+        &["anthropic does not support openai-responses; expected one of anthropic-messages"],
     );
 }

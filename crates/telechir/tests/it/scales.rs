@@ -1,5 +1,5 @@
-//! A model points at what it sees: whatever the screen's size, its monitors and the picture's
-//! scale, the click lands on the target.
+//! Clicks at screenshot coordinates hit their target at every screen size, monitor layout and
+//! screenshot scale.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -18,18 +18,18 @@ use telechir_testkit::witness::{Manners, XWitness};
 use telechir_testkit::xvfb::set_monitors;
 use telechir_x11::{Desktop, DisplayOptions, PrivateDisplay};
 
-/// A target's place on the screen: left, top and side.
-type Spot = (u32, u32, u32);
+/// A target's area on the screen: left, top and side.
+type TargetArea = (u32, u32, u32);
 
-/// A screen, a session on it, and a witness over all of it.
-struct Stage {
+/// A screen, a session on it, and a witness that covers it.
+struct ScaleFixture {
     session: Session,
     witness: XWitness,
     calls: u32,
     _folder: tempfile::TempDir,
 }
 
-async fn stage(screen: Size, monitors: &[(&str, [u16; 4])], shown: Option<&str>) -> Stage {
+async fn fixture(screen: Size, monitors: &[(&str, [u16; 4])], shown: Option<&str>) -> ScaleFixture {
     require(Part::XServer);
     let folder = tempfile::tempdir().expect("a folder");
     let everyone = std::fs::Permissions::from_mode(0o755);
@@ -56,7 +56,7 @@ async fn stage(screen: Size, monitors: &[(&str, [u16; 4])], shown: Option<&str>)
         .screenshot(ScreenshotRule::default())
         .build()
         .expect("a session");
-    Stage {
+    ScaleFixture {
         session,
         witness,
         calls: 0,
@@ -64,7 +64,7 @@ async fn stage(screen: Size, monitors: &[(&str, [u16; 4])], shown: Option<&str>)
     }
 }
 
-/// A picture as the model gets it.
+/// A screenshot as sent to the model.
 struct Screenshot {
     size: Size,
     rgb: Vec<u8>,
@@ -94,7 +94,7 @@ impl Screenshot {
         let red: Vec<usize> = (0..self.rgb.len() / 3)
             .filter(|at| is_red(&self.rgb[at * 3..at * 3 + 3]))
             .collect();
-        assert!(!red.is_empty(), "no target is in the picture");
+        assert!(!red.is_empty(), "no target in the screenshot");
         let middle = |all: &mut dyn Iterator<Item = usize>| {
             let (low, high) = all.fold((usize::MAX, 0), |(low, high), v| (low.min(v), high.max(v)));
             u32::try_from(low.midpoint(high)).expect("a small number")
@@ -106,7 +106,7 @@ impl Screenshot {
     }
 }
 
-impl Stage {
+impl ScaleFixture {
     async fn call(&mut self, action: Action) -> ComputerResult {
         self.calls += 1;
         let call = ComputerCall::new(format!("call_{}", self.calls), vec![action]);
@@ -119,8 +119,8 @@ impl Stage {
         result.clone()
     }
 
-    /// Shows one target, finds it in the picture, clicks there; where the click arrives.
-    async fn click_on(&mut self, screen: Size, (left, top, side): Spot) -> (u32, u32) {
+    /// Shows one target, finds it in the screenshot and clicks it; returns where the click arrives.
+    async fn click_on(&mut self, screen: Size, (left, top, side): TargetArea) -> (u32, u32) {
         let short = |pixels: u32| u16::try_from(pixels).expect("a screen's size");
         let (x, y) = (short(left).cast_signed(), short(top).cast_signed());
         let (width, height) = (short(screen.width), short(screen.height));
@@ -150,14 +150,14 @@ impl Stage {
         pressed(&seen).expect("a click")
     }
 
-    /// Every target is hit, no further from its middle than half a pixel of the picture and the
-    /// half pixel of the screen that a middle may lie between two.
+    /// Asserts that every target is hit within half a screenshot pixel of its center, plus the half
+    /// screen pixel between which a center may lie.
     async fn check(mut self, screen: Size, shown: [u32; 4]) {
         let [left, top, right, bottom] = shown;
         let scale = f64::from(right - left) / 1280.0;
-        // Four pixels of the picture.
+        // Four screenshot pixels.
         let side = (right - left) / 320;
-        let places = [
+        let points = [
             (left, top),
             (right - side, top),
             (left, bottom - side),
@@ -166,12 +166,12 @@ impl Stage {
             (left + 640, top + 400),
             (left + 777, top + 111),
         ];
-        for (x, y) in places {
+        for (x, y) in points {
             let (hit_x, hit_y) = self.click_on(screen, (x, y, side)).await;
             for (hit, start) in [(hit_x, x), (hit_y, y)] {
                 let middle = f64::from(start) + f64::from(side - 1) / 2.0;
                 let off = (f64::from(hit) - middle).abs();
-                // The picture's pixels do not begin where the target does.
+                // Screenshot pixels are not aligned with the target.
                 assert!(
                     off <= scale + 0.5 && (start..start + side).contains(&hit),
                     "the target at {x}, {y}, {side} wide, was clicked at {hit_x}, {hit_y}"
@@ -184,16 +184,16 @@ impl Stage {
 
 #[tokio::test]
 async fn a_click_hits_its_target_at_every_scale() {
-    // 1, 1.25, 2 and 3 pixels of the screen for each of the picture.
+    // 1, 1.25, 2 and 3 screen pixels per screenshot pixel.
     for screen in [
         Size::new(1280, 800),
         Size::new(1600, 1000),
         Size::new(2560, 1600),
         Size::new(3840, 2160),
     ] {
-        let stage = stage(screen, &[], None).await;
-        let whole = [0, 0, screen.width, screen.height];
-        stage.check(screen, whole).await;
+        let fixture = fixture(screen, &[], None).await;
+        let full = [0, 0, screen.width, screen.height];
+        fixture.check(screen, full).await;
     }
 }
 
@@ -205,22 +205,22 @@ const MONITORS: [(&str, [u16; 4]); 2] = [
 
 #[tokio::test]
 async fn a_click_hits_its_target_across_several_monitors() {
-    let stage = stage(SCREEN, &MONITORS, None).await;
-    stage.check(SCREEN, [0, 0, 3840, 1600]).await;
+    let fixture = fixture(SCREEN, &MONITORS, None).await;
+    fixture.check(SCREEN, [0, 0, 3840, 1600]).await;
 }
 
 #[tokio::test]
-async fn a_click_hits_its_target_on_the_monitor_that_is_shown() {
-    let stage = stage(SCREEN, &MONITORS, Some("right")).await;
-    stage.check(SCREEN, [1280, 0, 3840, 1600]).await;
+async fn a_click_hits_its_target_on_the_selected_monitor() {
+    let fixture = fixture(SCREEN, &MONITORS, Some("right")).await;
+    fixture.check(SCREEN, [1280, 0, 3840, 1600]).await;
 }
 
 #[tokio::test]
-async fn monitors_are_listed_and_one_is_looked_at_alone() {
-    let mut stage = stage(SCREEN, &MONITORS, None).await;
-    stage.witness.paint(0, 0, 1280, 1600, 0x0020_4060);
-    stage.witness.paint(1280, 0, 2560, 1600, 0x00ff_0000);
-    let listed = stage.call(Action::ListMonitors).await.text_output;
+async fn monitors_are_listed_and_one_can_be_captured() {
+    let mut fixture = fixture(SCREEN, &MONITORS, None).await;
+    fixture.witness.paint(0, 0, 1280, 1600, 0x0020_4060);
+    fixture.witness.paint(1280, 0, 2560, 1600, 0x00ff_0000);
+    let listed = fixture.call(Action::ListMonitors).await.text_output;
     let listed = listed.expect("words");
     assert!(listed.contains("1. left at [0, 0, 427, 533]"), "{listed}");
     assert!(
@@ -232,34 +232,34 @@ async fn monitors_are_listed_and_one_is_looked_at_alone() {
         ("left", Size::new(1280, 1600), false),
     ] {
         let monitor = Some(monitor.to_owned());
-        let result = stage.call(Action::CaptureMonitor { monitor }).await;
+        let result = fixture.call(Action::CaptureMonitor { monitor }).await;
         let screenshot = Screenshot::of(&result);
         assert_eq!(screenshot.size, size);
         assert_eq!(screenshot.rgb[0] == 0xff, is_red);
-        // Nobody points at such a picture.
+        // Coordinates never refer to such a screenshot.
         assert_eq!(result.frame, None);
     }
     let monitor = Some("DP-9".to_owned());
     let call = ComputerCall::new("none", vec![Action::CaptureMonitor { monitor }]);
     let turn = ModelTurn::new(vec![Content::ComputerCall(call)]).expect("a turn");
-    let answered = stage.session.execute(turn).await.expect("answers");
+    let answered = fixture.session.execute(turn).await.expect("answers");
     let [ToolResult::Computer(result)] = answered.results() else {
         panic!("another answer");
     };
     let failure = result.error.clone().expect("a failure").message;
     assert!(failure.contains("left, right"), "{failure}");
-    stage.session.close().await.expect("an end");
+    fixture.session.close().await.expect("an end");
 }
 
 #[tokio::test]
-async fn a_window_is_looked_at_alone() {
-    let mut stage = stage(Size::new(1280, 800), &[], None).await;
-    let result = stage.call(Action::CaptureWindow { window: None }).await;
-    let said = result.text_output.clone().expect("words");
+async fn one_window_can_be_captured() {
+    let mut fixture = fixture(Size::new(1280, 800), &[], None).await;
+    let result = fixture.call(Action::CaptureWindow { window: None }).await;
+    let text = result.text_output.clone().expect("words");
     assert!(
-        said.starts_with("w1 ") && said.ends_with("at [0, 0, 1280, 800]."),
-        "{said}"
+        text.starts_with("w1 ") && text.ends_with("at [0, 0, 1280, 800]."),
+        "{text}"
     );
     assert_eq!(Screenshot::of(&result).size, Size::new(1280, 800));
-    stage.session.close().await.expect("an end");
+    fixture.session.close().await.expect("an end");
 }

@@ -1,4 +1,4 @@
-//! `exec --session`: what one call leaves, the next one finds; and the ends of sessions.
+//! `exec --session`: state kept between calls, queueing, and the ends of sessions.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -14,12 +14,12 @@ use telechir_testkit::gate::{Part, require};
 
 use crate::telechir::{Ran, Telechir, png_size};
 
-/// A place for sessions; those that a failed test leaves are ended with it.
-struct Sessions {
+/// A folder for sessions; on drop it closes those that a failed test leaves.
+struct SessionFixture {
     telechir: Telechir,
 }
 
-impl Sessions {
+impl SessionFixture {
     fn new() -> Self {
         let telechir = Telechir::new();
         let runtime = telechir.folder().join("run");
@@ -50,7 +50,7 @@ impl Sessions {
         self.command(&arguments)
     }
 
-    /// Starts a session with a shell that may do what it likes.
+    /// Starts a session with a shell and a permissive policy.
     fn start_shell(&self, name: &str, more: &[&str]) {
         require(Part::Sandbox);
         let policy = self.file("policy.toml");
@@ -64,13 +64,13 @@ impl Sessions {
         assert_ne!(text[0]["is_error"], true, "{text}");
     }
 
-    /// Runs a command in the session's shell and says what the model gets.
+    /// Runs a command in the session's shell and returns the result's text.
     fn shell(&self, name: &str, command: &str) -> String {
         self.exec(name, &[], &bash(command)).json()[0]["content"].to_string()
     }
 
-    /// Begins a command in the session and returns once it runs.
-    fn begin(&self, name: &str, command: &str) -> Child {
+    /// Starts a command in the session and returns once it runs.
+    fn start_command(&self, name: &str, command: &str) -> Child {
         let mark = self.file("work/mark");
         let mut child = self.exec_command(name, &[]).spawn().expect("it starts");
         let mut stdin = child.stdin.take().expect("a pipe");
@@ -86,7 +86,7 @@ impl Sessions {
         Ran::of(&mut self.command(&["sessions", "list", "--json"]), "").json()
     }
 
-    fn holder(&self) -> Pid {
+    fn session_host(&self) -> Pid {
         let pid = self.list()[0]["pid"].as_i64().expect("a number");
         let pid = i32::try_from(pid).expect("a number of a process");
         Pid::from_raw(pid).expect("a process")
@@ -96,7 +96,7 @@ impl Sessions {
         Ran::of(&mut self.command(&["sessions", "close", name]), "")
     }
 
-    /// Whether neither a process nor a folder of a session is left.
+    /// Whether no process and no folder of a session is left.
     fn nothing_left(&self) -> bool {
         let entries = fs::read_dir(self.telechir.folder()).expect("the folder");
         let is_session =
@@ -105,7 +105,7 @@ impl Sessions {
     }
 
     #[track_caller]
-    fn closes_whole(&self, name: &str) {
+    fn assert_closes(&self, name: &str) {
         let ran = self.close(name);
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
         self.telechir.assert_nothing_left();
@@ -117,7 +117,7 @@ impl Sessions {
     }
 }
 
-impl Drop for Sessions {
+impl Drop for SessionFixture {
     fn drop(&mut self) {
         let rows = Ran::of(&mut self.command(&["sessions", "list", "--json"]), "");
         let rows: Value = serde_json::from_str(&rows.stdout).unwrap_or_default();
@@ -154,15 +154,18 @@ fn text(ran: &Ran) -> String {
 }
 
 #[test]
-fn a_shell_is_as_the_last_call_left_it() {
-    let sessions = Sessions::new();
+fn a_shell_keeps_its_state_between_calls() {
+    let sessions = SessionFixture::new();
     sessions.start_shell("work-1", &[]);
     sessions.shell(
         "work-1",
         "mkdir inner; cd inner; x=41; f() { echo $((x + 1)); }",
     );
-    let said = sessions.shell("work-1", "pwd; f");
-    assert!(said.contains("/inner") && said.contains("42"), "{said}");
+    let output = sessions.shell("work-1", "pwd; f");
+    assert!(
+        output.contains("/inner") && output.contains("42"),
+        "{output}"
+    );
 
     let rows = sessions.list();
     assert_eq!(rows.as_array().map(Vec::len), Some(1));
@@ -173,23 +176,23 @@ fn a_shell_is_as_the_last_call_left_it() {
     let table = Ran::of(&mut sessions.command(&["sessions", "list"]), "");
     assert!(table.stdout.contains("work-1"), "{table:?}");
 
-    sessions.closes_whole("work-1");
+    sessions.assert_closes("work-1");
     assert_eq!(sessions.list(), json!([]));
     sessions.close("work-1").fails(1, &["no session work-1"]);
 }
 
 #[test]
-fn a_desktop_is_as_the_last_call_left_it() {
+fn a_desktop_keeps_its_state_between_calls() {
     require(Part::XServer);
-    let sessions = Sessions::new();
-    let place = json!({"coordinate": [301, 202]});
-    let moved = response("mouse_move", Some("computer"), place);
+    let sessions = SessionFixture::new();
+    let point = json!({"coordinate": [301, 202]});
+    let moved = response("mouse_move", Some("computer"), point);
     let ran = sessions.exec("d", &["--desktop", "--display", "1024x768"], &moved);
     assert_ne!(ran.json()[0]["is_error"], true, "{ran:?}");
-    let asked = response("cursor_position", Some("computer"), json!({}));
-    let said = text(&sessions.exec("d", &[], &asked));
-    assert!(said.contains("301") && said.contains("202"), "{said}");
-    // A call in another dialect gets the same screen, as that dialect takes it.
+    let request = response("cursor_position", Some("computer"), json!({}));
+    let output = text(&sessions.exec("d", &[], &request));
+    assert!(output.contains("301") && output.contains("202"), "{output}");
+    // A call in another dialect gets a screenshot of the same screen.
     let call = json!({"type": "computer_call", "id": "cu_1", "call_id": "call_1", "status": "completed",
         "actions": [{"type": "screenshot"}]});
     let output = json!({"object": "response", "status": "completed", "output": [call]}).to_string();
@@ -198,38 +201,38 @@ fn a_desktop_is_as_the_last_call_left_it() {
     let url = reply[0]["output"]["image_url"].as_str().expect("a picture");
     let screenshot = url.strip_prefix("data:image/png;base64,").expect("a PNG");
     assert_eq!(png_size(screenshot), (1024, 768));
-    sessions.closes_whole("d");
+    sessions.assert_closes("d");
 }
 
 #[test]
-fn a_browser_is_as_the_last_call_left_it() {
+fn a_browser_keeps_its_state_between_calls() {
     require(Part::XServer);
     require(Part::Chromium);
-    let sessions = Sessions::new();
+    let sessions = SessionFixture::new();
     let opened = response("new_tab", Some("browser"), json!({}));
     let ran = sessions.exec("b", &["--browser"], &opened);
     assert_ne!(ran.json()[0]["is_error"], true, "{ran:?}");
     let listed = response("list_tabs", Some("browser"), json!({}));
-    let said = text(&sessions.exec("b", &["--browser"], &listed));
-    assert_eq!(said.matches("tab_id").count(), 2, "{said}");
-    sessions.closes_whole("b");
+    let output = text(&sessions.exec("b", &["--browser"], &listed));
+    assert_eq!(output.matches("tab_id").count(), 2, "{output}");
+    sessions.assert_closes("b");
 }
 
 #[test]
-fn a_device_that_the_session_does_not_have_is_answered_as_missing() {
-    let sessions = Sessions::new();
+fn a_device_missing_in_the_session_is_reported() {
+    let sessions = SessionFixture::new();
     sessions.start_shell("a", &[]);
     let look = response("screenshot", Some("computer"), json!({}));
-    let said = text(&sessions.exec("a", &[], &look));
-    assert!(said.contains("--desktop"), "{said}");
-    sessions.closes_whole("a");
+    let output = text(&sessions.exec("a", &[], &look));
+    assert!(output.contains("--desktop"), "{output}");
+    sessions.assert_closes("a");
 }
 
 #[test]
-fn two_callers_are_served_one_after_the_other() {
-    let sessions = Sessions::new();
+fn two_callers_take_turns() {
+    let sessions = SessionFixture::new();
     sessions.start_shell("a", &[]);
-    let first = sessions.begin(
+    let first = sessions.start_command(
         "a",
         "until [[ -e go ]]; do sleep 0.01; done; echo one >> order",
     );
@@ -256,16 +259,16 @@ fn two_callers_are_served_one_after_the_other() {
         second.wait_with_output().expect("the second ends"),
     );
     assert!(first.status.success() && second.status.success());
-    let said = String::from_utf8_lossy(&second.stderr).into_owned();
-    assert!(said.contains("carries out another call"), "{said}");
+    let output = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(output.contains("is executing another call"), "{output}");
     let order = fs::read_to_string(sessions.file("work/order")).expect("a file");
     assert_eq!(order, "one\ntwo\n");
-    sessions.closes_whole("a");
+    sessions.assert_closes("a");
 }
 
 #[test]
 fn two_first_callers_share_one_session() {
-    let sessions = Sessions::new();
+    let sessions = SessionFixture::new();
     require(Part::Sandbox);
     let policy = format!("--policy={}", sessions.file("policy.toml").display());
     let call = || {
@@ -280,23 +283,23 @@ fn two_first_callers_share_one_session() {
         child
     };
     let callers = [call(), call(), call()];
-    let mut said: Vec<String> = callers
+    let mut output: Vec<String> = callers
         .map(|child| child.wait_with_output().expect("it ends"))
         .iter()
         .filter_map(|output| serde_json::from_slice::<Value>(&output.stdout).ok())
         .map(|reply| reply[0]["content"].to_string())
         .collect();
-    said.sort_by_key(|text| text.find("call-").map(|at| text[at..at + 6].to_owned()));
-    for (place, text) in said.iter().enumerate() {
-        assert!(text.contains(&format!("call-{}", place + 1)), "{said:?}");
+    output.sort_by_key(|text| text.find("call-").map(|at| text[at..at + 6].to_owned()));
+    for (point, text) in output.iter().enumerate() {
+        assert!(text.contains(&format!("call-{}", point + 1)), "{output:?}");
     }
-    assert_eq!(said.len(), 3, "each was answered: {said:?}");
-    sessions.closes_whole("a");
+    assert_eq!(output.len(), 3, "each was answered: {output:?}");
+    sessions.assert_closes("a");
 }
 
 #[test]
 fn an_idle_session_is_closed() {
-    let sessions = Sessions::new();
+    let sessions = SessionFixture::new();
     sessions.start_shell("a", &["--idle-timeout", "1"]);
     until("it is closed", || sessions.list() == json!([]));
     sessions.telechir.assert_nothing_left();
@@ -305,10 +308,10 @@ fn an_idle_session_is_closed() {
 }
 
 #[test]
-fn a_dead_holder_is_noticed_and_said() {
-    let sessions = Sessions::new();
+fn a_dead_session_host_is_reported() {
+    let sessions = SessionFixture::new();
     sessions.start_shell("a", &[]);
-    kill_process(sessions.holder(), Signal::KILL).expect("a signal");
+    kill_process(sessions.session_host(), Signal::KILL).expect("a signal");
     until("its guardian is done", || sessions.nothing_left());
     assert_eq!(
         sessions.list(),
@@ -320,7 +323,7 @@ fn a_dead_holder_is_noticed_and_said() {
     ran.fails(1, &["no session a"]);
 
     sessions.start_shell("a", &[]);
-    kill_process(sessions.holder(), Signal::KILL).expect("a signal");
+    kill_process(sessions.session_host(), Signal::KILL).expect("a signal");
     until("its guardian is done", || sessions.nothing_left());
     let ran = sessions.exec("a", &["--shell"], &bash("pwd"));
     assert_ne!(ran.json()[0]["type"], Value::Null);
@@ -333,10 +336,10 @@ fn a_dead_holder_is_noticed_and_said() {
 }
 
 #[test]
-fn flags_that_differ_are_refused_and_the_session_stays() {
-    let sessions = Sessions::new();
+fn different_flags_are_refused_and_the_session_continues() {
+    let sessions = SessionFixture::new();
     sessions.start_shell("a", &[]);
-    for (flags, words) in [
+    for (flags, fragment) in [
         (vec!["--desktop"], "--desktop"),
         (vec!["--shell=host"], "--shell=host"),
         (vec!["--display", "800x600"], "--display=1280x800"),
@@ -345,7 +348,7 @@ fn flags_that_differ_are_refused_and_the_session_stays() {
         (vec!["--workspace", "/tmp"], "--workspace"),
     ] {
         let ran = sessions.exec("a", &flags, &bash("touch made"));
-        ran.fails(2, &[words, "telechir sessions close a"]);
+        ran.fails(2, &[fragment, "telechir sessions close a"]);
     }
     let other = sessions.file("other.toml");
     fs::write(&other, "# Nothing more than the default.\n").expect("a file");
@@ -353,17 +356,17 @@ fn flags_that_differ_are_refused_and_the_session_stays() {
     let ran = sessions.exec("a", &["--policy", other], &bash("touch made"));
     ran.fails(2, &["--policy", "keeps the policy"]);
     assert!(!sessions.file("work/made").exists());
-    // What is the same may be said again.
+    // Equal flags are accepted.
     let policy = sessions.file("policy.toml");
     let policy = policy.to_str().expect("a path");
     let same = ["--shell", "--display", "1280x800", "--policy", policy];
     assert_eq!(sessions.exec("a", &same, &bash("true")).code, Some(0));
-    sessions.closes_whole("a");
+    sessions.assert_closes("a");
 }
 
 #[test]
 fn only_its_owner_can_reach_a_session() {
-    let sessions = Sessions::new();
+    let sessions = SessionFixture::new();
     sessions.start_shell("a", &[]);
     let mode = |name: &str| {
         let meta = fs::metadata(sessions.file(name)).expect("it is there");
@@ -372,17 +375,17 @@ fn only_its_owner_can_reach_a_session() {
     assert_eq!(mode("run/telechir"), 0o700);
     assert_eq!(mode("run/telechir/a"), 0o600);
     assert_eq!(mode("run/telechir/a.log"), 0o600);
-    sessions.closes_whole("a");
+    sessions.assert_closes("a");
     let folder = sessions.file("run/telechir");
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).expect("permissions");
     let ran = sessions.exec("a", &["--shell"], &bash("true"));
-    ran.fails(1, &["only you can enter"]);
+    ran.fails(1, &["is not private"]);
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).expect("permissions");
 }
 
 #[test]
-fn a_caller_that_speaks_nonsense_hurts_nobody() {
-    let sessions = Sessions::new();
+fn a_caller_with_another_protocol_is_rejected() {
+    let sessions = SessionFixture::new();
     sessions.start_shell("a", &[]);
     for nonsense in [&b"\xff\xff\xff\xff"[..], b"\0\0\0\x02{}", b"\0\0\0\x09"] {
         let mut stream = UnixStream::connect(sessions.file("run/telechir/a")).expect("it listens");
@@ -399,15 +402,18 @@ fn a_caller_that_speaks_nonsense_hurts_nobody() {
         .expect("written");
     let mut rest = Vec::new();
     old.read_to_end(&mut rest).expect("it hangs up");
-    let said = String::from_utf8_lossy(&rest).into_owned();
-    assert!(said.contains("refused") && said.contains("0.0.1"), "{said}");
+    let output = String::from_utf8_lossy(&rest).into_owned();
+    assert!(
+        output.contains("refused") && output.contains("0.0.1"),
+        "{output}"
+    );
     assert!(sessions.shell("a", "echo still").contains("still"));
-    sessions.closes_whole("a");
+    sessions.assert_closes("a");
 }
 
 #[test]
-fn names_that_could_be_paths_are_refused() {
-    let sessions = Sessions::new();
+fn names_with_path_characters_are_refused() {
+    let sessions = SessionFixture::new();
     let long = "x".repeat(33);
     for name in ["", "..", "a/b", "a.lock", "a b", long.as_str()] {
         let ran = sessions.exec(name, &["--shell"], &bash("true"));
@@ -418,7 +424,7 @@ fn names_that_could_be_paths_are_refused() {
 
 #[test]
 fn a_call_needs_a_device_flag_to_start_a_session() {
-    let sessions = Sessions::new();
+    let sessions = SessionFixture::new();
     let ran = sessions.exec("a", &[], &bash("true"));
     ran.fails(
         1,
@@ -427,53 +433,53 @@ fn a_call_needs_a_device_flag_to_start_a_session() {
 }
 
 #[test]
-fn a_start_that_fails_says_why_and_leaves_nothing() {
-    let sessions = Sessions::new();
+fn a_failed_start_reports_why_and_leaves_nothing() {
+    let sessions = SessionFixture::new();
     let ran = sessions.exec("a", &["--desktop=:4242"], &bash("true"));
     ran.fails(1, &["--desktop", ":4242"]);
-    until("the holder is gone", || sessions.list() == json!([]));
+    until("the session host is gone", || sessions.list() == json!([]));
     sessions.telechir.assert_nothing_left();
 }
 
 #[test]
-fn a_killed_caller_ends_its_call_and_no_more() {
-    let sessions = Sessions::new();
+fn a_killed_caller_cancels_only_its_call() {
+    let sessions = SessionFixture::new();
     sessions.start_shell("a", &[]);
-    let mut caller = sessions.begin("a", "kept=1; touch begun; sleep 1000; touch after");
+    let mut caller = sessions.start_command("a", "kept=1; touch begun; sleep 1000; touch after");
     until("it runs", || sessions.file("work/begun").exists());
     caller.kill().expect("a signal");
     caller.wait().expect("it ends");
     until("the session is free", || {
         sessions.list()[0]["state"] == "idle"
     });
-    let said = sessions.shell("a", "pgrep sleep; echo kept $kept");
-    assert!(said.contains("kept 1"), "{said}");
+    let output = sessions.shell("a", "pgrep sleep; echo kept $kept");
+    assert!(output.contains("kept 1"), "{output}");
     assert!(!sessions.file("work/after").exists());
-    sessions.closes_whole("a");
+    sessions.assert_closes("a");
 }
 
 #[test]
-fn an_interrupted_caller_waits_for_the_end_of_its_call() {
-    let sessions = Sessions::new();
+fn an_interrupted_caller_waits_for_the_cancellation() {
+    let sessions = SessionFixture::new();
     sessions.start_shell("a", &[]);
-    let caller = sessions.begin("a", "sleep 1000");
+    let caller = sessions.start_command("a", "sleep 1000");
     kill_process(Pid::from_child(&caller), Signal::INT).expect("a signal");
     let output = caller.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(130));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("session a stays"), "{said}");
+    let output = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.contains("session a continues"), "{output}");
     assert_eq!(sessions.list()[0]["state"], "idle");
-    sessions.closes_whole("a");
+    sessions.assert_closes("a");
 }
 
 #[test]
 fn keys_are_released_when_a_caller_is_killed() {
     require(Part::XServer);
-    let sessions = Sessions::new();
-    let place = json!({"coordinate": [10, 10]});
-    let moved = response("mouse_move", Some("computer"), place);
+    let sessions = SessionFixture::new();
+    let point = json!({"coordinate": [10, 10]});
+    let moved = response("mouse_move", Some("computer"), point);
     sessions.exec("a", &["--desktop"], &moved).json();
-    // Held for longer than this test may take.
+    // Pressed for longer than this test takes.
     let mut caller = sessions.exec_command("a", &[]).spawn().expect("it starts");
     let hold = response(
         "hold_key",
@@ -491,38 +497,38 @@ fn keys_are_released_when_a_caller_is_killed() {
     });
     let look = response("screenshot", Some("computer"), json!({}));
     assert_ne!(sessions.exec("a", &[], &look).json()[0]["is_error"], true);
-    sessions.closes_whole("a");
+    sessions.assert_closes("a");
 }
 
 #[test]
-fn a_signal_to_the_holder_closes_in_order() {
-    let sessions = Sessions::new();
+fn a_signal_to_the_session_host_closes_the_session() {
+    let sessions = SessionFixture::new();
     sessions.start_shell("a", &[]);
-    let caller = sessions.begin("a", "sleep 1000");
-    kill_process(sessions.holder(), Signal::TERM).expect("a signal");
+    let caller = sessions.start_command("a", "sleep 1000");
+    kill_process(sessions.session_host(), Signal::TERM).expect("a signal");
     let output = caller.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("was closed during the call"), "{said}");
+    let output = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.contains("was closed during the call"), "{output}");
     until("it is closed", || sessions.list() == json!([]));
     sessions.telechir.assert_nothing_left();
 }
 
 #[test]
-fn a_recording_is_of_the_whole_session() {
-    let sessions = Sessions::new();
+fn one_recording_contains_all_calls_of_a_session() {
+    let sessions = SessionFixture::new();
     let recording = sessions.file("recording");
     let flag = format!("--record={}", recording.display());
     sessions.start_shell("a", &[&flag]);
     sessions.shell("a", "echo second");
-    sessions.closes_whole("a");
+    sessions.assert_closes("a");
     let recording = recording.to_str().expect("a path");
     let verified = sessions.telechir.run(&["audit", "verify", recording], "");
     assert_eq!(verified.code, Some(0), "{verified:?}");
 }
 
-/// Runs a call that has to be asked about on a terminal of its own, and types `answer`.
-fn ask(sessions: &Sessions, more: &str, answer: &str) -> (String, Value) {
+/// Runs a call that needs approval on its own terminal, and types `answer`.
+fn run_with_answer(sessions: &SessionFixture, more: &str, answer: &str) -> (String, Value) {
     fs::write(
         sessions.file("in.json"),
         bash("echo $((40 + 2)) > made; cat made"),
@@ -543,34 +549,38 @@ fn ask(sessions: &Sessions, more: &str, answer: &str) -> (String, Value) {
         .expect("script runs");
     let mut keyboard = script.stdin.take().expect("a pipe");
     let mut screen = script.stdout.take().expect("a pipe");
-    let mut shown = Vec::new();
+    let mut output = Vec::new();
     let mut byte = [0];
-    while !String::from_utf8_lossy(&shown).contains("[y/N]") {
+    while !String::from_utf8_lossy(&output).contains("[y/N]") {
         let read = screen.read(&mut byte).expect("the terminal");
-        assert!(read > 0, "no question: {}", String::from_utf8_lossy(&shown));
-        shown.extend_from_slice(&byte);
+        assert!(
+            read > 0,
+            "no question: {}",
+            String::from_utf8_lossy(&output)
+        );
+        output.extend_from_slice(&byte);
     }
     keyboard.write_all(answer.as_bytes()).expect("typed");
-    screen.read_to_end(&mut shown).expect("the terminal");
+    screen.read_to_end(&mut output).expect("the terminal");
     assert!(script.wait().expect("script ends").success());
     let reply = fs::read_to_string(sessions.file("out.json")).expect("a reply");
     (
-        String::from_utf8_lossy(&shown).into_owned(),
+        String::from_utf8_lossy(&output).into_owned(),
         serde_json::from_str(&reply).expect("JSON"),
     )
 }
 
 #[test]
-fn questions_are_asked_on_the_callers_terminal() {
+fn prompts_appear_on_the_caller_s_terminal() {
     require(Part::Sandbox);
-    let sessions = Sessions::new();
-    let (shown, reply) = ask(&sessions, "--shell", "y\n");
-    assert!(shown.contains("echo $((40 + 2)) > made"), "{shown}");
+    let sessions = SessionFixture::new();
+    let (output, reply) = run_with_answer(&sessions, "--shell", "y\n");
+    assert!(output.contains("echo $((40 + 2)) > made"), "{output}");
     assert!(reply[0]["content"].to_string().contains("42"), "{reply}");
-    let (_, reply) = ask(&sessions, "", "n\n");
+    let (_, reply) = run_with_answer(&sessions, "", "n\n");
     assert_eq!(reply[0]["is_error"], true, "{reply}");
-    // A caller without a terminal has nobody to ask.
-    let said = sessions.exec("a", &[], &bash("touch made; cat made"));
-    assert_eq!(said.json()[0]["is_error"], true, "{said:?}");
-    sessions.closes_whole("a");
+    // For a caller without a terminal the answer is no.
+    let output = sessions.exec("a", &[], &bash("touch made; cat made"));
+    assert_eq!(output.json()[0]["is_error"], true, "{output:?}");
+    sessions.assert_closes("a");
 }

@@ -1,4 +1,4 @@
-//! Runs the binary with a folder of its own and sees to it that nothing of it is left.
+//! Runs the binary with its own folder and asserts that nothing of it is left.
 
 use std::fs;
 use std::io::Write;
@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The binary with a folder for everything it makes.
+/// The binary with a folder for all its files.
 pub(crate) struct Telechir {
     folder: TempDir,
 }
 
-/// What a run printed and how it ended.
+/// Output and exit code of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -26,12 +26,12 @@ pub(crate) struct Ran {
 impl Telechir {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        // Sessions of another user must be able to pass through it.
+        // Sessions of another user must be able to traverse it.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("permissions");
         Self { folder }
     }
 
-    /// Where a test may put files for the run.
+    /// The folder for the test's files.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -58,14 +58,14 @@ impl Telechir {
         command
     }
 
-    /// Runs it to its end with `input` on standard input; nothing of it may be left then.
+    /// Runs the binary to its end with `input` on stdin and asserts that nothing of it is left.
     pub(crate) fn run(&self, arguments: &[&str], input: &str) -> Ran {
         let ran = Ran::of(&mut self.command(arguments), input);
         self.assert_nothing_left();
         ran
     }
 
-    /// Fails when a process that mentions our folder still runs, or a session's folder remains.
+    /// Asserts that no process with our folder in its command line and no session folder remains.
     pub(crate) fn assert_nothing_left(&self) {
         let deadline = Instant::now() + Duration::from_secs(2);
         loop {
@@ -83,7 +83,7 @@ impl Telechir {
         assert!(left.is_empty(), "session folders are left: {left:?}");
     }
 
-    /// The names of all processes that mention our folder.
+    /// Names of all processes with our folder in their command line.
     pub(crate) fn processes(&self) -> Vec<String> {
         let marker = self.folder().to_string_lossy().into_owned();
         let mentions = |path: &Path, file: &str| {
@@ -102,13 +102,13 @@ impl Telechir {
 }
 
 impl Ran {
-    /// Runs a command to its end with `input` on standard input.
+    /// Runs a command to its end with `input` on stdin.
     pub(crate) fn of(command: &mut Command, input: &str) -> Self {
         let mut child = command.spawn().expect("the binary starts");
         let mut stdin = child.stdin.take().expect("a pipe");
         let input = input.to_owned();
         let writer = std::thread::spawn(move || {
-            // A run that fails early does not read all of it.
+            // A run that fails early does not read all its input.
             let _best_effort = stdin.write_all(input.as_bytes());
         });
         let output = child.wait_with_output().expect("the binary ends");
@@ -120,31 +120,31 @@ impl Ran {
         }
     }
 
-    /// Standard output as JSON, of a run that ended well.
+    /// Stdout as JSON, asserting success.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         assert_eq!(self.code, Some(0), "{}", self.stderr);
-        serde_json::from_str(&self.stdout).expect("JSON on standard output")
+        serde_json::from_str(&self.stdout).expect("JSON on stdout")
     }
 
-    /// Fails unless it ended with `code` and one line on standard error that says all of `words`.
+    /// Asserts exit code `code` and one line on stderr that contains all `fragments`.
     #[track_caller]
-    pub(crate) fn fails(&self, code: i32, words: &[&str]) {
+    pub(crate) fn fails(&self, code: i32, fragments: &[&str]) {
         assert_eq!(self.code, Some(code), "{self:?}");
         assert_eq!(self.stdout, "", "{self:?}");
         let lines: Vec<&str> = self.stderr.lines().collect();
         assert_eq!(lines.len(), 1, "one clear message, not: {}", self.stderr);
-        for word in words {
+        for fragment in fragments {
             assert!(
-                self.stderr.contains(word),
-                "`{word}` is not in: {}",
+                self.stderr.contains(fragment),
+                "`{fragment}` is not in: {}",
                 self.stderr
             );
         }
     }
 }
 
-/// Width and height of a PNG in base64, decoded whole.
+/// Width and height of a base64 PNG, decoded completely.
 #[track_caller]
 pub(crate) fn png_size(base64: &str) -> (u32, u32) {
     use base64::Engine;

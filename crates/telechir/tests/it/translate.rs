@@ -43,7 +43,7 @@ fn translate(from: &str, to: &str, history: &Value) -> Value {
 }
 
 #[test]
-fn the_same_dialect_gives_back_the_same_history() {
+fn the_same_dialect_is_the_identity() {
     for (dialect, history) in [
         ("anthropic-messages", anthropic_history()),
         ("openai-responses", openai_history()),
@@ -53,7 +53,7 @@ fn the_same_dialect_gives_back_the_same_history() {
 }
 
 #[test]
-fn neutral_contents_come_back_as_the_same_history() {
+fn neutral_contents_round_trip() {
     let telechir = Telechir::new();
     for (dialect, history) in [
         ("anthropic-messages", anthropic_history()),
@@ -67,7 +67,7 @@ fn neutral_contents_come_back_as_the_same_history() {
 }
 
 #[test]
-fn every_call_is_answered_in_the_other_dialect() {
+fn every_call_has_a_result_in_the_other_dialect() {
     let items = translate(
         "anthropic-messages",
         "openai-responses",
@@ -150,7 +150,7 @@ fn tools_follow_the_model() {
         newest["tools"][1],
         json!({"type": "bash_20250124", "name": "bash"})
     );
-    // What bash cannot be asked is a tool of ours beside it.
+    // An additional tool covers what the native bash tool cannot.
     assert_eq!(newest["tools"][2]["name"], "shell_session");
     let older = tools(&[
         "anthropic-messages",
@@ -183,7 +183,7 @@ fn tools_follow_the_model() {
 }
 
 #[test]
-fn a_shell_is_declared_without_a_screen_and_a_default_is_not_missed() {
+fn a_shell_is_declared_without_a_computer_and_without_losses() {
     let telechir = Telechir::new();
     let tools = |arguments: &str| {
         let all: Vec<&str> = ["tools", "--dialect"]
@@ -201,13 +201,13 @@ fn a_shell_is_declared_without_a_screen_and_a_default_is_not_missed() {
         ("openai-responses --environment linux", 1),
         ("google-interactions", 0),
     ] {
-        let told = tools(arguments).stderr;
-        assert_eq!(told.lines().count(), reported, "{arguments}: {told}");
+        let stderr = tools(arguments).stderr;
+        assert_eq!(stderr.lines().count(), reported, "{arguments}: {stderr}");
     }
 }
 
 #[test]
-fn an_excluded_action_that_does_not_exist_is_named() {
+fn an_unknown_excluded_action_is_named() {
     let arguments = [
         "tools",
         "--dialect",
@@ -220,7 +220,7 @@ fn an_excluded_action_that_does_not_exist_is_named() {
         .fails(2, &["levitate", "there are", "screenshot"]);
 }
 
-/// A response of two calls as server-sent events, whole only with its last one.
+/// A response of two calls as server-sent events, complete only with the last event.
 fn events() -> String {
     let response = json!({"id": "resp_1", "object": "response", "status": "completed", "model": "m", "output": [
         {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "weather", "arguments": "{}", "status": "completed"}]});
@@ -241,7 +241,7 @@ fn stream(bytes: &str) -> crate::telechir::Ran {
 }
 
 #[test]
-fn a_stream_is_a_line_a_delta_and_at_last_the_turn() {
+fn a_stream_prints_one_line_per_delta_and_then_the_turn() {
     let ran = stream(&events());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let lines: Vec<Value> = ran
@@ -257,7 +257,7 @@ fn a_stream_is_a_line_a_delta_and_at_last_the_turn() {
 }
 
 #[test]
-fn a_stream_that_is_cut_off_ends_badly_and_says_so() {
+fn a_truncated_stream_fails() {
     let events = events();
     let end = events
         .find("event: response.completed")
@@ -269,7 +269,7 @@ fn a_stream_that_is_cut_off_ends_badly_and_says_so() {
 }
 
 #[test]
-fn a_dialect_without_streams_says_so() {
+fn a_dialect_without_streaming_is_refused() {
     let arguments = ["decode", "--dialect", "agent-framework", "--stream"];
     Telechir::new()
         .run(&arguments, "")
@@ -277,7 +277,7 @@ fn a_dialect_without_streams_says_so() {
 }
 
 #[test]
-fn every_dialect_declares_tools_and_says_what_it_cannot() {
+fn every_dialect_declares_tools_and_reports_losses() {
     for dialect in telechir_providers::Dialect::ALL {
         let ran = Telechir::new().run(
             &[
@@ -295,9 +295,9 @@ fn every_dialect_declares_tools_and_says_what_it_cannot() {
     }
 }
 
-/// Every pair is tried where dialects are tested; here each is reached from the command line.
+/// The providers' own tests cover every pair; this tests each dialect from the command line.
 #[test]
-fn every_dialect_is_written_and_read_again() {
+fn every_dialect_round_trips() {
     for dialect in telechir_providers::Dialect::ALL {
         let there = translate("anthropic-messages", dialect.name(), &anthropic_history());
         let back = translate(dialect.name(), "anthropic-messages", &there);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{Scene, in_order, ref_of};
+use super::{BrowsingFixture, in_order, ref_of};
 use crate::exec::member;
 use crate::telechir::png_size;
 
@@ -72,7 +72,7 @@ pub(super) fn message(calls: &[Value]) -> Value {
         "usage": {"input_tokens": 1, "output_tokens": 1}})
 }
 
-fn words(result: &Value) -> String {
+fn text_of(result: &Value) -> String {
     let blocks = result["content"].as_array().into_iter().flatten();
     let texts = blocks.filter_map(|block| block["text"].as_str());
     texts
@@ -102,10 +102,14 @@ fn check(rows: &[Row<'_>], reply: &Value) {
             result["is_error"],
             true,
             "{name} {input}: {}",
-            words(result)
+            text_of(result)
         );
         match says {
-            Words(wanted) => assert!(words(result).contains(wanted), "{name}: {}", words(result)),
+            Words(wanted) => assert!(
+                text_of(result).contains(wanted),
+                "{name}: {}",
+                text_of(result)
+            ),
             Tabs(count) => {
                 let blocks = result["content"].as_array().expect("blocks");
                 assert_eq!(blocks.len(), 1, "{name}: the state alone");
@@ -124,16 +128,16 @@ fn check(rows: &[Row<'_>], reply: &Value) {
     }
 }
 
-fn place(x: u32, y: u32) -> Value {
+fn point(x: u32, y: u32) -> Value {
     json!({"type": "coordinate", "x": x, "y": y})
 }
 
 #[test]
-fn every_member_does_what_it_says() {
-    let scene = Scene::new();
-    let flags = scene.flags();
+fn every_member_has_its_effect() {
+    let fixture = BrowsingFixture::new();
+    let flags = fixture.flags();
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-    let page = scene.page();
+    let page = fixture.page();
     let other = format!("{page}?other");
     let ways: Vec<Row<'_>> = vec![
         ("list_tabs", json!({}), Tabs(1), &[]),
@@ -172,13 +176,13 @@ fn every_member_does_what_it_says() {
         ("zoom", json!({"region": [640, 0, 960, 200]}), Part, &[]),
         ("screenshot", json!({}), Screenshot, &[]),
     ];
-    let reply = scene.exec("anthropic-messages", &flags, &respond(&ways));
+    let reply = fixture.exec("anthropic-messages", &flags, &respond(&ways));
     check(&ways, &reply);
     let opened = &reply[1]["content"][0]["state_changes"];
     assert_eq!(*opened, json!([{"type": "tab_opened", "tab_id": "tab_2"}]));
-    let read = words(&reply[10]);
+    let read = text_of(&reply[10]);
     let target = |name: &str| json!({"type": "ref", "ref": ref_of(&read, name)});
-    scene.happened();
+    fixture.happened();
     let deeds: Vec<Row<'_>> = vec![
         (
             "left_click",
@@ -218,43 +222,43 @@ fn every_member_does_what_it_says() {
         ),
         (
             "hover",
-            json!({"target": place(800, 100)}),
+            json!({"target": point(800, 100)}),
             Words(""),
             &["mouseover pad"],
         ),
         (
             "left_click_drag",
-            json!({"from": place(680, 360), "target": place(880, 370)}),
+            json!({"from": point(680, 360), "target": point(880, 370)}),
             Words(""),
             &["dragstart carried", "drop bin", "dragend carried"],
         ),
         (
             "mouse_move",
-            json!({"target": place(700, 550)}),
+            json!({"target": point(700, 550)}),
             Words(""),
             &["mousemove canvas"],
         ),
         (
             "left_mouse_down",
-            json!({"target": place(700, 550)}),
+            json!({"target": point(700, 550)}),
             Words(""),
             &["mousedown canvas"],
         ),
         (
             "left_mouse_up",
-            json!({"target": place(720, 560)}),
+            json!({"target": point(720, 560)}),
             Words(""),
             &["mouseup canvas"],
         ),
         (
             "scroll",
-            json!({"target": place(800, 270), "scroll_direction": "down", "scroll_amount": 2}),
+            json!({"target": point(800, 270), "scroll_direction": "down", "scroll_amount": 2}),
             Words(""),
             &["wheel much", "scroll scroller"],
         ),
         (
             "left_click",
-            json!({"target": place(800, 440)}),
+            json!({"target": point(800, 440)}),
             Words(""),
             &["click field"],
         ),
@@ -308,11 +312,11 @@ fn every_member_does_what_it_says() {
         ),
         (
             "javascript_exec",
-            json!({"text": "console.info('told'); document.title + 1"}),
+            json!({"text": "console.info('logged'); document.title + 1"}),
             Words("conformance1"),
             &[],
         ),
-        ("read_console", json!({}), Words("[info] told"), &[]),
+        ("read_console", json!({}), Words("[info] logged"), &[]),
         (
             "read_network",
             json!({}),
@@ -320,10 +324,10 @@ fn every_member_does_what_it_says() {
             &[],
         ),
     ];
-    let reply = scene.exec("anthropic-messages", &[], &respond(&deeds));
+    let reply = fixture.exec("anthropic-messages", &[], &respond(&deeds));
     check(&deeds, &reply);
     in_order(
-        &scene.happened(),
+        &fixture.happened(),
         deeds.iter().flat_map(|row| row.3.iter().copied()),
     );
     let used: BTreeSet<&str> = ways.iter().chain(&deeds).map(|row| row.0).collect();
@@ -331,15 +335,15 @@ fn every_member_does_what_it_says() {
 }
 
 #[test]
-fn what_cannot_be_done_is_an_error_of_the_toolset() {
-    let scene = Scene::new();
-    let mut flags = scene.flags();
-    flags[0] = format!("--browser={}", scene.page());
+fn an_impossible_action_is_an_error_of_the_toolset() {
+    let fixture = BrowsingFixture::new();
+    let mut flags = fixture.flags();
+    flags[0] = format!("--browser={}", fixture.page());
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-    let (press, part) = (place(20, 60), json!({"type": "ref", "ref": "b999"}));
-    for (at, (name, input, words_of_error)) in [
+    let (press, part) = (point(20, 60), json!({"type": "ref", "ref": "b999"}));
+    for (at, (name, input, error_text)) in [
         ("left_click", json!({"target": part}), "no ref \"b999\""),
-        ("left_click", json!({"target": place(5000, 5)}), "5000"),
+        ("left_click", json!({"target": point(5000, 5)}), "5000"),
         ("switch_tab", json!({"tab_id": "tab_9"}), "no tab \"tab_9\""),
         (
             "file_upload",
@@ -368,21 +372,21 @@ fn what_cannot_be_done_is_an_error_of_the_toolset() {
             member("toolu_2", "browser", "screenshot", json!({})),
         ];
         let flags = if at == 0 { &flags[..] } else { &[] };
-        let reply = scene.exec("anthropic-messages", flags, &message(&calls));
+        let reply = fixture.exec("anthropic-messages", flags, &message(&calls));
         assert_eq!(reply[0]["is_error"], true, "{name} {input}");
         assert!(
-            words(&reply[0]).contains(words_of_error),
+            text_of(&reply[0]).contains(error_text),
             "{name} {input}: {}",
-            words(&reply[0])
+            text_of(&reply[0])
         );
         assert_eq!(reply[1]["is_error"], true);
         assert_eq!(
-            words(&reply[1]),
+            text_of(&reply[1]),
             "Not executed: an earlier action in this turn failed."
         );
     }
     // All of it left the session whole.
     let shown = message(&[member("toolu_1", "browser", "screenshot", json!({}))]);
-    let reply = scene.exec("anthropic-messages", &[], &shown);
+    let reply = fixture.exec("anthropic-messages", &[], &shown);
     assert_eq!(screenshot(&reply[0]), (1280, 800));
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Scene, in_order};
+use super::{BrowsingFixture, in_order};
 
 const VERBS: [&str; 10] = [
     "navigate",
@@ -29,7 +29,7 @@ fn respond(calls: &[Value]) -> Value {
 }
 
 /// The words of each answer, in order.
-fn words(reply: &Value) -> Vec<String> {
+fn text_of(reply: &Value) -> Vec<String> {
     let messages = reply.as_array().expect("messages").iter();
     let tools = messages.filter(|message| message["role"] == "tool");
     tools
@@ -51,9 +51,9 @@ fn ref_before(page: &str, name: &str) -> String {
 }
 
 #[test]
-fn every_verb_does_what_it_says() {
-    let scene = Scene::new();
-    let declared = scene
+fn every_verb_has_its_effect() {
+    let fixture = BrowsingFixture::new();
+    let declared = fixture
         .run(&["tools", "--dialect", "functions", "--page-tool"], "")
         .json()
         .to_string();
@@ -63,9 +63,9 @@ fn every_verb_does_what_it_says() {
             "{verb} is not in {declared}"
         );
     }
-    let flags = scene.flags();
+    let flags = fixture.flags();
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-    let page = scene.page();
+    let page = fixture.page();
     let ways = [
         json!({"action": "navigate", "url": page}),
         json!({"action": "open_tab", "url": format!("{page}?other")}),
@@ -75,36 +75,39 @@ fn every_verb_does_what_it_says() {
         json!({"action": "snapshot"}),
         json!({"action": "extract_text"}),
     ];
-    let said = words(&scene.exec("functions", &flags, &respond(&ways)));
-    assert_eq!(said.len(), ways.len(), "{said:?}");
+    let output = text_of(&fixture.exec("functions", &flags, &respond(&ways)));
+    assert_eq!(output.len(), ways.len(), "{output:?}");
     assert!(
-        said.iter().all(|words| !words.starts_with("error")),
-        "{said:?}"
+        output.iter().all(|text_of| !text_of.starts_with("error")),
+        "{output:?}"
     );
     assert!(
-        said[2].contains("tab_1") && said[2].contains("?other"),
+        output[2].contains("tab_1") && output[2].contains("?other"),
         "{}",
-        said[2]
+        output[2]
     );
     assert!(
-        !said[5].contains("?other") && said[6].contains("Every kind of element"),
-        "{said:?}"
+        !output[5].contains("?other") && output[6].contains("Every kind of element"),
+        "{output:?}"
     );
-    scene.happened();
-    let (press, text) = (ref_before(&said[5], "Press"), ref_before(&said[5], "Text"));
+    fixture.happened();
+    let (press, text) = (
+        ref_before(&output[5], "Press"),
+        ref_before(&output[5], "Text"),
+    );
     let deeds = [
         json!({"action": "click", "params": {"ref": press}}),
         json!({"action": "fill", "params": {"ref": text, "value": "Ada"}}),
         json!({"action": "press", "params": {"key": "Enter"}}),
         json!({"action": "click", "params": {"ref": "b999"}}),
     ];
-    let said = words(&scene.exec("functions", &[], &respond(&deeds)));
-    assert!(said[3].contains("no ref \"b999\""), "{said:?}");
+    let output = text_of(&fixture.exec("functions", &[], &respond(&deeds)));
+    assert!(output[3].contains("no ref \"b999\""), "{output:?}");
     let wanted = [
         "click press",
         "change text=Ada",
         "keydown text:Enter",
         "submit form",
     ];
-    in_order(&scene.happened(), wanted);
+    in_order(&fixture.happened(), wanted);
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{Scene, in_order};
+use super::{BrowsingFixture, in_order};
 use crate::telechir::png_size;
 
 const NEWER: [&str; 20] = [
@@ -65,16 +65,16 @@ fn respond(rows: &[Row<'_>]) -> Value {
 fn check(rows: &[Row<'_>], reply: &Value) {
     assert_eq!(reply.as_array().map(Vec::len), Some(rows.len()));
     for (at, (name, args, url, _)) in rows.iter().enumerate() {
-        let said = &reply[at]["functionResponse"];
+        let output = &reply[at]["functionResponse"];
         assert_eq!(
-            (&said["id"], &said["name"]),
+            (&output["id"], &output["name"]),
             (&json!(format!("c{at}")), &json!(name))
         );
-        let response = &said["response"];
+        let response = &output["response"];
         assert!(response.get("error").is_none(), "{name} {args}: {response}");
         let found = response["url"].as_str().unwrap_or_default();
         assert!(found.ends_with(url), "{name} {args}: {found}");
-        let data = said["parts"][0]["inlineData"]["data"]
+        let data = output["parts"][0]["inlineData"]["data"]
             .as_str()
             .expect("a picture");
         assert_eq!(png_size(data), (1280, 800), "{name}");
@@ -87,10 +87,10 @@ fn names(rows: &[Row<'_>]) -> BTreeSet<&'static str> {
 
 #[test]
 fn every_function_does_what_it_says() {
-    let scene = Scene::new();
-    let flags = scene.flags();
+    let fixture = BrowsingFixture::new();
+    let flags = fixture.flags();
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-    let (page, plain) = (scene.page(), "/conformance");
+    let (page, plain) = (fixture.page(), "/conformance");
     let newer: Vec<Row<'_>> = vec![
         (
             "navigate",
@@ -201,10 +201,10 @@ fn every_function_does_what_it_says() {
         ),
     ];
     assert_eq!(names(&newer), BTreeSet::from(NEWER));
-    let reply = scene.exec("google-generate-content", &flags, &respond(&newer));
+    let reply = fixture.exec("google-generate-content", &flags, &respond(&newer));
     check(&newer, &reply);
     in_order(
-        &scene.happened(),
+        &fixture.happened(),
         newer.iter().flat_map(|row| row.3.iter().copied()),
     );
     let older: Vec<Row<'_>> = vec![
@@ -265,9 +265,9 @@ fn every_function_does_what_it_says() {
         ),
     ];
     assert_eq!(names(&older), BTreeSet::from(OLDER));
-    let reply = scene.exec("google-generate-content", &[], &respond(&older));
+    let reply = fixture.exec("google-generate-content", &[], &respond(&older));
     check(&older, &reply);
-    let lines = scene.happened();
+    let lines = fixture.happened();
     let lines: Vec<String> = lines
         .into_iter()
         .map(|line| line.replace("wheel long", "wheel "))
@@ -277,11 +277,11 @@ fn every_function_does_what_it_says() {
 
 #[test]
 fn what_cannot_be_done_is_an_error_in_the_response() {
-    let scene = Scene::new();
-    let mut flags = scene.flags();
-    flags[0] = format!("--browser={}", scene.page());
+    let fixture = BrowsingFixture::new();
+    let mut flags = fixture.flags();
+    flags[0] = format!("--browser={}", fixture.page());
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-    for (at, (name, args, words)) in [
+    for (at, (name, args, text_of)) in [
         (
             "open_app",
             json!({"app_name": "Notes"}),
@@ -301,10 +301,10 @@ fn what_cannot_be_done_is_an_error_in_the_response() {
     {
         let rows: [Row<'_>; 1] = [(name, args, "", &[])];
         let flags = if at == 0 { &flags[..] } else { &[] };
-        let reply = scene.exec("google-generate-content", flags, &respond(&rows));
+        let reply = fixture.exec("google-generate-content", flags, &respond(&rows));
         let response = &reply[0]["functionResponse"]["response"];
         let error = response["error"].as_str().unwrap_or_default();
-        assert!(error.contains(words), "{name}: {response}");
+        assert!(error.contains(text_of), "{name}: {response}");
         assert!(
             response["url"]
                 .as_str()

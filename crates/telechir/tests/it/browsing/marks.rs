@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Scene, in_order};
+use super::{BrowsingFixture, in_order};
 
 fn respond(arguments: &Value) -> Value {
     let call = json!({"id": "call_1", "type": "function",
@@ -13,34 +13,34 @@ fn respond(arguments: &Value) -> Value {
 }
 
 /// What the model is told, and the picture it is shown.
-fn told(reply: &Value) -> (String, String) {
+fn logged(reply: &Value) -> (String, String) {
     let messages = reply.as_array().expect("messages");
-    let words = messages[0]["content"].as_str().expect("words").to_owned();
+    let text_of = messages[0]["content"].as_str().expect("words").to_owned();
     let parts = messages[1]["content"].as_array().expect("parts");
     let image = parts
         .iter()
         .find_map(|part| part["image_url"]["url"].as_str());
     let data = image.and_then(|url| url.strip_prefix("data:image/png;base64,"));
-    (words, data.expect("a picture").to_owned())
+    (text_of, data.expect("a picture").to_owned())
 }
 
 /// The number of what has this name: `3: button "Press" [b3] at 30,60`.
 #[track_caller]
-fn label(words: &str, name: &str) -> u32 {
-    let line = words
+fn label(text_of: &str, name: &str) -> u32 {
+    let line = text_of
         .lines()
         .find(|line| line.contains(&format!("\"{name}\"")));
-    let line = line.unwrap_or_else(|| panic!("no {name} in {words}"));
+    let line = line.unwrap_or_else(|| panic!("no {name} in {text_of}"));
     line.split_once(':')
         .and_then(|(n, _)| n.parse().ok())
         .expect("a number")
 }
 
 #[track_caller]
-fn frame(words: &str) -> String {
-    let (_, rest) = words
+fn frame(text_of: &str) -> String {
+    let (_, rest) = text_of
         .split_once("Labels of ")
-        .unwrap_or_else(|| panic!("no labels in {words}"));
+        .unwrap_or_else(|| panic!("no labels in {text_of}"));
     rest.split_once(':').expect("a frame").0.to_owned()
 }
 
@@ -62,45 +62,45 @@ fn pixels_of(screenshot: &str, colour: [u8; 3]) -> usize {
 #[test]
 fn a_number_is_aimed_at_and_one_of_a_page_that_is_gone_names_the_newest_screenshot() {
     const PRESS: [u8; 3] = [0, 120, 50];
-    let mut scene = Scene::new();
-    let mut flags = scene.flags();
-    flags[0] = format!("--browser={}", scene.page());
+    let mut fixture = BrowsingFixture::new();
+    let mut flags = fixture.flags();
+    flags[0] = format!("--browser={}", fixture.page());
     flags.push("--marks".to_owned());
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-    let first = scene.exec(
+    let first = fixture.exec(
         "functions",
         &flags,
         &respond(&json!({"action": "screenshot"})),
     );
-    let (words, screenshot) = told(&first);
+    let (text_of, screenshot) = logged(&first);
     assert!(
         pixels_of(&screenshot, PRESS) > 50,
         "numbers are on the picture"
     );
-    let (old, press) = (frame(&words), label(&words, "Press"));
-    scene.happened();
-    let clicked = scene.exec(
+    let (old, press) = (frame(&text_of), label(&text_of, "Press"));
+    fixture.happened();
+    let clicked = fixture.exec(
         "functions",
         &[],
         &respond(&json!({"action": "click", "label": press})),
     );
     in_order(
-        &scene.happened(),
+        &fixture.happened(),
         ["mousedown press", "mouseup press", "click press"],
     );
-    let (words, _) = told(&clicked);
-    let newest = frame(&words);
+    let (text_of, _) = logged(&clicked);
+    let newest = frame(&text_of);
     assert_ne!(old, newest);
 
     // A number of an older picture.
     let stale = json!({"action": "click", "label": press, "frame": old});
-    let (words, _) = told(&scene.exec("functions", &[], &respond(&stale)));
+    let (text_of, _) = logged(&fixture.exec("functions", &[], &respond(&stale)));
     assert!(
-        words.contains(&newest) && words.starts_with("Error (stale)"),
-        "{words}"
+        text_of.contains(&newest) && text_of.starts_with("Error (stale)"),
+        "{text_of}"
     );
     assert!(
-        scene
+        fixture
             .happened()
             .iter()
             .all(|line| !line.starts_with("click"))
@@ -108,28 +108,28 @@ fn a_number_is_aimed_at_and_one_of_a_page_that_is_gone_names_the_newest_screensh
 
     // The page goes by itself after the newest picture: its numbers go with it.
     let script = "document.forms[0].onreset = () => setTimeout(() => location.reload(), 300)";
-    let (words, _) = told(&scene.exec(
+    let (text_of, _) = logged(&fixture.exec(
         "functions",
         &[],
         &respond(&json!({"action": "javascript", "script": script})),
     ));
-    let (newest, press) = (frame(&words), label(&words, "Press"));
-    scene.reset_and_reload();
-    let (words, _) = told(&scene.exec(
+    let (newest, press) = (frame(&text_of), label(&text_of, "Press"));
+    fixture.reset_and_reload();
+    let (text_of, _) = logged(&fixture.exec(
         "functions",
         &[],
         &respond(&json!({"action": "click", "label": press})),
     ));
     let gone = format!("label {press} of {newest}, the latest labelled screenshot");
-    assert!(words.contains(&gone), "{words}");
+    assert!(text_of.contains(&gone), "{text_of}");
     assert!(
-        scene
+        fixture
             .happened()
             .iter()
             .all(|line| !line.starts_with("click"))
     );
     assert_ne!(
-        frame(&words),
+        frame(&text_of),
         newest,
         "the answer has a picture of what is there now"
     );

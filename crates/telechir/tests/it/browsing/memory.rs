@@ -4,7 +4,7 @@ use serde_json::json;
 use telechir_process::Cgroup;
 use telechir_process::confinement::Limits;
 
-use super::Scene;
+use super::BrowsingFixture;
 use super::anthropic::message;
 use crate::exec::member;
 
@@ -13,9 +13,9 @@ fn a_page_that_takes_more_than_it_may_is_ended() {
     if !Cgroup::new(&Limits::default()).bounds().hold() {
         return;
     }
-    let scene = Scene::new();
-    let page = scene.page();
-    let mut flags = scene.flags();
+    let fixture = BrowsingFixture::new();
+    let page = fixture.page();
+    let mut flags = fixture.flags();
     flags[0] = format!("--browser={page}");
     flags.push("--browser-memory-limit=512".to_owned());
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
@@ -27,14 +27,14 @@ fn a_page_that_takes_more_than_it_may_is_ended() {
         "javascript_exec",
         json!({ "text": take }),
     );
-    let reply = scene.exec("anthropic-messages", &flags, &message(&[taken]));
-    let said = reply.to_string();
-    assert!(said.contains("more than 512 MiB of memory"), "{said}");
-    assert!(!said.contains("all of it\""), "{said}");
+    let reply = fixture.exec("anthropic-messages", &flags, &message(&[taken]));
+    let output = reply.to_string();
+    assert!(output.contains("more than 512 MiB of memory"), "{output}");
+    assert!(!output.contains("all of it\""), "{output}");
     let calls = [
         member("toolu_2", "browser", "navigate", json!({ "url": page })),
         member("toolu_3", "browser", "get_page_text", json!({})),
     ];
-    let reply = scene.exec("anthropic-messages", &[], &message(&calls));
+    let reply = fixture.exec("anthropic-messages", &[], &message(&calls));
     assert!(reply.to_string().contains("Press"), "{reply}");
 }

@@ -23,7 +23,7 @@ pub(super) struct Batch {
 }
 
 /// What is there after a kill.
-pub(super) struct Seen {
+pub(super) struct BatchState {
     /// Calls whose intent is recorded.
     pub(super) intents: BTreeSet<String>,
     /// What those said whose outcome is recorded.
@@ -47,13 +47,13 @@ impl Batch {
         let effects = workspace.join("effects");
         fs::write(&effects, "").expect("a file");
         fs::set_permissions(&effects, fs::Permissions::from_mode(0o666)).expect("permissions");
-        let calls = (0..COMMANDS).map(|place| {
+        let calls = (0..COMMANDS).map(|index| {
             let (before, after) = (draw.below(8), draw.below(8));
             let command = format!(
                 "sleep 0.00{before}; echo {id} >> effects && sleep 0.00{after} && echo said-{id}",
-                id = id(place)
+                id = id(index)
             );
-            json!({"type": "tool_use", "id": id(place), "name": "bash", "input": {"command": command}})
+            json!({"type": "tool_use", "id": id(index), "name": "bash", "input": {"command": command}})
         });
         let response = json!({
             "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-5-5",
@@ -68,7 +68,7 @@ impl Batch {
     }
 
     /// Sends the response, kills after a random number of effects and a random time, and looks.
-    pub(super) fn send_and_kill(&self, draw: &mut Draw, before: Option<&Seen>) -> Seen {
+    pub(super) fn send_and_kill(&self, draw: &mut Draw, before: Option<&BatchState>) -> BatchState {
         let present = self.lines().len() as u64;
         let end = COMMANDS as u64;
         // After one of the effects; or in the start, which is long; or in or after the end.
@@ -85,14 +85,14 @@ impl Batch {
         });
         let mut victim = self.start();
         let poll = std::time::Duration::from_millis(1);
-        while (self.lines().len() as u64) < wanted && victim.still_runs_after(poll) {}
-        let _ended_by_itself = victim.still_runs_after(delay);
+        while (self.lines().len() as u64) < wanted && victim.runs_after(poll) {}
+        let _ended_by_itself = victim.runs_after(delay);
         let (reply, gone_after_ms) = victim.kill(&self.telechir);
-        self.look(reply, gone_after_ms, before)
+        self.inspect(reply, gone_after_ms, before)
     }
 
     /// Sends the response to its end and compares every answer with what was seen before.
-    pub(super) fn send_to_the_end(&self, before: &Seen) {
+    pub(super) fn send_to_the_end(&self, before: &BatchState) {
         let reply = self.start().finish();
         let results = reply.as_array().expect("results");
         assert_eq!(results.len(), COMMANDS);
@@ -115,7 +115,7 @@ impl Batch {
         if let Some(first) = &before.reply {
             assert_eq!(reply, *first, "the reply was printed before");
         }
-        let after = self.look(Some(reply), 0, Some(before));
+        let after = self.inspect(Some(reply), 0, Some(before));
         assert_eq!(after.lines.iter().cloned().collect::<BTreeSet<_>>(), wanted);
     }
 
@@ -154,8 +154,13 @@ impl Batch {
     }
 
     /// Reads what the kill left and checks what must hold of it whenever it came.
-    fn look(&self, reply: Option<Value>, gone_after_ms: u128, before: Option<&Seen>) -> Seen {
-        let mut seen = Seen {
+    fn inspect(
+        &self,
+        reply: Option<Value>,
+        gone_after_ms: u128,
+        before: Option<&BatchState>,
+    ) -> BatchState {
+        let mut seen = BatchState {
             intents: BTreeSet::new(),
             outcomes: BTreeMap::new(),
             lines: self.lines(),
@@ -177,26 +182,26 @@ impl Batch {
         }
         seen.check();
         if let Some(before) = before {
-            seen.goes_on_from(before);
+            seen.assert_continues(before);
         }
         seen
     }
 }
 
-impl Seen {
+impl BatchState {
     fn read_steps(&mut self, recording: &std::path::Path) {
-        let mut begun = Vec::new();
+        let mut started = Vec::new();
         for record in read(recording).expect("a recording") {
             if record.kind == RecordKind::Intent {
                 let call = record.body["call_id"].as_str().expect("a call").to_owned();
                 assert!(self.intents.insert(call.clone()), "{call} was begun twice");
-                begun.push(call);
+                started.push(call);
             } else if record.kind == RecordKind::Outcome {
                 // Commands run one after another: an outcome is that of the last intent.
-                let call = begun.last().expect("an intent before an outcome").clone();
-                let said = record.body["stdout"].as_str().unwrap_or_default();
-                assert_eq!(said.trim(), format!("said-{call}"));
-                let earlier = self.outcomes.insert(call, said.to_owned());
+                let call = started.last().expect("an intent before an outcome").clone();
+                let output = record.body["stdout"].as_str().unwrap_or_default();
+                assert_eq!(output.trim(), format!("said-{call}"));
+                let earlier = self.outcomes.insert(call, output.to_owned());
                 assert_eq!(earlier, None, "two outcomes of one command");
             }
         }
@@ -219,15 +224,15 @@ impl Seen {
     }
 
     /// Nothing that was there before is gone, and no command that was begun was begun again.
-    fn goes_on_from(&self, before: &Self) {
+    fn assert_continues(&self, before: &Self) {
         assert!(self.lines.starts_with(&before.lines), "effects are gone");
         assert!(self.intents.is_superset(&before.intents));
-        for (call, said) in &before.outcomes {
-            assert_eq!(self.outcomes.get(call), Some(said), "an outcome is gone");
+        for (call, output) in &before.outcomes {
+            assert_eq!(self.outcomes.get(call), Some(output), "an outcome is gone");
         }
     }
 }
 
-fn id(place: usize) -> String {
-    format!("toolu_{place}")
+fn id(index: usize) -> String {
+    format!("toolu_{index}")
 }

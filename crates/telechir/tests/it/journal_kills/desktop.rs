@@ -16,7 +16,7 @@ use crate::telechir::Telechir;
 const ACTIONS: usize = 12;
 
 #[test]
-fn a_killed_batch_on_the_desktop_goes_on_without_repeating_an_action() {
+fn a_killed_desktop_batch_continues_without_repeating_an_action() {
     require(Part::XServer);
     let mut draw = Draw::new(7);
     for _ in 0..2 {
@@ -37,7 +37,7 @@ fn a_killed_batch_on_the_desktop_goes_on_without_repeating_an_action() {
         let mut victim = Victim::start(&telechir, &arguments, &response());
         let wanted = 1 + usize::try_from(draw.below(ACTIONS as u64 - 2)).expect("a number");
         let poll = Duration::from_millis(1);
-        while steps(&recording).len() < wanted && victim.still_runs_after(poll) {}
+        while steps(&recording).len() < wanted && victim.runs_after(poll) {}
         let (reply, _) = victim.kill(&telechir);
         let killed = steps(&recording);
         let reply =
@@ -57,10 +57,10 @@ fn check(reply: &Value, killed: &BTreeMap<u64, bool>, after: &BTreeMap<u64, bool
     let screenshot = reply[0]["output"]["image_url"].as_str().expect("a picture");
     assert!(screenshot.starts_with("data:image/png;base64,"));
     let interrupted = killed.values().any(|ended| !ended);
-    let told = reply
+    let reported = reply
         .to_string()
         .contains("its effect is unknown");
-    assert_eq!(told, interrupted, "{killed:?}");
+    assert_eq!(reported, interrupted, "{killed:?}");
     if interrupted {
         assert_eq!(after, killed, "nothing is begun after it");
     } else {
@@ -71,7 +71,7 @@ fn check(reply: &Value, killed: &BTreeMap<u64, bool>, after: &BTreeMap<u64, bool
 
 fn response() -> String {
     let clicks = (0..ACTIONS)
-        .map(|place| json!({"type": "click", "x": 20 + place * 10, "y": 100, "button": "left"}));
+        .map(|index| json!({"type": "click", "x": 20 + index * 10, "y": 100, "button": "left"}));
     let call = json!({"type": "computer_call", "id": "cu_1", "call_id": "call_1",
         "status": "completed", "actions": clicks.collect::<Vec<_>>()});
     json!({"id": "resp_1", "object": "response", "status": "completed", "model": "gpt-5.6-sol", "output": [call]})

@@ -36,7 +36,7 @@ fn killed_and_sent_again(dialect: &str, response: &Value) -> Value {
     let effect = workspace.join("effect");
     let mut victim = Victim::start(&telechir, &arguments, &response.to_string());
     while !effect.exists() {
-        assert!(victim.still_runs_after(Duration::from_millis(1)));
+        assert!(victim.runs_after(Duration::from_millis(1)));
     }
     let (reply, _) = victim.kill(&telechir);
     assert_eq!(reply, None);
@@ -47,7 +47,7 @@ fn killed_and_sent_again(dialect: &str, response: &Value) -> Value {
 }
 
 #[test]
-fn anthropic_hears_of_an_interrupted_command_as_an_error() {
+fn anthropic_gets_an_interrupted_command_as_an_error() {
     let response = json!({
         "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-5-5",
         "content": [{"type": "tool_use", "id": "toolu_1", "name": "bash", "input": {"command": "touch effect; sleep 60"}}],
@@ -61,7 +61,7 @@ fn anthropic_hears_of_an_interrupted_command_as_an_error() {
 }
 
 #[test]
-fn openai_hears_of_an_interrupted_command_in_stderr_with_an_exit_code() {
+fn openai_gets_an_interrupted_command_in_stderr_with_an_exit_code() {
     let call = json!({"type": "shell_call", "id": "sh_1", "call_id": "call_1", "status": "completed",
         "action": {"commands": ["touch effect; sleep 60", "echo never"], "timeout_ms": null, "max_output_length": null}});
     let response = json!({"id": "resp_1", "object": "response", "status": "completed", "model": "gpt-5.6-sol", "output": [call]});
@@ -81,13 +81,13 @@ fn openai_hears_of_an_interrupted_command_in_stderr_with_an_exit_code() {
 }
 
 /// The reply to a computer call whose action was interrupted, with a picture of now.
-fn interrupted(dialect: Dialect, response: &Value, family: Option<&str>) -> Vec<Value> {
+fn interrupted(dialect: Dialect, response: &Value, descendants: Option<&str>) -> Vec<Value> {
     let (turn, _) = dialect
         .decode_response(response.to_string().as_bytes())
         .expect("a response");
     let id = turn.calls()[0].call_id().expect("an id").clone();
     let mut result = ComputerResult::new(id);
-    result.group = family.map(str::to_owned);
+    result.group = descendants.map(str::to_owned);
     result.screenshot = Some(Media::Data(DataContent::from_base64("image/png", "aGk=")));
     let message = "A crash came between.";
     result.error = Some(Failure::new(FailureKind::Interrupted, message));
@@ -98,7 +98,7 @@ fn interrupted(dialect: Dialect, response: &Value, family: Option<&str>) -> Vec<
 }
 
 #[test]
-fn anthropic_hears_of_an_interrupted_click_as_an_error() {
+fn anthropic_gets_an_interrupted_click_as_an_error() {
     let response = json!({
         "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-5-5",
         "content": [{"type": "tool_use", "id": "toolu_1", "name": "left_click", "toolset_name": "computer", "input": {"coordinate": [1, 1]}}],
@@ -115,7 +115,7 @@ fn anthropic_hears_of_an_interrupted_click_as_an_error() {
 }
 
 #[test]
-fn openai_hears_of_an_interrupted_click_after_the_screenshot() {
+fn openai_gets_an_interrupted_click_after_the_screenshot() {
     let call = json!({"type": "computer_call", "id": "cu_1", "call_id": "call_1", "status": "completed",
         "actions": [{"type": "click", "x": 1, "y": 1, "button": "left"}]});
     let response = json!({"id": "resp_1", "object": "response", "status": "completed", "model": "gpt-5.6-sol", "output": [call]});

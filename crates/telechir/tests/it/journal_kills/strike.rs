@@ -11,7 +11,7 @@ use telechir_testkit::gate::{Part, require};
 
 use super::batch::{Batch, COMMANDS};
 use super::draw::Draw;
-use super::{number, say};
+use super::{number, print};
 
 /// Enough of each kind for every run of the tests; `make soak` asks for more.
 const POINTS: u64 = 10;
@@ -27,14 +27,14 @@ enum Strike {
 
 /// What came of a strike.
 #[derive(Debug)]
-struct Struck {
+struct StrikeResult {
     reply: Value,
     /// Calls whose result is not what their command said.
     hit: Vec<String>,
 }
 
 #[test]
-fn a_bash_or_terminal_that_is_lost_costs_one_command_and_no_more() {
+fn a_lost_bash_or_terminal_costs_exactly_one_command() {
     require(Part::Sandbox);
     let points = number("TELECHIR_KILL_POINTS").unwrap_or(POINTS);
     let seed = number("TELECHIR_KILL_SEED").unwrap_or(20_261_120);
@@ -48,12 +48,12 @@ fn a_bash_or_terminal_that_is_lost_costs_one_command_and_no_more() {
         };
         let batch = Batch::new(&mut draw);
         let Some(struck) = batch.send_and_strike(&mut draw, strike) else {
-            say(&format!(
+            print(&format!(
                 "seed {seed} point {point}: {strike:?}: too late\n"
             ));
             continue;
         };
-        say(&format!(
+        print(&format!(
             "seed {seed} point {point}: {strike:?}: hit {:?}\n",
             struck.hit
         ));
@@ -61,7 +61,7 @@ fn a_bash_or_terminal_that_is_lost_costs_one_command_and_no_more() {
         batch.send_again(&struck.reply);
     }
     assert!(strikes * 2 >= points, "only {strikes} strikes of {points}");
-    say(&format!(
+    print(&format!(
         "\n{strikes} times bash killed or its terminal closed; {hits} commands hit and told as \
          lost. Repeated: 0. Left over: 0. Recordings that verify: all.\n"
     ));
@@ -70,25 +70,25 @@ fn a_bash_or_terminal_that_is_lost_costs_one_command_and_no_more() {
 impl Batch {
     /// Sends the response, strikes after a random number of effects and a random time, and lets
     /// it run to its end; none when it had ended by then.
-    fn send_and_strike(&self, draw: &mut Draw, strike: Strike) -> Option<Struck> {
+    fn send_and_strike(&self, draw: &mut Draw, strike: Strike) -> Option<StrikeResult> {
         // Not in the start, where there would be no shell to go on with.
         let wanted = 1 + draw.below(COMMANDS as u64 - 1);
         let delay = draw.time(20);
         let mut victim = self.start();
         let poll = Duration::from_millis(1);
         while (victim.terminal_leader().is_none() || (self.lines().len() as u64) < wanted)
-            && victim.still_runs_after(poll)
+            && victim.runs_after(poll)
         {}
-        let _ended_by_itself = victim.still_runs_after(delay);
+        let _ended_by_itself = victim.runs_after(delay);
         let leader = victim.terminal_leader()?;
         match strike {
             Strike::Bash => signal(leader, rustix::process::Signal::KILL),
             Strike::Terminal => close_terminal(leader),
         }
-        let reply = victim.see_off();
+        let reply = victim.finish_and_check();
         self.telechir().assert_nothing_left();
         let hit = self.check(&reply);
-        Some(Struck { reply, hit })
+        Some(StrikeResult { reply, hit })
     }
 
     /// What must hold of a reply and a recording wherever a strike came.
@@ -106,9 +106,9 @@ impl Batch {
                 assert!(unique.contains(&call), "{call} is told as done and was not");
             } else {
                 // Never a success that was not seen.
-                let is_told = ["the shell ended", "the shell: it is gone"];
-                let is_told = is_told.iter().any(|words| text.contains(words));
-                assert!(is_told, "{call}: {text}");
+                let is_reported = ["the shell ended", "the shell: it is gone"];
+                let is_reported = is_reported.iter().any(|fragment| text.contains(fragment));
+                assert!(is_reported, "{call}: {text}");
                 hit.push(call);
             }
         }

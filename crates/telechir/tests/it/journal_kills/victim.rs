@@ -40,7 +40,7 @@ impl Victim {
     }
 
     /// Waits so long, or less when it ends by itself; says whether it still runs.
-    pub(super) fn still_runs_after(&mut self, time: Duration) -> bool {
+    pub(super) fn runs_after(&mut self, time: Duration) -> bool {
         if self.reply.is_none() {
             match self.printed.recv_timeout(time) {
                 Ok(text) => self.reply = Some(serde_json::from_str(&text).unwrap_or_default()),
@@ -52,12 +52,12 @@ impl Victim {
 
     /// Kills it with -9, sees to it that nobody is left, and gives the reply it printed before.
     pub(super) fn kill(mut self, telechir: &Telechir) -> (Option<Value>, u128) {
-        let family = descendants(self.child.id());
+        let descendants = descendants(self.child.id());
         self.child.kill().expect("a kill");
         let killed = Instant::now();
         self.child.wait().expect("its end");
         loop {
-            let left: Vec<_> = family.iter().filter(|one| one.is_alive()).collect();
+            let left: Vec<_> = descendants.iter().filter(|one| one.is_alive()).collect();
             let mentions = telechir.processes();
             if left.is_empty() && mentions.is_empty() {
                 break;
@@ -88,18 +88,21 @@ impl Victim {
                 && session == Some(&pid.to_string().as_str())
                 && terminal.is_some_and(|terminal| *terminal != "0")
         };
-        let family = descendants(self.child.id());
-        family.iter().map(|one| one.pid).find(|pid| is_leader(*pid))
+        let descendants = descendants(self.child.id());
+        descendants
+            .iter()
+            .map(|one| one.pid)
+            .find(|pid| is_leader(*pid))
     }
 
     /// Lets it run to its end, gives its reply, and sees to it that nobody is left of who was
     /// there before.
-    pub(super) fn see_off(self) -> Value {
-        let family = descendants(self.child.id());
+    pub(super) fn finish_and_check(self) -> Value {
+        let descendants = descendants(self.child.id());
         let reply = self.finish();
         let ended = Instant::now();
-        while family.iter().any(Process::is_alive) {
-            assert!(ended.elapsed() < GONE, "left over of {family:?}");
+        while descendants.iter().any(Process::is_alive) {
+            assert!(ended.elapsed() < GONE, "left over of {descendants:?}");
             std::thread::yield_now();
         }
         reply
@@ -108,8 +111,8 @@ impl Victim {
     /// Lets it run to its end and gives its reply.
     pub(super) fn finish(mut self) -> Value {
         let status = self.child.wait().expect("its end");
-        let said = self.stderr.recv().unwrap_or_default();
-        assert!(status.success(), "{said}");
+        let output = self.stderr.recv().unwrap_or_default();
+        assert!(status.success(), "{output}");
         self.reply.unwrap_or_else(|| {
             let printed = self.printed.recv().unwrap_or_default();
             serde_json::from_str(&printed).expect("a reply")
@@ -132,12 +135,12 @@ fn read_to_end(mut pipe: impl std::io::Read + Send + 'static) -> Receiver<String
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Process {
     pid: u32,
-    began: String,
+    started: String,
 }
 
 impl Process {
     fn is_alive(&self) -> bool {
-        stat(self.pid).is_some_and(|(_, began, state)| began == self.began && state != "Z")
+        stat(self.pid).is_some_and(|(_, started, state)| started == self.started && state != "Z")
     }
 }
 
@@ -148,29 +151,29 @@ fn descendants(root: u32) -> HashSet<Process> {
     for entry in all {
         let pid = entry.file_name().to_string_lossy().parse::<u32>();
         if let Ok(pid) = pid
-            && let Some((parent, began, _)) = stat(pid)
+            && let Some((parent, started, _)) = stat(pid)
         {
-            parents.insert(pid, (parent, began));
+            parents.insert(pid, (parent, started));
         }
     }
-    let mut family = HashSet::from([root]);
+    let mut descendants = HashSet::from([root]);
     loop {
         let more: Vec<u32> = parents
             .iter()
-            .filter(|(pid, (parent, _))| family.contains(parent) && !family.contains(pid))
+            .filter(|(pid, (parent, _))| descendants.contains(parent) && !descendants.contains(pid))
             .map(|(pid, _)| *pid)
             .collect();
         if more.is_empty() {
             break;
         }
-        family.extend(more);
+        descendants.extend(more);
     }
-    family.remove(&root);
+    descendants.remove(&root);
     let described = |pid| {
-        let (_, began) = parents.remove(&pid)?;
-        Some(Process { pid, began })
+        let (_, started) = parents.remove(&pid)?;
+        Some(Process { pid, started })
     };
-    family.into_iter().filter_map(described).collect()
+    descendants.into_iter().filter_map(described).collect()
 }
 
 /// Parent, start and state of a process.
@@ -178,10 +181,10 @@ fn stat(pid: u32) -> Option<(u32, String, String)> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name stands in parentheses and may hold anything.
     let fields: Vec<&str> = text.rsplit_once(") ")?.1.split(' ').collect();
-    let (state, parent, began) = (fields.first()?, fields.get(1)?, fields.get(19)?);
+    let (state, parent, started) = (fields.first()?, fields.get(1)?, fields.get(19)?);
     Some((
         parent.parse().ok()?,
-        (*began).to_owned(),
+        (*started).to_owned(),
         (*state).to_owned(),
     ))
 }

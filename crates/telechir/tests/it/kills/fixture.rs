@@ -1,4 +1,4 @@
-//! What belongs to a run, seen from outside, and whether it is gone.
+//! Processes and files of a run, observed from outside, and whether they are gone.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -11,39 +11,39 @@ use rustix::process::Pid;
 use telechir_process::{Identity, is_root};
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 
-/// From the end of a run to the end of all of it.
-pub(super) const PROMISE: Duration = Duration::from_secs(2);
+/// Maximum time from the end of a run until its remains are gone.
+pub(super) const CLEANUP_LIMIT: Duration = Duration::from_secs(2);
 
-/// A process: its number and when it began, its parent and its name.
+/// A process with its start time, parent and name.
 #[derive(Clone, Debug)]
 struct Process {
     pid: i32,
-    began: String,
+    started: String,
     parent: i32,
     name: String,
 }
 
-/// What a run has at one moment.
+/// Processes and files of a run at one moment.
 #[derive(Debug)]
-pub(super) struct Scene {
+pub(super) struct RunSnapshot {
     folder: PathBuf,
     owner: u32,
     token: Option<String>,
-    /// The session's own user, where it has one, and until when: afterwards it may be another's.
+    /// The session's user, if it has its own, and until when: later another session may have it.
     uid: Option<(String, u64)>,
-    /// The sockets of its displays.
+    /// Socket paths of its displays.
     sockets: Vec<PathBuf>,
     processes: Vec<Process>,
 }
 
-impl Scene {
-    /// What the run `child` has now.
+impl RunSnapshot {
+    /// The present state of the run `child`.
     pub(super) fn of(child: &Child, folder: &Path) -> Self {
-        Self::begun(child, token(folder), folder)
+        Self::with_token(child, token(folder), folder)
     }
 
-    /// The same, with a name that was seen earlier.
-    pub(super) fn begun(child: &Child, token: Option<String>, folder: &Path) -> Self {
+    /// The same, with a session name found earlier.
+    pub(super) fn with_token(child: &Child, token: Option<String>, folder: &Path) -> Self {
         let all = processes();
         let owner = i32::try_from(child.id()).expect("a number");
         let parents: HashMap<i32, i32> = all.iter().map(|one| (one.pid, one.parent)).collect();
@@ -74,26 +74,26 @@ impl Scene {
         Pid::from_raw(found.pid)
     }
 
-    /// Fails unless all of these run: otherwise a test of their end would see nothing.
+    /// Asserts that all of these run; otherwise a test of their end would be vacuous.
     #[track_caller]
-    pub(super) fn has(&self, names: &[&str]) {
+    pub(super) fn assert_running(&self, names: &[&str]) {
         let running: HashSet<&str> = self.processes.iter().map(|one| one.name.as_str()).collect();
         for name in names {
             assert!(running.contains(name), "{name} is not among {running:?}");
         }
     }
 
-    /// Fails unless all of it is gone within the promised time after `start`.
+    /// Asserts that everything is gone within the limit after `start`.
     #[track_caller]
-    pub(super) fn is_over(&self, start: Instant) {
+    pub(super) fn assert_gone(&self, start: Instant) {
         loop {
             let left = self.left();
             if left.is_empty() {
                 break;
             }
             assert!(
-                start.elapsed() < PROMISE,
-                "after {PROMISE:?} are left: {left:?}"
+                start.elapsed() < CLEANUP_LIMIT,
+                "after {CLEANUP_LIMIT:?} are left: {left:?}"
             );
             std::thread::yield_now();
         }
@@ -108,13 +108,13 @@ impl Scene {
         let ours = |now: &Process| {
             self.processes
                 .iter()
-                .any(|then| (then.pid, &then.began) == (now.pid, &now.began))
+                .any(|then| (then.pid, &then.started) == (now.pid, &now.started))
                 || marker
                     .as_ref()
                     .is_some_and(|marker| has_variable(now.pid, marker))
                 || self.uid.as_ref().is_some_and(|(user, until)| {
-                    let began = now.began.parse::<u64>();
-                    began.is_ok_and(|began| began <= *until) && *user == uid(now.pid)
+                    let started = now.started.parse::<u64>();
+                    started.is_ok_and(|started| started <= *until) && *user == uid(now.pid)
                 })
         };
         left.extend(processes().into_iter().filter(ours).map(|one| one.name));
@@ -133,7 +133,7 @@ impl Scene {
         left
     }
 
-    /// Locks of displays that hold the run's number, and their sockets.
+    /// Display locks that contain the run's process id, and their sockets.
     fn locks(&self) -> Vec<String> {
         let is_ours = |name: &String| {
             name.starts_with(".X")
@@ -144,28 +144,28 @@ impl Scene {
     }
 }
 
-/// The session's name, once its folder is there.
+/// The session's name, once its folder exists.
 pub(super) fn token(folder: &Path) -> Option<String> {
     let name = names(folder).find(|name| name.starts_with("telechir-"))?;
     Some(name.split('-').nth(1)?.to_owned())
 }
 
-/// A display of somebody else, with the environment of its programs.
+/// An existing display, with the environment of its programs.
 pub(super) async fn display(folder: &Path) -> (PrivateDisplay, Vec<(String, String)>) {
-    let place = folder.join("theirs");
-    fs::create_dir(&place).expect("a folder");
-    fs::set_permissions(&place, fs::Permissions::from_mode(0o777)).expect("permissions");
+    let elsewhere = folder.join("theirs");
+    fs::create_dir(&elsewhere).expect("a folder");
+    fs::set_permissions(&elsewhere, fs::Permissions::from_mode(0o777)).expect("permissions");
     let identity = is_root().then(|| Identity::unprivileged(3_890)).flatten();
     let options = DisplayOptions {
         window_manager: false,
-        ..DisplayOptions::new(place, identity)
+        ..DisplayOptions::new(elsewhere, identity)
     };
     let display = PrivateDisplay::start(options).await.expect("a display");
     let environment = display.environment();
     (display, environment)
 }
 
-/// Waits until it holds.
+/// Waits until the condition holds, within a limit.
 #[track_caller]
 pub(super) fn until(ceiling: Duration, what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
@@ -182,12 +182,12 @@ fn socket(server: &Process) -> Option<PathBuf> {
     (server.name == "Xvfb").then(|| format!("/tmp/.X11-unix/X{number}").into())
 }
 
-/// How many of the sleeps that are told by their seconds run.
+/// Number of running `sleep` processes with one of these durations.
 pub(super) fn running(seconds: &[&str]) -> usize {
     let is_one = |pid: i32| {
         let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let words: Vec<&str> = line.split('\0').collect();
-        words.first() == Some(&"sleep") && words.get(1).is_some_and(|word| seconds.contains(word))
+        let args: Vec<&str> = line.split('\0').collect();
+        args.first() == Some(&"sleep") && args.get(1).is_some_and(|arg| seconds.contains(arg))
     };
     processes().iter().filter(|one| is_one(one.pid)).count()
 }
@@ -197,7 +197,7 @@ fn names(folder: &Path) -> impl Iterator<Item = String> {
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned())
 }
 
-/// All processes that are not over.
+/// All processes except zombies.
 fn processes() -> Vec<Process> {
     names(Path::new("/proc"))
         .filter_map(|name| {
@@ -208,7 +208,7 @@ fn processes() -> Vec<Process> {
             (fields[0] != "Z" && fields[0] != "X").then_some(())?;
             Some(Process {
                 pid,
-                began: (*fields.get(19)?).to_owned(),
+                started: (*fields.get(19)?).to_owned(),
                 parent: fields.get(1)?.parse().ok()?,
                 name: start.split_once('(')?.1.to_owned(),
             })
@@ -216,7 +216,7 @@ fn processes() -> Vec<Process> {
         .collect()
 }
 
-/// Ticks since the kernel started, of which there are a hundred a second.
+/// Ticks since boot, at 100 per second.
 fn now() -> u64 {
     let uptime = fs::read_to_string("/proc/uptime").expect("the time");
     let seconds = uptime.split(' ').next().unwrap_or_default();
