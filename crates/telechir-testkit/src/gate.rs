@@ -1,26 +1,26 @@
-//! What a test needs of the machine. A missing part is a failure, never a silent skip.
+//! Components that a test needs. A missing one fails the test; no test is skipped silently.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
-/// A real part of the machine that a test runs against.
+/// A real component that a test runs against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
     /// An X server: Xvfb.
     XServer,
-    /// Chromium.
+    /// The Chromium browser.
     Chromium,
-    /// bash inside bubblewrap.
+    /// bash in a bubblewrap sandbox.
     Sandbox,
     /// A D-Bus daemon.
     Dbus,
-    /// Tesseract, which reads words off pixels.
+    /// Tesseract, the OCR engine.
     Tesseract,
 }
 
 impl Part {
-    /// All parts.
+    /// All components, in the order of the tally.
     pub const ALL: [Self; 5] = [
         Self::XServer,
         Self::Chromium,
@@ -29,7 +29,7 @@ impl Part {
         Self::Tesseract,
     ];
 
-    /// Its name in the tally.
+    /// Name of the component in the tally.
     pub const fn name(self) -> &'static str {
         match self {
             Self::XServer => "x-server",
@@ -55,10 +55,10 @@ impl Part {
     }
 }
 
-/// Declares that the running test uses `part`, for the tally that `make test` prints.
+/// Requires a component and counts its use for the tally of `make test`.
 ///
 /// # Panics
-/// When the part is not installed: `make setup` installs it.
+/// If the component is not installed; `make setup` installs it.
 #[track_caller]
 pub fn require(part: Part) {
     let found = part
@@ -67,18 +67,18 @@ pub fn require(part: Part) {
         .any(|program| Path::new(program).exists());
     assert!(
         found,
-        "this test needs {}: none of {:?} is there; run `make setup`",
+        "this test needs {}: none of {:?} exists; run `make setup`",
         part.name(),
         part.programs()
     );
     record(part);
 }
 
-/// Adds a line to the tally's folder, named by `TELECHIR_TALLY`; without it nothing is counted.
+/// Appends a line to the tally in the folder `TELECHIR_TALLY`; without the variable, does nothing.
 fn record(part: Part) {
     #[expect(
         clippy::disallowed_methods,
-        reason = "a test process has no other edge to be told by"
+        reason = "a test process has no other configuration"
     )]
     let variable = |name| std::env::var(name).ok();
     let Some(folder) = variable("TELECHIR_TALLY") else {
@@ -98,7 +98,7 @@ fn record(part: Part) {
     let _best_effort = fs::create_dir_all(&folder);
     let file = Path::new(&folder).join("used");
     if let Ok(mut file) = OpenOptions::new().create(true).append(true).open(file) {
-        // One write of one line: lines of two tests never mix.
+        // One write per line, so that lines of concurrent tests do not mix.
         let _best_effort = file.write_all(line.as_bytes());
     }
 }

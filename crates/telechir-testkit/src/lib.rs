@@ -1,4 +1,11 @@
-//! For tests and the demo only: real parts of the machine, witnesses, a recorded model.
+//! Test support: checks for real components, witnesses that record what arrived, a recorded model.
+//!
+//! ```no_run
+//! use telechir_testkit::gate::{Part, require};
+//!
+//! // Fails, instead of skipping the test, if Chromium is not installed.
+//! require(Part::Chromium);
+//! ```
 
 pub mod gate;
 pub mod page;

@@ -1,4 +1,4 @@
-//! A page that tells what truly happened to it: every DOM event, in order, over loopback HTTP.
+//! A page that reports every DOM event it receives, in order, over loopback HTTP.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -19,66 +19,66 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
-/// No event for so long means that all have arrived; a report takes a millisecond.
+/// Time without a report after which all events have arrived; a report takes a millisecond.
 const QUIET: Duration = Duration::from_millis(80);
-/// Nothing on loopback takes longer.
+/// Timeout of every wait.
 const CEILING: Duration = Duration::from_secs(5);
 
-/// One DOM event as the page saw it. Members that an event does not have are empty or zero.
+/// A DOM event as the page observed it. Fields that an event lacks are empty or zero.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PageEvent {
-    /// `mousedown`, `keydown`, `wheel`, `input`, …
+    /// Event type: `mousedown`, `keydown`, `wheel`, `input`, …
     #[serde(rename = "type")]
     pub kind: String,
-    /// The `id` of the element it happened to.
+    /// The `id` of the target element.
     pub target: String,
-    /// Pixels from the page's left edge.
+    /// Distance from the page's left edge in pixels.
     pub client_x: f64,
-    /// Pixels from the page's top edge.
+    /// Distance from the page's top edge in pixels.
     pub client_y: f64,
     /// 0 left, 1 middle, 2 right, 3 back, 4 forward.
     pub button: i32,
-    /// The bits of all buttons that are down: 1 left, 2 right, 4 middle, 8 back, 16 forward.
+    /// Mask of the pressed buttons: 1 left, 2 right, 4 middle, 8 back, 16 forward.
     pub buttons: u32,
-    /// How many clicks in a row it is.
+    /// Number of consecutive clicks.
     pub detail: i32,
-    /// The key's name.
+    /// Name of the key.
     pub key: String,
-    /// The physical key.
+    /// Code of the physical key.
     pub code: String,
-    /// Whether a held key repeats.
+    /// Whether the event is an automatic repeat.
     pub repeat: bool,
-    /// Which modifiers are down.
+    /// Whether Ctrl is pressed.
     pub ctrl_key: bool,
-    /// Which modifiers are down.
+    /// Whether Alt is pressed.
     pub alt_key: bool,
-    /// Which modifiers are down.
+    /// Whether Shift is pressed.
     pub shift_key: bool,
-    /// Which modifiers are down.
+    /// Whether Meta is pressed.
     pub meta_key: bool,
-    /// Pixels a wheel scrolls to the right.
+    /// Pixels scrolled to the right by a wheel.
     pub delta_x: f64,
-    /// Pixels a wheel scrolls down.
+    /// Pixels scrolled down by a wheel.
     pub delta_y: f64,
-    /// The text of the control it happened to.
+    /// Text of the target control, absent for other elements.
     pub value: Option<String>,
-    /// Whether only the browser itself could have made it.
+    /// Whether the browser, not a script, created the event.
     pub is_trusted: bool,
 }
 
-/// A coloured square of the page, for tests of pixels.
+/// A coloured square on the page, for pixel tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Square {
-    /// Its left edge.
+    /// Left edge in pixels.
     pub left: u32,
-    /// Its top edge.
+    /// Top edge in pixels.
     pub top: u32,
     /// Red, green, blue.
     pub rgb: [u8; 3],
 }
 
-/// How long a square's edge is.
+/// Edge length of a square in pixels.
 pub const SQUARE_PIXELS: u32 = 40;
 /// The squares of the page.
 pub const SQUARES: [Square; 3] = [
@@ -98,58 +98,58 @@ pub const SQUARES: [Square; 3] = [
         rgb: [0, 0, 255],
     },
 ];
-/// A point in the page's text area, which takes typed text.
+/// A point in the page's text area, which accepts typed text.
 pub const TEXT_AREA: (u32, u32) = (400, 150);
-/// The corner of an empty part of the page of 400 by 300 pixels.
+/// The corner of an empty area of 400 by 300 pixels.
 pub const PAD: (u32, u32) = (600, 300);
-/// What the page takes for one click of a wheel.
+/// Pixels scrolled by one wheel click.
 const PIXELS_PER_CLICK: f64 = 100.0;
 
-/// A page of some two thousand elements, a third of which can be acted on: links, fields, selects
-/// and a long table.
+/// A page of about two thousand elements, a third of them interactive: links, fields, selects and
+/// a long table.
 pub const ORDERS: &str = include_str!("page/orders.html");
 
-/// A server on loopback with one page that reports to it.
+/// A loopback server with a page that reports to it. Stopped when dropped.
 #[derive(Debug)]
 pub struct PageWitness {
     address: SocketAddr,
-    heard: Arc<Heard>,
+    reports: Arc<PageReports>,
     server: JoinHandle<()>,
 }
 
 #[derive(Debug)]
-struct Heard {
+struct PageReports {
     events: Mutex<Vec<PageEvent>>,
-    /// How many reports came.
+    /// Number of reports received.
     count: watch::Sender<u64>,
-    /// How often the page was told something and what last, and how often it obeyed.
-    orders: watch::Sender<(u64, Order)>,
-    obeyed: watch::Sender<u64>,
+    /// Number of commands sent to the page with the last one, and number of commands executed.
+    commands: watch::Sender<(u64, PageCommand)>,
+    executed: watch::Sender<u64>,
 }
 
-/// What the page is told.
+/// A command to the page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Order {
-    /// Say everything that was heard so far.
+enum PageCommand {
+    /// Report all events so far.
     #[default]
     Report,
-    /// Begin anew.
+    /// Discard all events so far.
     Forget,
 }
 
 impl PageWitness {
-    /// Starts the server.
+    /// Starts the server on a loopback port.
     ///
     /// # Errors
-    /// When loopback cannot be listened on.
+    /// If no loopback port is available.
     pub async fn serve() -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        let heard = Arc::new(Heard {
+        let reports = Arc::new(PageReports {
             events: Mutex::default(),
             count: watch::Sender::new(0),
-            orders: watch::Sender::new((0, Order::default())),
-            obeyed: watch::Sender::new(0),
+            commands: watch::Sender::new((0, PageCommand::default())),
+            executed: watch::Sender::new(0),
         });
         let routes = Router::new()
             .route("/", get(|| async { Html(page()) }))
@@ -159,33 +159,33 @@ impl PageWitness {
             )
             .route("/conformance/inner", get(|| async { Html(INNER) }))
             .route("/conformance/report.js", get(script))
-            .route("/heard", post(hear))
-            .route("/orders", get(order))
-            .with_state(Arc::clone(&heard));
+            .route("/report", post(receive_reports))
+            .route("/commands", get(command))
+            .with_state(Arc::clone(&reports));
         let server = tokio::spawn(async move {
             let _until_the_witness_is_dropped = axum::serve(listener, routes).await;
         });
         Ok(Self {
             address,
-            heard,
+            reports,
             server,
         })
     }
 
-    /// The page's address.
+    /// The URL of the page.
     pub fn url(&self) -> String {
         format!("http://{}/", self.address)
     }
 
-    /// The address of a page with every kind of element, which tells the same. Its ids are in
+    /// The URL of a page with every kind of element, which reports in the same way. Its ids are in
     /// `page/conformance.html`.
     pub fn conformance(&self) -> String {
         format!("http://{}/conformance", self.address)
     }
 
-    /// Everything that happened since the last time, once no more arrives.
+    /// All events since the last call, after a quiet period.
     pub async fn take(&self) -> Vec<PageEvent> {
-        let mut changes = self.heard.count.subscribe();
+        let mut changes = self.reports.count.subscribe();
         let deadline = Instant::now() + CEILING;
         loop {
             let quiet = (Instant::now() + QUIET).min(deadline);
@@ -193,31 +193,31 @@ impl PageWitness {
                 break;
             }
         }
-        // A busy machine is quiet in the middle of a click: the page says when it said all.
-        let _a_page_that_left_has_said_all = self.order(Order::Report).await;
+        // A busy machine can be quiet in the middle of a click, so the page confirms completeness.
+        let _an_unloaded_page_has_reported_everything = self.command(PageCommand::Report).await;
         std::mem::take(&mut *self.events())
     }
 
-    /// Tells the page something; whether it obeyed in time.
-    async fn order(&self, order: Order) -> bool {
-        let mut obeyed = self.heard.obeyed.subscribe();
-        self.heard.orders.send_modify(|(given, last)| {
-            *given += 1;
-            *last = order;
+    /// Sends a command to the page; false if it was not executed in time.
+    async fn command(&self, command: PageCommand) -> bool {
+        let mut executed = self.reports.executed.subscribe();
+        self.reports.commands.send_modify(|(sent, last)| {
+            *sent += 1;
+            *last = command;
         });
-        let given = self.heard.orders.borrow().0;
+        let sent = self.reports.commands.borrow().0;
         let limit = Instant::now() + CEILING;
-        timeout_at(limit, obeyed.wait_for(|done| *done >= given))
+        timeout_at(limit, executed.wait_for(|done| *done >= sent))
             .await
             .is_ok()
     }
 
-    /// Waits until an event fits; every event stays to be taken.
+    /// Waits for a matching event; events remain for `take`.
     ///
     /// # Errors
-    /// With all events that did arrive, when none fits in time.
+    /// All received events, if none matches in time.
     pub async fn until(&self, fits: impl Fn(&PageEvent) -> bool) -> Result<(), Vec<PageEvent>> {
-        let mut changes = self.heard.count.subscribe();
+        let mut changes = self.reports.count.subscribe();
         let deadline = Instant::now() + CEILING;
         loop {
             if self.events().iter().any(&fits) {
@@ -230,7 +230,7 @@ impl PageWitness {
     }
 
     fn events(&self) -> std::sync::MutexGuard<'_, Vec<PageEvent>> {
-        self.heard
+        self.reports
             .events
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -243,9 +243,15 @@ impl Drop for PageWitness {
     }
 }
 
-async fn hear(State(heard): State<Arc<Heard>>, Json(reported): Json<Vec<PageEvent>>) -> StatusCode {
+async fn receive_reports(
+    State(reports): State<Arc<PageReports>>,
+    Json(reported): Json<Vec<PageEvent>>,
+) -> StatusCode {
     {
-        let mut events = heard.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut events = reports
+            .events
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         for event in reported {
             match event.kind.as_str() {
                 "forgotten" => events.clear(),
@@ -255,23 +261,23 @@ async fn hear(State(heard): State<Arc<Heard>>, Json(reported): Json<Vec<PageEven
                     continue;
                 }
             }
-            heard.obeyed.send_modify(|count| *count += 1);
+            reports.executed.send_modify(|count| *count += 1);
         }
     }
-    heard.count.send_modify(|count| *count += 1);
+    reports.count.send_modify(|count| *count += 1);
     StatusCode::NO_CONTENT
 }
 
-/// Answers with the next order; asked again and again by the page.
-async fn order(State(heard): State<Arc<Heard>>) -> &'static str {
-    let mut orders = heard.orders.subscribe();
-    let obeyed = *heard.obeyed.borrow();
-    match orders
-        .wait_for(|(given, _)| *given > obeyed)
+/// Long-polled by the page: returns the next command.
+async fn command(State(reports): State<Arc<PageReports>>) -> &'static str {
+    let mut commands = reports.commands.subscribe();
+    let executed = *reports.executed.borrow();
+    match commands
+        .wait_for(|(sent, _)| *sent > executed)
         .await
         .as_deref()
     {
-        Ok((_, Order::Forget)) => "forget",
+        Ok((_, PageCommand::Forget)) => "forget",
         _ => "report",
     }
 }
@@ -286,7 +292,7 @@ impl Witness for PageWitness {
     }
 
     async fn seen(&mut self, enough: &(dyn Fn(&[Seen]) -> bool + Sync)) -> Vec<Seen> {
-        let mut changes = self.heard.count.subscribe();
+        let mut changes = self.reports.count.subscribe();
         let deadline = Instant::now() + CEILING;
         loop {
             let seen: Vec<Seen> = self
@@ -302,8 +308,8 @@ impl Witness for PageWitness {
 
     async fn text(&mut self, expected: &str) -> String {
         let holds = |event: &PageEvent| event.value.as_deref() == Some(expected);
-        let _what_it_holds_is_given_either_way = self.until(holds).await;
-        // Whatever comes after it would show here.
+        let _returned_either_way = self.until(holds).await;
+        // Later changes would be included here.
         let events = self.take().await;
         events
             .into_iter()
@@ -313,12 +319,15 @@ impl Witness for PageWitness {
     }
 
     async fn forget(&mut self) {
-        assert!(self.order(Order::Forget).await, "the page does not obey");
+        assert!(
+            self.command(PageCommand::Forget).await,
+            "the page did not execute the command"
+        );
     }
 }
 
 impl PageEvent {
-    /// The event in the contract's words; none for one it has no word for.
+    /// The event in the contract's form; none if it has no equivalent.
     pub fn to_seen(&self) -> Option<Seen> {
         #[expect(
             clippy::cast_possible_truncation,
@@ -398,7 +407,7 @@ fn page() -> String {
         .replace("SQUARE", &SQUARE_PIXELS.to_string())
 }
 
-/// The page with every kind of element; a frame of it is another site's.
+/// The page with every kind of element; one of its frames is cross-site.
 fn conformance(address: SocketAddr) -> String {
     let elsewhere = format!("http://localhost:{}", address.port());
     CONFORMANCE.replace("{elsewhere}", &elsewhere)

@@ -1,7 +1,7 @@
-//! A recorded model behind real HTTP: it plays a script and refuses what the live API refuses.
+//! A recorded model behind real HTTP: it plays a script and rejects what the live API rejects.
 //!
-//! It reads requests by itself, without our dialects, so that it can disagree with them. What it
-//! refuses it also remembers: a run that ended well with a refusal in between did not end well.
+//! It parses requests without telechir's dialects, so that it can disagree with them. It records
+//! every rejection: a run with one failed, even if it ended successfully.
 
 mod anthropic;
 mod bodies;
@@ -11,13 +11,15 @@ mod converse;
 mod google;
 mod image;
 mod openai;
-mod refusal;
+mod rejection;
 mod script;
 mod script_player;
 mod server;
 mod shape;
 mod templates;
 
-pub use refusal::Refusal;
-pub use script::{Again, Expectation, Fault, Provider, Script, ScriptError, TakeRule, Turn};
-pub use server::{ModelServer, Page, Tally};
+pub use rejection::Rejection;
+pub use script::{
+    Expectation, Fault, Provider, RepeatUntil, Script, ScriptError, ScriptTurn, TakeRule,
+};
+pub use server::{ModelServer, PlayReport, ServedPage};

@@ -1,5 +1,5 @@
-//! What a test or a bench does to a display beside the product: a wallpaper, changes, windows put
-//! in their places, and the plainest possible capture to compare with.
+//! Changes a display in tests and benchmarks (wallpaper, painting, window positions), and takes
+//! reference captures.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 
@@ -14,7 +14,7 @@ use x11rb::wrapper::ConnectionExt as _;
 
 use crate::xvfb::{Client, connect};
 
-/// Options of an xterm whose words are large enough to be read off its pixels.
+/// Options of an xterm with text large enough for OCR.
 pub const LEGIBLE_XTERM: [&str; 6] = [
     "-geometry",
     "60x20+100+80",
@@ -24,7 +24,7 @@ pub const LEGIBLE_XTERM: [&str; 6] = [
     "12",
 ];
 
-/// A client of one display.
+/// An X client that changes one display.
 #[derive(Debug)]
 pub struct Scene {
     client: Client,
@@ -34,16 +34,16 @@ pub struct Scene {
     colour: u32,
 }
 
-/// Whatever goes wrong between a test and its server ends the test.
-fn must<T, E: std::fmt::Display>(outcome: Result<T, E>) -> T {
+/// Display errors fail the test.
+fn expect_display<T, E: std::fmt::Display>(outcome: Result<T, E>) -> T {
     outcome.unwrap_or_else(|error| panic!("the display refuses: {error}"))
 }
 
 impl Scene {
-    /// On the display that `environment` names.
+    /// Connects to the display that `environment` names.
     ///
     /// # Panics
-    /// When it cannot be reached.
+    /// If the display is unreachable.
     pub fn open(environment: &[(String, String)]) -> Self {
         let (client, screen, _socket) = connect(environment);
         let screen = &client.setup().roots[screen];
@@ -51,9 +51,9 @@ impl Scene {
             screen.root,
             (screen.width_in_pixels, screen.height_in_pixels),
         );
-        let brush = must(client.generate_id());
+        let brush = expect_display(client.generate_id());
         let over_all = CreateGCAux::new().subwindow_mode(SubwindowMode::INCLUDE_INFERIORS);
-        must(client.create_gc(brush, root, &over_all));
+        expect_display(client.create_gc(brush, root, &over_all));
         Self {
             client,
             root,
@@ -63,62 +63,61 @@ impl Scene {
         }
     }
 
-    /// Paints a corner of the screen in a colour it did not have, over whatever is there.
+    /// Paints a corner of the screen in a new colour, over all windows.
     ///
     /// # Panics
-    /// When the display is gone.
+    /// If the connection is lost.
     pub fn touch(&mut self) {
         self.colour = self.colour.wrapping_add(0x0001_0305);
         let colour = ChangeGCAux::new().foreground(self.colour);
-        must(self.client.change_gc(self.brush, &colour));
+        expect_display(self.client.change_gc(self.brush, &colour));
         let corner = Rectangle {
             x: 0,
             y: 0,
             width: 4,
             height: 4,
         };
-        must(
+        expect_display(
             self.client
                 .poly_fill_rectangle(self.root, self.brush, &[corner]),
         );
-        must(self.client.sync());
+        expect_display(self.client.sync());
     }
 
-    /// Gives the screen something like a photograph as its background: soft colours with the
-    /// noise of a camera.
+    /// Sets a wallpaper similar to a photograph: soft colour gradients with camera noise.
     ///
     /// # Panics
-    /// When the display is gone.
+    /// If the connection is lost.
     pub fn hang_photograph(&self) {
         let (width, height) = self.size;
-        let pixmap = must(self.client.generate_id());
-        must(
+        let pixmap = expect_display(self.client.generate_id());
+        expect_display(
             self.client
                 .create_pixmap(24, pixmap, self.root, width, height),
         );
-        // In parts, so that no request is longer than the server takes.
+        // In parts, because the server limits the request size.
         for top in (0..height).step_by(64) {
             let rows = 64.min(height - top);
             let part = photograph(width, top, rows);
             let (x, y) = (0, top.cast_signed());
             let format = ImageFormat::Z_PIXMAP;
-            must(
+            expect_display(
                 self.client
                     .put_image(format, pixmap, self.brush, width, rows, x, y, 0, 24, &part),
             );
         }
         let background = ChangeWindowAttributesAux::new().background_pixmap(pixmap);
-        must(self.client.change_window_attributes(self.root, &background));
-        must(self.client.clear_area(false, self.root, 0, 0, 0, 0));
-        must(self.client.free_pixmap(pixmap));
-        must(self.client.sync());
+        expect_display(self.client.change_window_attributes(self.root, &background));
+        expect_display(self.client.clear_area(false, self.root, 0, 0, 0, 0));
+        expect_display(self.client.free_pixmap(pixmap));
+        expect_display(self.client.sync());
     }
 
-    /// Where the window of a program is: left, top, width and height of what is inside its
-    /// frame. None when the window manager lists none of that class.
+    /// Area of a program's window without its frame: left, top, width and height. None if the
+    /// window manager lists no window of that class.
     ///
     /// # Panics
-    /// When the display is gone.
+    /// If the connection is lost.
     pub fn window(&self, class: &str) -> Option<[i32; 4]> {
         let window = self.find(class)?;
         let geometry = self.client.get_geometry(window).ok()?.reply().ok()?;
@@ -132,45 +131,45 @@ impl Scene {
         ])
     }
 
-    /// The title of a program's window.
+    /// The title of a program's window, if it exists.
     ///
     /// # Panics
-    /// When the display is gone.
+    /// If the connection is lost.
     pub fn title(&self, class: &str) -> Option<String> {
-        const MOST: u32 = 4096;
+        const MAX_TITLE_WORDS: u32 = 4096;
         let window = self.find(class)?;
         let name = self.client.intern_atom(false, b"_NET_WM_NAME");
-        let name = must(must(name).reply()).atom;
-        let title = self
-            .client
-            .get_property(false, window, name, AtomEnum::ANY, 0, MOST);
+        let name = expect_display(expect_display(name).reply()).atom;
+        let title =
+            self.client
+                .get_property(false, window, name, AtomEnum::ANY, 0, MAX_TITLE_WORDS);
         let title = title.ok()?.reply().ok()?.value;
         Some(String::from_utf8_lossy(&title).into_owned())
     }
 
-    /// Asks for a window to be put somewhere, in some size.
+    /// Requests a position and size for a program's window.
     ///
     /// # Panics
-    /// When the display is gone.
+    /// If no window has the class, or the connection is lost.
     pub fn place(&self, class: &str, [left, top, width, height]: [i32; 4]) {
         let Some(window) = self.find(class) else {
-            panic!("no window is of the class {class}");
+            panic!("no window of class {class}");
         };
         let place = ConfigureWindowAux::new()
             .x(left)
             .y(top)
             .width(width.cast_unsigned())
             .height(height.cast_unsigned());
-        must(self.client.configure_window(window, &place));
-        must(self.client.sync());
+        expect_display(self.client.configure_window(window, &place));
+        expect_display(self.client.sync());
     }
 
     fn find(&self, class: &str) -> Option<Window> {
         let list = self.client.intern_atom(false, b"_NET_CLIENT_LIST");
-        let list = must(must(list).reply()).atom;
+        let list = expect_display(expect_display(list).reply()).atom;
         let property = |window: Window, name: u32, kind: u32| {
-            let asked = self.client.get_property(false, window, name, kind, 0, 4096);
-            asked.ok()?.reply().ok()
+            let request = self.client.get_property(false, window, name, kind, 0, 4096);
+            request.ok()?.reply().ok()
         };
         let windows = property(self.root, list, AtomEnum::WINDOW.into())?;
         windows.value32()?.find(|window| {
@@ -180,18 +179,21 @@ impl Scene {
         })
     }
 
-    /// The plainest capture there is: one segment of shared memory, no pointer.
+    /// The simplest possible capture: one shared memory segment, no pointer.
     ///
     /// # Panics
-    /// When the display has no MIT-SHM.
+    /// If the display has no MIT-SHM.
     pub fn grabber(&self) -> Grabber<'_> {
         let bytes = usize::from(self.size.0) * usize::from(self.size.1) * 4;
-        let file = must(memfd_create("telechir-scene", MemfdFlags::CLOEXEC));
-        must(ftruncate(&file, bytes as u64));
-        let segment = must(self.client.generate_id());
-        must(must(self.client.extension_information(shm::X11_EXTENSION_NAME)).ok_or("no MIT-SHM"));
-        let copy = must(file.try_clone());
-        must(must(self.client.shm_attach_fd(segment, copy, false)).check());
+        let file = expect_display(memfd_create("telechir-scene", MemfdFlags::CLOEXEC));
+        expect_display(ftruncate(&file, bytes as u64));
+        let segment = expect_display(self.client.generate_id());
+        expect_display(
+            expect_display(self.client.extension_information(shm::X11_EXTENSION_NAME))
+                .ok_or("no MIT-SHM"),
+        );
+        let copy = expect_display(file.try_clone());
+        expect_display(expect_display(self.client.shm_attach_fd(segment, copy, false)).check());
         Grabber {
             scene: self,
             segment,
@@ -201,7 +203,7 @@ impl Scene {
     }
 }
 
-/// Takes pictures with nothing around them.
+/// Captures the screen without any processing.
 #[derive(Debug)]
 pub struct Grabber<'a> {
     scene: &'a Scene,
@@ -211,28 +213,28 @@ pub struct Grabber<'a> {
 }
 
 impl Grabber<'_> {
-    /// The pixels as they are now: blue, green, red, unused.
+    /// The current pixels: blue, green, red, unused.
     ///
     /// # Panics
-    /// When the display is gone.
+    /// If the connection is lost.
     pub fn grab(&mut self) -> &[u8] {
         let (width, height) = self.scene.size;
         let format = ImageFormat::Z_PIXMAP.into();
         let (client, root) = (&self.scene.client, self.scene.root);
         let planes = u32::MAX;
-        let asked =
+        let request =
             client.shm_get_image(root, 0, 0, width, height, planes, format, self.segment, 0);
-        must(must(asked).reply());
+        expect_display(expect_display(request).reply());
         let mut done = 0;
         while done < self.bgrx.len() {
             let rest = &mut self.bgrx[done..];
-            done += must(rustix::io::pread(self.file.as_fd(), rest, done as u64));
+            done += expect_display(rustix::io::pread(self.file.as_fd(), rest, done as u64));
         }
         &self.bgrx
     }
 }
 
-/// Rows of the picture, from `top` on: hills of colour and the noise of a camera, always the same.
+/// Rows of a constant photograph-like image from `top` on: gradients with camera noise.
 fn photograph(width: u16, top: u16, rows: u16) -> Vec<u8> {
     let mut bgrx = Vec::with_capacity(usize::from(width) * usize::from(rows) * 4);
     for y in u32::from(top)..u32::from(top) + u32::from(rows) {

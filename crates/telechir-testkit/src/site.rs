@@ -1,5 +1,5 @@
-//! Pages of a test's own, served over loopback by two sites: frames across them get processes of
-//! their own, as between any two sites.
+//! Serves a test's own pages on loopback under two sites, so that frames between them run in
+//! separate processes.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,7 +14,7 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// A server with some pages. It ends when this is dropped.
+/// A server with some pages, stopped when dropped.
 #[derive(Debug)]
 pub struct Site {
     address: SocketAddr,
@@ -22,11 +22,11 @@ pub struct Site {
 }
 
 impl Site {
-    /// Serves these pages, each by its name. In them, `{here}` and `{elsewhere}` become the
-    /// addresses of the two sites, without the slash before a name.
+    /// Serves pages by name. In them, `{here}` and `{elsewhere}` become the URLs of the two sites,
+    /// without a trailing slash.
     ///
     /// # Errors
-    /// When loopback cannot be listened on.
+    /// If no loopback port is available.
     pub async fn serve<const N: usize>(pages: [(&str, &str); N]) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
@@ -47,7 +47,7 @@ impl Site {
         Ok(Self { address, server })
     }
 
-    /// A page's address.
+    /// The URL of a page, by its name.
     pub fn url(&self, page: &str) -> String {
         format!("{}/{page}", here(self.address))
     }

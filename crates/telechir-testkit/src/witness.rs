@@ -1,4 +1,4 @@
-//! A client of an X server that sees what truly arrives: pointer, buttons, keys, text.
+//! An X client that records the input it receives: pointer, buttons, keys, text.
 
 mod keymap;
 mod window;
@@ -15,39 +15,38 @@ use tokio::time::{Instant, timeout_at};
 use x11rb::connection::Connection;
 
 use crate::xvfb::{Client, connect};
-use window::Window;
+use window::WitnessWindow;
 
-/// How long it waits for what does not come.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Timeout of every wait.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How the witness behaves as a program.
+/// How the witness reads its events.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Manners {
-    /// It answers the question whether it read its events, as GTK and browsers do and xterm does
-    /// not.
+    /// Replies to `_NET_WM_PING`, as GTK and browsers do and xterm does not.
     pub answers_pings: bool,
-    /// It takes so long over every key, as a busy program does.
+    /// Delay before each key press is handled, as in a busy program.
     pub slowness: Duration,
 }
 
-/// What arrived so far.
+/// The input received so far.
 #[derive(Debug, Default)]
-struct Record {
+struct WitnessLog {
     seen: Vec<Seen>,
     text: String,
-    /// The next character replaces everything: ctrl+a was pressed.
+    /// Ctrl+A was pressed: the next character replaces the text.
     all_selected: bool,
-    /// The highest marker that came back.
+    /// The highest marker received back.
     marker: u32,
 }
 
-/// A window over the whole screen, with the keyboard's focus, on a thread of its own.
+/// A fullscreen window with the keyboard focus, read by its own thread.
 #[derive(Debug)]
 pub struct XWitness {
     client: Arc<Client>,
-    window: Window,
-    record: Arc<Mutex<Record>>,
-    /// Counts what arrived.
+    window: WitnessWindow,
+    record: Arc<Mutex<WitnessLog>>,
+    /// Number of events received.
     changes: watch::Receiver<u64>,
     last_marker: u32,
     socket: UnixStream,
@@ -55,15 +54,15 @@ pub struct XWitness {
 }
 
 impl XWitness {
-    /// Opens the window on the display that `environment` names, and waits until it has the focus.
+    /// Opens the window on the display that `environment` names, and waits for the focus.
     ///
     /// # Panics
-    /// When the display does not let it.
+    /// If the window cannot be opened or gets no focus.
     pub async fn open(environment: &[(String, String)], manners: Manners) -> Self {
         let (client, screen, socket) = connect(environment);
         let client = Arc::new(client);
-        let window = Window::new(&client, screen, manners);
-        let record = Arc::new(Mutex::new(Record::default()));
+        let window = WitnessWindow::new(&client, screen, manners);
+        let record = Arc::new(Mutex::new(WitnessLog::default()));
         let (sender, changes) = watch::channel(0);
         let reader = {
             let (client, record, window) =
@@ -95,45 +94,45 @@ impl XWitness {
         witness
     }
 
-    /// Fills a rectangle of the window with one colour (0xRRGGBB) and waits until it is drawn.
+    /// Fills a rectangle of the window with a colour (0xRRGGBB) and waits until it is drawn.
     ///
     /// # Panics
-    /// When the server refuses.
+    /// If the server rejects the request.
     pub fn paint(&self, x: i16, y: i16, width: u16, height: u16, colour: u32) {
         self.window.paint(&self.client, x, y, width, height, colour);
     }
 
-    /// Makes the pointer look like a plain square of one colour over this window.
+    /// Sets a square of one colour as the pointer's shape over this window.
     ///
     /// # Panics
-    /// When the server refuses.
+    /// If the server rejects the request.
     pub fn show_square_pointer(&self, side: u16, colour: [u16; 3]) {
         self.window.show_square_pointer(&self.client, side, colour);
     }
 
-    /// Waits until `enough` has arrived, and for nothing else; false when it does not come.
+    /// Waits until the events satisfy `enough`; false on a timeout.
     pub async fn arrives(&mut self, enough: &(dyn Fn(&[Seen]) -> bool + Sync)) -> bool {
         self.wait_for(|record| enough(&record.seen)).await
     }
 
-    /// The text once it has so many characters, or when nothing more comes for a while.
+    /// The text once it has `count` characters, or after a second without input.
     pub async fn characters(&mut self, count: usize) -> String {
-        const WHILE: Duration = Duration::from_secs(1);
+        const QUIET: Duration = Duration::from_secs(1);
         loop {
             self.changes.borrow_and_update();
             let text = self.record().text.clone();
-            let more = timeout_at(Instant::now() + WHILE, self.changes.changed());
+            let more = timeout_at(Instant::now() + QUIET, self.changes.changed());
             if text.chars().count() >= count || !matches!(more.await, Ok(Ok(()))) {
                 return text;
             }
         }
     }
 
-    fn record(&self) -> std::sync::MutexGuard<'_, Record> {
+    fn record(&self) -> std::sync::MutexGuard<'_, WitnessLog> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until everything that the server sent so far was taken in.
+    /// Waits until all events sent by the server so far are recorded.
     async fn catch_up(&mut self) {
         self.last_marker += 1;
         let marker = self.last_marker;
@@ -144,9 +143,9 @@ impl XWitness {
         );
     }
 
-    /// A window manager goes on arranging after it gave the focus.
+    /// Waits until the window manager has finished arranging, which continues after the focus.
     async fn wait_until_in_front(&self) {
-        let due = Instant::now() + PATIENCE;
+        let due = Instant::now() + TIMEOUT;
         while !self.window.is_in_front(&self.client) {
             assert!(
                 Instant::now() < due,
@@ -156,8 +155,8 @@ impl XWitness {
         }
     }
 
-    async fn wait_for(&mut self, holds: impl Fn(&Record) -> bool) -> bool {
-        let due = Instant::now() + PATIENCE;
+    async fn wait_for(&mut self, holds: impl Fn(&WitnessLog) -> bool) -> bool {
+        let due = Instant::now() + TIMEOUT;
         loop {
             self.changes.borrow_and_update();
             if holds(&self.record()) {
@@ -196,9 +195,9 @@ impl Witness for XWitness {
         self.catch_up().await;
         let mut record = self.record();
         let marker = record.marker;
-        *record = Record {
+        *record = WitnessLog {
             marker,
-            ..Record::default()
+            ..WitnessLog::default()
         };
     }
 }

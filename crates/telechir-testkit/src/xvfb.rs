@@ -1,4 +1,4 @@
-//! A client's plain road into an X server: blocking, with the cookie of an authority file.
+//! Blocking X client connections with the cookie of an authority file.
 
 use std::fs;
 use std::os::unix::net::UnixStream;
@@ -9,21 +9,21 @@ use x11rb::protocol::xproto::{ConnectionExt as _, KEY_PRESS_EVENT, KEY_RELEASE_E
 use x11rb::protocol::xtest::ConnectionExt as _;
 use x11rb::rust_connection::{DefaultStream, ReplyError, RustConnection};
 
-/// A connection that waits for its replies.
+/// A blocking X connection.
 pub type Client = RustConnection<DefaultStream>;
 
-/// Connects to the display that `environment` names, as a program started with it would.
+/// Connects to the display that `environment` names, like a program started with it.
 ///
-/// Gives the connection, the number of its screen, and the socket: shutting that down ends every
+/// Returns the connection, its screen number, and the socket; shutting the socket down ends every
 /// wait on the connection.
 ///
 /// # Panics
-/// When it cannot.
+/// If the connection fails.
 pub fn connect(environment: &[(String, String)]) -> (Client, usize, UnixStream) {
     let (stream, socket) = socket(environment);
     let cookie =
         fs::read(value(environment, "XAUTHORITY")).unwrap_or_else(|error| panic!("{error}"));
-    // Our own files hold one entry, and the cookie's sixteen bytes are its last field.
+    // Our authority files have one entry, which ends with the 16 bytes of the cookie.
     let cookie = cookie[cookie.len() - 16..].to_vec();
     let name = b"MIT-MAGIC-COOKIE-1".to_vec();
     match RustConnection::connect_to_stream_with_auth_info(stream, 0, name, cookie) {
@@ -32,28 +32,28 @@ pub fn connect(environment: &[(String, String)]) -> (Client, usize, UnixStream) 
     }
 }
 
-/// The codes of the keys that are down on the display, and the mask of its buttons, as the server
-/// has them.
+/// Codes of the pressed keys, and the mask of the pressed buttons, according to the server.
 ///
 /// # Panics
-/// When the display cannot be asked.
+/// If the display does not reply.
 pub fn pressed(environment: &[(String, String)]) -> (Vec<u8>, u16) {
     const BUTTONS: u16 = 0x1f00;
     let (client, screen, _) = connect(environment);
     let root = client.setup().roots[screen].root;
-    let ask = || -> Result<_, ReplyError> {
+    let request = || -> Result<_, ReplyError> {
         let keys = client.query_keymap()?.reply()?.keys;
         Ok((keys, u16::from(client.query_pointer(root)?.reply()?.mask)))
     };
-    let (keys, mask) = ask().unwrap_or_else(|error| panic!("failed to ask the display: {error}"));
+    let (keys, mask) =
+        request().unwrap_or_else(|error| panic!("failed to ask the display: {error}"));
     let is_down = |code: &u8| keys[usize::from(*code / 8)] & (1 << (code % 8)) != 0;
     ((0..=u8::MAX).filter(is_down).collect(), mask & BUTTONS)
 }
 
-/// Presses the key of this code and lets it go, as a person would.
+/// Presses and releases a key, like a user.
 ///
 /// # Panics
-/// When the display does not take it.
+/// If the display rejects the request.
 pub fn press(environment: &[(String, String)], code: u8) {
     let (client, ..) = connect(environment);
     let press = || -> Result<_, ReplyError> {
@@ -65,16 +65,17 @@ pub fn press(environment: &[(String, String)], code: u8) {
     press().unwrap_or_else(|error| panic!("failed to press a key: {error}"));
 }
 
-/// Which two keysyms each of the display's keys gives.
+/// The first two keysyms of every key.
 ///
 /// # Panics
-/// When the display cannot be asked.
+/// If the display does not reply.
 pub fn keyboard(environment: &[(String, String)]) -> Vec<Vec<u32>> {
     let (client, _, _) = connect(environment);
     let setup = client.setup();
     let (first, count) = (setup.min_keycode, setup.max_keycode - setup.min_keycode + 1);
-    let ask = || -> Result<_, ReplyError> { client.get_keyboard_mapping(first, count)?.reply() };
-    let reply = ask().unwrap_or_else(|error| panic!("failed to ask the display: {error}"));
+    let request =
+        || -> Result<_, ReplyError> { client.get_keyboard_mapping(first, count)?.reply() };
+    let reply = request().unwrap_or_else(|error| panic!("failed to ask the display: {error}"));
     let row = |row: &[u32]| row.iter().copied().take(2).collect();
     reply
         .keysyms
@@ -86,12 +87,12 @@ pub fn keyboard(environment: &[(String, String)]) -> Vec<Vec<u32>> {
 /// Divides the screen into monitors: name, left, top, width and height of each.
 ///
 /// # Panics
-/// When the display refuses.
+/// If the display rejects the request.
 pub fn set_monitors(environment: &[(String, String)], monitors: &[(&str, [u16; 4])]) {
     let (client, screen, _) = connect(environment);
     let root = client.setup().roots[screen].root;
-    let ask = || -> Result<(), ReplyError> {
-        // The first takes the one output there is, and with it the place of the whole.
+    let request = || -> Result<(), ReplyError> {
+        // The first monitor takes the only output, which replaces the automatic monitor.
         let resources = client.randr_get_screen_resources(root)?.reply()?;
         let mut outputs = resources.outputs;
         outputs.truncate(1);
@@ -113,23 +114,23 @@ pub fn set_monitors(environment: &[(String, String)], monitors: &[(&str, [u16; 4
         }
         Ok(())
     };
-    ask().unwrap_or_else(|error| panic!("failed to set monitors: {error}"));
+    request().unwrap_or_else(|error| panic!("failed to set monitors: {error}"));
 }
 
-/// Tries to connect without a cookie; says how the server answered.
+/// Tries to connect without a cookie.
 ///
 /// # Errors
-/// What the server says against it.
+/// The server's reason for rejecting the connection.
 pub fn connect_without_cookie(environment: &[(String, String)]) -> Result<Client, String> {
     let (stream, _socket) = socket(environment);
     RustConnection::connect_to_stream_with_auth_info(stream, 0, Vec::new(), Vec::new())
         .map_err(|error| error.to_string())
 }
 
-/// A variable's value.
+/// The value of a variable.
 ///
 /// # Panics
-/// When it is not there.
+/// If the variable is not set.
 pub fn value<'a>(environment: &'a [(String, String)], name: &str) -> &'a str {
     let found = environment.iter().find(|(variable, _)| variable == name);
     found.map_or_else(

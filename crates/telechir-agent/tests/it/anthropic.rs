@@ -101,9 +101,9 @@ async fn the_recorded_model_fails_after_its_last_round() {
         {"say": [text("It happened.")]},
     ]));
     let outcome = run.execute().await;
-    assert!(!outcome.tally.is_clean() && outcome.finished.is_err());
+    assert!(!outcome.report.is_clean() && outcome.finished.is_err());
     assert!(
-        outcome.tally.refusals[0]
+        outcome.report.rejections[0]
             .message
             .contains(r#"does not contain "never""#)
     );
@@ -119,7 +119,7 @@ async fn a_script_that_waits_for_a_value_the_run_did_not_report_cannot_pass() {
     ]));
     let outcome = run.execute().await;
     assert!(
-        outcome.tally.refusals[0]
+        outcome.report.rejections[0]
             .message
             .contains("does not contain a word")
     );

@@ -43,7 +43,7 @@ async fn html_pages_empty_and_truncated_bodies_are_retried() {
         {"say": [message("final_answer", "Done.")]},
     ]));
     let outcome = run.execute().await;
-    assert_eq!(outcome.tally.requests, 4);
+    assert_eq!(outcome.report.requests, 4);
     assert_eq!(outcome.clean().reason, EndReason::Done);
 }
 
@@ -62,7 +62,7 @@ async fn a_refused_request_is_not_sent_again() {
     let outcome = TestRun::anthropic(json!([{"fault": {"status": 400}}]))
         .execute()
         .await;
-    assert_eq!(outcome.tally.requests, 1);
+    assert_eq!(outcome.report.requests, 1);
     let error = outcome.finished.expect_err("refused");
     assert_eq!(
         error.to_string(),
@@ -78,7 +78,7 @@ async fn a_wait_longer_than_the_budget_ends_the_run() {
         outcome.finished,
         Err(AgentError::Refused { status: 429, .. })
     ));
-    assert_eq!(outcome.tally.requests, 1);
+    assert_eq!(outcome.report.requests, 1);
 }
 
 #[tokio::test]

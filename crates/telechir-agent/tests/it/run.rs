@@ -7,7 +7,7 @@ use telechir_policy::Policy;
 use telechir_protocol::{ActionKind, ComputerUseTool, Environment, ShellTool, Tool};
 use telechir_providers::{Dialect, ImageLimit, RequestOptions, ToolOffer};
 use telechir_runtime::{AutoScreenshot, Session, SessionEvent};
-use telechir_testkit::provider::{ModelServer, Page, Provider, Script, Tally};
+use telechir_testkit::provider::{ModelServer, PlayReport, Provider, Script, ServedPage};
 
 use crate::devices::{ActionLog, RecordingScreen, RecordingShell};
 
@@ -32,7 +32,7 @@ pub(crate) struct TestRun {
 pub(crate) struct TestOutcome {
     pub(crate) finished: Result<RunReport, AgentError>,
     pub(crate) actions: Vec<String>,
-    pub(crate) tally: Tally,
+    pub(crate) report: PlayReport,
     pub(crate) events: Vec<SessionEvent>,
 }
 
@@ -119,7 +119,7 @@ impl TestRun {
                 AutoScreenshot::LastOfBatch,
             ),
         };
-        let server = ModelServer::start(self.script, Page::default(), Vec::new())
+        let server = ModelServer::start(self.script, ServedPage::default(), Vec::new())
             .await
             .unwrap();
         let mut settings = AgentSettings::new(dialect, ApiKey::new("test-key").unwrap());
@@ -157,7 +157,7 @@ impl TestRun {
         TestOutcome {
             finished,
             actions: self.actions.lines(),
-            tally: server.tally(),
+            report: server.report(),
             events,
         }
     }
@@ -167,8 +167,8 @@ impl TestOutcome {
     /// The report of a run, asserting that no request was rejected and every turn was played.
     #[track_caller]
     pub(crate) fn clean(self) -> RunReport {
-        assert_eq!(self.tally.refusals, []);
-        assert!(self.tally.is_clean(), "{:?}", self.tally);
+        assert_eq!(self.report.rejections, []);
+        assert!(self.report.is_clean(), "{:?}", self.report);
         self.finished.unwrap()
     }
 }

@@ -97,7 +97,7 @@ fn documents(dialect: &str, script: &Script, start: &str) -> Vec<Document> {
         json,
     };
     script
-        .answers()
+        .responses()
         .into_iter()
         .enumerate()
         .map(document)
@@ -123,9 +123,9 @@ fn responses_of_recorded_models_parse_as_the_providers_types() {
             sent.extend(documents(dialect, &script, ""));
         }
         let mut refused = refusals(sdk, &sent);
-        refused.retain(|refusal| {
+        refused.retain(|rejection| {
             let is_known = |(name, words, _): &(&str, &str, &str)| {
-                refusal.name.starts_with(name) && refusal.problem.contains(words)
+                rejection.name.starts_with(name) && rejection.problem.contains(words)
             };
             !ON_THE_WIRE.iter().any(is_known)
         });

@@ -1,35 +1,35 @@
-//! A recorded model as a program: serves one script, and ends with 1 when a request was refused
-//! or the script was not played to its end.
+//! A recorded model as a program: serves one script; exits with 1 if a request was rejected or a
+//! turn was not played.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use telechir_testkit::provider::{ModelServer, Page, Provider, Script, Tally};
+use telechir_testkit::provider::{ModelServer, PlayReport, Provider, Script, ServedPage};
 use tokio::signal::unix::{SignalKind, signal};
 
 const USAGE: &str = "\
 usage: recorded-model [--script FILE] [--page FILE [--word-file FILE]] [--set NAME=VALUE]...
-  --script     what the model says; without one only the page is served
-  --page       HTML served at /page; {{word}} in it becomes a word drawn at random
-  --word-file  where the drawn word is written, for whoever checks the run
+  --script     the model's responses; without it only the page is served
+  --page       HTML served at /page; {{word}} in it becomes a random word
+  --word-file  file to write the random word to, for checking the run
   --set        a value known to the script from the start
-Prints one line of JSON when it listens; ends on SIGTERM with a summary.";
+Prints one line of JSON when it listens; exits on SIGTERM with a summary.";
 
-/// Flags as they are typed. By hand: a library for them would be larger than this program.
+/// Command-line flags, parsed by hand: a library would be larger than this program.
 #[derive(Debug, Default)]
-struct Arguments {
+struct RecordedModelArgs {
     script: Option<PathBuf>,
     page: Option<PathBuf>,
     word_file: Option<PathBuf>,
     values: Vec<(String, String)>,
 }
 
-impl Arguments {
-    fn read(mut words: impl Iterator<Item = String>) -> Option<Self> {
+impl RecordedModelArgs {
+    fn read(mut args: impl Iterator<Item = String>) -> Option<Self> {
         let mut arguments = Self::default();
-        while let Some(flag) = words.next() {
-            let value = words.next()?;
+        while let Some(flag) = args.next() {
+            let value = args.next()?;
             match flag.as_str() {
                 "--script" => arguments.script = Some(value.into()),
                 "--page" => arguments.page = Some(value.into()),
@@ -48,12 +48,12 @@ impl Arguments {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    let Some(arguments) = Arguments::read(std::env::args().skip(1)) else {
+    let Some(arguments) = RecordedModelArgs::read(std::env::args().skip(1)) else {
         let _nowhere_else = writeln!(std::io::stderr(), "{USAGE}");
         return ExitCode::from(2);
     };
     match serve(&arguments).await {
-        Ok(tally) if tally.is_clean() => ExitCode::SUCCESS,
+        Ok(report) if report.is_clean() => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(error) => {
             let _nowhere_else = writeln!(std::io::stderr(), "recorded-model: failed to {error}");
@@ -62,14 +62,14 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn serve(arguments: &Arguments) -> Result<Tally, Box<dyn std::error::Error>> {
+async fn serve(arguments: &RecordedModelArgs) -> Result<PlayReport, Box<dyn std::error::Error>> {
     let script = match &arguments.script {
         Some(path) => Script::open(path)?,
         None => Script::empty(Provider::Anthropic),
     };
     let page = match &arguments.page {
         Some(path) => page(path, arguments.word_file.as_deref())?,
-        None => Page::default(),
+        None => ServedPage::default(),
     };
     let mut terminated = signal(SignalKind::terminate())?;
     let mut interrupted = signal(SignalKind::interrupt())?;
@@ -82,23 +82,23 @@ async fn serve(arguments: &Arguments) -> Result<Tally, Box<dyn std::error::Error
         _ = terminated.recv() => {}
         _ = interrupted.recv() => {}
     }
-    let tally = server.tally();
-    summarise(&tally)?;
-    Ok(tally)
+    let report = server.report();
+    summarise(&report)?;
+    Ok(report)
 }
 
-fn page(path: &Path, word_file: Option<&Path>) -> std::io::Result<Page> {
-    let word = draw()?;
+fn page(path: &Path, word_file: Option<&Path>) -> std::io::Result<ServedPage> {
+    let word = random_word()?;
     if let Some(file) = word_file {
         std::fs::write(file, &word)?;
     }
-    Ok(Page {
+    Ok(ServedPage {
         html: std::fs::read_to_string(path)?.replace("{{word}}", &word),
     })
 }
 
-/// Twelve letters and digits without lookalikes, from the kernel.
-fn draw() -> std::io::Result<String> {
+/// Twelve random letters and digits, without lookalikes.
+fn random_word() -> std::io::Result<String> {
     const LETTERS: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz023456789";
     let mut bytes = [0_u8; 12];
     std::io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut bytes)?;
@@ -108,22 +108,22 @@ fn draw() -> std::io::Result<String> {
         .collect())
 }
 
-fn summarise(tally: &Tally) -> std::io::Result<()> {
+fn summarise(report: &PlayReport) -> std::io::Result<()> {
     let mut out = std::io::stdout();
     writeln!(
         out,
         "recorded model: {} of {} turns played, {} requests checked, {} refused, page fetched {} times",
-        tally.played,
-        tally.turns,
-        tally.requests,
-        tally.refusals.len(),
-        tally.page_views
+        report.played,
+        report.turns,
+        report.requests,
+        report.rejections.len(),
+        report.page_views
     )?;
-    for refusal in &tally.refusals {
+    for rejection in &report.rejections {
         writeln!(
             out,
             "recorded model: refused with {} {}: {}",
-            refusal.status, refusal.kind, refusal.message
+            rejection.status, rejection.kind, rejection.message
         )?;
     }
     Ok(())

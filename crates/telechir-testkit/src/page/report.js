@@ -1,4 +1,4 @@
-// Tells the server every DOM event of this document, in order.
+// Reports every DOM event of this document to the server, in order.
 const KINDS = ["mousedown", "mouseup", "mousemove", "mouseover", "click", "dblclick", "auxclick", "contextmenu", "wheel",
   "keydown", "keyup", "input", "change", "submit", "scroll", "close", "focusin", "dragstart", "dragover", "drop", "dragend"]
 const MEMBERS = ["type", "clientX", "clientY", "button", "buttons", "detail", "key", "code", "repeat",
@@ -10,12 +10,12 @@ const send = async () => {
   sending = true
   while (waiting.length) {
     const body = JSON.stringify(waiting.splice(0))
-    await fetch("/heard", { method: "POST", body, headers: { "content-type": "application/json" } })
+    await fetch("/report", { method: "POST", body, headers: { "content-type": "application/json" } })
   }
   sending = false
 }
-const report = told => {
-  waiting.push(told)
+const report = reported => {
+  waiting.push(reported)
   send()
 }
 const valueOf = node => {
@@ -25,24 +25,24 @@ const valueOf = node => {
   if (node.id === "scroller") return String(Math.round(node.scrollTop))
   return node.value
 }
-const hear = (event, within) => {
+const observe = (event, within) => {
   const node = within ?? event.composedPath()[0]
-  const told = { target: node.id ?? "" }
+  const reported = { target: node.id ?? "" }
   for (const member of MEMBERS) {
-    if (event[member] !== undefined && event[member] !== null) told[member] = event[member]
+    if (event[member] !== undefined && event[member] !== null) reported[member] = event[member]
   }
   const value = valueOf(node)
-  if (typeof value === "string") told.value = value
-  report(told)
+  if (typeof value === "string") reported.value = value
+  report(reported)
 }
-for (const kind of KINDS) addEventListener(kind, event => hear(event), { capture: true, passive: true })
-// Orders are waited for in a worker: a page that waits for an answer counts as loading.
-const obey = forget => {
-  const ask = `onmessage = async () => postMessage(await (await fetch("${location.origin}/orders")).text())`
-  const worker = new Worker(URL.createObjectURL(new Blob([ask])))
-  worker.onmessage = async ({ data: order }) => {
-    if (order === "forget") forget()
-    waiting.push({ type: order === "forget" ? "forgotten" : "reported" })
+for (const kind of KINDS) addEventListener(kind, event => observe(event), { capture: true, passive: true })
+// A worker polls for commands, because a page with a pending request counts as loading.
+const executeCommands = forget => {
+  const poll = `onmessage = async () => postMessage(await (await fetch("${location.origin}/commands")).text())`
+  const worker = new Worker(URL.createObjectURL(new Blob([poll])))
+  worker.onmessage = async ({ data: command }) => {
+    if (command === "forget") forget()
+    waiting.push({ type: command === "forget" ? "forgotten" : "reported" })
     await send()
     while (sending || waiting.length) await new Promise(done => setTimeout(done, 1))
     worker.postMessage("again")

@@ -1,4 +1,4 @@
-//! What Anthropic's Messages API refuses, as far as its documents and recordings say.
+//! Requests that Anthropic's Messages API rejects, according to its documentation and recordings.
 
 mod messages;
 mod result;
@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use axum::http::HeaderMap;
 use serde_json::{Value, json};
 
-use super::shape::{Checked, ensure, list, object, one_of, only, positive, text, word};
-use super::{Refusal, image};
+use super::shape::{Validated, ensure, list, object, one_of, only, positive, text, text_or_empty};
+use super::{Rejection, image};
 
 const MEMBERS: &[&str] = &[
     "model",
@@ -32,7 +32,7 @@ const MEMBERS: &[&str] = &[
     "diagnostics",
 ];
 const SAMPLING: &[&str] = &["temperature", "top_p", "top_k"];
-/// Members that need a beta header, with the beginning of its name.
+/// Fields that need a beta header, with the prefix of its name.
 const BETA_MEMBERS: &[(&str, &str)] = &[
     ("context_management", "context-management-"),
     ("mcp_servers", "mcp-client-"),
@@ -60,12 +60,14 @@ const BETAS: &[&str] = &[
     "task-budgets-2026-03-13",
 ];
 
-pub(super) fn extra(place: &str, member: &str) -> Refusal {
-    Refusal::invalid(format!("{place}.{member}: Extra inputs are not permitted"))
+pub(super) fn extra(location: &str, member: &str) -> Rejection {
+    Rejection::invalid(format!(
+        "{location}.{member}: Extra inputs are not permitted"
+    ))
 }
 
-/// Checks a whole request against the headers it came with and what was said before.
-pub(super) fn check(headers: &HeaderMap, body: &Value, said: &[Vec<Value>]) -> Checked {
+/// Validates a request against its headers and the model's earlier responses.
+pub(super) fn check(headers: &HeaderMap, body: &Value, history: &[Vec<Value>]) -> Validated {
     let betas = check_headers(headers)?;
     check_members(headers, body, &betas)?;
     text(body, "model", "request")?;
@@ -73,14 +75,14 @@ pub(super) fn check(headers: &HeaderMap, body: &Value, said: &[Vec<Value>]) -> C
     check_system(body)?;
     tools::check(body, &betas)?;
     check_thinking(body, &betas)?;
-    messages::check(body, said)?;
+    messages::check(body, history)?;
     let marks = count_cache_marks(body);
     ensure(marks <= 4, || {
         format!("A maximum of 4 blocks with cache_control may be provided. Found {marks}.")
     })
 }
 
-/// The texts of every result in the request's last message, by call.
+/// The text of every result in the request's last message, by call id.
 pub(super) fn results(body: &Value) -> BTreeMap<String, String> {
     let last = body
         .get("messages")
@@ -92,23 +94,25 @@ pub(super) fn results(body: &Value) -> BTreeMap<String, String> {
     let results = blocks
         .into_iter()
         .flatten()
-        .filter(|block| word(block, "type") == "tool_result");
+        .filter(|block| text_or_empty(block, "type") == "tool_result");
     results
         .map(|block| {
             (
-                word(block, "tool_use_id").to_owned(),
+                text_or_empty(block, "tool_use_id").to_owned(),
                 result::text_of(block),
             )
         })
         .collect()
 }
 
-/// A whole answer around the blocks that are said.
-pub(super) fn answer(body: &Value, number: usize, say: Vec<Value>, with: &Value) -> Value {
-    let calls = say.iter().any(|block| word(block, "type") == "tool_use");
+/// A complete response with these blocks.
+pub(super) fn answer(body: &Value, number: usize, content: Vec<Value>, with: &Value) -> Value {
+    let calls = content
+        .iter()
+        .any(|block| text_or_empty(block, "type") == "tool_use");
     let mut answer = json!({
         "id": format!("msg_recorded_{number}"), "type": "message", "role": "assistant",
-        "model": body.get("model"), "content": say,
+        "model": body.get("model"), "content": content,
         "stop_reason": if calls { "tool_use" } else { "end_turn" }, "stop_sequence": null,
         "usage": {"input_tokens": body.to_string().len() / 4, "output_tokens": 64},
     });
@@ -116,7 +120,7 @@ pub(super) fn answer(body: &Value, number: usize, say: Vec<Value>, with: &Value)
     answer
 }
 
-fn check_headers(headers: &HeaderMap) -> Checked<Vec<String>> {
+fn check_headers(headers: &HeaderMap) -> Validated<Vec<String>> {
     let header = |name: &str| {
         headers
             .get(name)
@@ -127,7 +131,7 @@ fn check_headers(headers: &HeaderMap) -> Checked<Vec<String>> {
         .strip_prefix("Bearer ")
         .unwrap_or_default();
     if header("x-api-key").is_empty() && bearer.is_empty() {
-        return Err(Refusal::unauthorized("x-api-key header is required"));
+        return Err(Rejection::unauthorized("x-api-key header is required"));
     }
     let version = header("anthropic-version");
     ensure(matches!(version, "2023-06-01" | "2026-10-21"), || {
@@ -144,14 +148,14 @@ fn check_headers(headers: &HeaderMap) -> Checked<Vec<String>> {
         .map(|beta| beta.trim().to_owned())
         .collect();
     match betas.iter().find(|beta| !BETAS.contains(&beta.as_str())) {
-        Some(beta) => Err(Refusal::invalid(format!(
+        Some(beta) => Err(Rejection::invalid(format!(
             "Unexpected value(s) `{beta}` for the `anthropic-beta` header."
         ))),
         None => Ok(betas),
     }
 }
 
-fn check_members(headers: &HeaderMap, body: &Value, betas: &[String]) -> Checked {
+fn check_members(headers: &HeaderMap, body: &Value, betas: &[String]) -> Validated {
     let new_version = headers
         .get("anthropic-version")
         .is_some_and(|version| version == "2026-10-21");
@@ -168,7 +172,7 @@ fn check_members(headers: &HeaderMap, body: &Value, betas: &[String]) -> Checked
     Ok(())
 }
 
-fn check_system(body: &Value) -> Checked {
+fn check_system(body: &Value) -> Validated {
     let Some(Value::Array(blocks)) = body.get("system") else {
         return ensure(
             matches!(body.get("system"), None | Some(Value::String(_))),
@@ -177,7 +181,7 @@ fn check_system(body: &Value) -> Checked {
     };
     for (index, block) in blocks.iter().enumerate() {
         one_of(
-            word(block, "type"),
+            text_or_empty(block, "type"),
             &["text"],
             &format!("system.{index}.type"),
         )?;
@@ -185,7 +189,7 @@ fn check_system(body: &Value) -> Checked {
     Ok(())
 }
 
-fn check_thinking(body: &Value, betas: &[String]) -> Checked {
+fn check_thinking(body: &Value, betas: &[String]) -> Validated {
     let Some(thinking) = body.get("thinking") else {
         return Ok(());
     };
@@ -196,7 +200,7 @@ fn check_thinking(body: &Value, betas: &[String]) -> Checked {
         extra,
     )?;
     one_of(
-        word(thinking, "type"),
+        text_or_empty(thinking, "type"),
         &["enabled", "disabled", "adaptive", "between_tools"],
         "thinking.type",
     )?;

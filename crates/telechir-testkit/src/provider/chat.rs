@@ -1,5 +1,5 @@
-//! What services that speak chat completions refuse: a server that takes only words from a tool,
-//! one that takes pictures there, and Mistral, which is stricter than both.
+//! What chat completion services reject: servers that accept only text in tool messages, servers
+//! that accept images there, and Mistral, which is stricter than both.
 
 mod messages;
 mod parts;
@@ -10,21 +10,21 @@ use std::collections::BTreeMap;
 use axum::http::HeaderMap;
 use serde_json::{Value, json};
 
-use super::Refusal;
-use super::shape::{Checked, ensure, list, object, positive, text, word};
+use super::Rejection;
+use super::shape::{Validated, ensure, list, object, positive, text, text_or_empty};
 
 pub(super) use messages::plain_arguments;
 pub(super) use parts::{check as content_of, text_of as content_text};
 pub(super) use tools::check as tools_of;
 
-/// Whose rules hold.
+/// The rule set of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rules {
-    /// A tool's message has only words.
+    /// Tool messages contain only text.
     Words,
-    /// A tool's message may have pictures.
+    /// Tool messages may contain images.
     Images,
-    /// Ids of nine characters, an order of roles, eight pictures.
+    /// Ids of nine characters, an order of roles, at most eight images.
     Mistral,
 }
 
@@ -47,31 +47,31 @@ const MEMBERS: &[&str] = &[
     "stream",
 ];
 
-pub(super) fn extra(place: &str, member: &str) -> Refusal {
-    Refusal::invalid(format!(
-        "{place}: Additional properties are not allowed ('{member}' was unexpected)"
+pub(super) fn extra(location: &str, member: &str) -> Rejection {
+    Rejection::invalid(format!(
+        "{location}: Additional properties are not allowed ('{member}' was unexpected)"
     ))
 }
 
-/// A key in the header that everyone uses.
-pub(super) fn check_key(headers: &HeaderMap) -> Checked {
+/// Validates the bearer key.
+pub(super) fn check_key(headers: &HeaderMap) -> Validated {
     let authorization = headers
         .get("authorization")
         .and_then(|value| value.to_str().ok());
     let key = authorization.and_then(|value| value.strip_prefix("Bearer "));
     match key {
         Some(key) if !key.is_empty() => Ok(()),
-        _ => Err(Refusal::unauthorized("Unauthorized: no Bearer key")),
+        _ => Err(Rejection::unauthorized("Unauthorized: no Bearer key")),
     }
 }
 
-/// Checks a whole request against the headers it came with and what was said before.
+/// Validates a request against its headers and the model's earlier responses.
 pub(super) fn check(
     rules: Rules,
     headers: &HeaderMap,
     body: &Value,
-    said: &[Vec<Value>],
-) -> Checked {
+    history: &[Vec<Value>],
+) -> Validated {
     check_key(headers)?;
     let members = object(body, "request")?;
     if let Some(name) = members
@@ -85,19 +85,19 @@ pub(super) fn check(
         positive(body, "max_tokens", "request")?;
     }
     tools::check(body)?;
-    messages::check(rules, list(&body["messages"], "messages")?, said)
+    messages::check(rules, list(&body["messages"], "messages")?, history)
 }
 
-/// The texts of the results after the model's last calls, by call; pictures that the user shows
-/// with them stand under `user`.
+/// The text of the results after the model's last calls, by call id; images that the user message
+/// shows with them are under `user`.
 pub(super) fn results(body: &Value) -> BTreeMap<String, String> {
     let messages = body.get("messages").and_then(Value::as_array);
     let newest = messages.into_iter().flatten().rev();
     let mut results = BTreeMap::new();
     let newest = newest.take_while(|message| message.get("tool_calls").is_none());
     for message in newest {
-        let id = match word(message, "role") {
-            "tool" => word(message, "tool_call_id"),
+        let id = match text_or_empty(message, "role") {
+            "tool" => text_or_empty(message, "tool_call_id"),
             "user" => "user",
             _ => continue,
         };
@@ -106,10 +106,10 @@ pub(super) fn results(body: &Value) -> BTreeMap<String, String> {
     results
 }
 
-/// A whole answer around the one message that is said.
-pub(super) fn answer(body: &Value, number: usize, say: Vec<Value>, with: &Value) -> Value {
+/// A complete response with this message.
+pub(super) fn answer(body: &Value, number: usize, content: Vec<Value>, with: &Value) -> Value {
     let input = body.to_string().len() / 4;
-    let message = say.into_iter().next().unwrap_or_default();
+    let message = content.into_iter().next().unwrap_or_default();
     let finish = if message.get("tool_calls").is_some_and(Value::is_array) {
         "tool_calls"
     } else {
@@ -124,15 +124,15 @@ pub(super) fn answer(body: &Value, number: usize, say: Vec<Value>, with: &Value)
     })
 }
 
-/// No member may be null, but for content beside calls.
-pub(super) fn no_null(value: &Value, allowed: &str, place: &str) -> Checked {
-    let members = object(value, place)?;
+/// Rejects null fields, except `content` beside calls.
+pub(super) fn no_null(value: &Value, allowed: &str, location: &str) -> Validated {
+    let members = object(value, location)?;
     let null = members
         .iter()
         .find(|(name, value)| value.is_null() && name.as_str() != allowed);
     ensure(null.is_none(), || {
         let name = null.map_or("", |(name, _)| name.as_str());
-        format!("{place}.{name}: Input should not be null")
+        format!("{location}.{name}: Input should not be null")
     })
 }
 

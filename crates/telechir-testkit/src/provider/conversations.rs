@@ -1,15 +1,15 @@
-//! What Mistral's Conversations refuse, as far as the vendor's types and recordings say.
+//! What Mistral's Conversations API rejects, according to the vendor's types and recordings.
 
 use std::collections::BTreeMap;
 
 use axum::http::HeaderMap;
 use serde_json::{Value, json};
 
-use super::Refusal;
+use super::Rejection;
 use super::chat::{
     Rules, check_key, content_of, content_text, extra, no_null, plain_arguments, tools_of,
 };
-use super::shape::{Checked, ensure, list, object, one_of, only, text, word};
+use super::shape::{Validated, ensure, list, object, one_of, only, text, text_or_empty};
 
 const MEMBERS: &[&str] = &[
     "agent_id",
@@ -26,10 +26,10 @@ const MEMBERS: &[&str] = &[
     "metadata",
 ];
 const COMMON: &[&str] = &["object", "type", "id", "created_at", "completed_at"];
-const MOST_IMAGES: usize = 8;
+const MAX_IMAGES: usize = 8;
 
-/// Checks a whole request against the headers it came with and what was said before.
-pub(super) fn check(headers: &HeaderMap, body: &Value, said: &[Vec<Value>]) -> Checked {
+/// Validates a request against its headers and the model's earlier responses.
+pub(super) fn check(headers: &HeaderMap, body: &Value, history: &[Vec<Value>]) -> Validated {
     check_key(headers)?;
     only(body, &[MEMBERS], "request", extra)?;
     let by_agent = body.get("agent_id").is_some();
@@ -44,27 +44,27 @@ pub(super) fn check(headers: &HeaderMap, body: &Value, said: &[Vec<Value>]) -> C
     })?;
     tools_of(body)?;
     let entries = list(&body["inputs"], "inputs")?;
-    let mut walk = Walk::default();
+    let mut walk = EntryChecker::default();
     for (index, entry) in entries.iter().enumerate() {
         walk.entry(entry, &format!("inputs[{index}]"))?;
     }
     walk.end()?;
-    check_nothing_lost(entries, said)
+    check_nothing_lost(entries, history)
 }
 
 #[derive(Default)]
-struct Walk<'a> {
-    /// Calls that nothing answered yet.
+struct EntryChecker<'a> {
+    /// Calls without a result so far.
     open: Vec<&'a str>,
     images: usize,
     before: &'a str,
 }
 
-impl<'a> Walk<'a> {
-    fn entry(&mut self, entry: &'a Value, place: &str) -> Checked {
-        object(entry, place)?;
-        no_null(entry, "", place)?;
-        let kind = word(entry, "type");
+impl<'a> EntryChecker<'a> {
+    fn entry(&mut self, entry: &'a Value, location: &str) -> Validated {
+        object(entry, location)?;
+        no_null(entry, "", location)?;
+        let kind = text_or_empty(entry, "type");
         let own: &[&str] = match kind {
             "message.input" => &["role", "content", "prefix"],
             "message.output" => &["role", "content", "agent_id", "model"],
@@ -72,43 +72,47 @@ impl<'a> Walk<'a> {
             "function.result" => &["tool_call_id", "result"],
             "tool.execution" => &["name", "arguments", "info", "agent_id", "model"],
             other => {
-                return Err(Refusal::invalid(format!(
-                    "{place}.type: Input tag '{other}' does not match any of the expected tags"
+                return Err(Rejection::invalid(format!(
+                    "{location}.type: Input tag '{other}' does not match any of the expected tags"
                 )));
             }
         };
-        only(entry, &[COMMON, own], place, extra)?;
+        only(entry, &[COMMON, own], location, extra)?;
         match kind {
             "message.input" => {
-                self.nothing_open(place)?;
-                one_of(word(entry, "role"), &["user", "assistant"], place)?;
+                self.nothing_open(location)?;
+                one_of(
+                    text_or_empty(entry, "role"),
+                    &["user", "assistant"],
+                    location,
+                )?;
                 let kinds = &["text", "image_url", "document_url", "thinking", "tool_file"];
                 let content = &entry["content"];
-                self.images += content_of(Rules::Mistral, content, kinds, place)?;
+                self.images += content_of(Rules::Mistral, content, kinds, location)?;
             }
             "message.output" => ensure(!entry["content"].is_null(), || {
-                format!("{place}.content: Field required")
+                format!("{location}.content: Field required")
             })?,
             "function.call" => {
-                let id = text(entry, "tool_call_id", place)?;
+                let id = text(entry, "tool_call_id", location)?;
                 let nine = id.len() == 9 && id.bytes().all(|b| b.is_ascii_alphanumeric());
                 ensure(nine && !self.open.contains(&id), || {
-                    format!("{place}.tool_call_id: '{id}' is no id of a new call")
+                    format!("{location}.tool_call_id: '{id}' is no id of a new call")
                 })?;
                 let arguments = entry["arguments"].as_str().unwrap_or("{}");
                 let parsed = serde_json::from_str::<serde_json::Map<String, Value>>(arguments);
                 ensure(parsed.is_ok(), || {
-                    format!("{place}.arguments: it is no JSON object")
+                    format!("{location}.arguments: it is no JSON object")
                 })?;
                 self.open.push(id);
             }
             "function.result" => {
-                let id = text(entry, "tool_call_id", place)?;
-                text(entry, "result", place)?;
+                let id = text(entry, "tool_call_id", location)?;
+                text(entry, "result", location)?;
                 let open = self.open.iter().position(|open| *open == id);
                 let Some(open) = open else {
-                    return Err(Refusal::invalid(format!(
-                        "{place}: no call waits for a result of '{id}'"
+                    return Err(Rejection::invalid(format!(
+                        "{location}: no call waits for a result of '{id}'"
                     )));
                 };
                 self.open.remove(open);
@@ -119,28 +123,31 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn nothing_open(&self, place: &str) -> Checked {
+    fn nothing_open(&self, location: &str) -> Validated {
         ensure(self.open.is_empty(), || {
-            format!("{place}: calls without a result: {}", self.open.join(", "))
+            format!(
+                "{location}: calls without a result: {}",
+                self.open.join(", ")
+            )
         })
     }
 
-    fn end(&self) -> Checked {
+    fn end(&self) -> Validated {
         self.nothing_open("the end")?;
         ensure(
             matches!(self.before, "message.input" | "function.result"),
             || format!("inputs: they end with '{}'", self.before),
         )?;
-        ensure(self.images <= MOST_IMAGES, || {
-            format!("Too many images in request. Max is {MOST_IMAGES}")
+        ensure(self.images <= MAX_IMAGES, || {
+            format!("Too many images in request. Max is {MAX_IMAGES}")
         })
     }
 }
 
-/// The model's entries come back, in their order, without their nulls.
-fn check_nothing_lost(entries: &[Value], said: &[Vec<Value>]) -> Checked {
+/// The model's entries must be returned in order, without null fields.
+fn check_nothing_lost(entries: &[Value], history: &[Vec<Value>]) -> Validated {
     let mut rest = entries.iter();
-    for expected in said.iter().flatten() {
+    for expected in history.iter().flatten() {
         let mut expected = plain(expected);
         if let Some(members) = expected.as_object_mut() {
             members.retain(|_, value| !value.is_null());
@@ -161,35 +168,39 @@ fn check_nothing_lost(entries: &[Value], said: &[Vec<Value>]) -> Checked {
 
 fn plain(entry: &Value) -> Value {
     let mut entry = entry.clone();
-    if word(&entry, "type") == "function.call" {
+    if text_or_empty(&entry, "type") == "function.call" {
         plain_arguments(&mut entry);
     }
     entry
 }
 
-/// The texts of the results after the model's last entries, by call; pictures that the user shows
-/// with them stand under `user`.
+/// The text of the results after the model's last entries, by call id; images that the user message
+/// shows with them are under `user`.
 pub(super) fn results(body: &Value) -> BTreeMap<String, String> {
     let entries = body.get("inputs").and_then(Value::as_array);
     let newest = entries.into_iter().flatten().rev();
-    let newest = newest
-        .take_while(|entry| matches!(word(entry, "type"), "function.result" | "message.input"));
-    let result = |entry: &Value| match word(entry, "type") {
+    let newest = newest.take_while(|entry| {
+        matches!(
+            text_or_empty(entry, "type"),
+            "function.result" | "message.input"
+        )
+    });
+    let result = |entry: &Value| match text_or_empty(entry, "type") {
         "function.result" => (
-            word(entry, "tool_call_id").to_owned(),
-            word(entry, "result").to_owned(),
+            text_or_empty(entry, "tool_call_id").to_owned(),
+            text_or_empty(entry, "result").to_owned(),
         ),
         _ => ("user".to_owned(), content_text(entry)),
     };
     newest.map(result).collect()
 }
 
-/// A whole answer around the entries that are said.
-pub(super) fn answer(body: &Value, number: usize, say: Vec<Value>, with: &Value) -> Value {
+/// A complete response with these entries.
+pub(super) fn answer(body: &Value, number: usize, content: Vec<Value>, with: &Value) -> Value {
     let input = body.to_string().len() / 4;
     let mut answer = json!({
         "object": "conversation.response", "conversation_id": format!("conv_recorded_{number}"),
-        "outputs": say,
+        "outputs": content,
         "usage": {"prompt_tokens": input, "completion_tokens": 64, "total_tokens": input + 64},
     });
     super::server::merge(&mut answer, with);

@@ -1,4 +1,4 @@
-//! What Bedrock's Converse refuses, as far as its service model and recordings say.
+//! What Bedrock's Converse API rejects, according to its service model and recordings.
 
 mod messages;
 
@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 use axum::http::HeaderMap;
 use serde_json::{Value, json};
 
-use super::shape::{Checked, ensure, is_name, list, object, one_of, only, positive, text, word};
-use super::{Refusal, image};
+use super::shape::{
+    Validated, ensure, is_name, list, object, one_of, only, positive, text, text_or_empty,
+};
+use super::{Rejection, image};
 
 const MEMBERS: &[&str] = &[
     "messages",
@@ -24,7 +26,7 @@ const MEMBERS: &[&str] = &[
     "serviceTier",
     "outputConfig",
 ];
-/// Anthropic's computer tools and the beta each needs.
+/// Anthropic's computer tools with the beta that each needs.
 const COMPUTERS: &[(&str, &str)] = &[
     ("computer_20241022", "computer-use-2024-10-22"),
     ("computer_20250124", "computer-use-2025-01-24"),
@@ -39,11 +41,11 @@ const OTHERS: &[&str] = &[
     "text_editor_20250728",
 ];
 
-pub(super) fn extra(place: &str, member: &str) -> Refusal {
-    Refusal::invalid(format!("Unknown parameter in {place}: \"{member}\""))
+pub(super) fn extra(location: &str, member: &str) -> Rejection {
+    Rejection::invalid(format!("Unknown parameter in {location}: \"{member}\""))
 }
 
-/// The model of a path `/model/{id}/converse`; none when it is another path.
+/// The model id in a path `/model/{id}/converse`, if it is one.
 pub(super) fn model_of(path: &str) -> Option<&str> {
     model_before(path, "/converse")
 }
@@ -54,15 +56,15 @@ pub(super) fn model_before<'a>(path: &'a str, operation: &str) -> Option<&'a str
     (!model.is_empty() && model.chars().all(is_encoded)).then_some(model)
 }
 
-/// Checks a whole request against the headers it came with and what was said before.
-pub(super) fn check(headers: &HeaderMap, body: &Value, said: &[Vec<Value>]) -> Checked {
+/// Validates a request against its headers and the model's earlier responses.
+pub(super) fn check(headers: &HeaderMap, body: &Value, history: &[Vec<Value>]) -> Validated {
     let key = headers
         .get("authorization")
         .and_then(|value| value.to_str().ok())
         .and_then(|value| value.strip_prefix("Bearer "))
         .unwrap_or_default();
     if key.is_empty() {
-        return Err(Refusal::unauthorized("Authorization header is missing"));
+        return Err(Rejection::unauthorized("Authorization header is missing"));
     }
     only(body, &[MEMBERS], "input", extra)?;
     if let Some(config) = body.get("inferenceConfig") {
@@ -81,29 +83,29 @@ pub(super) fn check(headers: &HeaderMap, body: &Value, said: &[Vec<Value>]) -> C
     }
     let names = check_tools(body)?;
     check_fields(body, names)?;
-    messages::check(body, said)?;
+    messages::check(body, history)?;
     let points = body.to_string().matches("\"cachePoint\":{").count();
     ensure(points <= 4, || {
         format!("A maximum of 4 cache points may be provided. Found {points}.")
     })
 }
 
-/// Exactly one member, and one of these; its name.
-fn union<'a>(value: &'a Value, kinds: &[&str], place: &str) -> Checked<&'a str> {
-    let members = object(value, place)?;
+/// The name of a tagged union's only member, which must be one of `kinds`.
+fn union<'a>(value: &'a Value, kinds: &[&str], location: &str) -> Validated<&'a str> {
+    let members = object(value, location)?;
     let mut names = members.keys();
     match (names.next(), names.next()) {
         (Some(name), None) => {
-            one_of(name, kinds, place)?;
+            one_of(name, kinds, location)?;
             Ok(name)
         }
-        _ => Err(Refusal::invalid(format!(
-            "Invalid number of parameters set for tagged union structure {place}"
+        _ => Err(Rejection::invalid(format!(
+            "Invalid number of parameters set for tagged union structure {location}"
         ))),
     }
 }
 
-fn check_tools(body: &Value) -> Checked<Vec<String>> {
+fn check_tools(body: &Value) -> Validated<Vec<String>> {
     let Some(config) = body.get("toolConfig") else {
         return Ok(Vec::new());
     };
@@ -117,23 +119,23 @@ fn check_tools(body: &Value) -> Checked<Vec<String>> {
     })?;
     let mut names = Vec::new();
     for (index, tool) in tools.iter().enumerate() {
-        let place = format!("toolConfig.tools[{index}]");
-        if union(tool, &["toolSpec", "systemTool", "cachePoint"], &place)? == "toolSpec" {
+        let location = format!("toolConfig.tools[{index}]");
+        if union(tool, &["toolSpec", "systemTool", "cachePoint"], &location)? == "toolSpec" {
             let spec = &tool["toolSpec"];
             let members = ["name", "description", "inputSchema", "strict"];
-            only(spec, &[&members], &place, extra)?;
-            let name = text(spec, "name", &place)?;
+            only(spec, &[&members], &location, extra)?;
+            let name = text(spec, "name", &location)?;
             ensure(is_name(name, 64), || {
-                format!("{place}.toolSpec.name: {name:?}")
+                format!("{location}.toolSpec.name: {name:?}")
             })?;
             ensure(
-                spec.get("description").is_none_or(|words| words != ""),
-                || format!("Invalid length for parameter {place}.toolSpec.description"),
+                spec.get("description").is_none_or(|text_of| text_of != ""),
+                || format!("Invalid length for parameter {location}.toolSpec.description"),
             )?;
             union(
                 spec.get("inputSchema").unwrap_or(&Value::Null),
                 &["json"],
-                &place,
+                &location,
             )?;
             names.push(name.to_owned());
         }
@@ -141,20 +143,20 @@ fn check_tools(body: &Value) -> Checked<Vec<String>> {
     Ok(names)
 }
 
-/// Anthropic's own tools, each version with its beta, and no name twice.
-fn check_fields(body: &Value, mut names: Vec<String>) -> Checked {
+/// Validates Anthropic's own tools: each version with its beta, and unique names.
+fn check_fields(body: &Value, mut names: Vec<String>) -> Validated {
     let Some(fields) = body.get("additionalModelRequestFields") else {
         return Ok(());
     };
-    let place = "additionalModelRequestFields";
+    let location = "additionalModelRequestFields";
     let theirs = fields
         .get("tools")
-        .map_or(Ok(&[][..]), |tools| list(tools, place))?;
+        .map_or(Ok(&[][..]), |tools| list(tools, location))?;
     let betas = fields
         .get("anthropic_beta")
-        .map_or(Ok(&[][..]), |betas| list(betas, place))?;
+        .map_or(Ok(&[][..]), |betas| list(betas, location))?;
     for tool in theirs {
-        let kind = word(tool, "type");
+        let kind = text_or_empty(tool, "type");
         let computer = COMPUTERS.iter().find(|(own, _)| *own == kind);
         ensure(computer.is_some() || OTHERS.contains(&kind), || {
             format!(
@@ -165,10 +167,10 @@ fn check_fields(body: &Value, mut names: Vec<String>) -> Checked {
             ensure(betas.iter().any(|one| one == beta), || {
                 format!("The model returned the following errors: {kind} needs {beta}")
             })?;
-            positive(tool, "display_width_px", place)?;
-            positive(tool, "display_height_px", place)?;
+            positive(tool, "display_width_px", location)?;
+            positive(tool, "display_height_px", location)?;
         }
-        names.push(text(tool, "name", place)?.to_owned());
+        names.push(text(tool, "name", location)?.to_owned());
     }
     let count = names.len();
     names.sort_unstable();
@@ -178,7 +180,7 @@ fn check_fields(body: &Value, mut names: Vec<String>) -> Checked {
     })
 }
 
-/// The texts of every result in the request's last message, by call.
+/// The text of every result in the request's last message, by call id.
 pub(super) fn results(body: &Value) -> BTreeMap<String, String> {
     let messages = body.get("messages").and_then(Value::as_array);
     let last = messages.and_then(|messages| messages.last());
@@ -188,22 +190,30 @@ pub(super) fn results(body: &Value) -> BTreeMap<String, String> {
         .flatten()
         .filter_map(|block| block.get("toolResult"));
     results
-        .map(|result| (word(result, "toolUseId").to_owned(), text_of(result)))
+        .map(|result| {
+            (
+                text_or_empty(result, "toolUseId").to_owned(),
+                text_of(result),
+            )
+        })
         .collect()
 }
 
 fn text_of(result: &Value) -> String {
     let parts = result.get("content").and_then(Value::as_array);
-    let words = parts.into_iter().flatten().map(|part| word(part, "text"));
-    words.collect::<Vec<_>>().join("\n")
+    let text_of = parts
+        .into_iter()
+        .flatten()
+        .map(|part| text_or_empty(part, "text"));
+    text_of.collect::<Vec<_>>().join("\n")
 }
 
-/// A whole answer around the blocks that are said.
-pub(super) fn answer(body: &Value, say: Vec<Value>, with: &Value) -> Value {
-    let calls = say.iter().any(|block| block.get("toolUse").is_some());
+/// A complete response with these blocks.
+pub(super) fn answer(body: &Value, content: Vec<Value>, with: &Value) -> Value {
+    let calls = content.iter().any(|block| block.get("toolUse").is_some());
     let input = body.to_string().len() / 4;
     let mut answer = json!({
-        "output": {"message": {"role": "assistant", "content": say}},
+        "output": {"message": {"role": "assistant", "content": content}},
         "stopReason": if calls { "tool_use" } else { "end_turn" },
         "usage": {"inputTokens": input, "outputTokens": 64, "totalTokens": input + 64, "serverToolUsage": {}},
         "metrics": {"latencyMs": 7},

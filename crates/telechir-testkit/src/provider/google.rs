@@ -1,4 +1,4 @@
-//! What Google's two interfaces refuse, as far as their pages, recordings and reports of users say.
+//! What Google's two APIs reject, according to their documentation, recordings and bug reports.
 
 mod answers;
 mod contents;
@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use axum::http::HeaderMap;
 use serde_json::{Value, json};
 
-use super::shape::{Checked, ensure, object, only, text, word};
-use super::{Refusal, image};
+use super::shape::{Validated, ensure, object, only, text, text_or_empty};
+use super::{Rejection, image};
 
 const MEMBERS: &[&str] = &[
     "contents",
@@ -45,26 +45,26 @@ const STEP_MEMBERS: &[&str] = &[
     "cached_content",
 ];
 
-pub(super) fn extra(place: &str, member: &str) -> Refusal {
-    Refusal::invalid(format!(
-        "Invalid JSON payload received. Unknown name \"{member}\" at '{place}': Cannot find field."
+pub(super) fn extra(location: &str, member: &str) -> Rejection {
+    Rejection::invalid(format!(
+        "Invalid JSON payload received. Unknown name \"{member}\" at '{location}': Cannot find field."
     ))
 }
 
-fn check_key(headers: &HeaderMap) -> Checked {
+fn check_key(headers: &HeaderMap) -> Validated {
     let key = headers
         .get("x-goog-api-key")
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
     if key.is_empty() {
-        return Err(Refusal::unauthorized(
+        return Err(Rejection::unauthorized(
             "Method doesn't allow unregistered callers. Please use API Key in `x-goog-api-key`.",
         ));
     }
     Ok(())
 }
 
-/// Whether a path asks a model to generate.
+/// Whether the path is that of `generateContent`.
 pub(super) fn is_path(path: &str) -> bool {
     let model = path
         .strip_prefix("/v1beta/models/")
@@ -72,16 +72,16 @@ pub(super) fn is_path(path: &str) -> bool {
     model.is_some_and(|model| !model.is_empty() && !model.contains('/'))
 }
 
-/// Checks a whole `generateContent` request.
-pub(super) fn check(headers: &HeaderMap, body: &Value, said: &[Vec<Value>]) -> Checked {
+/// Validates a `generateContent` request.
+pub(super) fn check(headers: &HeaderMap, body: &Value, history: &[Vec<Value>]) -> Validated {
     check_key(headers)?;
     only(body, &[MEMBERS], "request", extra)?;
     tools::check(body)?;
-    contents::check(body, said)
+    contents::check(body, history)
 }
 
-/// Checks a whole Interactions request.
-pub(super) fn check_steps(headers: &HeaderMap, body: &Value, said: &[Vec<Value>]) -> Checked {
+/// Validates an Interactions request.
+pub(super) fn check_steps(headers: &HeaderMap, body: &Value, history: &[Vec<Value>]) -> Validated {
     check_key(headers)?;
     only(body, &[STEP_MEMBERS], "request", extra)?;
     text(body, "model", "request")?;
@@ -90,10 +90,10 @@ pub(super) fn check_steps(headers: &HeaderMap, body: &Value, said: &[Vec<Value>]
         "recorded model: it stores nothing; send all steps and `store: false`".to_owned()
     })?;
     tools::check_steps(body)?;
-    steps::check(body, said)
+    steps::check(body, history)
 }
 
-/// The texts of every answer in the last content, by call: its id, or its name without one.
+/// The text of every function response in the last content, by call id, or by name without one.
 pub(super) fn results(body: &Value) -> BTreeMap<String, String> {
     let contents = body.get("contents").and_then(Value::as_array);
     let last = contents.and_then(|contents| contents.last());
@@ -103,32 +103,37 @@ pub(super) fn results(body: &Value) -> BTreeMap<String, String> {
         .flatten()
         .filter_map(|part| part.get("functionResponse"));
     let named = |answer: &Value| {
-        let name = match word(answer, "id") {
-            "" => word(answer, "name"),
+        let name = match text_or_empty(answer, "id") {
+            "" => text_or_empty(answer, "name"),
             id => id,
         };
-        let said = answer.get("response").cloned().unwrap_or_default();
-        (name.to_owned(), answers::words(&said))
+        let history = answer.get("response").cloned().unwrap_or_default();
+        (name.to_owned(), answers::text_of(&history))
     };
     answers.map(named).collect()
 }
 
-/// The texts of every answer after the last words of the model, by call.
+/// The text of every result after the model's last steps, by call id.
 pub(super) fn step_results(body: &Value) -> BTreeMap<String, String> {
     let steps = body.get("input").and_then(Value::as_array);
     let last = steps.into_iter().flatten().rev();
-    let answers = last.take_while(|step| word(step, "type") == "function_result");
+    let answers = last.take_while(|step| text_or_empty(step, "type") == "function_result");
     answers
-        .map(|step| (word(step, "call_id").to_owned(), steps::words(step)))
+        .map(|step| {
+            (
+                text_or_empty(step, "call_id").to_owned(),
+                steps::text_of(step),
+            )
+        })
         .collect()
 }
 
-/// A whole response around the parts that are said.
-pub(super) fn answer(body: &Value, number: usize, say: Vec<Value>, with: &Value) -> Value {
+/// A complete response with these parts.
+pub(super) fn answer(body: &Value, number: usize, content: Vec<Value>, with: &Value) -> Value {
     let prompt = body.to_string().len() / 4;
     let mut answer = json!({
         "candidates": [{
-            "content": {"role": "model", "parts": say}, "finishReason": "STOP", "index": 0,
+            "content": {"role": "model", "parts": content}, "finishReason": "STOP", "index": 0,
         }],
         "usageMetadata": {
             "promptTokenCount": prompt, "candidatesTokenCount": 64, "totalTokenCount": prompt + 64,
@@ -143,10 +148,12 @@ pub(super) fn answer(body: &Value, number: usize, say: Vec<Value>, with: &Value)
     answer
 }
 
-/// A whole interaction around the steps that are said.
-pub(super) fn interaction(body: &Value, number: usize, say: Vec<Value>, with: &Value) -> Value {
+/// A complete interaction with these steps.
+pub(super) fn interaction(body: &Value, number: usize, content: Vec<Value>, with: &Value) -> Value {
     let input = body.to_string().len() / 4;
-    let calls = say.iter().any(|step| word(step, "type") == "function_call");
+    let calls = content
+        .iter()
+        .any(|step| text_or_empty(step, "type") == "function_call");
     let status = if calls {
         "requires_action"
     } else {
@@ -154,7 +161,7 @@ pub(super) fn interaction(body: &Value, number: usize, say: Vec<Value>, with: &V
     };
     let mut answer = json!({
         "id": "", "object": "interaction", "status": status, "model": body.get("model"),
-        "created": "2026-11-20T08:00:00Z", "updated": "2026-11-20T08:00:03Z", "steps": say,
+        "created": "2026-11-20T08:00:00Z", "updated": "2026-11-20T08:00:03Z", "steps": content,
         "usage": {
             "total_input_tokens": input, "total_output_tokens": 64, "total_thought_tokens": 0,
             "total_tokens": input + 64,
@@ -171,10 +178,12 @@ fn without(value: &Value, name: &str) -> Value {
     Value::Object(members)
 }
 
-/// A picture that the model can see.
-fn check_image(kind: &str, data: &str, place: &str) -> Checked {
+/// Validates an image that the model can decode.
+fn check_image(kind: &str, data: &str, location: &str) -> Validated {
     image::measure(kind, data).map(|_| ()).map_err(|problem| {
-        Refusal::invalid(format!("{place}: Unable to process input image: {problem}"))
+        Rejection::invalid(format!(
+            "{location}: Unable to process input image: {problem}"
+        ))
     })
 }
 

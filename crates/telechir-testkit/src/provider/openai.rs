@@ -1,4 +1,4 @@
-//! What OpenAI's Responses API refuses, as far as its specification and recordings say.
+//! What OpenAI's Responses API rejects, according to its specification and recordings.
 
 mod items;
 mod output;
@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use axum::http::HeaderMap;
 use serde_json::{Value, json};
 
-use super::shape::{Checked, ensure, list, object, one_of, only, positive, text, word};
-use super::{Refusal, image};
+use super::shape::{Validated, ensure, list, object, one_of, only, positive, text, text_or_empty};
+use super::{Rejection, image};
 
 const MEMBERS: &[&str] = &[
     "model",
@@ -52,15 +52,15 @@ const INCLUDES: &[&str] = &[
     "reasoning.encrypted_content",
     "message.output_text.logprobs",
 ];
-const LONGEST_CALL_ID: usize = 64;
-const LONGEST_TEXT: usize = 10_485_760;
+const MAX_CALL_ID_CHARS: usize = 64;
+const MAX_TEXT_CHARS: usize = 10_485_760;
 
-pub(super) fn extra(place: &str, member: &str) -> Refusal {
-    Refusal::invalid(format!("Unknown parameter: '{place}.{member}'."))
+pub(super) fn extra(location: &str, member: &str) -> Rejection {
+    Rejection::invalid(format!("Unknown parameter: '{location}.{member}'."))
 }
 
-/// Checks a whole request against the headers it came with and what was said before.
-pub(super) fn check(headers: &HeaderMap, body: &Value, said: &[Vec<Value>]) -> Checked {
+/// Validates a request against its headers and the model's earlier responses.
+pub(super) fn check(headers: &HeaderMap, body: &Value, history: &[Vec<Value>]) -> Validated {
     let authorization = headers
         .get("authorization")
         .and_then(|value| value.to_str().ok())
@@ -70,7 +70,7 @@ pub(super) fn check(headers: &HeaderMap, body: &Value, said: &[Vec<Value>]) -> C
         .unwrap_or_default()
         .is_empty()
     {
-        return Err(Refusal::unauthorized(
+        return Err(Rejection::unauthorized(
             "You didn't provide an API key in the Authorization header (Bearer).",
         ));
     }
@@ -79,7 +79,7 @@ pub(super) fn check(headers: &HeaderMap, body: &Value, said: &[Vec<Value>]) -> C
         .keys()
         .find(|name| !MEMBERS.contains(&name.as_str()))
     {
-        return Err(Refusal::invalid(format!("Unknown parameter: '{name}'.")));
+        return Err(Rejection::invalid(format!("Unknown parameter: '{name}'.")));
     }
     text(body, "model", "request")?;
     let stateful = body
@@ -90,10 +90,10 @@ pub(super) fn check(headers: &HeaderMap, body: &Value, said: &[Vec<Value>]) -> C
     })?;
     check_state(body)?;
     tools::check(body)?;
-    items::check(body, said)
+    items::check(body, history)
 }
 
-fn check_state(body: &Value) -> Checked {
+fn check_state(body: &Value) -> Validated {
     for (index, include) in body
         .get("include")
         .and_then(Value::as_array)
@@ -121,7 +121,7 @@ fn check_state(body: &Value) -> Checked {
     Ok(())
 }
 
-/// The texts of every result after the last words of the model, by call.
+/// The text of every result after the model's last items, by call id.
 pub(super) fn results(body: &Value) -> BTreeMap<String, String> {
     let items = body
         .get("input")
@@ -130,22 +130,27 @@ pub(super) fn results(body: &Value) -> BTreeMap<String, String> {
         .flatten()
         .rev();
     let results = items.take_while(|item| {
-        word(item, "type").ends_with("_output")
-            || word(item, "role") == "user"
-            || word(item, "role") == "developer"
+        text_or_empty(item, "type").ends_with("_output")
+            || text_or_empty(item, "role") == "user"
+            || text_or_empty(item, "role") == "developer"
     });
     results
-        .map(|item| (word(item, "call_id").to_owned(), output::text_of(item)))
+        .map(|item| {
+            (
+                text_or_empty(item, "call_id").to_owned(),
+                output::text_of(item),
+            )
+        })
         .filter(|(id, _)| !id.is_empty())
         .collect()
 }
 
-/// A whole answer around the items that are said.
-pub(super) fn answer(body: &Value, number: usize, say: Vec<Value>, with: &Value) -> Value {
+/// A complete response with these items.
+pub(super) fn answer(body: &Value, number: usize, content: Vec<Value>, with: &Value) -> Value {
     let input = body.to_string().len() / 4;
     let mut answer = json!({
         "id": format!("resp_recorded_{number}"), "object": "response", "created_at": 1_790_000_000_u64,
-        "status": "completed", "model": body.get("model"), "output": say, "error": null, "incomplete_details": null,
+        "status": "completed", "model": body.get("model"), "output": content, "error": null, "incomplete_details": null,
         "usage": {"input_tokens": input, "output_tokens": 64, "total_tokens": input + 64},
     });
     super::server::merge(&mut answer, with);

@@ -1,11 +1,11 @@
-//! What a recorded model says, turn by turn: a file, written by hand and checked when read.
+//! The script of a recorded model: a hand-written JSON file, validated when read.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::script_player;
 
-/// Whose API is played.
+/// The provider API that is played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum Provider {
     /// `POST /v1/messages`
@@ -20,10 +20,10 @@ pub enum Provider {
     /// `POST /v1beta/interactions`
     #[serde(rename = "google-interactions")]
     GoogleSteps,
-    /// `POST /v1/chat/completions` of a server whose tools' messages have only words
+    /// `POST /v1/chat/completions` of a server that accepts only text in tool messages
     #[serde(rename = "functions")]
     Functions,
-    /// The same of a server whose tools' messages may have pictures
+    /// `POST /v1/chat/completions` of a server that also accepts images in tool messages
     #[serde(rename = "functions-inline")]
     FunctionsInline,
     /// `POST /v1/chat/completions` of Mistral
@@ -43,111 +43,113 @@ pub enum Provider {
     BedrockInvoke,
 }
 
-/// A recorded model's words.
+/// The responses of a recorded model.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
-    /// Where the words come from; for readers.
+    /// Source of the responses, for readers.
     #[serde(default)]
     pub note: String,
-    /// Whose API.
+    /// The provider API, by the dialect's name.
     #[serde(rename = "dialect")]
     pub provider: Provider,
-    /// In order; each answers one request.
-    pub turns: Vec<Turn>,
+    /// The turns in order; each is the response to one request.
+    pub turns: Vec<ScriptTurn>,
 }
 
-/// One request's answer.
+/// The response to one request.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Turn {
-    /// What must be in the results that the request brings.
+pub struct ScriptTurn {
+    /// Texts that the results in the request must contain.
     pub expect: Vec<Expectation>,
-    /// What later words take from these results. Nothing else can know it.
+    /// Values to capture from these results; scripts cannot know them in advance.
     pub take: Vec<TakeRule>,
-    /// The blocks (Anthropic), items (OpenAI), entries or the one message of the answer, with `{{names}}` to fill in.
-    pub say: Vec<Value>,
-    /// Members of the answer beside `say`, such as `stop_reason`.
+    /// The blocks (Anthropic), items (OpenAI), entries or the one message of the response, with
+    /// `{{names}}` to fill in.
+    #[serde(rename = "say")]
+    pub content: Vec<Value>,
+    /// Other fields of the response, such as `stop_reason`.
     pub with: Map<String, Value>,
-    /// The same words again, with `{{round}}` counted up, until a result holds a text.
-    pub again: Option<Again>,
-    /// Instead of an answer: an error, a page, nothing.
+    /// Repeats the turn, with `{{round}}` counted up, until a result contains a text.
+    pub again: Option<RepeatUntil>,
+    /// An error, an HTML page or an empty body instead of a response.
     pub fault: Option<Fault>,
 }
 
-/// Looking again until something has happened, as a model does that finds a window still opening.
+/// Repetition of a turn, as by a model that waits for a window to open.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Again {
-    /// What ends it; `{{round}}` in `call` is the round's number, from 1.
+pub struct RepeatUntil {
+    /// The condition that ends it; `{{round}}` in `call` is the round's number, from 1.
     pub until: Expectation,
-    /// Rounds at most.
+    /// Maximum number of rounds.
     pub rounds: usize,
 }
 
-/// A result must hold a text.
+/// A text that a result must contain.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expectation {
-    /// The call whose result it is.
+    /// Id of the call.
     pub call: String,
     /// The text, with `{{names}}` filled in.
     pub contains: String,
 }
 
-/// What is taken from a result: the text between two others.
+/// Captures a value from a result: the text between two others.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TakeRule {
-    /// The name to fill in later.
+    /// Name of the value for `{{name}}`.
     pub name: String,
-    /// The call whose result it is.
+    /// Id of the call.
     pub call: String,
-    /// The text before it.
+    /// The text before the value.
     pub after: String,
-    /// The text behind it.
+    /// The text after the value.
     pub until: String,
 }
 
-/// An answer that is none.
+/// A failed response.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// The HTTP status.
+    /// The HTTP status code.
     pub status: u16,
-    /// Headers, such as `retry-after`.
+    /// Additional headers, such as `retry-after`.
     #[serde(default)]
     pub headers: Map<String, Value>,
-    /// The body as it is; absent means the provider's own error body.
+    /// The literal body; absent means the provider's error body.
     #[serde(default)]
     pub body: Option<String>,
 }
 
-/// Why a script cannot be played. Texts read after "failed to".
+/// Why a script is unusable. Texts read after "failed to".
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
-    /// No such file.
+    /// The file cannot be read.
     #[error("read the script {path}")]
     Unreadable {
-        /// Which.
+        /// Path of the file.
         path: String,
-        /// Why.
+        /// The I/O error.
         #[source]
         source: std::io::Error,
     },
-    /// Not a script.
-    #[error("read the script: {0}")]
+    /// The JSON does not match the script format.
+    #[error("parse the script: {0}")]
     NotAScript(#[from] serde_json::Error),
-    /// A turn that says nothing, or both an answer and a fault.
-    #[error("read the script: turn {turn} must have either `say` or `fault`")]
+    /// A turn with neither or both of a response and a fault.
+    #[error("parse the script: turn {turn} must have either `say` or `fault`")]
     EmptyTurn {
-        /// Its number, from 1.
+        /// Number of the turn, from 1.
         turn: usize,
     },
 }
 
 impl Script {
-    /// A script that says nothing: every request to the model is one too many.
+    /// A script without turns: every request to the model is rejected.
     pub fn empty(provider: Provider) -> Self {
         Self {
             note: String::new(),
@@ -156,34 +158,34 @@ impl Script {
         }
     }
 
-    /// Reads a script.
+    /// Parses a script.
     ///
     /// # Errors
-    /// When it is none, or a turn says nothing.
+    /// If the JSON is not a script, or a turn is empty.
     pub fn from_json(text: &str) -> Result<Self, ScriptError> {
         let script: Self = serde_json::from_str(text)?;
-        let silent = |turn: &Turn| turn.say.is_empty() == turn.fault.is_none();
+        let silent = |turn: &ScriptTurn| turn.content.is_empty() == turn.fault.is_none();
         match script.turns.iter().position(silent) {
             Some(index) => Err(ScriptError::EmptyTurn { turn: index + 1 }),
             None => Ok(script),
         }
     }
 
-    /// Its answers as they go over HTTP, where nothing is filled in.
-    pub fn answers(&self) -> Vec<Value> {
+    /// The response bodies with placeholders left as they are.
+    pub fn responses(&self) -> Vec<Value> {
         let request = json!({"model": "recorded"});
-        let spoken = self.turns.iter().filter(|turn| turn.fault.is_none());
-        let answer = |(at, turn): (usize, &Turn)| {
+        let turns = self.turns.iter().filter(|turn| turn.fault.is_none());
+        let answer = |(index, turn): (usize, &ScriptTurn)| {
             let with = Value::Object(turn.with.clone());
-            script_player::answer(self.provider, &request, at + 1, &turn.say, &with)
+            script_player::answer(self.provider, &request, index + 1, &turn.content, &with)
         };
-        spoken.enumerate().map(answer).collect()
+        turns.enumerate().map(answer).collect()
     }
 
     /// Reads a script from a file.
     ///
     /// # Errors
-    /// When there is none, or it cannot be read.
+    /// If the file cannot be read or parsed.
     pub fn open(path: &std::path::Path) -> Result<Self, ScriptError> {
         let unreadable = |source| ScriptError::Unreadable {
             path: path.display().to_string(),
@@ -198,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refuses_a_turn_without_words_and_a_member_nobody_knows() {
+    fn refuses_an_empty_turn_and_an_unknown_field() {
         let silent = r#"{"dialect":"openai-responses","turns":[{}]}"#;
         assert!(matches!(
             Script::from_json(silent),

@@ -1,4 +1,4 @@
-//! The server: one script, one conversation, every request checked.
+//! The HTTP server: one script, one conversation, every request validated.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,96 +13,96 @@ use serde_json::{Map, Value};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use super::script_player::{Play, Reply};
-use super::{Provider, Refusal, Script, bodies, converse, google};
+use super::script_player::{HttpReply, ScriptPlayer};
+use super::{Provider, Rejection, Script, bodies, converse, google};
 
-/// Bytes of a request body that are read; Anthropic takes 32 MB.
-const MOST_BYTES: usize = 32_000_000;
+/// Maximum bytes of a request body, Anthropic's limit.
+const MAX_BODY_BYTES: usize = 32_000_000;
 
-/// A page the server serves beside the model, at `/page`.
+/// A page that the server serves at `/page`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Page {
-    /// Its HTML.
+pub struct ServedPage {
+    /// Complete HTML of the page.
     pub html: String,
 }
 
-/// What happened, for whoever decides whether the run was good.
+/// The course of a run, for its assertions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Requests to the model, refused ones included.
+pub struct PlayReport {
+    /// Number of requests to the model, including rejected ones.
     pub requests: usize,
-    /// How often `/page` was fetched.
+    /// Number of requests for `/page`.
     pub page_views: usize,
-    /// Turns that were played.
+    /// Number of turns played.
     pub played: usize,
-    /// Turns of the script.
+    /// Number of turns in the script.
     pub turns: usize,
-    /// What was refused, in order.
-    pub refusals: Vec<Refusal>,
+    /// Rejected requests, in order.
+    pub rejections: Vec<Rejection>,
 }
 
-impl Tally {
-    /// Whether the script was played to its end and nothing was refused.
+impl PlayReport {
+    /// Whether all turns were played and no request was rejected.
     pub fn is_clean(&self) -> bool {
-        self.refusals.is_empty() && self.played == self.turns
+        self.rejections.is_empty() && self.played == self.turns
     }
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ServerState {
     script: Script,
-    page: Page,
-    play: Mutex<Play>,
+    page: ServedPage,
+    player: Mutex<ScriptPlayer>,
 }
 
-/// A running recorded model. Dropping it ends it.
+/// A running recorded model, stopped when dropped.
 #[derive(Debug)]
 pub struct ModelServer {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    state: Arc<ServerState>,
     task: JoinHandle<std::io::Result<()>>,
 }
 
 impl ModelServer {
-    /// Starts it on a free port of the loopback address. `values` are known from the start;
-    /// `{{address}}` is the server's own.
+    /// Starts the server on a free loopback port. `values` are known from the start; `{{address}}` is
+    /// the server's address.
     ///
     /// # Errors
-    /// When no port can be had.
+    /// If no port is available.
     pub async fn start(
         script: Script,
-        page: Page,
+        page: ServedPage,
         values: Vec<(String, String)>,
     ) -> std::io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
         let own = ("address".to_owned(), address.to_string());
-        let play = Play::new(&script, values.into_iter().chain([own]).collect());
-        let shared = Arc::new(Shared {
+        let player = ScriptPlayer::new(&script, values.into_iter().chain([own]).collect());
+        let state = Arc::new(ServerState {
             script,
             page,
-            play: Mutex::new(play),
+            player: Mutex::new(player),
         });
         let router = Router::new()
             .route("/page", get(page_view))
             .fallback(model)
-            .with_state(Arc::clone(&shared));
+            .with_state(Arc::clone(&state));
         let task = tokio::spawn(IntoFuture::into_future(axum::serve(listener, router)));
         Ok(Self {
             address,
-            shared,
+            state,
             task,
         })
     }
 
-    /// Where it listens.
+    /// Address and port of the server.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The base address in the form the provider's own clients take it.
+    /// The base URL in the form in which the provider's own clients take it.
     pub fn base_url(&self) -> String {
-        match self.shared.script.provider {
+        match self.state.script.provider {
             Provider::Anthropic
             | Provider::Converse
             | Provider::BedrockMessages
@@ -118,9 +118,9 @@ impl ModelServer {
         }
     }
 
-    /// What happened so far.
-    pub fn tally(&self) -> Tally {
-        self.shared.play().tally.clone()
+    /// The course of the run so far.
+    pub fn report(&self) -> PlayReport {
+        self.state.player().report.clone()
     }
 }
 
@@ -130,25 +130,35 @@ impl Drop for ModelServer {
     }
 }
 
-impl Shared {
-    fn play(&self) -> MutexGuard<'_, Play> {
-        self.play.lock().unwrap_or_else(PoisonError::into_inner)
+impl ServerState {
+    fn player(&self) -> MutexGuard<'_, ScriptPlayer> {
+        self.player.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers one request; what is refused is remembered.
-    fn answer(&self, path: &str, headers: &HeaderMap, body: &Bytes) -> Result<Reply, Refusal> {
-        let mut play = self.play();
-        play.tally.requests += 1;
-        let answered = self
+    /// Handles one request; records a rejection.
+    fn answer(
+        &self,
+        path: &str,
+        headers: &HeaderMap,
+        body: &Bytes,
+    ) -> Result<HttpReply, Rejection> {
+        let mut player = self.player();
+        player.report.requests += 1;
+        let outcome = self
             .check_envelope(path, headers, body)
-            .and_then(|()| play.answer(&self.script, path, headers, body));
-        if let Err(refusal) = &answered {
-            play.tally.refusals.push(refusal.clone());
+            .and_then(|()| player.answer(&self.script, path, headers, body));
+        if let Err(rejection) = &outcome {
+            player.report.rejections.push(rejection.clone());
         }
-        answered
+        outcome
     }
 
-    fn check_envelope(&self, path: &str, headers: &HeaderMap, body: &Bytes) -> Result<(), Refusal> {
+    fn check_envelope(
+        &self,
+        path: &str,
+        headers: &HeaderMap,
+        body: &Bytes,
+    ) -> Result<(), Rejection> {
         let is_own = match self.script.provider {
             Provider::Anthropic => path == "/v1/messages",
             Provider::Openai => path == "/v1/responses",
@@ -163,10 +173,10 @@ impl Shared {
             Provider::BedrockInvoke => bodies::model_of(path).is_some(),
         };
         if !is_own {
-            return Err(Refusal::not_found(path));
+            return Err(Rejection::not_found(path));
         }
-        if body.len() >= MOST_BYTES {
-            return Err(Refusal::too_large(body.len()));
+        if body.len() >= MAX_BODY_BYTES {
+            return Err(Rejection::too_large(body.len()));
         }
         let kind = headers
             .get(header::CONTENT_TYPE)
@@ -175,40 +185,40 @@ impl Shared {
         if kind.starts_with(b"application/json") {
             return Ok(());
         }
-        Err(Refusal::invalid("content-type: must be application/json"))
+        Err(Rejection::invalid("content-type: must be application/json"))
     }
 }
 
-async fn model(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+async fn model(State(state): State<Arc<ServerState>>, request: Request) -> Response {
     let (head, body) = request.into_parts();
     if head.method == Method::GET {
-        // A browser that is shown the page asks for more, such as its icon.
-        return respond(Reply {
+        // Browsers also request the page's icon.
+        return respond(HttpReply {
             status: 404,
             headers: Map::new(),
             body: String::new(),
         });
     }
-    let read = to_bytes(body, MOST_BYTES).await;
-    // A body that is too long is shown to the checks as one of the limit's length.
-    let body = read.unwrap_or_else(|_| Bytes::from(vec![b' '; MOST_BYTES]));
-    let answered = shared.answer(head.uri.path(), &head.headers, &body);
-    respond(answered.unwrap_or_else(|refusal| Reply {
-        status: refusal.status,
-        headers: refusal.headers(shared.script.provider),
-        body: refusal.body(shared.script.provider).to_string(),
+    let read = to_bytes(body, MAX_BODY_BYTES).await;
+    // An oversized body is replaced by one of the maximum size, which the checks reject.
+    let body = read.unwrap_or_else(|_| Bytes::from(vec![b' '; MAX_BODY_BYTES]));
+    let outcome = state.answer(head.uri.path(), &head.headers, &body);
+    respond(outcome.unwrap_or_else(|rejection| HttpReply {
+        status: rejection.status,
+        headers: rejection.headers(state.script.provider),
+        body: rejection.body(state.script.provider).to_string(),
     }))
 }
 
-async fn page_view(State(shared): State<Arc<Shared>>) -> Response {
-    shared.play().tally.page_views += 1;
-    let mut response = Response::new(Body::from(shared.page.html.clone()));
+async fn page_view(State(state): State<Arc<ServerState>>) -> Response {
+    state.player().report.page_views += 1;
+    let mut response = Response::new(Body::from(state.page.html.clone()));
     let html = header::HeaderValue::from_static("text/html; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, html);
     response
 }
 
-fn respond(reply: Reply) -> Response {
+fn respond(reply: HttpReply) -> Response {
     let mut response = Response::new(Body::from(reply.body));
     *response.status_mut() =
         StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -233,7 +243,7 @@ fn respond(reply: Reply) -> Response {
     response
 }
 
-/// Puts the members of `with` over those of `answer`.
+/// Overwrites fields of `answer` with those of `with`.
 pub(super) fn merge(answer: &mut Value, with: &Value) {
     if let (Some(answer), Some(with)) = (answer.as_object_mut(), with.as_object()) {
         for (name, value) in with {

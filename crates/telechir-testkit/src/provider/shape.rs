@@ -1,82 +1,82 @@
-//! Questions about JSON whose answer is a value or a refusal that names the place.
+//! Accessors for JSON that return a value or a rejection with the location.
 
 use serde_json::{Map, Value};
 
-use super::Refusal;
+use super::Rejection;
 
-pub(super) type Checked<T = ()> = Result<T, Refusal>;
+pub(super) type Validated<T = ()> = Result<T, Rejection>;
 
-pub(super) fn object<'a>(value: &'a Value, place: &str) -> Checked<&'a Map<String, Value>> {
+pub(super) fn object<'a>(value: &'a Value, location: &str) -> Validated<&'a Map<String, Value>> {
     value
         .as_object()
-        .ok_or_else(|| Refusal::invalid(format!("{place}: Input should be an object")))
+        .ok_or_else(|| Rejection::invalid(format!("{location}: Input should be an object")))
 }
 
-pub(super) fn list<'a>(value: &'a Value, place: &str) -> Checked<&'a [Value]> {
+pub(super) fn list<'a>(value: &'a Value, location: &str) -> Validated<&'a [Value]> {
     value
         .as_array()
         .map(Vec::as_slice)
-        .ok_or_else(|| Refusal::invalid(format!("{place}: Input should be a list")))
+        .ok_or_else(|| Rejection::invalid(format!("{location}: Input should be a list")))
 }
 
-pub(super) fn text<'a>(parent: &'a Value, name: &str, place: &str) -> Checked<&'a str> {
+pub(super) fn text<'a>(parent: &'a Value, name: &str, location: &str) -> Validated<&'a str> {
     let found = parent.get(name).and_then(Value::as_str);
-    found.ok_or_else(|| Refusal::invalid(format!("{place}.{name}: Input should be a string")))
+    found.ok_or_else(|| Rejection::invalid(format!("{location}.{name}: Input should be a string")))
 }
 
-/// The text of a member, or nothing.
-pub(super) fn word<'a>(parent: &'a Value, name: &str) -> &'a str {
+/// The string in a field, or an empty string.
+pub(super) fn text_or_empty<'a>(parent: &'a Value, name: &str) -> &'a str {
     parent.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-pub(super) fn positive(parent: &Value, name: &str, place: &str) -> Checked<u64> {
+pub(super) fn positive(parent: &Value, name: &str, location: &str) -> Validated<u64> {
     let found = parent
         .get(name)
         .and_then(Value::as_u64)
         .filter(|number| *number > 0);
     found.ok_or_else(|| {
-        Refusal::invalid(format!(
-            "{place}.{name}: Input should be an integer above 0"
+        Rejection::invalid(format!(
+            "{location}.{name}: Input should be an integer above 0"
         ))
     })
 }
 
-pub(super) fn one_of(found: &str, allowed: &[&str], place: &str) -> Checked {
+pub(super) fn one_of(found: &str, allowed: &[&str], location: &str) -> Validated {
     if allowed.contains(&found) {
         return Ok(());
     }
-    Err(Refusal::invalid(format!(
-        "{place}: Input should be one of {}; found '{found}'",
+    Err(Rejection::invalid(format!(
+        "{location}: Input should be one of {}; found '{found}'",
         allowed.join(", ")
     )))
 }
 
-/// Refuses members outside `allowed` in the words that `refuse` gives them.
+/// Rejects fields outside `allowed`, with the message that `refuse` builds.
 pub(super) fn only(
     value: &Value,
     allowed: &[&[&str]],
-    place: &str,
-    refuse: fn(&str, &str) -> Refusal,
-) -> Checked {
-    let members = object(value, place)?;
+    location: &str,
+    refuse: fn(&str, &str) -> Rejection,
+) -> Validated {
+    let members = object(value, location)?;
     match members
         .keys()
         .find(|name| !allowed.iter().any(|list| list.contains(&name.as_str())))
     {
-        Some(extra) => Err(refuse(place, extra)),
+        Some(extra) => Err(refuse(location, extra)),
         None => Ok(()),
     }
 }
 
-pub(super) fn ensure(holds: bool, message: impl FnOnce() -> String) -> Checked {
+pub(super) fn ensure(holds: bool, message: impl FnOnce() -> String) -> Validated {
     if holds {
         Ok(())
     } else {
-        Err(Refusal::invalid(message()))
+        Err(Rejection::invalid(message()))
     }
 }
 
-pub(super) fn is_name(name: &str, longest: usize) -> bool {
+pub(super) fn is_name(name: &str, max: usize) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    !name.is_empty() && name.len() <= longest && name.bytes().all(plain)
+    !name.is_empty() && name.len() <= max && name.bytes().all(plain)
 }

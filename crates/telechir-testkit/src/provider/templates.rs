@@ -1,15 +1,15 @@
-//! Filling `{{names}}` into recorded words with what the run itself reported.
+//! Fills `{{names}}` in scripts with values that the run itself reported.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Refusal, TakeRule};
+use super::{Rejection, TakeRule};
 
 pub(super) type Values = BTreeMap<String, String>;
 
-/// The value with every `{{name}}` in its texts replaced.
-pub(super) fn filled(value: &Value, values: &Values) -> Result<Value, Refusal> {
+/// Replaces every `{{name}}` in the strings of a value.
+pub(super) fn filled(value: &Value, values: &Values) -> Result<Value, Rejection> {
     Ok(match value {
         Value::String(text) => Value::String(filled_text(text, values)?),
         Value::Array(items) => Value::Array(
@@ -22,21 +22,19 @@ pub(super) fn filled(value: &Value, values: &Values) -> Result<Value, Refusal> {
             let filled = members
                 .iter()
                 .map(|(name, value)| Ok((name.clone(), filled(value, values)?)));
-            Value::Object(filled.collect::<Result<_, Refusal>>()?)
+            Value::Object(filled.collect::<Result<_, Rejection>>()?)
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     })
 }
 
-pub(super) fn filled_text(text: &str, values: &Values) -> Result<String, Refusal> {
+pub(super) fn filled_text(text: &str, values: &Values) -> Result<String, Rejection> {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, behind)) = rest.split_once("{{") {
         let (name, after) = behind.split_once("}}").unwrap_or((behind, ""));
         let value = values.get(name).ok_or_else(|| {
-            Refusal::invalid(format!(
-                "recorded model: nothing in the run so far said what {name} is"
-            ))
+            Rejection::invalid(format!("recorded model: {name} was not captured so far"))
         })?;
         out.push_str(before);
         out.push_str(value);
@@ -46,16 +44,16 @@ pub(super) fn filled_text(text: &str, values: &Values) -> Result<String, Refusal
     Ok(out)
 }
 
-/// What a rule takes from a result's text. It must be there, and be one short printable word.
-pub(super) fn taken(rule: &TakeRule, text: &str) -> Result<String, Refusal> {
+/// The value that a rule captures from a result's text; it must be one short string.
+pub(super) fn taken(rule: &TakeRule, text: &str) -> Result<String, Rejection> {
     let found = text
         .split_once(&rule.after)
         .and_then(|(_, behind)| behind.split_once(&rule.until));
-    let word = found
-        .map(|(word, _)| word.trim())
-        .filter(|word| !word.is_empty() && word.len() <= 200);
-    word.map(str::to_owned).ok_or_else(|| {
-        Refusal::invalid(format!(
+    let text_or_empty = found
+        .map(|(text_or_empty, _)| text_or_empty.trim())
+        .filter(|text_or_empty| !text_or_empty.is_empty() && text_or_empty.len() <= 200);
+    text_or_empty.map(str::to_owned).ok_or_else(|| {
+        Rejection::invalid(format!(
             "recorded model: the result of {} does not contain a {} between {:?} and {:?}",
             rule.call, rule.name, rule.after, rule.until
         ))
@@ -69,15 +67,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fills_in_what_was_taken_and_nothing_else() {
+    fn fills_in_captured_values_only() {
         let rule = TakeRule {
             name: "word".into(),
             call: "c".into(),
             after: "word: ".into(),
             until: ".".into(),
         };
-        let word = taken(&rule, "the word: zebra-7. and more").expect("a word");
-        let values = Values::from([("word".to_owned(), word)]);
+        let text_or_empty = taken(&rule, "the word: zebra-7. and more").expect("a word");
+        let values = Values::from([("word".to_owned(), text_or_empty)]);
         assert_eq!(
             filled(&json!({"a": ["x {{word}} y"]}), &values).expect("filled"),
             json!({"a": ["x zebra-7 y"]})

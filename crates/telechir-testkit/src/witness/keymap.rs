@@ -1,4 +1,4 @@
-//! What keys mean, looked up as programs do: in the mapping of the moment the event is read.
+//! Keycode lookup in the server's mapping at the time an event is read, as in real programs.
 
 use telechir_protocol::{Key, Modifier};
 use x11rb::connection::Connection;
@@ -48,7 +48,7 @@ impl Keymap {
     }
 }
 
-/// The key as everybody calls it.
+/// The key by its usual name.
 pub(super) fn to_key(keysym: Keysym) -> Key {
     match to_char(keysym) {
         Some(c) if !c.is_control() => Key::parse(c.encode_utf8(&mut [0; 4])),
@@ -61,7 +61,7 @@ pub(super) fn to_key(keysym: Keysym) -> Key {
     }
 }
 
-/// The character a key writes: Enter writes a new line.
+/// The character that a key types; Enter types a newline.
 pub(super) fn to_char(keysym: Keysym) -> Option<char> {
     match keysym.raw() {
         0xff0d => Some('\n'),
@@ -71,7 +71,7 @@ pub(super) fn to_char(keysym: Keysym) -> Option<char> {
     }
 }
 
-/// The modifiers that are down, in order.
+/// The pressed modifiers, in a fixed order.
 pub(super) fn modifiers(state: KeyButMask) -> Vec<Modifier> {
     let masks = [
         (KeyButMask::CONTROL, Modifier::Ctrl),

@@ -1,4 +1,4 @@
-//! The witness's window and the reading of its events.
+//! The witness's window and its event loop.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -15,10 +15,10 @@ use x11rb::protocol::xproto::{
 use x11rb::wrapper::ConnectionExt as _;
 
 use super::keymap::{Keymap, modifiers, to_char, to_key};
-use super::{Manners, Record};
+use super::{Manners, WitnessLog};
 use crate::xvfb::Client;
 
-/// The marker that says that the window has the focus.
+/// The marker sent when the window gets the focus.
 pub(super) const FOCUSED: u32 = 1;
 
 x11rb::atom_manager! {
@@ -34,19 +34,19 @@ x11rb::atom_manager! {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Window {
+pub(super) struct WitnessWindow {
     id: WindowId,
     root: WindowId,
     atoms: Atoms,
     brush: Gcontext,
 }
 
-/// Whatever goes wrong between a test and its server ends the test.
+/// Display errors fail the test.
 fn must<T, E: std::fmt::Display>(outcome: Result<T, E>) -> T {
     outcome.unwrap_or_else(|error| panic!("the display refuses the witness: {error}"))
 }
 
-impl Window {
+impl WitnessWindow {
     pub(super) fn new(client: &Client, screen: usize, manners: Manners) -> Self {
         let screen = &client.setup().roots[screen];
         let atoms = must(must(Atoms::new(client)).reply());
@@ -121,22 +121,22 @@ impl Window {
         );
         must(client.create_pixmap(1, bitmap, self.id, side, side));
         must(client.create_gc(brush, bitmap, &CreateGCAux::new().foreground(1)));
-        let whole = Rectangle {
+        let area = Rectangle {
             x: 0,
             y: 0,
             width: side,
             height: side,
         };
-        must(client.poly_fill_rectangle(bitmap, brush, &[whole]));
+        must(client.poly_fill_rectangle(bitmap, brush, &[area]));
         let [red, green, blue] = colour;
         must(client.create_cursor(cursor, bitmap, bitmap, red, green, blue, 0, 0, 0, 0, 0));
         let attributes = ChangeWindowAttributesAux::new().cursor(cursor);
         must(must(client.change_window_attributes(self.id, &attributes)).check());
     }
 
-    /// Whether it covers the whole screen and has the focus, and the window manager knows that.
+    /// Whether it covers the screen and has the focus, also according to the window manager.
     pub(super) fn is_in_front(&self, client: &Client) -> bool {
-        let place = must(must(client.translate_coordinates(self.id, self.root, 0, 0)).reply());
+        let position = must(must(client.translate_coordinates(self.id, self.root, 0, 0)).reply());
         let size = must(must(client.get_geometry(self.id)).reply());
         let screen = must(must(client.get_geometry(self.root)).reply());
         let focus = must(must(client.get_input_focus()).reply()).focus;
@@ -145,20 +145,20 @@ impl Window {
         let active = must(active.reply())
             .value32()
             .and_then(|mut windows| windows.next());
-        (place.dst_x, place.dst_y) == (0, 0)
+        (position.dst_x, position.dst_y) == (0, 0)
             && (size.width, size.height) == (screen.width, screen.height)
             && focus == self.id
             && (!self.is_managed(client) || active == Some(self.id))
     }
 
-    /// Whether a window manager hands out the focus.
+    /// Whether a window manager assigns the focus.
     fn is_managed(&self, client: &Client) -> bool {
         let check = self.atoms._NET_SUPPORTING_WM_CHECK;
         let check = must(client.get_property(false, self.root, check, AtomEnum::WINDOW, 0, 1));
         must(check.reply()).value_len > 0
     }
 
-    /// Sends a message to ourselves, which comes after everything before it.
+    /// Sends a message to the window itself, which arrives after all earlier events.
     pub(super) fn send_marker(&self, client: &Client, marker: u32) {
         let message =
             ClientMessageEvent::new(32, self.id, self.atoms.WITNESS_MARKER, [marker, 0, 0, 0, 0]);
@@ -166,11 +166,11 @@ impl Window {
         must(client.flush());
     }
 
-    /// Takes events in until the connection ends.
+    /// Records events until the connection ends.
     pub(super) fn read_events(
         &self,
         client: &Client,
-        record: &Mutex<Record>,
+        record: &Mutex<WitnessLog>,
         changes: &watch::Sender<u64>,
         manners: Manners,
     ) {
@@ -179,7 +179,7 @@ impl Window {
         };
         while let Ok(event) = client.wait_for_event() {
             if let Event::MappingNotify(_) = event {
-                // As programs do: the mapping of now, not of when the event was sent.
+                // Real programs use the current mapping, not that of the event's time.
                 let Some(new) = Keymap::read(client) else {
                     return;
                 };
@@ -199,7 +199,7 @@ impl Window {
         }
     }
 
-    /// What a program must do for its window to be used; none when the connection ended.
+    /// Handles protocol messages that a window must answer; none if the connection ended.
     fn answer(&self, client: &Client, event: &Event) -> Option<()> {
         if matches!(event, Event::Expose(_)) && !self.is_managed(client) {
             client
@@ -222,7 +222,7 @@ impl Window {
         clippy::wildcard_enum_match_arm,
         reason = "of the fifty events of X11 these are input"
     )]
-    fn note(&self, record: &mut Record, keymap: &Keymap, event: &Event) {
+    fn note(&self, record: &mut WitnessLog, keymap: &Keymap, event: &Event) {
         match event {
             Event::MotionNotify(motion) => {
                 record.seen.push(Seen::Motion {
@@ -286,7 +286,7 @@ fn button_up(release: &ButtonPressEvent) -> Option<Seen> {
     })
 }
 
-fn key_down(record: &mut Record, keymap: &Keymap, press: &KeyPressEvent) {
+fn key_down(record: &mut WitnessLog, keymap: &Keymap, press: &KeyPressEvent) {
     let keysym = keymap.keysym(press.detail, press.state);
     let key = to_key(keysym);
     let is_shortcut = modifiers(press.state)
@@ -303,7 +303,7 @@ fn key_down(record: &mut Record, keymap: &Keymap, press: &KeyPressEvent) {
     record.seen.push(Seen::KeyDown { key });
 }
 
-fn erase_selected(record: &mut Record) {
+fn erase_selected(record: &mut WitnessLog) {
     if std::mem::take(&mut record.all_selected) {
         record.text.clear();
     }

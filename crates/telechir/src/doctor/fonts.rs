@@ -12,7 +12,7 @@ use super::users;
 
 /// A writing system that needs its own font.
 #[derive(Debug)]
-pub(super) struct Script {
+pub(super) struct WritingSystem {
     /// Sample characters that only fonts of this script contain, each with its hexadecimal code.
     signs: &'static [(&'static str, &'static str)],
     /// Parts of font file names, for machines without fontconfig's programs.
@@ -20,21 +20,21 @@ pub(super) struct Script {
     package: &'static str,
 }
 
-pub(super) const CJK: Script = Script {
+pub(super) const CJK: WritingSystem = WritingSystem {
     signs: &[("6f22", "漢"), ("304b", "か"), ("d55c", "한")],
     files: &["CJK", "wqy-", "ipag", "uming", "DroidSansFallback"],
     package: "fonts-noto-cjk",
 };
 
 /// Not U+1F600: DejaVu contains it in black and white.
-pub(super) const EMOJI: Script = Script {
+pub(super) const EMOJI: WritingSystem = WritingSystem {
     signs: &[("1f680", "🚀")],
     files: &["Emoji", "emoji"],
     package: "fonts-noto-color-emoji",
 };
 
 /// Whether installed fonts contain all sample characters of the script.
-pub(super) async fn check(script: &Script) -> CheckResult {
+pub(super) async fn check(script: &WritingSystem) -> CheckResult {
     if find_program(Path::new("fc-list")).is_none() {
         return by_files(script);
     }
@@ -67,7 +67,7 @@ pub(super) async fn check(script: &Script) -> CheckResult {
 }
 
 /// Looks for font files by name.
-fn by_files(script: &Script) -> CheckResult {
+fn by_files(script: &WritingSystem) -> CheckResult {
     let mut open = vec![
         PathBuf::from("/usr/share/fonts"),
         PathBuf::from("/usr/local/share/fonts"),

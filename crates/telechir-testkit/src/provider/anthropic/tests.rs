@@ -25,7 +25,7 @@ fn call(id: &str, name: &str, family: &str) -> Value {
     json!({"type": "tool_use", "id": id, "name": name, "toolset_name": family, "input": {}})
 }
 
-fn said() -> Vec<Vec<Value>> {
+fn history() -> Vec<Vec<Value>> {
     vec![vec![
         json!({"type": "thinking", "thinking": "t", "signature": "s"}),
         call("a", "left_click", "computer"),
@@ -49,7 +49,7 @@ fn good() -> Value {
         ],
         "messages": [
             {"role": "user", "content": [{"type": "text", "text": "go"}]},
-            {"role": "assistant", "content": said()[0]},
+            {"role": "assistant", "content": history()[0]},
             {"role": "user", "content": [
                 {"type": "tool_result", "tool_use_id": "a", "toolset_name": "computer", "content": "Clicked."},
                 {"type": "tool_result", "tool_use_id": "b", "toolset_name": "computer", "content": [image(40, 30)]},
@@ -61,11 +61,11 @@ fn good() -> Value {
 }
 
 #[track_caller]
-fn refused(change: impl FnOnce(&mut Value), words: &str) {
+fn refused(change: impl FnOnce(&mut Value), text_of: &str) {
     let mut body = good();
     change(&mut body);
-    let refusal = super::check(&good_headers(), &body, &said()).expect_err(words);
-    assert!(refusal.message.contains(words), "{}", refusal.message);
+    let rejection = super::check(&good_headers(), &body, &history()).expect_err(text_of);
+    assert!(rejection.message.contains(text_of), "{}", rejection.message);
 }
 
 fn results(body: &mut Value) -> &mut Vec<Value> {
@@ -76,14 +76,14 @@ fn results(body: &mut Value) -> &mut Vec<Value> {
 
 #[test]
 fn takes_a_good_request() {
-    super::check(&good_headers(), &good(), &said()).expect("good");
+    super::check(&good_headers(), &good(), &history()).expect("good");
 }
 
 #[test]
 fn refuses_missing_or_unknown_headers() {
-    let refused = |pairs: &[(&'static str, &str)], words: &str| {
-        let refusal = super::check(&headers(pairs), &good(), &said()).expect_err(words);
-        assert!(refusal.message.contains(words), "{}", refusal.message);
+    let refused = |pairs: &[(&'static str, &str)], text_of: &str| {
+        let rejection = super::check(&headers(pairs), &good(), &history()).expect_err(text_of);
+        assert!(rejection.message.contains(text_of), "{}", rejection.message);
     };
     refused(
         &[("anthropic-version", "2026-10-21")],
@@ -109,7 +109,7 @@ fn refuses_sampling_members_only_under_the_new_version() {
     let mut body = good();
     body["temperature"] = json!(0.5);
     let old = headers(&[("x-api-key", "k"), ("anthropic-version", "2023-06-01")]);
-    super::check(&old, &body, &said()).expect("the old version takes it");
+    super::check(&old, &body, &history()).expect("the old version takes it");
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn refuses_a_batch_that_went_on_after_a_failure() {
         "type": "tool_result", "tool_use_id": "b", "toolset_name": "computer", "is_error": true,
         "content": "Not executed: an earlier computer action in this turn failed.",
     });
-    super::check(&good_headers(), &body, &said()).expect("the fixed sentence");
+    super::check(&good_headers(), &body, &history()).expect("the fixed sentence");
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! Tool entries: which there are, which members each takes, and which models take it.
+//! Tool definitions: known types, their fields, and the models that support them.
 
 use serde_json::Value;
 
-use super::{Checked, ensure, extra, list, object, one_of, only, positive, word};
-use crate::provider::Refusal;
+use super::{Validated, ensure, extra, list, object, one_of, only, positive, text_or_empty};
+use crate::provider::Rejection;
 use crate::provider::shape::is_name;
 
 const COMPUTER_MEMBERS: &[&str] = &[
@@ -68,7 +68,7 @@ const COMMON: &[&str] = &[
     "allowed_callers",
 ];
 const DISPLAY: &[&str] = &["display_width_px", "display_height_px", "display_number"];
-/// Typed tools with the name each must have.
+/// Typed tools with their required names.
 const NAMED: &[(&str, &str)] = &[
     ("computer_20241022", "computer"),
     ("computer_20250124", "computer"),
@@ -81,7 +81,7 @@ const NAMED: &[(&str, &str)] = &[
     ("text_editor_20250728", "str_replace_based_edit_tool"),
     ("memory_20250818", "memory"),
 ];
-/// Tools that need a beta header.
+/// Tools that need a beta header, with its value.
 const BETA_TOOLS: &[(&str, &str)] = &[
     ("computer_20241022", "computer-use-2024-10-22"),
     ("computer_20250124", "computer-use-2025-01-24"),
@@ -90,27 +90,27 @@ const BETA_TOOLS: &[(&str, &str)] = &[
     ("text_editor_20241022", "computer-use-2024-10-22"),
 ];
 
-pub(super) fn check(body: &Value, betas: &[String]) -> Checked {
+pub(super) fn check(body: &Value, betas: &[String]) -> Validated {
     let mut names: Vec<String> = Vec::new();
     let tools = body
         .get("tools")
         .map_or(Ok(&[][..]), |tools| list(tools, "tools"))?;
     for (index, tool) in tools.iter().enumerate() {
-        let place = format!("tools.{index}");
-        object(tool, &place)?;
+        let location = format!("tools.{index}");
+        object(tool, &location)?;
         let kind = tool.get("type").and_then(Value::as_str).unwrap_or("custom");
-        check_model(word(body, "model"), kind)?;
+        check_model(text_or_empty(body, "model"), kind)?;
         let name = match kind {
             "computer_toolset_20260801" => {
-                check_toolset(tool, COMPUTER_MEMBERS, &format!("{place}.{kind}"))?;
+                check_toolset(tool, COMPUTER_MEMBERS, &format!("{location}.{kind}"))?;
                 "computer"
             }
             "browser_toolset_20260801" => {
-                check_toolset(tool, BROWSER_MEMBERS, &format!("{place}.{kind}"))?;
+                check_toolset(tool, BROWSER_MEMBERS, &format!("{location}.{kind}"))?;
                 "browser"
             }
-            "custom" => check_custom(tool, &format!("{place}.custom"))?,
-            kind => check_named(tool, kind, betas, &place)?,
+            "custom" => check_custom(tool, &format!("{location}.custom"))?,
+            kind => check_named(tool, kind, betas, &location)?,
         };
         ensure(!names.iter().any(|other| other == name), || {
             format!("tools: Tool names must be unique; '{name}' is there twice.")
@@ -119,7 +119,7 @@ pub(super) fn check(body: &Value, betas: &[String]) -> Checked {
     }
     if let Some(choice) = body.get("tool_choice") {
         one_of(
-            word(choice, "type"),
+            text_or_empty(choice, "type"),
             &["auto", "any", "tool", "none"],
             "tool_choice.type",
         )?;
@@ -127,23 +127,23 @@ pub(super) fn check(body: &Value, betas: &[String]) -> Checked {
     Ok(())
 }
 
-fn check_toolset(tool: &Value, members: &[&str], place: &str) -> Checked {
+fn check_toolset(tool: &Value, members: &[&str], location: &str) -> Validated {
     only(
         tool,
         &[&["type", "configs", "cache_control", "allowed_callers"]],
-        place,
+        location,
         extra,
     )?;
     let Some(configs) = tool.get("configs").filter(|configs| !configs.is_null()) else {
         return Ok(());
     };
-    for (name, config) in object(configs, &format!("{place}.configs"))? {
-        one_of(name, members, &format!("{place}.configs"))?;
+    for (name, config) in object(configs, &format!("{location}.configs"))? {
+        one_of(name, members, &format!("{location}.configs"))?;
         if !config.is_null() {
             only(
                 config,
                 &[&["enabled", "defer_loading"]],
-                &format!("{place}.configs.{name}"),
+                &format!("{location}.configs.{name}"),
                 extra,
             )?;
         }
@@ -152,17 +152,22 @@ fn check_toolset(tool: &Value, members: &[&str], place: &str) -> Checked {
         configs.get(*name).and_then(|config| config.get("enabled")) == Some(&Value::Bool(false))
     };
     ensure(!members.iter().all(off), || {
-        format!("{place}.configs: at least one member must be enabled")
+        format!("{location}.configs: at least one member must be enabled")
     })
 }
 
-fn check_named<'a>(tool: &'a Value, kind: &str, betas: &[String], place: &str) -> Checked<&'a str> {
+fn check_named<'a>(
+    tool: &'a Value,
+    kind: &str,
+    betas: &[String],
+    location: &str,
+) -> Validated<&'a str> {
     let Some((_, name)) = NAMED.iter().find(|(known, _)| *known == kind) else {
-        return Err(Refusal::invalid(format!(
-            "{place}: Input tag '{kind}' found using 'type' does not match any of the expected tags"
+        return Err(Rejection::invalid(format!(
+            "{location}: Input tag '{kind}' found using 'type' does not match any of the expected tags"
         )));
     };
-    let place = format!("{place}.{kind}");
+    let location = format!("{location}.{kind}");
     let own: &[&str] = match kind {
         "computer_20251124" => &["enable_zoom"],
         "text_editor_20250728" => &["max_characters"],
@@ -173,45 +178,49 @@ fn check_named<'a>(tool: &'a Value, kind: &str, betas: &[String], place: &str) -
     } else {
         &[]
     };
-    only(tool, &[COMMON, own, display], &place, extra)?;
-    one_of(word(tool, "name"), &[name], &format!("{place}.name"))?;
+    only(tool, &[COMMON, own, display], &location, extra)?;
+    one_of(
+        text_or_empty(tool, "name"),
+        &[name],
+        &format!("{location}.name"),
+    )?;
     if kind.starts_with("computer_") {
-        positive(tool, "display_width_px", &place)?;
-        positive(tool, "display_height_px", &place)?;
+        positive(tool, "display_width_px", &location)?;
+        positive(tool, "display_height_px", &location)?;
     }
     if let Some((_, beta)) = BETA_TOOLS.iter().find(|(needs, _)| *needs == kind) {
         ensure(betas.iter().any(|sent| sent == beta), || {
-            format!("{place}: needs the anthropic-beta header {beta}")
+            format!("{location}: needs the anthropic-beta header {beta}")
         })?;
     }
-    Ok(word(tool, "name"))
+    Ok(text_or_empty(tool, "name"))
 }
 
-fn check_custom<'a>(tool: &'a Value, place: &str) -> Checked<&'a str> {
+fn check_custom<'a>(tool: &'a Value, location: &str) -> Validated<&'a str> {
     only(
         tool,
         &[
             COMMON,
             &["description", "input_schema", "eager_input_streaming"],
         ],
-        place,
+        location,
         extra,
     )?;
-    let name = word(tool, "name");
+    let name = text_or_empty(tool, "name");
     ensure(is_name(name, 128), || {
-        format!("{place}.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'")
+        format!("{location}.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'")
     })?;
     let schema = tool.get("input_schema").unwrap_or(&Value::Null);
     one_of(
-        word(schema, "type"),
+        text_or_empty(schema, "type"),
         &["object"],
-        &format!("{place}.input_schema.type"),
+        &format!("{location}.input_schema.type"),
     )?;
     Ok(name)
 }
 
-/// The computer tools of one family of models; unknown models are not judged.
-fn check_model(model: &str, kind: &str) -> Checked {
+/// The computer tools of a model family; unknown models accept all.
+fn check_model(model: &str, kind: &str) -> Validated {
     const OLD: &[(&[&str], &[&str])] = &[
         (&["-5-5", "-5-2"], &["computer_toolset_20260801"]),
         (&["sonnet-4-5", "haiku-4-5"], &["computer_20250124"]),

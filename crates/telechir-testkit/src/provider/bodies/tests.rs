@@ -16,7 +16,7 @@ fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
     HeaderMap::from_iter(pairs)
 }
 
-fn said() -> Vec<Vec<Value>> {
+fn history() -> Vec<Vec<Value>> {
     let input = json!({"action": "screenshot"});
     vec![vec![
         json!({"type": "tool_use", "id": "a", "name": "computer", "input": input}),
@@ -30,7 +30,7 @@ fn body() -> Value {
         "tools": [{"type": "computer_20251124", "name": "computer", "display_width_px": 64, "display_height_px": 48}],
         "messages": [
             {"role": "user", "content": [{"type": "text", "text": "go"}]},
-            {"role": "assistant", "content": said()[0]},
+            {"role": "assistant", "content": history()[0]},
             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": [image]}]},
         ],
     })
@@ -41,9 +41,9 @@ fn refused(change: impl FnOnce(&mut Value)) -> Option<String> {
     let mut body = body();
     change(&mut body);
     let headers = headers(&[("authorization", "Bearer key")]);
-    check_invoke(PATH, &headers, &body, &said())
+    check_invoke(PATH, &headers, &body, &history())
         .err()
-        .map(|refusal| refusal.message)
+        .map(|rejection| rejection.message)
 }
 
 type Change = Box<dyn FnOnce(&mut Value)>;
@@ -106,7 +106,7 @@ fn refuses_what_the_service_refuses() {
         (
             Box::new(set(
                 format!("{image}/source/data"),
-                json!("A".repeat(super::MOST_BASE64 + 1)),
+                json!("A".repeat(super::MAX_BASE64_BYTES + 1)),
             )),
             "5 MB",
         ),
@@ -125,11 +125,13 @@ fn refuses_what_the_service_refuses() {
             "tool_use",
         ),
     ];
-    for (change, words) in changes {
-        let said = refused(change);
+    for (change, text_of) in changes {
+        let history = refused(change);
         assert!(
-            said.as_ref().is_some_and(|said| said.contains(words)),
-            "{words}: {said:?}"
+            history
+                .as_ref()
+                .is_some_and(|history| history.contains(text_of)),
+            "{text_of}: {history:?}"
         );
     }
 }
@@ -144,11 +146,11 @@ fn the_other_door_takes_toolsets_and_the_key_in_its_own_header() {
     let ours = headers(&[("authorization", "Bearer key"), version]);
     assert_eq!(check_messages(&ours, &good, &[]), Ok(()));
     let theirs = headers(&[("x-api-key", "key"), version]);
-    let refusal = check_messages(&theirs, &good, &[]).expect_err("no key");
-    assert_eq!(refusal.status, 401);
+    let rejection = check_messages(&theirs, &good, &[]).expect_err("no key");
+    assert_eq!(rejection.status, 401);
     let mut by_address = good;
     by_address["messages"][0]["content"][0] =
         json!({"type": "image", "source": {"type": "url", "url": "https://a.test/b.png"}});
-    let refusal = check_messages(&ours, &by_address, &[]).expect_err("an address");
-    assert!(refusal.message.contains("'url'"), "{}", refusal.message);
+    let rejection = check_messages(&ours, &by_address, &[]).expect_err("an address");
+    assert!(rejection.message.contains("'url'"), "{}", rejection.message);
 }

@@ -1,29 +1,31 @@
-//! Messages: whether every call was answered once and at once, whether the roles stand in order,
-//! and whether the model's own messages came back as they were said.
+//! Messages: exactly one result directly after each call, an order of roles, and unchanged
+//! assistant messages.
 
 use serde_json::Value;
 
 use super::{Rules, extra, no_null, parts};
-use crate::provider::Refusal;
-use crate::provider::shape::{Checked, ensure, is_name, list, object, one_of, only, text, word};
+use crate::provider::Rejection;
+use crate::provider::shape::{
+    Validated, ensure, is_name, list, object, one_of, only, text, text_or_empty,
+};
 
-const LONGEST_ID: usize = 40;
-const MOST_IMAGES: usize = 8;
+const MAX_ID_CHARS: usize = 40;
+const MAX_IMAGES: usize = 8;
 
-/// Walks through the messages.
-struct Walk<'a> {
+/// State of the pass over the messages.
+struct MessageChecker<'a> {
     rules: Rules,
-    /// Calls that nothing answered yet.
+    /// Calls without a result so far.
     open: Vec<&'a str>,
     before: &'a str,
     images: usize,
 }
 
-pub(super) fn check(rules: Rules, messages: &[Value], said: &[Vec<Value>]) -> Checked {
+pub(super) fn check(rules: Rules, messages: &[Value], history: &[Vec<Value>]) -> Validated {
     ensure(!messages.is_empty(), || {
         "messages: [] is too short - 'messages'".to_owned()
     })?;
-    let mut walk = Walk {
+    let mut walk = MessageChecker {
         rules,
         open: Vec::new(),
         before: "",
@@ -39,48 +41,48 @@ pub(super) fn check(rules: Rules, messages: &[Value], said: &[Vec<Value>]) -> Ch
             walk.before
         )
     })?;
-    let most = rules == Rules::Mistral && walk.images > MOST_IMAGES;
+    let most = rules == Rules::Mistral && walk.images > MAX_IMAGES;
     ensure(!most, || {
-        format!("Too many images in request. Max is {MOST_IMAGES}")
+        format!("Too many images in request. Max is {MAX_IMAGES}")
     })?;
-    check_nothing_lost(messages, said)
+    check_nothing_lost(messages, history)
 }
 
-impl<'a> Walk<'a> {
-    fn message(&mut self, message: &'a Value, place: &str) -> Checked {
-        object(message, place)?;
-        let role = word(message, "role");
+impl<'a> MessageChecker<'a> {
+    fn message(&mut self, message: &'a Value, location: &str) -> Validated {
+        object(message, location)?;
+        let role = text_or_empty(message, "role");
         one_of(
             role,
             &["system", "user", "assistant", "tool"],
-            &format!("{place}.role"),
+            &format!("{location}.role"),
         )?;
         if role != "tool" {
-            self.nothing_open(place)?;
+            self.nothing_open(location)?;
         }
         if self.rules == Rules::Mistral {
             self.order(role)?;
         }
         match role {
-            "tool" => self.result(message, place)?,
-            "assistant" => self.speech(message, place)?,
+            "tool" => self.result(message, location)?,
+            "assistant" => self.assistant_message(message, location)?,
             _ => {
-                only(message, &[&["role", "content", "name"]], place, extra)?;
+                only(message, &[&["role", "content", "name"]], location, extra)?;
                 let kinds: &[&str] = if role == "user" {
                     &["text", "image_url"]
                 } else {
                     &["text"]
                 };
-                let place = format!("{place}.content");
-                self.images += parts::check(self.rules, &message["content"], kinds, &place)?;
+                let location = format!("{location}.content");
+                self.images += parts::check(self.rules, &message["content"], kinds, &location)?;
             }
         }
         self.before = role;
         Ok(())
     }
 
-    /// The live interface's own sentence and code.
-    fn order(&self, role: &str) -> Checked {
+    /// The live API's own message and code.
+    fn order(&self, role: &str) -> Validated {
         let allowed = match self.before {
             "tool" => &["assistant", "tool"][..],
             "" | "system" => &["system", "user", "assistant"],
@@ -89,78 +91,78 @@ impl<'a> Walk<'a> {
         if allowed.contains(&role) {
             return Ok(());
         }
-        Err(Refusal {
+        Err(Rejection {
             status: 400,
             kind: "invalid_request_message_order",
             message: format!("Unexpected role '{role}' after role '{}'", self.before),
         })
     }
 
-    fn speech(&mut self, message: &'a Value, place: &str) -> Checked {
-        no_null(message, "content", place)?;
+    fn assistant_message(&mut self, message: &'a Value, location: &str) -> Validated {
+        no_null(message, "content", location)?;
         let calls = match message.get("tool_calls") {
             None => &[][..],
-            Some(calls) => list(calls, &format!("{place}.tool_calls"))?,
+            Some(calls) => list(calls, &format!("{location}.tool_calls"))?,
         };
         ensure(
             !(calls.is_empty() && message.get("tool_calls").is_some()),
-            || format!("{place}.tool_calls: [] is too short"),
+            || format!("{location}.tool_calls: [] is too short"),
         )?;
         let content = &message["content"];
         if content.is_null() {
             ensure(!calls.is_empty(), || {
-                format!("{place}.content: it may be null only beside calls")
+                format!("{location}.content: it may be null only beside calls")
             })?;
         } else {
             let kinds = &["text", "refusal", "thinking"];
-            parts::check(self.rules, content, kinds, &format!("{place}.content"))?;
+            parts::check(self.rules, content, kinds, &format!("{location}.content"))?;
         }
         for (index, call) in calls.iter().enumerate() {
-            let place = format!("{place}.tool_calls[{index}]");
-            let id = self.check_call(call, &place)?;
+            let location = format!("{location}.tool_calls[{index}]");
+            let id = self.check_call(call, &location)?;
             ensure(!self.open.contains(&id), || {
-                format!("{place}.id: '{id}' is there twice")
+                format!("{location}.id: '{id}' is there twice")
             })?;
             self.open.push(id);
         }
         Ok(())
     }
 
-    fn check_call(&self, call: &'a Value, place: &str) -> Checked<&'a str> {
-        let id = text(call, "id", place)?;
+    fn check_call(&self, call: &'a Value, location: &str) -> Validated<&'a str> {
+        let id = text(call, "id", location)?;
         let takes = match self.rules {
-            Rules::Words | Rules::Images => !id.is_empty() && id.len() <= LONGEST_ID,
+            Rules::Words | Rules::Images => !id.is_empty() && id.len() <= MAX_ID_CHARS,
             Rules::Mistral => id.len() == 9 && id.bytes().all(|b| b.is_ascii_alphanumeric()),
         };
         ensure(takes, || {
-            format!("{place}.id: '{id}' is no id that this service takes")
+            format!("{location}.id: '{id}' is no id that this service takes")
         })?;
         let function = &call["function"];
-        let name = text(function, "name", place)?;
+        let name = text(function, "name", location)?;
         ensure(is_name(name, 64), || {
-            format!("{place}: no function is called '{name}'")
+            format!("{location}: no function is called '{name}'")
         })?;
-        let arguments = text(function, "arguments", place)?;
+        let arguments = text(function, "arguments", location)?;
         let parsed: Result<serde_json::Map<String, Value>, _> = serde_json::from_str(arguments);
         ensure(parsed.is_ok(), || {
-            format!("{place}.function.arguments: it is no JSON object: {arguments}")
+            format!("{location}.function.arguments: it is no JSON object: {arguments}")
         })?;
         Ok(id)
     }
 
-    fn result(&mut self, message: &Value, place: &str) -> Checked {
+    fn result(&mut self, message: &Value, location: &str) -> Validated {
         let members = ["role", "tool_call_id", "content"];
         let named: &[&str] = if self.rules == Rules::Mistral {
             &["name"]
         } else {
             &[]
         };
-        only(message, &[&members, named], place, extra)?;
-        let id = text(message, "tool_call_id", place)?;
+        only(message, &[&members, named], location, extra)?;
+        let id = text(message, "tool_call_id", location)?;
         let open = self.open.iter().position(|open| *open == id);
         let Some(open) = open else {
-            return Err(Refusal::invalid(format!(
-                "{place}: messages with role 'tool' must be a response to a preceding message with 'tool_calls' ('{id}')"
+            return Err(Rejection::invalid(format!(
+                "{location}: messages with role 'tool' must be a response to a preceding message with 'tool_calls' ('{id}')"
             )));
         };
         self.open.remove(open);
@@ -170,38 +172,41 @@ impl<'a> Walk<'a> {
             &["text"]
         };
         let content = &message["content"];
-        ensure(content != "", || format!("{place}.content: it is empty"))?;
-        self.images += parts::check(self.rules, content, kinds, &format!("{place}.content"))?;
+        ensure(content != "", || format!("{location}.content: it is empty"))?;
+        self.images += parts::check(self.rules, content, kinds, &format!("{location}.content"))?;
         Ok(())
     }
 
-    fn nothing_open(&self, place: &str) -> Checked {
+    fn nothing_open(&self, location: &str) -> Validated {
         ensure(self.open.is_empty(), || {
             format!(
-                "{place}: the calls {} did not have response messages",
+                "{location}: the calls {} did not have response messages",
                 self.open.join(", ")
             )
         })
     }
 }
 
-/// The model's messages, in their order, as they were said but for members that say nothing and
-/// arguments that nobody could parse.
-fn check_nothing_lost(messages: &[Value], said: &[Vec<Value>]) -> Checked {
+/// The model's messages must be returned in order and unchanged, except for empty fields and
+/// unparsable arguments.
+fn check_nothing_lost(messages: &[Value], history: &[Vec<Value>]) -> Validated {
     let mut rest = messages.iter();
-    for expected in said.iter().flatten() {
-        let expected = shown(expected);
-        if expected.as_object().is_some_and(|said| said.len() < 2) {
+    for expected in history.iter().flatten() {
+        let expected = normalized(expected);
+        if expected
+            .as_object()
+            .is_some_and(|history| history.len() < 2)
+        {
             continue;
         }
-        ensure(rest.any(|message| shown(message) == expected), || {
+        ensure(rest.any(|message| normalized(message) == expected), || {
             format!("recorded model: what it said did not come back: {expected}")
         })?;
     }
     Ok(())
 }
 
-fn shown(message: &Value) -> Value {
+fn normalized(message: &Value) -> Value {
     let mut message = message.clone();
     if let Some(members) = message.as_object_mut() {
         let silent = |value: &Value| {
@@ -216,7 +221,7 @@ fn shown(message: &Value) -> Value {
     message
 }
 
-/// Arguments that nobody could parse come back in another form; none are an empty object.
+/// Unparsable arguments may be returned in another form; empty ones as an empty object.
 pub(crate) fn plain_arguments(function: &mut Value) {
     let arguments = function["arguments"].as_str().unwrap_or_default();
     if arguments.is_empty() {

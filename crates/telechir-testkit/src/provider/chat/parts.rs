@@ -1,31 +1,40 @@
-//! Content: one text, or parts whose pictures can be looked at.
+//! Message content: one text, or parts with decodable images.
 
 use serde_json::Value;
 
 use super::{Rules, extra};
 use crate::provider::image;
-use crate::provider::shape::{Checked, ensure, list, object, one_of, only, text, word};
+use crate::provider::shape::{Validated, ensure, list, object, one_of, only, text, text_or_empty};
 
-/// Checks a content and counts its pictures.
-pub(crate) fn check(rules: Rules, content: &Value, kinds: &[&str], place: &str) -> Checked<usize> {
+/// Validates content and counts its images.
+pub(crate) fn check(
+    rules: Rules,
+    content: &Value,
+    kinds: &[&str],
+    location: &str,
+) -> Validated<usize> {
     if content.is_string() {
         return Ok(0);
     }
     let mut images = 0;
-    let parts = list(content, place)?;
-    ensure(!parts.is_empty(), || format!("{place}: [] is too short"))?;
+    let parts = list(content, location)?;
+    ensure(!parts.is_empty(), || format!("{location}: [] is too short"))?;
     for (index, part) in parts.iter().enumerate() {
-        let place = format!("{place}[{index}]");
-        object(part, &place)?;
-        one_of(word(part, "type"), kinds, &format!("{place}.type"))?;
-        match word(part, "type") {
+        let location = format!("{location}[{index}]");
+        object(part, &location)?;
+        one_of(
+            text_or_empty(part, "type"),
+            kinds,
+            &format!("{location}.type"),
+        )?;
+        match text_or_empty(part, "type") {
             "text" => {
-                only(part, &[&["type", "text"]], &place, extra)?;
-                text(part, "text", &place)?;
+                only(part, &[&["type", "text"]], &location, extra)?;
+                text(part, "text", &location)?;
             }
             "image_url" => {
-                only(part, &[&["type", "image_url"]], &place, extra)?;
-                check_image(rules, &part["image_url"], &place)?;
+                only(part, &[&["type", "image_url"]], &location, extra)?;
+                check_image(rules, &part["image_url"], &location)?;
                 images += 1;
             }
             _ => {}
@@ -34,17 +43,17 @@ pub(crate) fn check(rules: Rules, content: &Value, kinds: &[&str], place: &str) 
     Ok(images)
 }
 
-fn check_image(rules: Rules, image: &Value, place: &str) -> Checked {
+fn check_image(rules: Rules, image: &Value, location: &str) -> Validated {
     let url = match image.as_str() {
         Some(url) => {
             ensure(rules == Rules::Mistral, || {
-                format!("{place}.image_url: Input should be an object with `url`")
+                format!("{location}.image_url: Input should be an object with `url`")
             })?;
             url
         }
         None => {
-            only(image, &[&["url", "detail"]], place, extra)?;
-            text(image, "url", place)?
+            only(image, &[&["url", "detail"]], location, extra)?;
+            text(image, "url", location)?
         }
     };
     let Some((media_type, base64)) = url
@@ -52,25 +61,28 @@ fn check_image(rules: Rules, image: &Value, place: &str) -> Checked {
         .and_then(|rest| rest.split_once(";base64,"))
     else {
         return ensure(url.starts_with("https://"), || {
-            format!("{place}.image_url: it is neither https nor base64")
+            format!("{location}.image_url: it is neither https nor base64")
         });
     };
     let measured = image::measure(media_type, base64);
     ensure(measured.is_ok(), || {
-        format!("{place}.image_url: {}", measured.err().unwrap_or_default())
+        format!(
+            "{location}.image_url: {}",
+            measured.err().unwrap_or_default()
+        )
     })
 }
 
-/// The words of a message; a picture is said to be one.
+/// The text of a message, with a placeholder for each image.
 pub(crate) fn text_of(message: &Value) -> String {
     let content = &message["content"];
-    if let Some(said) = content.as_str() {
-        return said.to_owned();
+    if let Some(history) = content.as_str() {
+        return history.to_owned();
     }
     let parts = content.as_array().into_iter().flatten();
-    let words = parts.map(|part| match word(part, "type") {
+    let text_of = parts.map(|part| match text_or_empty(part, "type") {
         "image_url" => "[picture]",
-        _ => word(part, "text"),
+        _ => text_or_empty(part, "text"),
     });
-    words.collect::<Vec<_>>().join("\n")
+    text_of.collect::<Vec<_>>().join("\n")
 }

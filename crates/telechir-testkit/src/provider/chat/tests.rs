@@ -13,7 +13,7 @@ fn headers() -> HeaderMap {
     )])
 }
 
-fn said() -> Vec<Vec<Value>> {
+fn history() -> Vec<Vec<Value>> {
     let call = json!({"id": "aB3dE5fG7", "type": "function", "function": {"name": "computer", "arguments": "{}"}});
     vec![vec![
         json!({"role": "assistant", "content": null, "tool_calls": [call], "refusal": null}),
@@ -26,23 +26,23 @@ fn image() -> Value {
 }
 
 fn good(rules: Rules) -> Value {
-    let mut spoken = said()[0][0].clone();
-    spoken
+    let mut turns = history()[0][0].clone();
+    turns
         .as_object_mut()
         .expect("an object")
         .shift_remove("refusal");
-    let words = json!({"role": "tool", "tool_call_id": "aB3dE5fG7", "content": "Done."});
-    let shown = json!({"role": "user", "content": [{"type": "text", "text": "see"}, image()]});
-    let mut messages = vec![json!({"role": "user", "content": "go"}), spoken];
+    let text_of = json!({"role": "tool", "tool_call_id": "aB3dE5fG7", "content": "Done."});
+    let normalized = json!({"role": "user", "content": [{"type": "text", "text": "see"}, image()]});
+    let mut messages = vec![json!({"role": "user", "content": "go"}), turns];
     match rules {
-        Rules::Words => messages.extend([words, shown]),
+        Rules::Words => messages.extend([text_of, normalized]),
         Rules::Images => messages.push(json!({
             "role": "tool", "tool_call_id": "aB3dE5fG7",
             "content": [{"type": "text", "text": "Done."}, image()],
         })),
         Rules::Mistral => {
             let bridge = json!({"role": "assistant", "content": "I see."});
-            messages.extend([words, bridge, shown]);
+            messages.extend([text_of, bridge, normalized]);
         }
     }
     json!({"model": "m", "messages": messages, "tools": [
@@ -51,29 +51,33 @@ fn good(rules: Rules) -> Value {
 }
 
 #[track_caller]
-fn refused(rules: Rules, change: impl FnOnce(&mut Value), words: &str) {
+fn refused(rules: Rules, change: impl FnOnce(&mut Value), text_of: &str) {
     let mut body = good(rules);
     change(&mut body);
-    let refusal = check(rules, &headers(), &body, &said()).expect_err("a refusal");
-    assert!(refusal.message.contains(words), "{}", refusal.message);
+    let rejection = check(rules, &headers(), &body, &history()).expect_err("a refusal");
+    assert!(rejection.message.contains(text_of), "{}", rejection.message);
 }
 
-fn remove(body: &mut Value, at: usize) {
-    body["messages"].as_array_mut().expect("a list").remove(at);
+fn remove(body: &mut Value, location: usize) {
+    body["messages"]
+        .as_array_mut()
+        .expect("a list")
+        .remove(location);
 }
 
 #[test]
 fn a_good_request_passes() {
     for rules in [Rules::Words, Rules::Images, Rules::Mistral] {
-        check(rules, &headers(), &good(rules), &said()).expect("no refusal");
+        check(rules, &headers(), &good(rules), &history()).expect("no refusal");
     }
 }
 
 #[test]
 fn a_request_without_a_key_is_refused() {
     let body = good(Rules::Words);
-    let refusal = check(Rules::Words, &HeaderMap::new(), &body, &said()).expect_err("a refusal");
-    assert_eq!(refusal.status, 401);
+    let rejection =
+        check(Rules::Words, &HeaderMap::new(), &body, &history()).expect_err("a refusal");
+    assert_eq!(rejection.status, 401);
 }
 
 #[test]

@@ -1,14 +1,14 @@
-//! Tool entries: functions with a name, a schema and nothing strange.
+//! Tool definitions: functions with a name and a schema.
 
 use serde_json::Value;
 
 use super::extra;
-use crate::provider::Refusal;
-use crate::provider::shape::{Checked, ensure, is_name, list, only, text, word};
+use crate::provider::Rejection;
+use crate::provider::shape::{Validated, ensure, is_name, list, only, text, text_or_empty};
 
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 
-pub(crate) fn check(body: &Value) -> Checked {
+pub(crate) fn check(body: &Value) -> Validated {
     let Some(tools) = body.get("tools") else {
         return Ok(());
     };
@@ -18,28 +18,28 @@ pub(crate) fn check(body: &Value) -> Checked {
     })?;
     let mut names = Vec::new();
     for (index, tool) in tools.iter().enumerate() {
-        let place = format!("tools[{index}]");
-        if word(tool, "type") != "function" {
-            return Err(Refusal::invalid(format!(
-                "{place}.type: only functions are taken here"
+        let location = format!("tools[{index}]");
+        if text_or_empty(tool, "type") != "function" {
+            return Err(Rejection::invalid(format!(
+                "{location}.type: only functions are taken here"
             )));
         }
-        only(tool, &[&["type", "function"]], &place, extra)?;
+        only(tool, &[&["type", "function"]], &location, extra)?;
         let function = &tool["function"];
-        let place = format!("{place}.function");
+        let location = format!("{location}.function");
         let members = &["name", "description", "parameters", "strict"];
-        only(function, &[members], &place, extra)?;
-        let name = text(function, "name", &place)?;
-        ensure(is_name(name, LONGEST_NAME), || {
-            format!("{place}.name: '{name}' does not match '^[a-zA-Z0-9_-]{{1,64}}$'")
+        only(function, &[members], &location, extra)?;
+        let name = text(function, "name", &location)?;
+        ensure(is_name(name, MAX_NAME_CHARS), || {
+            format!("{location}.name: '{name}' does not match '^[a-zA-Z0-9_-]{{1,64}}$'")
         })?;
         ensure(!names.contains(&name), || {
-            format!("{place}.name: '{name}' is there twice")
+            format!("{location}.name: '{name}' is there twice")
         })?;
         names.push(name);
         let schema = &function["parameters"];
-        ensure(word(schema, "type") == "object", || {
-            format!("{place}.parameters: schema must be of type object")
+        ensure(text_or_empty(schema, "type") == "object", || {
+            format!("{location}.parameters: schema must be of type object")
         })?;
     }
     Ok(())

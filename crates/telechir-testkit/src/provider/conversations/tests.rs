@@ -12,7 +12,7 @@ fn headers() -> HeaderMap {
     )])
 }
 
-fn said() -> Vec<Vec<Value>> {
+fn history() -> Vec<Vec<Value>> {
     vec![vec![
         json!({"type": "message.output", "id": "msg_1", "role": "assistant", "content": "I go.", "agent_id": null}),
         json!({"type": "function.call", "id": "fc_1", "tool_call_id": "aB3dE5fG7", "name": "shell", "arguments": "{}"}),
@@ -21,7 +21,7 @@ fn said() -> Vec<Vec<Value>> {
 
 fn good() -> Value {
     let mut inputs = vec![json!({"type": "message.input", "role": "user", "content": "go"})];
-    inputs.extend(said().concat());
+    inputs.extend(history().concat());
     inputs[1]
         .as_object_mut()
         .expect("an object")
@@ -31,16 +31,16 @@ fn good() -> Value {
 }
 
 #[track_caller]
-fn refused(change: impl FnOnce(&mut Value), words: &str) {
+fn refused(change: impl FnOnce(&mut Value), text_of: &str) {
     let mut body = good();
     change(&mut body);
-    let refusal = check(&headers(), &body, &said()).expect_err("a refusal");
-    assert!(refusal.message.contains(words), "{}", refusal.message);
+    let rejection = check(&headers(), &body, &history()).expect_err("a refusal");
+    assert!(rejection.message.contains(text_of), "{}", rejection.message);
 }
 
 #[test]
 fn a_good_request_passes() {
-    check(&headers(), &good(), &said()).expect("no refusal");
+    check(&headers(), &good(), &history()).expect("no refusal");
 }
 
 #[test]

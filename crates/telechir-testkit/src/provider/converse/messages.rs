@@ -1,10 +1,11 @@
-//! Messages: whose turn it is, whether every call was answered once, and whether the model's own
-//! words came back.
+//! Messages: alternating roles, exactly one result per call, and unchanged assistant content.
 
 use serde_json::Value;
 
-use super::{Checked, ensure, extra, image, is_name, list, one_of, only, text, union, word};
-use crate::provider::Refusal;
+use super::{
+    Validated, ensure, extra, image, is_name, list, one_of, only, text, text_or_empty, union,
+};
+use crate::provider::Rejection;
 
 const BLOCKS: &[&str] = &[
     "text",
@@ -23,50 +24,51 @@ const BLOCKS: &[&str] = &[
     "toolRemoval",
 ];
 const PARTS: &[&str] = &["json", "text", "image", "document", "video", "searchResult"];
-const MOST_BASE64: usize = 5 * 1024 * 1024;
+const MAX_BASE64_BYTES: usize = 5 * 1024 * 1024;
 
-pub(super) fn check(body: &Value, said: &[Vec<Value>]) -> Checked {
+pub(super) fn check(body: &Value, history: &[Vec<Value>]) -> Validated {
     let messages = list(body.get("messages").unwrap_or(&Value::Null), "messages")?;
     ensure(!messages.is_empty(), || {
         "messages: at least one is needed".to_owned()
     })?;
-    let (mut open, mut before, mut said): (Vec<&Value>, &str, _) = (Vec::new(), "", said.iter());
+    let (mut open, mut before, mut history): (Vec<&Value>, &str, _) =
+        (Vec::new(), "", history.iter());
     let mut has_tools = false;
     for (index, message) in messages.iter().enumerate() {
-        let place = format!("messages[{index}]");
-        only(message, &[&["role", "content"]], &place, extra)?;
-        let role = word(message, "role");
-        one_of(role, &["user", "assistant"], &place)?;
+        let location = format!("messages[{index}]");
+        only(message, &[&["role", "content"]], &location, extra)?;
+        let role = text_or_empty(message, "role");
+        one_of(role, &["user", "assistant"], &location)?;
         ensure(role != before && (index > 0 || role == "user"), || {
             format!(
-                "{place}: A conversation must alternate between user and assistant roles, and begin with a user's."
+                "{location}: A conversation must alternate between user and assistant roles, and begin with a user's."
             )
         })?;
         before = role;
-        let blocks = list(message.get("content").unwrap_or(&Value::Null), &place)?;
+        let blocks = list(message.get("content").unwrap_or(&Value::Null), &location)?;
         ensure(!blocks.is_empty(), || {
-            format!("{place}: The content field is empty.")
+            format!("{location}: The content field is empty.")
         })?;
         for block in blocks {
-            let kind = union(block, BLOCKS, &place)?;
+            let kind = union(block, BLOCKS, &location)?;
             has_tools |= matches!(kind, "toolUse" | "toolResult");
-            check_block(block, kind, &place)?;
+            check_block(block, kind, &location)?;
         }
         if role == "assistant" {
-            check_said(blocks, said.next(), &place)?;
+            check_unchanged(blocks, history.next(), &location)?;
             open = blocks
                 .iter()
                 .filter_map(|block| block.get("toolUse"))
                 .collect();
         } else {
-            check_answers(blocks, &open, &place)?;
+            check_answers(blocks, &open, &location)?;
             open.clear();
         }
     }
     ensure(before == "user", || {
         "messages: the last message must be a user's".to_owned()
     })?;
-    ensure(said.next().is_none(), || {
+    ensure(history.next().is_none(), || {
         "recorded model: an answer of mine is missing from the conversation".to_owned()
     })?;
     ensure(!has_tools || body.get("toolConfig").is_some(), || {
@@ -75,47 +77,47 @@ pub(super) fn check(body: &Value, said: &[Vec<Value>]) -> Checked {
     })
 }
 
-fn check_block(block: &Value, kind: &str, place: &str) -> Checked {
+fn check_block(block: &Value, kind: &str, location: &str) -> Validated {
     let inner = &block[kind];
     match kind {
         "text" => ensure(
             inner.as_str().is_some_and(|text| !text.trim().is_empty()),
-            || format!("{place}: The text field in the ContentBlock object is blank."),
+            || format!("{location}: The text field in the ContentBlock object is blank."),
         ),
-        "image" => check_image(inner, place),
+        "image" => check_image(inner, location),
         "toolUse" => {
             only(
                 inner,
                 &[&["toolUseId", "name", "input", "type"]],
-                place,
+                location,
                 extra,
             )?;
             let kind = inner.get("type").and_then(Value::as_str);
             ensure(matches!(kind, None | Some("server_tool_use")), || {
-                format!("{place}.toolUse.type: {kind:?} is none of [server_tool_use]")
+                format!("{location}.toolUse.type: {kind:?} is none of [server_tool_use]")
             })?;
-            check_id(inner, place)?;
-            let name = text(inner, "name", place)?;
+            check_id(inner, location)?;
+            let name = text(inner, "name", location)?;
             ensure(is_name(name, 64), || {
-                format!("{place}.toolUse.name: {name:?}")
+                format!("{location}.toolUse.name: {name:?}")
             })
         }
         "toolResult" => {
             only(
                 inner,
                 &[&["toolUseId", "content", "status", "type"]],
-                place,
+                location,
                 extra,
             )?;
-            check_id(inner, place)?;
+            check_id(inner, location)?;
             if let Some(status) = inner.get("status") {
                 let status = status.as_str().unwrap_or_default();
-                one_of(status, &["success", "error"], place)?;
+                one_of(status, &["success", "error"], location)?;
             }
-            for part in list(inner.get("content").unwrap_or(&Value::Null), place)? {
-                let kind = union(part, PARTS, place)?;
+            for part in list(inner.get("content").unwrap_or(&Value::Null), location)? {
+                let kind = union(part, PARTS, location)?;
                 if matches!(kind, "text" | "image") {
-                    check_block(part, kind, place)?;
+                    check_block(part, kind, location)?;
                 }
             }
             Ok(())
@@ -124,43 +126,45 @@ fn check_block(block: &Value, kind: &str, place: &str) -> Checked {
     }
 }
 
-fn check_id(inner: &Value, place: &str) -> Checked {
-    let id = text(inner, "toolUseId", place)?;
+fn check_id(inner: &Value, location: &str) -> Validated {
+    let id = text(inner, "toolUseId", location)?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "_.:-".contains(c);
     let is_legal = (1..=64).contains(&id.len()) && id.chars().all(plain);
     ensure(is_legal, || {
-        format!("Value {id:?} at {place}.toolUseId failed to satisfy constraint: [a-zA-Z0-9_.:-]+")
+        format!(
+            "Value {id:?} at {location}.toolUseId failed to satisfy constraint: [a-zA-Z0-9_.:-]+"
+        )
     })
 }
 
-fn check_image(image: &Value, place: &str) -> Checked {
-    only(image, &[&["format", "source"]], place, extra)?;
-    let format = word(image, "format");
+fn check_image(image: &Value, location: &str) -> Validated {
+    only(image, &[&["format", "source"]], location, extra)?;
+    let format = text_or_empty(image, "format");
     one_of(
         format,
         &["png", "jpeg", "gif", "webp"],
-        &format!("{place}.image.format"),
+        &format!("{location}.image.format"),
     )?;
     let source = image.get("source").unwrap_or(&Value::Null);
-    if union(source, &["bytes", "s3Location"], place)? == "bytes" {
-        let bytes = text(source, "bytes", place)?;
-        ensure(bytes.len() <= MOST_BASE64, || {
-            format!("{place}: image exceeds 5 MB maximum")
+    if union(source, &["bytes", "s3Location"], location)? == "bytes" {
+        let bytes = text(source, "bytes", location)?;
+        ensure(bytes.len() <= MAX_BASE64_BYTES, || {
+            format!("{location}: image exceeds 5 MB maximum")
         })?;
         image::measure(&format!("image/{format}"), bytes)
-            .map_err(|problem| Refusal::invalid(format!("{place}.image: {problem}")))?;
+            .map_err(|problem| Rejection::invalid(format!("{location}.image: {problem}")))?;
     }
     Ok(())
 }
 
-/// What was said comes back, but for the type that ordinary calls came with.
-fn check_said(blocks: &[Value], said: Option<&Vec<Value>>, place: &str) -> Checked {
-    let Some(said) = said else {
-        return Err(Refusal::invalid(format!(
-            "recorded model: {place} is not something that I said"
+/// Assistant content must be returned unchanged, except for the `type` of ordinary calls.
+fn check_unchanged(blocks: &[Value], history: Option<&Vec<Value>>, location: &str) -> Validated {
+    let Some(history) = history else {
+        return Err(Rejection::invalid(format!(
+            "recorded model: {location} is not something that I said"
         )));
     };
-    let kept = said.iter().map(|block| {
+    let kept = history.iter().map(|block| {
         let mut block = block.clone();
         if let Some(call) = block.get_mut("toolUse").and_then(Value::as_object_mut)
             && call.get("type").is_some_and(|kind| kind == "tool_use")
@@ -170,27 +174,27 @@ fn check_said(blocks: &[Value], said: Option<&Vec<Value>>, place: &str) -> Check
         block
     });
     ensure(blocks.iter().cloned().eq(kept), || {
-        format!("recorded model: {place} is not what I said")
+        format!("recorded model: {location} is not what I said")
     })
 }
 
-fn check_answers(blocks: &[Value], open: &[&Value], place: &str) -> Checked {
+fn check_answers(blocks: &[Value], open: &[&Value], location: &str) -> Validated {
     let ids = |values: Vec<&Value>| {
         let mut ids: Vec<String> = values
             .into_iter()
-            .map(|value| word(value, "toolUseId").to_owned())
+            .map(|value| text_or_empty(value, "toolUseId").to_owned())
             .collect();
         ids.sort_unstable();
         ids
     };
-    let answered = blocks
+    let outcome = blocks
         .iter()
         .filter_map(|block| block.get("toolResult"))
         .collect();
-    let (asked, answered) = (ids(open.to_vec()), ids(answered));
-    ensure(asked == answered, || {
+    let (call_ids, outcome) = (ids(open.to_vec()), ids(outcome));
+    ensure(call_ids == outcome, || {
         format!(
-            "Expected toolResult blocks at {place} for the following Ids: {asked:?}, but found: {answered:?}"
+            "Expected toolResult blocks at {location} for the following Ids: {call_ids:?}, but found: {outcome:?}"
         )
     })
 }

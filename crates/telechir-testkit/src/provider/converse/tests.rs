@@ -25,7 +25,7 @@ fn request() -> Value {
     })
 }
 
-fn said() -> Vec<Vec<Value>> {
+fn history() -> Vec<Vec<Value>> {
     let call =
         json!({"toolUse": {"toolUseId": "a", "name": "computer", "input": {}, "type": "tool_use"}});
     vec![vec![call]]
@@ -39,9 +39,9 @@ fn refused(change: impl FnOnce(&mut Value)) -> Option<String> {
     )]);
     let mut body = request();
     change(&mut body);
-    check(&headers, &body, &said())
+    check(&headers, &body, &history())
         .err()
-        .map(|refusal| refusal.message)
+        .map(|rejection| rejection.message)
 }
 
 #[test]
@@ -145,6 +145,6 @@ fn refuses_what_the_service_refuses() {
 
 #[test]
 fn wants_a_key() {
-    let refusal = check(&HeaderMap::new(), &request(), &said()).expect_err("no key");
-    assert_eq!(refusal.status, 401);
+    let rejection = check(&HeaderMap::new(), &request(), &history()).expect_err("no key");
+    assert_eq!(rejection.status, 401);
 }

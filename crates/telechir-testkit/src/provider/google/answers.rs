@@ -1,11 +1,11 @@
-//! What an answer of a function says, and what it must say.
+//! Function responses: their text and their required fields.
 
 use serde_json::Value;
 
-use super::super::Refusal;
-use super::super::shape::{Checked, ensure, object, word};
+use super::super::Rejection;
+use super::super::shape::{Validated, ensure, object, text_or_empty};
 
-/// Functions that the computer tool itself has: each answer tells where the page is.
+/// Predefined functions of the computer tool: each response must contain the page's URL.
 const PREDEFINED: [&str; 33] = [
     "open_web_browser",
     "wait_5_seconds",
@@ -42,50 +42,50 @@ const PREDEFINED: [&str; 33] = [
     "move_to",
 ];
 
-/// All that an answer says, as text.
-pub(super) fn words(response: &Value) -> String {
+/// All text of a response.
+pub(super) fn text_of(response: &Value) -> String {
     match response {
         Value::String(text) => text.clone(),
         Value::Object(members) => {
-            let texts = members.values().map(words);
+            let texts = members.values().map(text_of);
             texts.collect::<Vec<_>>().join("\n")
         }
-        Value::Array(items) => items.iter().map(words).collect::<Vec<_>>().join("\n"),
+        Value::Array(items) => items.iter().map(text_of).collect::<Vec<_>>().join("\n"),
         Value::Null => String::new(),
         Value::Bool(_) | Value::Number(_) => response.to_string(),
     }
 }
 
-/// Whether the answer to a call must say that a person agreed.
+/// Whether the response to a call must confirm the user's approval.
 pub(super) fn needs_agreement(arguments: &Value) -> bool {
     let decision = arguments.get("safety_decision");
-    decision.is_some_and(|decision| word(decision, "decision") == "require_confirmation")
+    decision.is_some_and(|decision| text_or_empty(decision, "decision") == "require_confirmation")
 }
 
-/// Checks what a function gave. `agreed` is whether an agreement stands beside it.
+/// Validates a function's response. `agreed`: whether it contains an acknowledgement.
 pub(super) fn check(
     name: &str,
     arguments: &Value,
     response: &Value,
     agreed: bool,
-    place: &str,
-) -> Checked {
-    let members = object(response, place)?;
+    location: &str,
+) -> Validated {
+    let members = object(response, location)?;
     if PREDEFINED.contains(&name) {
         let has_url = ["url", "current_url"]
             .iter()
             .any(|url| members.get(*url).is_some_and(Value::is_string));
         ensure(has_url, || {
             format!(
-                "{place}: Computer Use Model requires function response to contain the URL of the web page in field 'url' or 'current_url'."
+                "{location}: Computer Use Model requires function response to contain the URL of the web page in field 'url' or 'current_url'."
             )
         })?;
     }
     let within = members.get("safety_acknowledgement");
-    let within =
-        within.is_some_and(|said| said.as_bool() == Some(true) || said.as_str() == Some("true"));
+    let within = within
+        .is_some_and(|history| history.as_bool() == Some(true) || history.as_str() == Some("true"));
     if needs_agreement(arguments) && !(agreed || within) {
-        return Err(Refusal::invalid(format!(
+        return Err(Rejection::invalid(format!(
             "The safety decision from function call {name} must be acknowledged in the corresponding function response."
         )));
     }

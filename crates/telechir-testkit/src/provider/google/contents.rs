@@ -1,10 +1,10 @@
-//! Contents of `generateContent`: what the model said comes back as it said it, and every call is
-//! answered right after.
+//! Contents of `generateContent`: unchanged model contents, and responses directly after their
+//! calls.
 
 use serde_json::Value;
 
-use super::super::Refusal;
-use super::super::shape::{Checked, ensure, list, one_of, only, text, word};
+use super::super::Rejection;
+use super::super::shape::{Validated, ensure, list, one_of, only, text, text_or_empty};
 use super::{answers, check_image, extra};
 
 const PART: &[&str] = &[
@@ -33,7 +33,7 @@ const ANSWER: &[&str] = &[
     "scheduling",
 ];
 
-pub(super) fn check(body: &Value, said: &[Vec<Value>]) -> Checked {
+pub(super) fn check(body: &Value, history: &[Vec<Value>]) -> Validated {
     let contents = body.get("contents").unwrap_or(&Value::Null);
     let contents = list(contents, "contents")?;
     ensure(!contents.is_empty(), || {
@@ -48,75 +48,88 @@ pub(super) fn check(body: &Value, said: &[Vec<Value>]) -> Checked {
             "system_instruction.parts",
         )?;
     }
-    check_words(contents, said)?;
+    check_model_contents(contents, history)?;
     check_pairs(contents)
 }
 
-fn check_content(content: &Value, place: &str) -> Checked {
-    only(content, &[&["role", "parts"]], place, extra)?;
-    let role = word(content, "role");
+fn check_content(content: &Value, location: &str) -> Validated {
+    only(content, &[&["role", "parts"]], location, extra)?;
+    let role = text_or_empty(content, "role");
     if !matches!(role, "user" | "model") {
-        return Err(Refusal::invalid("Please use a valid role: user, model."));
+        return Err(Rejection::invalid("Please use a valid role: user, model."));
     }
-    let parts = list(content.get("parts").unwrap_or(&Value::Null), place)?;
+    let parts = list(content.get("parts").unwrap_or(&Value::Null), location)?;
     ensure(!parts.is_empty(), || {
-        format!("{place}.parts must not be empty.")
+        format!("{location}.parts must not be empty.")
     })?;
     for (index, part) in parts.iter().enumerate() {
-        let place = format!("{place}.parts[{index}]");
-        only(part, &[PART], &place, extra)?;
+        let location = format!("{location}.parts[{index}]");
+        only(part, &[PART], &location, extra)?;
         if let Some(call) = part.get("functionCall") {
-            only(call, &[CALL], &place, extra)?;
-            text(call, "name", &place)?;
+            only(call, &[CALL], &location, extra)?;
+            text(call, "name", &location)?;
         }
         if let Some(answer) = part.get("functionResponse") {
-            only(answer, &[ANSWER], &place, extra)?;
-            text(answer, "name", &place)?;
-            check_media(answer.get("parts"), &place)?;
+            only(answer, &[ANSWER], &location, extra)?;
+            text(answer, "name", &location)?;
+            check_media(answer.get("parts"), &location)?;
         }
         if let Some(data) = part.get("inlineData") {
-            check_image(word(data, "mimeType"), word(data, "data"), &place)?;
+            check_image(
+                text_or_empty(data, "mimeType"),
+                text_or_empty(data, "data"),
+                &location,
+            )?;
         }
     }
     Ok(())
 }
 
-fn check_media(parts: Option<&Value>, place: &str) -> Checked {
+fn check_media(parts: Option<&Value>, location: &str) -> Validated {
     let Some(parts) = parts else { return Ok(()) };
-    for part in list(parts, place)? {
-        only(part, &[&["inlineData", "fileData"]], place, extra)?;
+    for part in list(parts, location)? {
+        only(part, &[&["inlineData", "fileData"]], location, extra)?;
         if let Some(data) = part.get("inlineData") {
-            only(data, &[&["mimeType", "data", "displayName"]], place, extra)?;
+            only(
+                data,
+                &[&["mimeType", "data", "displayName"]],
+                location,
+                extra,
+            )?;
             let known = ["image/png", "image/jpeg", "image/webp"];
-            one_of(word(data, "mimeType"), &known, place)?;
-            check_image(word(data, "mimeType"), word(data, "data"), place)?;
+            one_of(text_or_empty(data, "mimeType"), &known, location)?;
+            check_image(
+                text_or_empty(data, "mimeType"),
+                text_or_empty(data, "data"),
+                location,
+            )?;
         }
     }
     Ok(())
 }
 
-/// Everything the model said stands there, part by part, signatures included.
-fn check_words(contents: &[Value], said: &[Vec<Value>]) -> Checked {
+/// The model's contents must be returned part by part, including signatures.
+fn check_model_contents(contents: &[Value], history: &[Vec<Value>]) -> Validated {
     let own: Vec<&Value> = contents
         .iter()
-        .filter(|content| word(content, "role") == "model")
+        .filter(|content| text_or_empty(content, "role") == "model")
         .collect();
-    ensure(own.len() == said.len(), || {
+    ensure(own.len() == history.len(), || {
         format!(
             "recorded model: it spoke {} times, and the request repeats {}",
-            said.len(),
+            history.len(),
             own.len()
         )
     })?;
-    for (content, said) in own.into_iter().zip(said) {
+    for (content, history) in own.into_iter().zip(history) {
         let parts = list(content.get("parts").unwrap_or(&Value::Null), "parts")?;
-        ensure(parts == said.as_slice(), || {
+        ensure(parts == history.as_slice(), || {
             "recorded model: a content of the model came back otherwise than it was said".to_owned()
         })?;
         let first = parts.iter().find(|part| part.get("functionCall").is_some());
         if let Some(first) = first.filter(|part| part.get("thoughtSignature").is_none()) {
-            let name = word(first.get("functionCall").unwrap_or(&Value::Null), "name");
-            return Err(Refusal::invalid(format!(
+            let name = text_or_empty(first.get("functionCall").unwrap_or(&Value::Null), "name");
+            return Err(Rejection::invalid(format!(
                 "Function call is missing a thought_signature in functionCall parts: `{name}`"
             )));
         }
@@ -124,7 +137,7 @@ fn check_words(contents: &[Value], said: &[Vec<Value>]) -> Checked {
     Ok(())
 }
 
-fn held<'a>(content: &'a Value, name: &'a str) -> impl Iterator<Item = &'a Value> {
+fn members<'a>(content: &'a Value, name: &'a str) -> impl Iterator<Item = &'a Value> {
     let parts = content.get("parts").and_then(Value::as_array);
     parts
         .into_iter()
@@ -132,14 +145,14 @@ fn held<'a>(content: &'a Value, name: &'a str) -> impl Iterator<Item = &'a Value
         .filter_map(move |part| part.get(name))
 }
 
-/// As many answers as calls, by name and id, in the very next content.
-fn check_pairs(contents: &[Value]) -> Checked {
+/// The next content must have one response per call, matched by name and id.
+fn check_pairs(contents: &[Value]) -> Validated {
     for (index, content) in contents.iter().enumerate() {
-        let calls: Vec<&Value> = held(content, "functionCall").collect();
+        let calls: Vec<&Value> = members(content, "functionCall").collect();
         let before = index.checked_sub(1).and_then(|before| contents.get(before));
-        let asked = before.map_or(0, |before| held(before, "functionCall").count());
-        let answered = held(content, "functionResponse").count();
-        ensure(answered == 0 || asked > 0, || {
+        let call_ids = before.map_or(0, |before| members(before, "functionCall").count());
+        let outcome = members(content, "functionResponse").count();
+        ensure(outcome == 0 || call_ids > 0, || {
             "Please ensure that function response turn comes immediately after a function call turn.".to_owned()
         })?;
         if calls.is_empty() {
@@ -147,7 +160,7 @@ fn check_pairs(contents: &[Value]) -> Checked {
         }
         let next = contents.get(index + 1);
         let given: Vec<&Value> =
-            next.map_or_else(Vec::new, |next| held(next, "functionResponse").collect());
+            next.map_or_else(Vec::new, |next| members(next, "functionResponse").collect());
         ensure(given.len() == calls.len(), || {
             "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.".to_owned()
         })?;
@@ -158,9 +171,9 @@ fn check_pairs(contents: &[Value]) -> Checked {
     Ok(())
 }
 
-fn check_pair(call: &Value, answer: &Value) -> Checked {
-    let name = word(call, "name");
-    ensure(word(answer, "name") == name, || {
+fn check_pair(call: &Value, answer: &Value) -> Validated {
+    let name = text_or_empty(call, "name");
+    ensure(text_or_empty(answer, "name") == name, || {
         "Each Function Call must be matched to a Function Response by name".to_owned()
     })?;
     ensure(answer.get("id") == call.get("id"), || {

@@ -1,9 +1,9 @@
-//! Steps of Interactions: what the model said comes back, and every call is answered.
+//! Steps of Interactions: unchanged model steps, and one result per call.
 
 use serde_json::Value;
 
-use super::super::Refusal;
-use super::super::shape::{Checked, ensure, list, one_of, only, text, word};
+use super::super::Rejection;
+use super::super::shape::{Validated, ensure, list, one_of, only, text, text_or_empty};
 use super::{answers, check_image, extra};
 
 const RESULT: &[&str] = &[
@@ -24,37 +24,37 @@ const STEPS: [&str; 7] = [
     "code_execution_result",
 ];
 
-pub(super) fn check(body: &Value, said: &[Vec<Value>]) -> Checked {
+pub(super) fn check(body: &Value, history: &[Vec<Value>]) -> Validated {
     let steps = body.get("input").unwrap_or(&Value::Null);
     let steps = list(steps, "input")?;
     for (index, step) in steps.iter().enumerate() {
         check_step(step, &format!("input[{index}]"))?;
     }
-    check_words(steps, said)?;
+    check_model_contents(steps, history)?;
     check_pairs(steps)
 }
 
-fn check_step(step: &Value, place: &str) -> Checked {
-    let kind = text(step, "type", place)?;
-    one_of(kind, &STEPS, &format!("{place}.type"))?;
+fn check_step(step: &Value, location: &str) -> Validated {
+    let kind = text(step, "type", location)?;
+    one_of(kind, &STEPS, &format!("{location}.type"))?;
     match kind {
-        "user_input" | "model_output" => check_contents(step.get("content"), place),
+        "user_input" | "model_output" => check_contents(step.get("content"), location),
         "function_call" => {
-            text(step, "id", place)?;
-            text(step, "name", place)?;
+            text(step, "id", location)?;
+            text(step, "name", location)?;
             let is_object = step.get("arguments").is_some_and(Value::is_object);
             ensure(is_object, || {
-                format!("{place}.arguments: should be an object")
+                format!("{location}.arguments: should be an object")
             })
         }
         "function_result" => {
-            only(step, &[RESULT], place, extra)?;
-            text(step, "call_id", place)?;
+            only(step, &[RESULT], location, extra)?;
+            text(step, "call_id", location)?;
             ensure(step.get("result").is_some(), || {
-                format!("{place}.result: Field required")
+                format!("{location}.result: Field required")
             })?;
             match step.get("result") {
-                Some(result @ Value::Array(_)) => check_contents(Some(result), place),
+                Some(result @ Value::Array(_)) => check_contents(Some(result), location),
                 _ => Ok(()),
             }
         }
@@ -62,38 +62,47 @@ fn check_step(step: &Value, place: &str) -> Checked {
     }
 }
 
-fn check_contents(contents: Option<&Value>, place: &str) -> Checked {
-    for content in list(contents.unwrap_or(&Value::Null), place)? {
-        match word(content, "type") {
+fn check_contents(contents: Option<&Value>, location: &str) -> Validated {
+    for content in list(contents.unwrap_or(&Value::Null), location)? {
+        match text_or_empty(content, "type") {
             "text" => {
-                text(content, "text", place)?;
+                text(content, "text", location)?;
             }
-            "image" => check_image(word(content, "mime_type"), word(content, "data"), place)?,
-            kind => one_of(kind, &["audio", "document", "video"], place)?,
+            "image" => check_image(
+                text_or_empty(content, "mime_type"),
+                text_or_empty(content, "data"),
+                location,
+            )?,
+            kind => one_of(kind, &["audio", "document", "video"], location)?,
         }
     }
     Ok(())
 }
 
-/// Everything the model said stands there in its order, thoughts included.
-fn check_words(steps: &[Value], said: &[Vec<Value>]) -> Checked {
-    let is_models = |step: &&Value| !matches!(word(step, "type"), "user_input" | "function_result");
+/// The model's steps must be returned in order, including thoughts.
+fn check_model_contents(steps: &[Value], history: &[Vec<Value>]) -> Validated {
+    let is_models = |step: &&Value| {
+        !matches!(
+            text_or_empty(step, "type"),
+            "user_input" | "function_result"
+        )
+    };
     let own: Vec<&Value> = steps.iter().filter(is_models).collect();
-    let all: Vec<&Value> = said.iter().flatten().collect();
+    let all: Vec<&Value> = history.iter().flatten().collect();
     ensure(own == all, || {
         "recorded model: its steps came back otherwise than it said them".to_owned()
     })
 }
 
-/// One answer for each call, in their order, right after the last of them.
-fn check_pairs(steps: &[Value]) -> Checked {
+/// One result per call, in order, directly after the last call.
+fn check_pairs(steps: &[Value]) -> Validated {
     let mut open: Vec<&Value> = Vec::new();
     for step in steps {
-        match word(step, "type") {
+        match text_or_empty(step, "type") {
             "function_call" => open.push(step),
             "function_result" => {
                 ensure(!open.is_empty(), || {
-                    format!("no call waits for {}", word(step, "call_id"))
+                    format!("no call waits for {}", text_or_empty(step, "call_id"))
                 })?;
                 check_pair(open.remove(0), step)?;
             }
@@ -104,34 +113,42 @@ fn check_pairs(steps: &[Value]) -> Checked {
 }
 
 fn unanswered(open: &[&Value]) -> String {
-    let name = open.first().map_or("", |call| word(call, "name"));
+    let name = open.first().map_or("", |call| text_or_empty(call, "name"));
     format!("function_call `{name}` has no function_result")
 }
 
-fn check_pair(call: &Value, result: &Value) -> Checked {
-    let name = word(call, "name");
-    ensure(word(result, "call_id") == word(call, "id"), || {
-        format!(
-            "the result for {} comes where {} is due",
-            word(result, "call_id"),
-            word(call, "id")
-        )
-    })?;
+fn check_pair(call: &Value, result: &Value) -> Validated {
+    let name = text_or_empty(call, "name");
     ensure(
-        matches!(word(result, "name"), "" | "function") || word(result, "name") == name,
+        text_or_empty(result, "call_id") == text_or_empty(call, "id"),
+        || {
+            format!(
+                "the result for {} comes where {} is due",
+                text_or_empty(result, "call_id"),
+                text_or_empty(call, "id")
+            )
+        },
+    )?;
+    ensure(
+        matches!(text_or_empty(result, "name"), "" | "function")
+            || text_or_empty(result, "name") == name,
         || "Each Function Call must be matched to a Function Response by name".to_owned(),
     )?;
     let agreed = result.get("safety_acknowledgement") == Some(&true.into());
     let none = Value::Null;
     let arguments = call.get("arguments").unwrap_or(&none);
     if answers::needs_agreement(arguments) && !agreed {
-        return Err(Refusal::invalid(format!(
+        return Err(Rejection::invalid(format!(
             "The safety decision from function call {name} must be acknowledged in the corresponding function response."
         )));
     }
-    let said = first_text(result);
-    let response = serde_json::from_str(said).unwrap_or_else(|_| {
-        Value::Object([("output".to_owned(), said.into())].into_iter().collect())
+    let history = first_text(result);
+    let response = serde_json::from_str(history).unwrap_or_else(|_| {
+        Value::Object(
+            [("output".to_owned(), history.into())]
+                .into_iter()
+                .collect(),
+        )
     });
     answers::check(name, arguments, &response, agreed, "function_result")
 }
@@ -142,9 +159,9 @@ fn first_text(result: &Value) -> &str {
         Some(Value::Array(contents)) => {
             let texts = contents
                 .iter()
-                .filter(|content| word(content, "type") == "text");
+                .filter(|content| text_or_empty(content, "type") == "text");
             texts
-                .map(|content| word(content, "text"))
+                .map(|content| text_or_empty(content, "text"))
                 .next()
                 .unwrap_or_default()
         }
@@ -152,11 +169,11 @@ fn first_text(result: &Value) -> &str {
     }
 }
 
-/// All that a result says.
-pub(super) fn words(step: &Value) -> String {
-    let said = first_text(step);
-    match serde_json::from_str::<Value>(said) {
-        Ok(value) => answers::words(&value),
-        Err(_) => said.to_owned(),
+/// All text of a result.
+pub(super) fn text_of(step: &Value) -> String {
+    let history = first_text(step);
+    match serde_json::from_str::<Value>(history) {
+        Ok(value) => answers::text_of(&value),
+        Err(_) => history.to_owned(),
     }
 }

@@ -14,7 +14,7 @@ fn decision() -> Value {
     json!({"decision": "require_confirmation", "explanation": "Buying."})
 }
 
-fn said() -> Vec<Vec<Value>> {
+fn history() -> Vec<Vec<Value>> {
     vec![vec![
         json!({"text": "I buy it.", "thought": true}),
         json!({"functionCall": {"id": "c1", "name": "click", "args": {"x": 1, "y": 2, "safety_decision": decision()}}, "thoughtSignature": "c2ln"}),
@@ -27,7 +27,7 @@ fn good() -> Value {
     json!({
         "contents": [
             {"role": "user", "parts": [{"text": "go"}]},
-            {"role": "model", "parts": said()[0]},
+            {"role": "model", "parts": history()[0]},
             {"role": "user", "parts": [
                 {"functionResponse": {"id": "c1", "name": "click", "response": {"url": "", "safety_acknowledgement": "true"}, "parts": [image]}},
                 {"functionResponse": {"id": "c2", "name": "shell", "response": {"output": "a"}}},
@@ -41,11 +41,11 @@ fn good() -> Value {
 }
 
 #[track_caller]
-fn refused(change: impl FnOnce(&mut Value), words: &str) {
+fn refused(change: impl FnOnce(&mut Value), text_of: &str) {
     let mut body = good();
     change(&mut body);
-    let refusal = super::check(&headers(), &body, &said()).expect_err(words);
-    assert!(refusal.message.contains(words), "{}", refusal.message);
+    let rejection = super::check(&headers(), &body, &history()).expect_err(text_of);
+    assert!(rejection.message.contains(text_of), "{}", rejection.message);
 }
 
 fn steps_said() -> Vec<Vec<Value>> {
@@ -71,16 +71,16 @@ fn good_steps() -> Value {
 }
 
 #[track_caller]
-fn refused_steps(change: impl FnOnce(&mut Value), words: &str) {
+fn refused_steps(change: impl FnOnce(&mut Value), text_of: &str) {
     let mut body = good_steps();
     change(&mut body);
-    let refusal = super::check_steps(&headers(), &body, &steps_said()).expect_err(words);
-    assert!(refusal.message.contains(words), "{}", refusal.message);
+    let rejection = super::check_steps(&headers(), &body, &steps_said()).expect_err(text_of);
+    assert!(rejection.message.contains(text_of), "{}", rejection.message);
 }
 
 #[test]
 fn takes_good_requests() {
-    super::check(&headers(), &good(), &said()).expect("good");
+    super::check(&headers(), &good(), &history()).expect("good");
     super::check_steps(&headers(), &good_steps(), &steps_said()).expect("good");
     let texts = super::results(&good());
     assert_eq!(texts.get("c2").map(String::as_str), Some("a"));
@@ -89,8 +89,8 @@ fn takes_good_requests() {
 
 #[test]
 fn refuses_a_request_without_a_key() {
-    let refusal = super::check(&HeaderMap::new(), &good(), &said()).expect_err("no key");
-    assert_eq!(refusal.status, 401);
+    let rejection = super::check(&HeaderMap::new(), &good(), &history()).expect_err("no key");
+    assert_eq!(rejection.status, 401);
 }
 
 #[test]
@@ -184,18 +184,18 @@ fn refuses_what_the_interface_refuses() {
         },
         "immediately after",
     );
-    let mut unsigned = said();
+    let mut unsigned = history();
     unsigned[0][1]
         .as_object_mut()
         .expect("a part")
         .shift_remove("thoughtSignature");
     let mut body = good();
     body["contents"][1]["parts"] = json!(unsigned[0]);
-    let refusal = super::check(&headers(), &body, &unsigned).expect_err("unsigned");
+    let rejection = super::check(&headers(), &body, &unsigned).expect_err("unsigned");
     assert!(
-        refusal.message.contains("thought_signature"),
+        rejection.message.contains("thought_signature"),
         "{}",
-        refusal.message
+        rejection.message
     );
 }
 

@@ -1,9 +1,9 @@
-//! Tools as the two interfaces take them.
+//! Tool definitions of the two APIs.
 
 use serde_json::Value;
 
-use super::super::Refusal;
-use super::super::shape::{Checked, ensure, list, object, one_of, only, text, word};
+use super::super::Rejection;
+use super::super::shape::{Validated, ensure, list, object, one_of, only, text, text_or_empty};
 use super::extra;
 
 const TOOLS: &[&str] = &[
@@ -39,33 +39,33 @@ const FUNCTION: &[&str] = &[
     "behavior",
 ];
 
-/// Checks the tools of `generateContent`.
-pub(super) fn check(body: &Value) -> Checked {
+/// Validates the tools of `generateContent`.
+pub(super) fn check(body: &Value) -> Validated {
     let Some(tools) = body.get("tools") else {
         return Ok(());
     };
     for (index, tool) in list(tools, "tools")?.iter().enumerate() {
-        let place = format!("tools[{index}]");
-        only(tool, &[TOOLS], &place, extra)?;
+        let location = format!("tools[{index}]");
+        only(tool, &[TOOLS], &location, extra)?;
         if let Some(computer) = tool.get("computerUse") {
-            let place = format!("{place}.computer_use");
-            only(computer, &[COMPUTER], &place, extra)?;
+            let location = format!("{location}.computer_use");
+            only(computer, &[COMPUTER], &location, extra)?;
             let known = [
                 "ENVIRONMENT_UNSPECIFIED",
                 "ENVIRONMENT_BROWSER",
                 "ENVIRONMENT_MOBILE",
                 "ENVIRONMENT_DESKTOP",
             ];
-            one_of(word(computer, "environment"), &known, &place)?;
+            one_of(text_or_empty(computer, "environment"), &known, &location)?;
         }
         let functions = tool.get("functionDeclarations");
-        let functions = functions.map_or(Ok(&[][..]), |list_| list(list_, &place))?;
+        let functions = functions.map_or(Ok(&[][..]), |list_| list(list_, &location))?;
         ensure(functions.len() <= 512, || {
-            format!("{place}: at most 512 function declarations")
+            format!("{location}: at most 512 function declarations")
         })?;
         for function in functions {
-            only(function, &[FUNCTION], &place, extra)?;
-            let name = text(function, "name", &place)?;
+            only(function, &[FUNCTION], &location, extra)?;
+            let name = text(function, "name", &location)?;
             let schema = ["parameters", "parametersJsonSchema"]
                 .iter()
                 .find_map(|member| function.get(*member));
@@ -75,8 +75,8 @@ pub(super) fn check(body: &Value) -> Checked {
     check_combination(body)
 }
 
-/// The provider's own tools stand beside functions only when the request asks for it.
-fn check_combination(body: &Value) -> Checked {
+/// Built-in tools can be combined with functions only if the request enables it.
+fn check_combination(body: &Value) -> Validated {
     let tools = body.get("tools").and_then(Value::as_array);
     let names: Vec<&String> = tools
         .into_iter()
@@ -85,46 +85,46 @@ fn check_combination(body: &Value) -> Checked {
         .flat_map(serde_json::Map::keys)
         .collect();
     let has = |wanted: &[&str]| names.iter().any(|name| wanted.contains(&name.as_str()));
-    let asked = body
+    let call_ids = body
         .get("toolConfig")
         .is_some_and(|config| config.get("includeServerSideToolInvocations") == Some(&true.into()));
     let mixes = has(&["functionDeclarations", "computerUse"])
         && has(&["googleSearch", "urlContext", "googleMaps", "fileSearch"]);
-    ensure(asked || !mixes, || {
+    ensure(call_ids || !mixes, || {
         "Please enable tool_config.include_server_side_tool_invocations to use Built-in tools with Function calling".to_owned()
     })
 }
 
-fn check_schema(name: &str, schema: Option<&Value>) -> Checked {
+fn check_schema(name: &str, schema: Option<&Value>) -> Validated {
     let Some(schema) = schema else { return Ok(()) };
-    let kind = word(schema, "type").to_ascii_lowercase();
+    let kind = text_or_empty(schema, "type").to_ascii_lowercase();
     let properties = schema.get("properties").and_then(Value::as_object);
     if kind == "object" && properties.is_none_or(serde_json::Map::is_empty) {
-        return Err(Refusal::invalid(format!(
+        return Err(Rejection::invalid(format!(
             "{name}.parameters.properties: should be non-empty for OBJECT type"
         )));
     }
     Ok(())
 }
 
-/// Checks the tools of Interactions.
-pub(super) fn check_steps(body: &Value) -> Checked {
+/// Validates the tools of Interactions.
+pub(super) fn check_steps(body: &Value) -> Validated {
     let Some(tools) = body.get("tools") else {
         return Ok(());
     };
     for (index, tool) in list(tools, "tools")?.iter().enumerate() {
-        let place = format!("tools[{index}]");
-        object(tool, &place)?;
-        match text(tool, "type", &place)? {
+        let location = format!("tools[{index}]");
+        object(tool, &location)?;
+        match text(tool, "type", &location)? {
             "computer_use" => {
-                only(tool, &[STEP_COMPUTER], &place, extra)?;
+                only(tool, &[STEP_COMPUTER], &location, extra)?;
                 let known = ["browser", "mobile", "desktop"];
-                one_of(word(tool, "environment"), &known, &place)?;
+                one_of(text_or_empty(tool, "environment"), &known, &location)?;
             }
             "function" => {
                 let known = &["type", "name", "description", "parameters"];
-                only(tool, &[known], &place, extra)?;
-                let name = text(tool, "name", &place)?;
+                only(tool, &[known], &location, extra)?;
+                let name = text(tool, "name", &location)?;
                 check_schema(name, tool.get("parameters"))?;
             }
             kind => {
@@ -137,7 +137,7 @@ pub(super) fn check_steps(body: &Value) -> Checked {
                     "mcp_server",
                     "retrieval",
                 ];
-                one_of(kind, &known, &format!("{place}.type"))?;
+                one_of(kind, &known, &format!("{location}.type"))?;
             }
         }
     }

@@ -1,10 +1,10 @@
-//! Input items: whether every call was answered once, whether reasoning stands before what
-//! belongs to it, and whether the model's own items came back unchanged.
+//! Input items: exactly one output per call, reasoning directly before its item, and unchanged
+//! model items.
 
 use serde_json::Value;
 
-use super::{Checked, LONGEST_CALL_ID, ensure, list, one_of, only, output, word};
-use crate::provider::Refusal;
+use super::{MAX_CALL_ID_CHARS, Validated, ensure, list, one_of, only, output, text_or_empty};
+use crate::provider::Rejection;
 
 const MESSAGE: &[&str] = &["type", "role", "content", "phase", "status", "id"];
 const OUTPUTS: &[&str] = &[
@@ -15,8 +15,8 @@ const OUTPUTS: &[&str] = &[
     "function_call_output",
     "custom_tool_call_output",
 ];
-/// What the model says and a client only repeats.
-const SAID: &[&str] = &[
+/// Item types that the model produces and a client only repeats.
+const MODEL_ITEMS: &[&str] = &[
     "reasoning",
     "computer_call",
     "shell_call",
@@ -37,45 +37,45 @@ const SAID: &[&str] = &[
     "compaction",
 ];
 
-pub(super) fn check(body: &Value, said: &[Vec<Value>]) -> Checked {
+pub(super) fn check(body: &Value, history: &[Vec<Value>]) -> Validated {
     let items = match body.get("input") {
         Some(Value::String(text)) if !text.is_empty() => return Ok(()),
         Some(input) => list(input, "input")?,
-        None => return Err(Refusal::invalid("Missing required parameter: 'input'.")),
+        None => return Err(Rejection::invalid("Missing required parameter: 'input'.")),
     };
     ensure(!items.is_empty(), || {
         "input: at least one item is required".to_owned()
     })?;
-    let said: Vec<&Value> = said.iter().flatten().collect();
+    let history: Vec<&Value> = history.iter().flatten().collect();
     for (index, item) in items.iter().enumerate() {
-        let place = format!("input[{index}]");
-        match word(item, "type") {
-            "message" | "" => check_message(item, &said, &place)?,
-            kind if OUTPUTS.contains(&kind) => check_answer(items, index, &place)?,
-            kind if SAID.contains(&kind) => check_said(item, &said, &place)?,
+        let location = format!("input[{index}]");
+        match text_or_empty(item, "type") {
+            "message" | "" => check_message(item, &history, &location)?,
+            kind if OUTPUTS.contains(&kind) => check_answer(items, index, &location)?,
+            kind if MODEL_ITEMS.contains(&kind) => check_unchanged(item, &history, &location)?,
             other => {
-                return Err(Refusal::invalid(format!(
-                    "Invalid value: '{other}' at '{place}.type'."
+                return Err(Rejection::invalid(format!(
+                    "Invalid value: '{other}' at '{location}.type'."
                 )));
             }
         }
-        if word(item, "type") == "reasoning" {
-            check_followed(item, items.get(index + 1), &place)?;
+        if text_or_empty(item, "type") == "reasoning" {
+            check_followed(item, items.get(index + 1), &location)?;
         }
     }
     check_answered(items)?;
-    check_nothing_lost(items, &said)
+    check_nothing_lost(items, &history)
 }
 
-fn check_message(item: &Value, said: &[&Value], place: &str) -> Checked {
-    only(item, &[MESSAGE], place, super::extra)?;
+fn check_message(item: &Value, history: &[&Value], location: &str) -> Validated {
+    only(item, &[MESSAGE], location, super::extra)?;
     one_of(
-        word(item, "role"),
+        text_or_empty(item, "role"),
         &["user", "assistant", "system", "developer"],
-        &format!("{place}.role"),
+        &format!("{location}.role"),
     )?;
-    if word(item, "role") == "assistant" && item.get("id").is_some() {
-        return check_said(item, said, place);
+    if text_or_empty(item, "role") == "assistant" && item.get("id").is_some() {
+        return check_unchanged(item, history, location);
     }
     let empty = match item.get("content") {
         Some(Value::String(text)) => text.is_empty(),
@@ -89,9 +89,9 @@ fn check_message(item: &Value, said: &[&Value], place: &str) -> Checked {
                     "refusal",
                 ];
                 one_of(
-                    word(part, "type"),
+                    text_or_empty(part, "type"),
                     kinds,
-                    &format!("{place}.content[{index}].type"),
+                    &format!("{location}.content[{index}].type"),
                 )?;
             }
             parts.is_empty()
@@ -99,112 +99,114 @@ fn check_message(item: &Value, said: &[&Value], place: &str) -> Checked {
         _ => true,
     };
     ensure(!empty, || {
-        format!("Missing required parameter: '{place}.content'.")
+        format!("Missing required parameter: '{location}.content'.")
     })
 }
 
-/// An item of the model must come back as it was said, without what only answers may hold.
-fn check_said(item: &Value, said: &[&Value], place: &str) -> Checked {
+/// A model item must be returned unchanged, except for fields of responses only.
+fn check_unchanged(item: &Value, history: &[&Value], location: &str) -> Validated {
     if let Some(member) = ["created_by", "parsed_arguments"]
         .iter()
         .find(|member| item.get(**member).is_some())
     {
-        return Err(super::extra(place, member));
+        return Err(super::extra(location, member));
     }
-    let same = |said: &&&Value| {
-        let mut said = (**said).clone();
-        if let Some(members) = said.as_object_mut() {
+    let same = |history: &&&Value| {
+        let mut history = (**history).clone();
+        if let Some(members) = history.as_object_mut() {
             members.retain(|name, _| name != "created_by" && name != "parsed_arguments");
         }
-        said == *item
+        history == *item
     };
-    ensure(said.iter().any(|one| same(&one)), || {
+    ensure(history.iter().any(|one| same(&one)), || {
         format!(
-            "recorded model: '{place}' ({}) is not what I said",
-            word(item, "type")
+            "recorded model: '{location}' ({}) is not what I said",
+            text_or_empty(item, "type")
         )
     })
 }
 
-fn check_followed(reasoning: &Value, next: Option<&Value>, place: &str) -> Checked {
+fn check_followed(reasoning: &Value, next: Option<&Value>, location: &str) -> Validated {
     let follows = next.is_some_and(|next| {
-        SAID.contains(&word(next, "type"))
-            || (word(next, "type") == "message" && word(next, "role") == "assistant")
+        MODEL_ITEMS.contains(&text_or_empty(next, "type"))
+            || (text_or_empty(next, "type") == "message"
+                && text_or_empty(next, "role") == "assistant")
     });
     ensure(follows, || {
         format!(
-            "Item '{}' of type 'reasoning' was provided without its required following item ({place}).",
-            word(reasoning, "id")
+            "Item '{}' of type 'reasoning' was provided without its required following item ({location}).",
+            text_or_empty(reasoning, "id")
         )
     })
 }
 
-/// An answer needs its call before it, of its kind, and none other for the same call.
-fn check_answer(items: &[Value], index: usize, place: &str) -> Checked {
+/// An output needs an earlier call of its kind, and each call has one output.
+fn check_answer(items: &[Value], index: usize, location: &str) -> Validated {
     let answer = &items[index];
-    let id = word(answer, "call_id");
-    ensure(!id.is_empty() && id.len() <= LONGEST_CALL_ID, || {
-        format!("Invalid '{place}.call_id': 1 to {LONGEST_CALL_ID} characters.")
+    let id = text_or_empty(answer, "call_id");
+    ensure(!id.is_empty() && id.len() <= MAX_CALL_ID_CHARS, || {
+        format!("Invalid '{location}.call_id': 1 to {MAX_CALL_ID_CHARS} characters.")
     })?;
-    let kind = word(answer, "type").trim_end_matches("_output");
+    let kind = text_or_empty(answer, "type").trim_end_matches("_output");
     let call = items[..index]
         .iter()
-        .find(|item| word(item, "type") == kind && word(item, "call_id") == id);
+        .find(|item| text_or_empty(item, "type") == kind && text_or_empty(item, "call_id") == id);
     let Some(call) = call else {
-        return Err(Refusal::invalid(format!(
+        return Err(Rejection::invalid(format!(
             "No tool call found for {} with call_id {id}.",
             kind.replace('_', " ")
         )));
     };
-    let twice = items[..index]
-        .iter()
-        .any(|item| word(item, "type") == word(answer, "type") && word(item, "call_id") == id);
+    let twice = items[..index].iter().any(|item| {
+        text_or_empty(item, "type") == text_or_empty(answer, "type")
+            && text_or_empty(item, "call_id") == id
+    });
     ensure(!twice, || {
-        format!("Duplicate output for call_id {id} at '{place}'.")
+        format!("Duplicate output for call_id {id} at '{location}'.")
     })?;
-    output::check(answer, call, place)
+    output::check(answer, call, location)
 }
 
-fn check_answered(items: &[Value]) -> Checked {
+fn check_answered(items: &[Value]) -> Validated {
     for call in items {
-        let kind = word(call, "type");
+        let kind = text_or_empty(call, "type");
         let answer_kind = format!("{kind}_output");
         if !OUTPUTS.contains(&answer_kind.as_str()) {
             continue;
         }
-        let answered = items.iter().any(|item| {
-            word(item, "type") == answer_kind && item.get("call_id") == call.get("call_id")
+        let outcome = items.iter().any(|item| {
+            text_or_empty(item, "type") == answer_kind && item.get("call_id") == call.get("call_id")
         });
-        ensure(answered, || {
+        ensure(outcome, || {
             format!(
                 "No tool output found for {} {}.",
                 kind.replace('_', " "),
-                word(call, "call_id")
+                text_or_empty(call, "call_id")
             )
         })?;
     }
     Ok(())
 }
 
-/// Old computer calls may have left together with their pictures; all else must be there.
-fn check_nothing_lost(items: &[Value], said: &[&Value]) -> Checked {
-    let missing = said.iter().find(|one| {
-        let kind = word(one, "type");
+/// Old computer calls may be removed with their screenshots; all other items must be present.
+fn check_nothing_lost(items: &[Value], history: &[&Value]) -> Validated {
+    let missing = history.iter().find(|one| {
+        let kind = text_or_empty(one, "type");
         let may_leave = matches!(kind, "computer_call" | "reasoning");
         let here = items
             .iter()
-            .any(|item| word(item, "type") == kind && item.get("id") == one.get("id"));
+            .any(|item| text_or_empty(item, "type") == kind && item.get("id") == one.get("id"));
         !may_leave && !here
     });
     ensure(missing.is_none(), || {
         format!(
             "recorded model: an item of mine is missing: {}",
-            missing.map_or("", |item| word(item, "type"))
+            missing.map_or("", |item| text_or_empty(item, "type"))
         )
     })?;
-    let last = said
+    let last = history
         .iter()
-        .rfind(|one| word(one, "type") == "computer_call");
+        .rfind(|one| text_or_empty(one, "type") == "computer_call");
     let here = last.is_none_or(|last| {
         items
             .iter()

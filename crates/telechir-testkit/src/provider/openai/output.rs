@@ -1,45 +1,47 @@
-//! One answer to a call: its members, its picture, its entries.
+//! The output of one call: its fields, its image, its entries.
 
 use serde_json::Value;
 
-use super::{Checked, LONGEST_TEXT, ensure, extra, image, list, one_of, only, text, word};
-use crate::provider::Refusal;
+use super::{
+    MAX_TEXT_CHARS, Validated, ensure, extra, image, list, one_of, only, text, text_or_empty,
+};
+use crate::provider::Rejection;
 
-const LONGEST_IMAGE_URL: usize = 20_971_520;
-const LONGEST_EDGE: u32 = 65_535;
-const MOST_PATCHES: u64 = 30_000;
+const MAX_IMAGE_URL_CHARS: usize = 20_971_520;
+const MAX_EDGE_PIXELS: u32 = 65_535;
+const MAX_PATCHES: u64 = 30_000;
 
-pub(super) fn check(answer: &Value, call: &Value, place: &str) -> Checked {
-    match word(answer, "type") {
-        "computer_call_output" => check_computer(answer, call, place),
-        "shell_call_output" => check_shell(answer, call, place),
+pub(super) fn check(answer: &Value, call: &Value, location: &str) -> Validated {
+    match text_or_empty(answer, "type") {
+        "computer_call_output" => check_computer(answer, call, location),
+        "shell_call_output" => check_shell(answer, call, location),
         "local_shell_call_output" => {
             only(
                 answer,
                 &[&["type", "call_id", "id", "output", "status"]],
-                place,
+                location,
                 extra,
             )?;
-            text(answer, "output", place).map(drop)
+            text(answer, "output", location).map(drop)
         }
         "apply_patch_call_output" => {
             only(
                 answer,
                 &[&["type", "call_id", "id", "output", "status", "caller"]],
-                place,
+                location,
                 extra,
             )?;
             one_of(
-                word(answer, "status"),
+                text_or_empty(answer, "status"),
                 &["completed", "failed"],
-                &format!("{place}.status"),
+                &format!("{location}.status"),
             )
         }
-        _ => check_function(answer, place),
+        _ => check_function(answer, location),
     }
 }
 
-fn check_computer(answer: &Value, call: &Value, place: &str) -> Checked {
+fn check_computer(answer: &Value, call: &Value, location: &str) -> Validated {
     only(
         answer,
         &[&[
@@ -50,19 +52,19 @@ fn check_computer(answer: &Value, call: &Value, place: &str) -> Checked {
             "acknowledged_safety_checks",
             "status",
         ]],
-        place,
+        location,
         extra,
     )?;
-    check_status(answer, place)?;
+    check_status(answer, location)?;
     let acknowledged = match answer.get("acknowledged_safety_checks") {
-        Some(checks) => list(checks, &format!("{place}.acknowledged_safety_checks"))?,
+        Some(checks) => list(checks, &format!("{location}.acknowledged_safety_checks"))?,
         None => &[],
     };
     for check in acknowledged {
         only(
             check,
             &[&["id", "code", "message"]],
-            &format!("{place}.acknowledged_safety_checks"),
+            &format!("{location}.acknowledged_safety_checks"),
             extra,
         )?;
     }
@@ -78,17 +80,17 @@ fn check_computer(answer: &Value, call: &Value, place: &str) -> Checked {
         ensure(known, || {
             format!(
                 "Computer tool call {} has a pending safety check that was not acknowledged: {}.",
-                word(call, "call_id"),
-                word(pending, "id")
+                text_or_empty(call, "call_id"),
+                text_or_empty(pending, "id")
             )
         })?;
     }
     let screen = answer.get("output").unwrap_or(&Value::Null);
-    let place = format!("{place}.output");
+    let location = format!("{location}.output");
     one_of(
-        word(screen, "type"),
+        text_or_empty(screen, "type"),
         &["computer_screenshot"],
-        &format!("{place}.type"),
+        &format!("{location}.type"),
     )?;
     only(
         screen,
@@ -99,44 +101,45 @@ fn check_computer(answer: &Value, call: &Value, place: &str) -> Checked {
             "detail",
             "prompt_cache_breakpoint",
         ]],
-        &place,
+        &location,
         extra,
     )?;
-    check_image(screen, &place)
+    check_image(screen, &location)
 }
 
-fn check_image(holder: &Value, place: &str) -> Checked {
+fn check_image(holder: &Value, location: &str) -> Validated {
     if let Some(detail) = holder.get("detail").and_then(Value::as_str) {
         one_of(
             detail,
             &["low", "high", "auto", "original"],
-            &format!("{place}.detail"),
+            &format!("{location}.detail"),
         )?;
     }
-    let address = text(holder, "image_url", place)?;
-    ensure(address.len() <= LONGEST_IMAGE_URL, || {
-        format!("Invalid '{place}.image_url': string too long.")
+    let address = text(holder, "image_url", location)?;
+    ensure(address.len() <= MAX_IMAGE_URL_CHARS, || {
+        format!("Invalid '{location}.image_url': string too long.")
     })?;
     let data = address
         .strip_prefix("data:")
         .and_then(|rest| rest.split_once(";base64,"));
     let Some((media_type, base64)) = data else {
-        return Err(Refusal::invalid(format!(
-            "Invalid '{place}.image_url': the recorded model reads only data: addresses."
+        return Err(Rejection::invalid(format!(
+            "Invalid '{location}.image_url': the recorded model reads only data: addresses."
         )));
     };
-    let size = image::measure(media_type, base64)
-        .map_err(|problem| Refusal::invalid(format!("Invalid '{place}.image_url': {problem}.")))?;
-    let fits = size.long_edge() <= LONGEST_EDGE && size.tiles(32) <= MOST_PATCHES;
+    let size = image::measure(media_type, base64).map_err(|problem| {
+        Rejection::invalid(format!("Invalid '{location}.image_url': {problem}."))
+    })?;
+    let fits = size.long_edge() <= MAX_EDGE_PIXELS && size.tiles(32) <= MAX_PATCHES;
     ensure(fits, || {
         format!(
-            "Invalid '{place}.image_url': {}x{} is above {MOST_PATCHES} patches.",
+            "Invalid '{location}.image_url': {}x{} is above {MAX_PATCHES} patches.",
             size.width, size.height
         )
     })
 }
 
-fn check_shell(answer: &Value, call: &Value, place: &str) -> Checked {
+fn check_shell(answer: &Value, call: &Value, location: &str) -> Validated {
     only(
         answer,
         &[&[
@@ -148,13 +151,13 @@ fn check_shell(answer: &Value, call: &Value, place: &str) -> Checked {
             "status",
             "caller",
         ]],
-        place,
+        location,
         extra,
     )?;
-    check_status(answer, place)?;
+    check_status(answer, location)?;
     let entries = list(
         answer.get("output").unwrap_or(&Value::Null),
-        &format!("{place}.output"),
+        &format!("{location}.output"),
     )?;
     let commands = call
         .get("action")
@@ -163,50 +166,50 @@ fn check_shell(answer: &Value, call: &Value, place: &str) -> Checked {
         .map_or(0, Vec::len);
     ensure(entries.len() == commands, || {
         format!(
-            "'{place}.output' has {} entries for {commands} commands",
+            "'{location}.output' has {} entries for {commands} commands",
             entries.len()
         )
     })?;
     for (index, entry) in entries.iter().enumerate() {
-        let place = format!("{place}.output[{index}]");
-        only(entry, &[&["stdout", "stderr", "outcome"]], &place, extra)?;
+        let location = format!("{location}.output[{index}]");
+        only(entry, &[&["stdout", "stderr", "outcome"]], &location, extra)?;
         for name in ["stdout", "stderr"] {
-            let long = text(entry, name, &place)?.chars().count() > LONGEST_TEXT;
+            let long = text(entry, name, &location)?.chars().count() > MAX_TEXT_CHARS;
             ensure(!long, || {
-                format!("Invalid '{place}.{name}': string too long.")
+                format!("Invalid '{location}.{name}': string too long.")
             })?;
         }
         check_outcome(
             entry.get("outcome").unwrap_or(&Value::Null),
-            &format!("{place}.outcome"),
+            &format!("{location}.outcome"),
         )?;
     }
-    let asked = call
+    let call_ids = call
         .get("action")
         .and_then(|action| action.get("max_output_length"))
         .filter(|limit| !limit.is_null());
     ensure(
-        asked.is_none() || answer.get("max_output_length") == asked,
-        || format!("'{place}.max_output_length' must repeat the call's"),
+        call_ids.is_none() || answer.get("max_output_length") == call_ids,
+        || format!("'{location}.max_output_length' must repeat the call's"),
     )
 }
 
-fn check_outcome(outcome: &Value, place: &str) -> Checked {
+fn check_outcome(outcome: &Value, location: &str) -> Validated {
     one_of(
-        word(outcome, "type"),
+        text_or_empty(outcome, "type"),
         &["exit", "timeout"],
-        &format!("{place}.type"),
+        &format!("{location}.type"),
     )?;
-    if word(outcome, "type") == "timeout" {
-        return only(outcome, &[&["type"]], place, extra);
+    if text_or_empty(outcome, "type") == "timeout" {
+        return only(outcome, &[&["type"]], location, extra);
     }
-    only(outcome, &[&["type", "exit_code"]], place, extra)?;
+    only(outcome, &[&["type", "exit_code"]], location, extra)?;
     ensure(outcome.get("exit_code").is_some_and(Value::is_i64), || {
-        format!("Missing required parameter: '{place}.exit_code'.")
+        format!("Missing required parameter: '{location}.exit_code'.")
     })
 }
 
-fn check_function(answer: &Value, place: &str) -> Checked {
+fn check_function(answer: &Value, location: &str) -> Validated {
     only(
         answer,
         &[&[
@@ -219,32 +222,32 @@ fn check_function(answer: &Value, place: &str) -> Checked {
             "name",
             "namespace",
         ]],
-        place,
+        location,
         extra,
     )?;
-    check_status(answer, place)?;
+    check_status(answer, location)?;
     let parts = match answer.get("output") {
-        Some(Value::String(words)) => {
-            return ensure(words.chars().count() <= LONGEST_TEXT, || {
-                format!("Invalid '{place}.output': string too long.")
+        Some(Value::String(text_of)) => {
+            return ensure(text_of.chars().count() <= MAX_TEXT_CHARS, || {
+                format!("Invalid '{location}.output': string too long.")
             });
         }
-        Some(parts) => list(parts, &format!("{place}.output"))?,
+        Some(parts) => list(parts, &format!("{location}.output"))?,
         None => {
-            return Err(Refusal::invalid(format!(
-                "Missing required parameter: '{place}.output'."
+            return Err(Rejection::invalid(format!(
+                "Missing required parameter: '{location}.output'."
             )));
         }
     };
     for (index, part) in parts.iter().enumerate() {
-        let place = format!("{place}.output[{index}]");
-        match word(part, "type") {
-            "input_text" => text(part, "text", &place).map(drop)?,
-            "input_image" => check_image(part, &place)?,
+        let location = format!("{location}.output[{index}]");
+        match text_or_empty(part, "type") {
+            "input_text" => text(part, "text", &location).map(drop)?,
+            "input_image" => check_image(part, &location)?,
             "input_file" => {}
             other => {
-                return Err(Refusal::invalid(format!(
-                    "Invalid value: '{other}' at '{place}.type'."
+                return Err(Rejection::invalid(format!(
+                    "Invalid value: '{other}' at '{location}.type'."
                 )));
             }
         }
@@ -252,28 +255,28 @@ fn check_function(answer: &Value, place: &str) -> Checked {
     Ok(())
 }
 
-/// A client's answer is never `failed`; the vendor's own clients leave the member out.
-fn check_status(answer: &Value, place: &str) -> Checked {
+/// A client's output is never `failed`; the vendor's own clients omit the field.
+fn check_status(answer: &Value, location: &str) -> Validated {
     match answer.get("status") {
         None => Ok(()),
         Some(status) => one_of(
             status.as_str().unwrap_or_default(),
             &["in_progress", "completed", "incomplete"],
-            &format!("{place}.status"),
+            &format!("{location}.status"),
         ),
     }
 }
 
-/// All that an answer says in words.
+/// All text of an output.
 pub(super) fn text_of(answer: &Value) -> String {
     let Some(parts) = answer.get("output").and_then(Value::as_array) else {
-        return word(answer, "output").to_owned();
+        return text_or_empty(answer, "output").to_owned();
     };
-    let words = parts
+    let text_of = parts
         .iter()
-        .flat_map(|part| ["text", "stdout", "stderr"].map(|name| word(part, name)));
-    words
-        .filter(|words| !words.is_empty())
+        .flat_map(|part| ["text", "stdout", "stderr"].map(|name| text_or_empty(part, name)));
+    text_of
+        .filter(|text_of| !text_of.is_empty())
         .collect::<Vec<_>>()
         .join("\n")
 }

@@ -12,7 +12,7 @@ fn headers() -> HeaderMap {
     )])
 }
 
-fn said() -> Vec<Vec<Value>> {
+fn history() -> Vec<Vec<Value>> {
     vec![vec![
         json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "e"}),
         json!({"type": "computer_call", "id": "cu_1", "call_id": "c1", "status": "completed", "actions": [{"type": "screenshot"}]}),
@@ -35,7 +35,7 @@ fn good() -> Value {
     let mut input = vec![
         json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go"}]}),
     ];
-    input.extend(said().concat());
+    input.extend(history().concat());
     input[3]
         .as_object_mut()
         .expect("an object")
@@ -55,11 +55,11 @@ fn good() -> Value {
 }
 
 #[track_caller]
-fn refused(change: impl FnOnce(&mut Value), words: &str) {
+fn refused(change: impl FnOnce(&mut Value), text_of: &str) {
     let mut body = good();
     change(&mut body);
-    let refusal = super::check(&headers(), &body, &said()).expect_err(words);
-    assert!(refusal.message.contains(words), "{}", refusal.message);
+    let rejection = super::check(&headers(), &body, &history()).expect_err(text_of);
+    assert!(rejection.message.contains(text_of), "{}", rejection.message);
 }
 
 fn items(body: &mut Value) -> &mut Vec<Value> {
@@ -68,13 +68,13 @@ fn items(body: &mut Value) -> &mut Vec<Value> {
 
 #[test]
 fn takes_a_good_request() {
-    super::check(&headers(), &good(), &said()).expect("good");
+    super::check(&headers(), &good(), &history()).expect("good");
 }
 
 #[test]
 fn refuses_a_request_without_a_key() {
-    let refusal = super::check(&HeaderMap::new(), &good(), &said()).expect_err("no key");
-    assert_eq!(refusal.status, 401);
+    let rejection = super::check(&HeaderMap::new(), &good(), &history()).expect_err("no key");
+    assert_eq!(rejection.status, 401);
 }
 
 #[test]
@@ -183,18 +183,18 @@ fn refuses_computer_outputs_of_the_wrong_form() {
 #[test]
 fn refuses_a_safety_check_that_nobody_acknowledged() {
     let pending = json!([{"id": "sc_1", "code": "malicious_instructions", "message": "m"}]);
-    let mut said = said();
-    said[0][1]["pending_safety_checks"] = pending.clone();
+    let mut history = history();
+    history[0][1]["pending_safety_checks"] = pending.clone();
     let mut body = good();
     items(&mut body)[2]["pending_safety_checks"] = pending.clone();
-    let refusal = super::check(&headers(), &body, &said).expect_err("not acknowledged");
+    let rejection = super::check(&headers(), &body, &history).expect_err("not acknowledged");
     assert!(
-        refusal.message.contains("was not acknowledged"),
+        rejection.message.contains("was not acknowledged"),
         "{}",
-        refusal.message
+        rejection.message
     );
     items(&mut body)[5]["acknowledged_safety_checks"] = pending;
-    super::check(&headers(), &body, &said).expect("acknowledged");
+    super::check(&headers(), &body, &history).expect("acknowledged");
 }
 
 #[test]

@@ -1,12 +1,12 @@
-//! Tool entries: which there are and which members each takes.
+//! Tool definitions: known types and their fields.
 
 use serde_json::Value;
 
-use super::{Checked, ensure, extra, list, object, one_of, only, positive, word};
-use crate::provider::Refusal;
+use super::{Validated, ensure, extra, list, object, one_of, only, positive, text_or_empty};
+use crate::provider::Rejection;
 use crate::provider::shape::is_name;
 
-/// Tools the provider carries out; their members are not ours to judge.
+/// Hosted tools, whose fields are not checked.
 const HOSTED: &[&str] = &[
     "file_search",
     "web_search",
@@ -21,36 +21,36 @@ const HOSTED: &[&str] = &[
     "tool_search",
 ];
 
-pub(super) fn check(body: &Value) -> Checked {
+pub(super) fn check(body: &Value) -> Validated {
     let tools = body
         .get("tools")
         .map_or(Ok(&[][..]), |tools| list(tools, "tools"))?;
     let mut names: Vec<&str> = Vec::new();
     for (index, tool) in tools.iter().enumerate() {
-        let place = format!("tools[{index}]");
-        object(tool, &place)?;
-        check_tool(tool, word(body, "model"), &place)?;
-        let name = if word(tool, "name").is_empty() {
-            word(tool, "type")
+        let location = format!("tools[{index}]");
+        object(tool, &location)?;
+        check_tool(tool, text_or_empty(body, "model"), &location)?;
+        let name = if text_or_empty(tool, "name").is_empty() {
+            text_or_empty(tool, "type")
         } else {
-            word(tool, "name")
+            text_or_empty(tool, "name")
         };
         ensure(!names.contains(&name), || {
-            format!("{place}: the tool '{name}' is there twice")
+            format!("{location}: the tool '{name}' is there twice")
         })?;
         names.push(name);
     }
     Ok(())
 }
 
-fn check_tool(tool: &Value, model: &str, place: &str) -> Checked {
+fn check_tool(tool: &Value, model: &str, location: &str) -> Validated {
     let legacy_model = model.starts_with("computer-use-preview");
-    match word(tool, "type") {
+    match text_or_empty(tool, "type") {
         "computer" => {
             ensure(!legacy_model, || {
                 format!("Tool 'computer' is not supported with {model}.")
             })?;
-            only(tool, &[&["type"]], place, extra)
+            only(tool, &[&["type"]], location, extra)
         }
         "computer_use_preview" => {
             ensure(legacy_model, || {
@@ -59,21 +59,21 @@ fn check_tool(tool: &Value, model: &str, place: &str) -> Checked {
             only(
                 tool,
                 &[&["type", "display_width", "display_height", "environment"]],
-                place,
+                location,
                 extra,
             )?;
-            positive(tool, "display_width", place)?;
-            positive(tool, "display_height", place)?;
+            positive(tool, "display_width", location)?;
+            positive(tool, "display_height", location)?;
             one_of(
-                word(tool, "environment"),
+                text_or_empty(tool, "environment"),
                 &["windows", "mac", "linux", "ubuntu", "browser"],
-                &format!("{place}.environment"),
+                &format!("{location}.environment"),
             )
         }
-        "shell" => check_shell(tool, place),
-        "local_shell" => only(tool, &[&["type"]], place, extra),
-        "apply_patch" => only(tool, &[&["type", "allowed_callers"]], place, extra),
-        "function" => check_function(tool, place),
+        "shell" => check_shell(tool, location),
+        "local_shell" => only(tool, &[&["type"]], location, extra),
+        "apply_patch" => only(tool, &[&["type", "allowed_callers"]], location, extra),
+        "function" => check_function(tool, location),
         "custom" => {
             let members = &[
                 "type",
@@ -84,21 +84,21 @@ fn check_tool(tool: &Value, model: &str, place: &str) -> Checked {
                 "defer_loading",
                 "allowed_callers",
             ];
-            only(tool, &[members], place, extra)?;
-            check_name(tool, place)
+            only(tool, &[members], location, extra)?;
+            check_name(tool, location)
         }
         hosted if HOSTED.contains(&hosted) => Ok(()),
-        other => Err(Refusal::invalid(format!(
-            "Invalid value: '{other}' at '{place}.type'."
+        other => Err(Rejection::invalid(format!(
+            "Invalid value: '{other}' at '{location}.type'."
         ))),
     }
 }
 
-fn check_shell(tool: &Value, place: &str) -> Checked {
+fn check_shell(tool: &Value, location: &str) -> Validated {
     only(
         tool,
         &[&["type", "environment", "allowed_callers"]],
-        place,
+        location,
         extra,
     )?;
     let Some(environment) = tool
@@ -107,19 +107,19 @@ fn check_shell(tool: &Value, place: &str) -> Checked {
     else {
         return Ok(());
     };
-    let place = format!("{place}.environment");
+    let location = format!("{location}.environment");
     one_of(
-        word(environment, "type"),
+        text_or_empty(environment, "type"),
         &["local", "container_auto", "container_reference"],
-        &format!("{place}.type"),
+        &format!("{location}.type"),
     )?;
-    match word(environment, "type") {
-        "local" => only(environment, &[&["type", "skills"]], &place, extra),
+    match text_or_empty(environment, "type") {
+        "local" => only(environment, &[&["type", "skills"]], &location, extra),
         _ => Ok(()),
     }
 }
 
-fn check_function(tool: &Value, place: &str) -> Checked {
+fn check_function(tool: &Value, location: &str) -> Validated {
     let members = &[
         "type",
         "name",
@@ -131,29 +131,29 @@ fn check_function(tool: &Value, place: &str) -> Checked {
         "defer_loading",
         "allowed_callers",
     ];
-    only(tool, &[members], place, extra)?;
-    check_name(tool, place)?;
+    only(tool, &[members], location, extra)?;
+    check_name(tool, location)?;
     for name in ["parameters", "strict"] {
         ensure(tool.get(name).is_some(), || {
-            format!("Missing required parameter: '{place}.{name}'.")
+            format!("Missing required parameter: '{location}.{name}'.")
         })?;
     }
     let schema = tool.get("parameters").filter(|schema| !schema.is_null());
     ensure(
-        schema.is_none_or(|schema| word(schema, "type") == "object"),
+        schema.is_none_or(|schema| text_or_empty(schema, "type") == "object"),
         || {
             format!(
                 "Invalid schema for function '{}': schema must be of type \"object\".",
-                word(tool, "name")
+                text_or_empty(tool, "name")
             )
         },
     )
 }
 
-fn check_name(tool: &Value, place: &str) -> Checked {
-    ensure(is_name(word(tool, "name"), 128), || {
+fn check_name(tool: &Value, location: &str) -> Validated {
+    ensure(is_name(text_or_empty(tool, "name"), 128), || {
         format!(
-            "Invalid '{place}.name': string does not match pattern '^[a-zA-Z0-9_-]+$' of at most 128 characters."
+            "Invalid '{location}.name': string does not match pattern '^[a-zA-Z0-9_-]+$' of at most 128 characters."
         )
     })
 }

@@ -1,22 +1,22 @@
-//! What is wrong with a request, in the words of the provider it was meant for.
+//! A rejected request and the provider's error response for it.
 
 use serde_json::{Map, Value, json};
 
 use super::Provider;
 
-/// What is wrong with a request.
+/// The reason for rejecting a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// The HTTP status.
+pub struct Rejection {
+    /// The HTTP status code.
     pub status: u16,
-    /// The provider's sort of error.
+    /// The provider's error type.
     pub kind: &'static str,
-    /// The sentence, with the place.
+    /// The error message, with the location in the request.
     pub message: String,
 }
 
-impl Refusal {
-    /// A 400: the request is not what the API takes.
+impl Rejection {
+    /// Status 400: the request does not conform to the API.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self {
             status: 400,
@@ -50,7 +50,7 @@ impl Refusal {
         }
     }
 
-    /// The error body of a provider.
+    /// The error body in the provider's format.
     pub fn body(&self, provider: Provider) -> Value {
         let error = json!({"type": self.kind, "message": self.message});
         match provider {
@@ -77,14 +77,14 @@ impl Refusal {
                 let error = json!({"message": self.message, "type": self.kind, "param": null, "code": null});
                 json!({"error": error})
             }
-            // Its sort stands in a header.
+            // AWS sends the error type in a header.
             Provider::Converse | Provider::BedrockMessages | Provider::BedrockInvoke => {
                 json!({"message": self.message})
             }
         }
     }
 
-    /// The headers that go with the body: where AWS says the sort of an error.
+    /// Headers of the error response: AWS sends the error type there.
     pub(super) fn headers(&self, provider: Provider) -> Map<String, Value> {
         let is_aws = match provider {
             Provider::Converse | Provider::BedrockMessages | Provider::BedrockInvoke => true,
