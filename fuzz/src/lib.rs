@@ -1,9 +1,9 @@
-//! What every fuzz target shares: the demands on what is read, the damage that leads to it, and
-//! the limits on memory and time.
+//! Shared code of the fuzz targets: the properties, the mutations, and the limits on memory and
+//! time.
 //!
-//! The demands and the damage are those of the crates' own tests. The first byte of an input says
-//! which of a target's dialects or types it is for, the second the other dialect it is written
-//! in, or how it is cut.
+//! Properties and mutations are those of the crates' own tests. The first byte of an input selects
+//! the dialect or type of a target, the second the dialect to translate to, or how the input is
+//! split.
 
 #[path = "../../crates/telechir-providers/tests/it/mutations/change.rs"]
 mod change;
@@ -33,10 +33,10 @@ pub use targets::*;
 
 use change::Dice;
 
-/// What stands before an input proper.
+/// Number of selector bytes before the input itself.
 pub const HEAD: usize = 2;
 
-/// Checks one input, within its limits.
+/// Checks one input, within its limits of memory and time.
 pub fn check(target: &Target, input: &[u8]) {
     if let Some((head, bytes)) = input.split_first_chunk::<HEAD>() {
         limits::within(bytes.len(), || {
@@ -45,24 +45,24 @@ pub fn check(target: &Target, input: &[u8]) {
     }
 }
 
-/// Damages an input in its place: half of the time as the fuzzer does, which knows what it saw,
-/// half of the time so that it keeps its form.
-pub fn damage(target: &Target, data: &mut [u8], size: usize, most: usize, seed: u32) -> usize {
+/// Mutates an input in place: half of the time with the fuzzer's coverage-guided mutations, half of
+/// the time in a way that preserves its structure.
+pub fn damage(target: &Target, data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize {
     let mut dice = Dice::new(u64::from(seed));
-    if size <= HEAD || most <= HEAD || dice.roll(2) == 0 {
-        return libfuzzer_sys::fuzzer_mutate(data, size, most);
+    if size <= HEAD || max_size <= HEAD || dice.roll(2) == 0 {
+        return libfuzzer_sys::fuzzer_mutate(data, size, max_size);
     }
     let mut bytes = data[HEAD..size].to_vec();
     (target.damage)(&mut bytes, &mut dice);
     if dice.roll(8) == 0 {
         data[dice.roll(HEAD)] = dice.roll(256) as u8;
     }
-    let length = bytes.len().min(most - HEAD);
+    let length = bytes.len().min(max_size - HEAD);
     data[HEAD..HEAD + length].copy_from_slice(&bytes[..length]);
     HEAD + length
 }
 
-/// The entries of a target's program.
+/// Defines the entry points of a target's program.
 #[macro_export]
 macro_rules! fuzz {
     ($target:ident) => {

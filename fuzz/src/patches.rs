@@ -1,19 +1,19 @@
-//! Diffs without line numbers, each with the file it is for.
+//! Diffs without line numbers, each with the file it applies to.
 
 use crate::change::{self, Dice};
 use crate::properties;
 
-/// What stands between a file and the diff for it.
+/// Separator between a file and its diff.
 pub(crate) const BETWEEN: &[u8] = b"\n\x00\n";
 
-/// Checks a file with a diff for it.
+/// Checks a file and its diff.
 pub(crate) fn check(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (file, diff) = text.split_once("\n\0\n").unwrap_or(("", &text));
     properties::check(file, diff);
 }
 
-/// Changes lines: one goes, comes twice, or begins with something else.
+/// Mutates lines: removes one, duplicates one, or changes its prefix.
 pub(crate) fn damage(bytes: &mut Vec<u8>, dice: &mut Dice) {
     if dice.roll(3) == 0 {
         return change::bytes(bytes, dice);

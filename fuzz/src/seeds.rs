@@ -1,4 +1,4 @@
-//! What the fuzzer begins with: the vectors of the dialects, and what other tests read.
+//! The fuzzer's initial corpus: vectors of the dialects and inputs of other tests.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use telechir_providers::Dialect;
 
 use crate::{HEAD, TARGETS, patches, vectors};
 
-/// Longer inputs are slow to change, and say nothing that shorter ones do not.
-const MOST: usize = 16 * 1024;
+/// Longer inputs are slow to mutate and find nothing that shorter ones do not.
+const MAX_SEED_BYTES: usize = 16 * 1024;
 
-/// The inputs of each target, by its name.
+/// The seed inputs of each target, by target name.
 pub fn all(project: &Path) -> Vec<(&'static str, Vec<Vec<u8>>)> {
     let files = vectors::files(&project.join("crates/telechir-providers/tests/vectors"));
     TARGETS
@@ -26,7 +26,7 @@ pub fn all(project: &Path) -> Vec<(&'static str, Vec<Vec<u8>>)> {
                     vectors::documents(&files, dialect)
                 }),
             };
-            inputs.retain(|input| input.len() <= MOST);
+            inputs.retain(|input| input.len() <= MAX_SEED_BYTES);
             (target.name, inputs)
         })
         .collect()
@@ -46,7 +46,7 @@ fn with_heads(dialects: &[Dialect], of: impl Fn(Dialect) -> Vec<Vec<u8>>) -> Vec
     dialects.iter().enumerate().flat_map(inputs).collect()
 }
 
-/// What every dialect's documents are in neutral words.
+/// Every dialect's documents in the neutral vocabulary.
 fn neutral(files: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let (mut messages, mut contents) = (Vec::new(), Vec::new());
     for dialect in Dialect::ALL {

@@ -1,4 +1,4 @@
-//! The targets: what each reads, and what must hold of it.
+//! The fuzz targets: the input of each and its properties.
 
 use serde_json::Value;
 use telechir_providers::Dialect;
@@ -6,19 +6,19 @@ use telechir_providers::Dialect;
 use crate::change::{self, Dice};
 use crate::{HEAD, check, command, framing, neutral, patches};
 
-/// One program that fuzzes one thing.
+/// A fuzz program for one kind of input.
 pub struct Target {
-    /// Its program's name.
+    /// Name of the fuzz program.
     pub name: &'static str,
-    /// Whose documents or streams it reads; none for what is no dialect's.
+    /// Dialects of its documents or streams; empty for other inputs.
     pub(crate) dialects: &'static [Dialect],
-    /// Panics when something does not hold.
+    /// Panics if a property is violated.
     pub(crate) check: fn(&[Dialect], [u8; HEAD], &[u8]),
-    /// Leaves some of it readable.
+    /// Mutates an input so that it stays partly valid.
     pub(crate) damage: fn(&mut Vec<u8>, &mut Dice),
 }
 
-/// All of them.
+/// All fuzz targets of the project.
 pub const TARGETS: [&Target; 13] = [
     &ANTHROPIC,
     &OPENAI,
@@ -35,7 +35,7 @@ pub const TARGETS: [&Target; 13] = [
     &PATCH,
 ];
 
-/// Anthropic's Messages, by its own door and Bedrock's two.
+/// Anthropic's Messages, on its own endpoint and Bedrock's two.
 pub const ANTHROPIC: Target = documents(
     "anthropic",
     &[
@@ -60,7 +60,7 @@ pub const BEDROCK: Target = documents(
     &[Dialect::BedrockConverse, Dialect::BedrockAgents],
 );
 
-/// Chat completions, with our tools as functions and Mistral's way.
+/// Chat completions, generic and Mistral's.
 pub const CHAT: Target = documents(
     "chat",
     &[
@@ -76,7 +76,7 @@ pub const MISTRAL: Target = documents("mistral", &[Dialect::MistralConversations
 /// Agent Framework's messages.
 pub const AGENT_FRAMEWORK: Target = documents("agent_framework", &[Dialect::AgentFramework]);
 
-/// Server-sent events of every dialect that has them.
+/// Server-sent events of every dialect that streams them.
 pub const SSE: Target = streams(
     "sse",
     &[
@@ -100,10 +100,10 @@ pub const FRAMES: Target = streams(
     ],
 );
 
-/// The pieces of Google's generateContent, in a list or as events.
+/// Chunks of Google's generateContent streams, as a list or as events.
 pub const PIECES: Target = streams("pieces", &[Dialect::GoogleGenerateContent]);
 
-/// The neutral JSON.
+/// Neutral JSON documents.
 pub const NEUTRAL: Target = Target {
     name: "neutral",
     dialects: &[],

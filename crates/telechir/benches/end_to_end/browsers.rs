@@ -1,5 +1,5 @@
-//! Browsers that start, contexts that are added, pictures, typing, and whole calls, beside the
-//! tools that do the same.
+//! Starting browsers, adding contexts, screenshots, typing and complete calls, compared with other
+//! tools.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -12,51 +12,51 @@ use telechir_testkit::page::ORDERS;
 use telechir_testkit::site::Site;
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 
-use crate::fixture::{EXEC, Stage, response, telechir};
+use crate::fixture::{BenchFixture, EXEC, response, telechir};
 use crate::mcp::{self, Agent, Peer};
-use crate::page::{Ours, Playwright, SIZE, theirs};
+use crate::page::{OurBrowser, Playwright, SIZE, peer};
 use crate::processes;
 use crate::table::{Contestant, compare, remark, table};
 
-/// After so long a browser has done what it does after a page came.
+/// Time after which a browser is idle after loading a page.
 const CALM: Duration = Duration::from_secs(2);
 
-pub(crate) fn browsers(stage: &Stage) {
-    let site = stage.runtime.block_on(Site::serve([("orders", ORDERS)]));
+pub(crate) fn browsers(fixture: &BenchFixture) {
+    let site = fixture.runtime.block_on(Site::serve([("orders", ORDERS)]));
     let site = site.expect("loopback");
-    starts(stage, &site);
-    let ours = RefCell::new(Ours::open(stage, &site));
+    starts(fixture, &site);
+    let telechir_run = RefCell::new(OurBrowser::open(fixture, &site));
     let playwright = RefCell::new(Playwright::open(&site));
-    contexts(stage, &ours, &playwright);
-    typing(&ours, &playwright);
-    screenshots(stage, &site, &ours, &playwright);
-    whole_calls(stage, &site, &playwright);
-    let ours = ours.into_inner();
-    stage
+    contexts(fixture, &telechir_run, &playwright);
+    typing(&telechir_run, &playwright);
+    screenshots(fixture, &site, &telechir_run, &playwright);
+    whole_calls(fixture, &site, &playwright);
+    let telechir_run = telechir_run.into_inner();
+    fixture
         .runtime
-        .block_on(ours.browser.close())
+        .block_on(telechir_run.browser.close())
         .expect("an end");
     drop(playwright);
-    memory(stage, &site);
+    memory(fixture, &site);
 }
 
-fn starts(stage: &Stage, site: &Site) {
+fn starts(fixture: &BenchFixture, site: &Site) {
     table("Cold start to a usable page of 2,012 elements");
     let playwright = RefCell::new(Playwright::open(site));
     let url = site.url("orders");
-    let agent = Agent::new(stage);
+    let agent = Agent::new(fixture);
     let mut all = vec![
         Contestant::timed("`Browser::launch` and the page", || {
             let start = Instant::now();
-            let ours = Ours::open(stage, site);
+            let telechir_run = OurBrowser::open(fixture, site);
             let took = start.elapsed();
-            stage
+            fixture
                 .runtime
-                .block_on(ours.browser.close())
+                .block_on(telechir_run.browser.close())
                 .expect("an end");
             took
         }),
-        theirs(
+        peer(
             &playwright,
             "Playwright's `launch` and the page",
             format!("start {url}"),
@@ -65,7 +65,7 @@ fn starts(stage: &Stage, site: &Site) {
     all.push(timed(&agent, "`open`, cold", &url));
     for server in mcp::SERVERS {
         let url = url.as_str();
-        let cold = mcp::timed(move || mcp::cold(stage, server, url));
+        let cold = mcp::timed(move || mcp::cold(fixture, server, url));
         let name = format!("{}: server and page", server.name);
         all.push(Contestant::fallible(name, cold));
     }
@@ -75,7 +75,7 @@ fn starts(stage: &Stage, site: &Site) {
     );
 }
 
-/// The time until the page is there; the end is not counted.
+/// The time until the page is loaded, without closing the browser.
 fn timed<'a>(agent: &'a Agent, what: &str, url: &'a str) -> Contestant<'a> {
     let open = move || {
         let start = Instant::now();
@@ -87,22 +87,26 @@ fn timed<'a>(agent: &'a Agent, what: &str, url: &'a str) -> Contestant<'a> {
     Contestant::fallible(format!("agent-browser: {what}"), open)
 }
 
-fn contexts(stage: &Stage, ours: &RefCell<Ours<'_>>, playwright: &RefCell<Playwright>) {
+fn contexts(
+    fixture: &BenchFixture,
+    telechir_run: &RefCell<OurBrowser<'_>>,
+    playwright: &RefCell<Playwright>,
+) {
     table("New isolated context with an empty page, in a running Chromium");
     let isolated = || {
         let start = Instant::now();
-        let ours = ours.borrow();
-        let context = ours.browser.isolated(SIZE, Emulation::default());
-        let context = stage.runtime.block_on(context).expect("a context");
+        let telechir_run = telechir_run.borrow();
+        let context = telechir_run.browser.isolated(SIZE, Emulation::default());
+        let context = fixture.runtime.block_on(context).expect("a context");
         let took = start.elapsed();
-        stage.runtime.block_on(context.close()).expect("an end");
+        fixture.runtime.block_on(context.close()).expect("an end");
         took
     };
     compare(
         20,
         vec![
             Contestant::timed("`Browser::isolated`", isolated),
-            theirs(
+            peer(
                 playwright,
                 "Playwright's `newContext` and `newPage`",
                 "context",
@@ -111,10 +115,10 @@ fn contexts(stage: &Stage, ours: &RefCell<Ours<'_>>, playwright: &RefCell<Playwr
     );
 }
 
-fn typing(ours: &RefCell<Ours<'_>>, playwright: &RefCell<Playwright>) {
+fn typing(telechir_run: &RefCell<OurBrowser<'_>>, playwright: &RefCell<Playwright>) {
     table("1,000 characters typed into a field, with key events");
     let text = "0123456789".repeat(100);
-    let field = ours.borrow_mut().field();
+    let field = telechir_run.borrow_mut().field();
     let typed = || {
         let action = Action::Type {
             text: text.clone(),
@@ -122,29 +126,33 @@ fn typing(ours: &RefCell<Ours<'_>>, playwright: &RefCell<Playwright>) {
             clear_first: true,
             submit: false,
         };
-        drop(ours.borrow_mut().perform(&action));
+        drop(telechir_run.borrow_mut().perform(&action));
     };
     compare(
         5,
         vec![
             Contestant::new("`type` at a ref, field cleared first", typed),
-            theirs(playwright, "Playwright's `pressSequentially`", "type"),
+            peer(playwright, "Playwright's `pressSequentially`", "type"),
         ],
     );
 }
 
 fn screenshots(
-    stage: &Stage,
+    fixture: &BenchFixture,
     site: &Site,
-    ours: &RefCell<Ours<'_>>,
+    telechir_run: &RefCell<OurBrowser<'_>>,
     playwright: &RefCell<Playwright>,
 ) {
     table("Screenshot of the page, 1280x800");
-    let mut windowed = stage.runtime.block_on(windowed(stage));
-    drop(stage.runtime.block_on(windowed.perform(&navigation(site))));
+    let mut windowed = fixture.runtime.block_on(windowed(fixture));
+    drop(
+        fixture
+            .runtime
+            .block_on(windowed.perform(&navigation(site))),
+    );
     let window = RefCell::new(windowed);
     let capture = |browser: &mut Browser| {
-        let frame = stage.runtime.block_on(browser.capture());
+        let frame = fixture.runtime.block_on(browser.capture());
         assert_eq!(frame.expect("a picture").size(), SIZE);
     };
     compare(
@@ -154,30 +162,30 @@ fn screenshots(
                 capture(&mut window.borrow_mut());
             }),
             Contestant::new("headless: PNG", || {
-                capture(&mut ours.borrow_mut().browser);
+                capture(&mut telechir_run.borrow_mut().browser);
             }),
-            theirs(
+            peer(
                 playwright,
                 "`Page.captureScreenshot`, `optimizeForSpeed`: PNG",
                 "bare",
             ),
-            theirs(playwright, "Playwright's `screenshot`: PNG", "shoot"),
+            peer(playwright, "Playwright's `screenshot`: PNG", "shoot"),
         ],
     );
-    stage
+    fixture
         .runtime
         .block_on(window.into_inner().close())
         .expect("an end");
 }
 
-async fn windowed(stage: &Stage) -> Browser {
-    let mut display = DisplayOptions::new(stage.folder(), stage.identity);
+async fn windowed(fixture: &BenchFixture) -> Browser {
+    let mut display = DisplayOptions::new(fixture.folder(), fixture.identity);
     display.size = SIZE;
     let display = PrivateDisplay::start(display).await.expect("an X server");
     let screen = display.into_screen().await.expect("a screen");
     let options = Options {
-        identity: stage.identity,
-        profiles: stage.folder().to_owned(),
+        identity: fixture.identity,
+        profiles: fixture.folder().to_owned(),
         ..Options::default()
     };
     let surface = Surface::Window(BoxScreen::new(screen));
@@ -191,10 +199,10 @@ fn navigation(site: &Site) -> telechir_device::ScreenAction {
     viewport.action(&action).expect("no place")
 }
 
-fn whole_calls(stage: &Stage, site: &Site, playwright: &RefCell<Playwright>) {
+fn whole_calls(fixture: &BenchFixture, site: &Site, playwright: &RefCell<Playwright>) {
     table("Complete call against a running browser: click on a button, then screenshot");
-    let policy = stage.lets_pages();
-    let peers = mcp::SERVERS.map(|server| Peer::open(stage, server, site));
+    let policy = fixture.page_policy_flag();
+    let peers = mcp::SERVERS.map(|server| Peer::open(fixture, server, site));
     for headless in [false, true] {
         let name = format!("bench-{}-{headless}", std::process::id());
         let browser = format!("--browser={}", site.url("orders"));
@@ -206,17 +214,17 @@ fn whole_calls(stage: &Stage, site: &Site, playwright: &RefCell<Playwright>) {
         let found = call("find", json!({ "query": "button save" }));
         let found = telechir(&first, &found);
         let found: Value = serde_json::from_slice(&found).expect("answers");
-        let told = &found[0]["content"];
-        let told = told.as_str().or_else(|| told[0]["text"].as_str());
-        let told = told.expect("what was found").to_owned();
-        let id = told
+        let text = &found[0]["content"];
+        let text = text.as_str().or_else(|| text[0]["text"].as_str());
+        let text = text.expect("what was found").to_owned();
+        let id = text
             .split_once('[')
             .and_then(|(_, rest)| rest.split_once(']'));
         let click = call(
             "left_click",
-            json!({ "target": { "type": "ref", "ref": id.expect(&told).0 } }),
+            json!({ "target": { "type": "ref", "ref": id.expect(&text).0 } }),
         );
-        let ours = || {
+        let telechir_run = || {
             let answer = telechir(&exec, &click);
             let answer: Value = serde_json::from_slice(&answer).expect("answers");
             assert!(
@@ -224,12 +232,12 @@ fn whole_calls(stage: &Stage, site: &Site, playwright: &RefCell<Playwright>) {
                 "no picture: {answer}"
             );
         };
-        let place = if headless { "headless" } else { "windowed" };
+        let point = if headless { "headless" } else { "windowed" };
         let mut all = vec![Contestant::new(
-            format!("`exec --session`, {place}: settle, policy, recording"),
-            ours,
+            format!("`exec --session`, {point}: settle, policy, recording"),
+            telechir_run,
         )];
-        all.push(theirs(
+        all.push(peer(
             playwright,
             "Playwright's `click` and `screenshot`",
             "clickAndShoot",
@@ -254,30 +262,33 @@ fn call(name: &str, input: Value) -> String {
         "toolset_name": "browser", "input": input}))
 }
 
-/// Both are started anew: what a browser gives back of earlier work would be counted as less.
-fn memory(stage: &Stage, site: &Site) {
+/// Both are restarted, because memory freed from earlier work would reduce the difference.
+fn memory(fixture: &BenchFixture, site: &Site) {
     println!("\n## Memory per additional isolated context, each showing the page\n");
     println!("| contexts | telechir, each | Playwright, each |\n|---|---|---|");
     let is_quick = std::env::args().any(|word| word == "--quick");
     let counts: &[usize] = if is_quick { &[1, 3] } else { &[1, 10, 50] };
-    let ours = Ours::open(stage, site);
+    let telechir_run = OurBrowser::open(fixture, site);
     let mut playwright = Playwright::open(site);
-    let chromium = u32::try_from(ours.browser.pid().expect("our own")).expect("a number");
-    let theirs = playwright.pid();
+    let chromium = u32::try_from(telechir_run.browser.pid().expect("our own")).expect("a number");
+    let peer = playwright.pid();
     std::thread::sleep(CALM);
-    let before = (below(chromium), theirs.map(below));
-    let mut held: Vec<Browser> = Vec::new();
+    let before = (below(chromium), peer.map(below));
+    let mut processes: Vec<Browser> = Vec::new();
     for &count in counts {
-        while held.len() < count {
-            let mut context = stage.runtime.block_on(async {
-                let context = ours.browser.isolated(SIZE, Emulation::default()).await;
+        while processes.len() < count {
+            let mut context = fixture.runtime.block_on(async {
+                let context = telechir_run
+                    .browser
+                    .isolated(SIZE, Emulation::default())
+                    .await;
                 context.expect("a context")
             });
-            let gone = stage.runtime.block_on(context.perform(&navigation(site)));
+            let gone = fixture.runtime.block_on(context.perform(&navigation(site)));
             drop(gone.expect("the page"));
-            held.push(context);
+            processes.push(context);
             let another = format!("another {}", site.url("orders"));
-            let _missing_is_said_below = playwright.ask(&another);
+            let _missing_is_said_below = playwright.request(&another);
         }
         std::thread::sleep(CALM);
         let each = |now: u64, before: u64| {
@@ -286,26 +297,26 @@ fn memory(stage: &Stage, site: &Site) {
                 now.saturating_sub(before) as f64 / count as f64 / 1e6
             )
         };
-        let theirs = theirs
+        let peer = peer
             .zip(before.1)
             .map(|(pid, before)| each(below(pid), before));
         println!(
             "| {count} | **{}** | {} |",
             each(below(chromium), before.0),
-            theirs.unwrap_or_else(|| "missing".to_owned())
+            peer.unwrap_or_else(|| "missing".to_owned())
         );
     }
-    for context in held {
-        stage.runtime.block_on(context.close()).expect("an end");
+    for context in processes {
+        fixture.runtime.block_on(context.close()).expect("an end");
     }
-    let ours = ours.browser.close();
-    stage.runtime.block_on(ours).expect("an end");
+    let telechir_run = telechir_run.browser.close();
+    fixture.runtime.block_on(telechir_run).expect("an end");
     remark(
         "Growth of the proportional set size (PSS) of all browser processes, compared with a browser that shows one page. Playwright's own process is included in its column.",
     );
 }
 
-/// Bytes of a process and of all below it, what is shared counted fairly.
+/// Proportional set size of a process tree in bytes.
 fn below(pid: u32) -> u64 {
     processes::memory(&processes::tree(pid))
 }

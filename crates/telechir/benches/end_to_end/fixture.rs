@@ -1,4 +1,4 @@
-//! What every table needs: a runtime, a folder, and a user where we are root.
+//! Shared setup of the tables: a runtime, a folder, and a session user when run as root.
 
 use std::fs;
 use std::io::Write as _;
@@ -14,24 +14,24 @@ use telechir_runtime::{Journal, Session, SessionBuilder};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-/// Whatever the sandbox holds may run.
+/// Policy that allows everything inside the sandbox.
 const POLICY: &str =
     "[[shell]]\nshell = \"sandboxed\"\nverdict = \"sandbox\"\nreason = \"A bench.\"\n";
 
-/// The binary that is measured.
+/// Path of the measured binary.
 pub(crate) const TELECHIR: &str = env!("CARGO_BIN_EXE_telechir");
 
-/// What of it is measured.
+/// Arguments of the measured command.
 pub(crate) const EXEC: [&str; 3] = ["exec", "--dialect", "anthropic-messages"];
 
-/// One for the whole run.
-pub(crate) struct Stage {
+/// One fixture for all tables.
+pub(crate) struct BenchFixture {
     pub(crate) runtime: Runtime,
     pub(crate) identity: Option<Identity>,
     folder: TempDir,
 }
 
-impl Stage {
+impl BenchFixture {
     pub(crate) fn new() -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -39,20 +39,20 @@ impl Stage {
             .build()
             .expect("a runtime");
         let folder = tempfile::Builder::new().prefix("bench-").tempdir();
-        let stage = Self {
+        let fixture = Self {
             runtime,
             identity: is_root().then(|| Identity::unprivileged(3_900)).flatten(),
             folder: folder.expect("a folder"),
         };
-        stage.give(stage.folder.path());
-        stage
+        fixture.give(fixture.folder.path());
+        fixture
     }
 
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// A new folder of the session's user; its name begins so.
+    /// A new folder of the session's user with this name prefix.
     pub(crate) fn make(&self, name: &str) -> PathBuf {
         let folder = tempfile::Builder::new()
             .prefix(name)
@@ -69,30 +69,30 @@ impl Stage {
         }
     }
 
-    /// A session that keeps its journal in a folder below `parent`.
+    /// A session with its journal in a folder below `parent`.
     pub(crate) fn session(&self, parent: &Path) -> SessionBuilder {
         let policy = Policy::from_toml(POLICY, "bench").expect("a policy");
         let journal = tempfile::tempdir_in(parent).expect("a folder").keep();
         Session::builder(policy).journal(Journal::open(journal).expect("a journal"))
     }
 
-    /// The option that lets pages of this machine be gone to.
-    pub(crate) fn lets_pages(&self) -> String {
+    /// The flag with a policy that allows local pages.
+    pub(crate) fn page_policy_flag(&self) -> String {
         let policy = self.folder().join("pages.toml");
         let rule = "[[url]]\nhost = ['127.0.0.1']\nverdict = 'allow'\nreason = 'A bench.'\n";
         fs::write(&policy, rule).expect("a policy");
         format!("--policy={}", policy.display())
     }
 
-    /// Has a session carry out one call.
-    pub(crate) fn carry_out(&self, session: &mut Session, call: Content) {
+    /// Executes one call in a session.
+    pub(crate) fn execute(&self, session: &mut Session, call: Content) {
         let turn = ModelTurn::new(vec![call]).expect("a turn");
         let answered = self.runtime.block_on(session.execute(turn));
         assert_eq!(answered.expect("answers").results().len(), 1);
     }
 }
 
-/// Names that do not come again.
+/// Generates unique ids.
 pub(crate) fn ids() -> impl FnMut() -> String {
     let mut count = 0;
     move || {
@@ -101,7 +101,7 @@ pub(crate) fn ids() -> impl FnMut() -> String {
     }
 }
 
-/// A response that asks for a picture of the whole screen.
+/// A response with a screenshot call.
 pub(crate) fn screenshot() -> String {
     response(
         &json!({"type": "tool_use", "id": "toolu_1", "name": "screenshot",
@@ -109,7 +109,7 @@ pub(crate) fn screenshot() -> String {
     )
 }
 
-/// A response that asks for `true`.
+/// A response with the command `true`.
 pub(crate) fn command() -> String {
     response(&json!({"type": "tool_use", "id": "toolu_1", "name": "bash",
         "input": {"command": "true"}}))
@@ -137,11 +137,11 @@ pub(crate) fn telechir(arguments: &[&str], input: &str) -> Vec<u8> {
     output.stdout
 }
 
-/// Runs a program to its end, which must be good.
+/// Runs a program to its end and asserts success.
 pub(crate) fn run(command: &mut Command) {
     let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
     assert!(status.expect("it starts").success(), "{command:?} fails");
 }
 
-/// Ends a wait that would be for nothing.
+/// Panics after a wait that cannot succeed.
 pub(crate) const CEILING: Duration = Duration::from_secs(20);

@@ -1,13 +1,13 @@
-//! Whole runs of the binary, start to end, as a program that drives it sees them.
+//! Complete runs of the binary, measured from outside.
 
 use std::process::Command;
 
-use crate::fixture::{EXEC, Stage, TELECHIR, command, run, screenshot, telechir};
+use crate::fixture::{BenchFixture, EXEC, TELECHIR, command, run, screenshot, telechir};
 use crate::peers::{Peers, absent};
 use crate::table::{Contestant, compare, remark, table};
 
-/// Devices are started for the call and ended after it.
-pub(crate) fn cold(_stage: &Stage) {
+/// Runs with devices started for each call.
+pub(crate) fn cold(_stage: &BenchFixture) {
     table("Complete `telechir exec`, devices included");
     for (flag, input) in [
         ("--desktop", screenshot()),
@@ -25,8 +25,8 @@ pub(crate) fn cold(_stage: &Stage) {
     );
 }
 
-/// Devices are there already.
-pub(crate) fn sessions(_stage: &Stage) {
+/// Calls of a running session.
+pub(crate) fn sessions(_stage: &BenchFixture) {
     table("Complete `telechir exec --session`, warm");
     let name = format!("bench-{}", std::process::id());
     let named = ["--session", name.as_str()];
@@ -41,7 +41,7 @@ pub(crate) fn sessions(_stage: &Stage) {
     remark("Nothing changes on the screen, which telechir detects immediately.");
 }
 
-/// A program that does next to nothing.
+/// Startup time of the binary alone.
 pub(crate) fn starts(peers: &mut Peers) {
     table("Program start");
     let version = Contestant::new("`telechir --version`", || {

@@ -1,13 +1,13 @@
-//! Reading and writing a long run's history.
+//! Decoding and encoding the history of a long run.
 
 use serde_json::json;
 use telechir_providers::Dialect;
 
-use crate::fixture::Stage;
+use crate::fixture::BenchFixture;
 use crate::peers::Peers;
 use crate::table::{Contestant, compare, remark, table};
 
-/// A history with six pictures, as a long run sends it with every request.
+/// A history with six screenshots, as a long run sends it with every request.
 fn history() -> Vec<u8> {
     let screenshot = "A".repeat(480_000);
     let mut messages = Vec::new();
@@ -22,16 +22,16 @@ fn history() -> Vec<u8> {
     serde_json::Value::Array(messages).to_string().into_bytes()
 }
 
-pub(crate) fn conversions(stage: &Stage, peers: &mut Peers) {
+pub(crate) fn conversions(fixture: &BenchFixture, peers: &mut Peers) {
     let bytes = history();
-    std::fs::write(stage.folder().join("history.json"), &bytes).expect("a file");
+    std::fs::write(fixture.folder().join("history.json"), &bytes).expect("a file");
     table(&format!(
         "Decoding and encoding a history of {:.1} MB",
         bytes.len() as f64 / 1e6
     ));
     let dialect = Dialect::AnthropicMessages;
     let read = || drop(dialect.decode_history(&bytes).expect("a history"));
-    let mut yardstick = || peers.ask("json");
+    let mut yardstick = || peers.request("json");
     let python = match yardstick() {
         Ok(()) => Contestant::new(
             "Python's `json.loads` of the same bytes, for reference",

@@ -1,7 +1,7 @@
-//! How long the steps of the walk take on this machine, beside other tools that do the same.
+//! Measures each step of a call on this machine, compared with other tools.
 //!
-//! `make bench` prints the tables; words choose parts of it (`cargo bench --bench walk -- texts`).
-//! Nothing here judges; tests do not time.
+//! `make bench` prints the tables; arguments select some (`cargo bench --bench end_to_end -- texts`).
+//! Benchmarks assert no limits, and tests measure no times.
 #![expect(
     clippy::expect_used,
     clippy::print_stdout,
@@ -30,28 +30,28 @@ mod shell;
 mod table;
 mod texts;
 
-use fixture::Stage;
+use fixture::BenchFixture;
 use peers::Peers;
 
-type Part = fn(&Stage, &mut Peers);
+type Part = fn(&BenchFixture, &mut Peers);
 
-/// What is measured, each under the name by which it can be chosen.
+/// The tables by the names that select them.
 const PARTS: [(&str, Part); 15] = [
     ("commands", shell::commands),
-    ("shells", |stage, _| shell::starts(stage)),
-    ("gigabyte", |stage, _| shell::gigabyte(stage)),
+    ("shells", |fixture, _| shell::starts(fixture)),
+    ("gigabyte", |fixture, _| shell::gigabyte(fixture)),
     ("pictures", screenshots::screenshots),
     ("clicks", screen::clicks),
-    ("pages", |stage, _| page::pages(stage)),
-    ("browsers", |stage, _| browsers::browsers(stage)),
-    ("killed", |stage, _| recovery::killed(stage)),
-    ("accessibility", |stage, _| accessibility::trees(stage)),
+    ("pages", |fixture, _| page::pages(fixture)),
+    ("browsers", |fixture, _| browsers::browsers(fixture)),
+    ("killed", |fixture, _| recovery::killed(fixture)),
+    ("accessibility", |fixture, _| accessibility::trees(fixture)),
     ("texts", texts::texts),
     ("history", history::conversions),
-    ("cold", |stage, _| full_runs::cold(stage)),
-    ("sessions", |stage, _| full_runs::sessions(stage)),
+    ("cold", |fixture, _| full_runs::cold(fixture)),
+    ("sessions", |fixture, _| full_runs::sessions(fixture)),
     ("starts", |_, peers| full_runs::starts(peers)),
-    ("memory", |stage, peers| memory::idle(stage, peers)),
+    ("memory", |fixture, peers| memory::idle(fixture, peers)),
 ];
 
 fn main() {
@@ -67,11 +67,11 @@ fn main() {
         );
         std::process::exit(2);
     }
-    let stage = Stage::new();
-    let mut peers = Peers::start(&stage);
+    let fixture = BenchFixture::new();
+    let mut peers = Peers::start(&fixture);
     for (name, part) in PARTS {
         if chosen.is_empty() || chosen.iter().any(|word| word == name) {
-            part(&stage, &mut peers);
+            part(&fixture, &mut peers);
         }
     }
 }

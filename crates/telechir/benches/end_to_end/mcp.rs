@@ -1,5 +1,4 @@
-//! Other browsers for models: MCP servers that are spoken to over their standard input and output,
-//! and a program that is started for each thing.
+//! Other browsers for models: MCP servers over stdio, and a program that is started per action.
 
 use std::cell::RefCell;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -12,35 +11,35 @@ use telechir_process::is_root;
 
 use telechir_testkit::site::Site;
 
-use crate::fixture::Stage;
+use crate::fixture::BenchFixture;
 use crate::page::{NODE, SHELL};
 use crate::table::Contestant;
 
-/// An MCP server with a browser of its own. It ends when this is dropped.
+/// An MCP server with its own browser, stopped when dropped.
 struct Mcp {
     child: Child,
-    asks: ChildStdin,
+    stdin: ChildStdin,
     answers: BufReader<ChildStdout>,
-    asked: u64,
+    sent: u64,
 }
 
-/// What an MCP server is started with, and what its tools are called.
+/// Command line and tool names of an MCP server.
 #[derive(Clone, Copy)]
 pub(crate) struct Server {
     pub(crate) name: &'static str,
     program: &'static str,
     flags: &'static [&'static str],
-    /// The flag that gives Chromium's place, and the one that has it run as root.
-    place: &'static str,
+    /// The flag for Chromium's path, and the one for running as root.
+    point: &'static str,
     rootly: &'static str,
     navigate: &'static str,
     snapshot: &'static str,
     screenshot: &'static str,
     click: &'static str,
-    /// What stands before a ref in a snapshot, and what a ref is called in a call.
+    /// Prefix of a ref in snapshots, and the name of the ref argument.
     before: &'static str,
     id: &'static str,
-    /// Whether each call names the page.
+    /// Whether each call must name the page.
     names_page: bool,
 }
 
@@ -48,7 +47,7 @@ const PLAYWRIGHT_MCP: Server = Server {
     name: "Playwright MCP",
     program: "playwright-mcp",
     flags: &["--headless", "--isolated"],
-    place: "--executable-path",
+    point: "--executable-path",
     rootly: "--no-sandbox",
     navigate: "browser_navigate",
     snapshot: "browser_snapshot",
@@ -63,7 +62,7 @@ const CHROME_DEVTOOLS_MCP: Server = Server {
     name: "chrome-devtools-mcp",
     program: "chrome-devtools-mcp",
     flags: &["--headless", "--isolated", "--no-usage-statistics"],
-    place: "--executablePath",
+    point: "--executablePath",
     rootly: "--chromeArg=--no-sandbox",
     navigate: "navigate_page",
     snapshot: "take_snapshot",
@@ -74,7 +73,7 @@ const CHROME_DEVTOOLS_MCP: Server = Server {
     names_page: true,
 };
 
-/// Where npm put a program.
+/// Path of a program installed by npm.
 fn installed(program: &str) -> Result<PathBuf, String> {
     let folder = std::env::var(NODE).map_err(|_| "not installed".to_owned())?;
     let path = Path::new(&folder).join("node_modules/.bin").join(program);
@@ -88,11 +87,11 @@ fn installed(program: &str) -> Result<PathBuf, String> {
 impl Mcp {
     fn start(server: Server, folder: &Path) -> Result<Self, String> {
         let mut command = Command::new(installed(server.program)?);
-        command.args(server.flags).args([server.place, SHELL]);
+        command.args(server.flags).args([server.point, SHELL]);
         if is_root() {
             command.arg(server.rootly);
         }
-        // What they write goes to a folder that is removed.
+        // Their files go to a temporary folder.
         let mut child = command
             .current_dir(folder)
             .env("TMPDIR", folder)
@@ -102,19 +101,19 @@ impl Mcp {
             .spawn()
             .map_err(|error| error.to_string())?;
         let mut mcp = Self {
-            asks: child.stdin.take().expect("a pipe"),
+            stdin: child.stdin.take().expect("a pipe"),
             answers: BufReader::new(child.stdout.take().expect("a pipe")),
             child,
-            asked: 0,
+            sent: 0,
         };
         let client = json!({ "name": "bench", "version": "1" });
-        mcp.ask(
+        mcp.request(
             "initialize",
             &json!({
                 "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client,
             }),
         )?;
-        mcp.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;
+        mcp.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;
         Ok(mcp)
     }
 
@@ -132,10 +131,10 @@ impl Mcp {
         self.call(server, server.screenshot, json!({})).map(drop)
     }
 
-    /// The ref of the button that says so, in a fresh snapshot.
+    /// The ref of the button with this name, in a new snapshot.
     fn button(&mut self, server: Server, name: &str) -> Result<String, String> {
-        let told = self.snapshot(server)?;
-        id_after(&told, name, server.before)
+        let text = self.snapshot(server)?;
+        id_after(&text, name, server.before)
     }
 
     fn click(&mut self, server: Server, id: &str) -> Result<(), String> {
@@ -147,7 +146,7 @@ impl Mcp {
         if server.names_page {
             arguments["pageId"] = 1.into();
         }
-        let answer = self.ask(
+        let answer = self.request(
             "tools/call",
             &json!({ "name": tool, "arguments": arguments }),
         )?;
@@ -160,10 +159,10 @@ impl Mcp {
         Ok(text)
     }
 
-    fn ask(&mut self, method: &str, params: &Value) -> Result<Value, String> {
-        self.asked += 1;
-        let id = self.asked;
-        self.say(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))?;
+    fn request(&mut self, method: &str, params: &Value) -> Result<Value, String> {
+        self.sent += 1;
+        let id = self.sent;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))?;
         loop {
             let mut line = String::new();
             let read = self.answers.read_line(&mut line);
@@ -181,15 +180,15 @@ impl Mcp {
         }
     }
 
-    fn say(&mut self, message: &Value) -> Result<(), String> {
-        let said = writeln!(self.asks, "{message}").and_then(|()| self.asks.flush());
-        said.map_err(|error| error.to_string())
+    fn send(&mut self, message: &Value) -> Result<(), String> {
+        let output = writeln!(self.stdin, "{message}").and_then(|()| self.stdin.flush());
+        output.map_err(|error| error.to_string())
     }
 }
 
 impl Drop for Mcp {
     fn drop(&mut self) {
-        // Its browser ends with its end of the pipe.
+        // Closing the pipe ends its browser.
         let _over_already = self.child.kill();
         let _over_already = self.child.wait();
     }
@@ -198,16 +197,16 @@ impl Drop for Mcp {
 /// Both servers.
 pub(crate) const SERVERS: [Server; 2] = [PLAYWRIGHT_MCP, CHROME_DEVTOOLS_MCP];
 
-/// One that has the page and knows its button, or why there is none.
+/// A server with the page and its button's ref, or why it is missing.
 pub(crate) struct Peer {
     server: Server,
     ready: RefCell<Result<(Mcp, String), String>>,
 }
 
 impl Peer {
-    pub(crate) fn open(stage: &Stage, server: Server, site: &Site) -> Self {
+    pub(crate) fn open(fixture: &BenchFixture, server: Server, site: &Site) -> Self {
         let open = || {
-            let mut mcp = Mcp::start(server, stage.folder())?;
+            let mut mcp = Mcp::start(server, fixture.folder())?;
             mcp.go(server, &site.url("orders"))?;
             let save = mcp.button(server, "Save")?;
             Ok((mcp, save))
@@ -218,7 +217,7 @@ impl Peer {
         }
     }
 
-    /// Takes part with this, if it can do it once.
+    /// A contestant for this action, if it succeeds once.
     pub(crate) fn contestant<'a>(
         &'a self,
         what: &str,
@@ -258,15 +257,15 @@ impl Peer {
     }
 }
 
-/// From nothing to a page that can be used.
-pub(crate) fn cold(stage: &Stage, server: Server, url: &str) -> Result<(), String> {
-    Mcp::start(server, stage.folder())?.go(server, url)
+/// From start to a usable page.
+pub(crate) fn cold(fixture: &BenchFixture, server: Server, url: &str) -> Result<(), String> {
+    Mcp::start(server, fixture.folder())?.go(server, url)
 }
 
-/// What agent-browser's processes can be told by.
+/// Environment variable that identifies agent-browser's processes.
 pub(crate) const AGENT: &str = "AGENT_BROWSER_SESSION=bench";
 
-/// agent-browser, a program for each thing and a daemon with a browser behind it.
+/// agent-browser: one program per action, and a daemon with the browser.
 pub(crate) struct Agent {
     program: Result<PathBuf, String>,
     folder: PathBuf,
@@ -274,8 +273,8 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    pub(crate) fn open(stage: &Stage, site: &Site) -> Self {
-        let mut agent = Self::new(stage);
+    pub(crate) fn open(fixture: &BenchFixture, site: &Site) -> Self {
+        let mut agent = Self::new(fixture);
         let open = |agent: &Self| {
             agent.run(&["open", &site.url("orders")])?;
             agent.button("Save")
@@ -287,10 +286,10 @@ impl Agent {
         agent
     }
 
-    pub(crate) fn new(stage: &Stage) -> Self {
+    pub(crate) fn new(fixture: &BenchFixture) -> Self {
         Self {
             program: installed("agent-browser"),
-            folder: stage.folder().to_owned(),
+            folder: fixture.folder().to_owned(),
             save: String::new(),
         }
     }
@@ -324,14 +323,14 @@ impl Agent {
         if output.status.success() {
             return Ok(text(&output.stdout));
         }
-        let said = text(&output.stderr) + &text(&output.stdout);
-        Err(said.lines().next().unwrap_or_default().to_owned())
+        let output = text(&output.stderr) + &text(&output.stdout);
+        Err(output.lines().next().unwrap_or_default().to_owned())
     }
 
-    /// The ref of the button that says so.
+    /// The ref of the button with this name.
     fn button(&self, name: &str) -> Result<String, String> {
-        let told = self.run(&["snapshot", "-i"])?;
-        let id = id_after(&told, name, "ref=")?;
+        let text = self.run(&["snapshot", "-i"])?;
+        let id = id_after(&text, name, "ref=")?;
         Ok(format!("@{id}"))
     }
 }
@@ -342,7 +341,7 @@ impl Drop for Agent {
     }
 }
 
-/// How long what may fail takes.
+/// The duration of an action that may fail.
 pub(crate) fn timed(
     mut work: impl FnMut() -> Result<(), String>,
 ) -> impl FnMut() -> Result<Duration, String> {
@@ -352,10 +351,10 @@ pub(crate) fn timed(
     }
 }
 
-/// The ref that a snapshot gives to the button that says so.
-fn id_after(told: &str, name: &str, before: &str) -> Result<String, String> {
+/// The ref of the button with this name in a snapshot.
+fn id_after(text: &str, name: &str, before: &str) -> Result<String, String> {
     let wanted = format!("button \"{name}\"");
-    let line = told.lines().find(|line| line.contains(&wanted));
+    let line = text.lines().find(|line| line.contains(&wanted));
     let id = line.and_then(|line| line.split_once(before));
     let id = id.map(|(_, rest)| rest.split([' ', ']', ',']).next().unwrap_or_default());
     id.map(str::to_owned)

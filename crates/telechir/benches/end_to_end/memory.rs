@@ -1,4 +1,4 @@
-//! What a session that waits for its next call keeps in memory, without the programs it runs.
+//! Memory of an idle session, without the programs it runs.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -10,18 +10,18 @@ use serde_json::{Value, json};
 use telechir_device::Screen as _;
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 
-use crate::fixture::{EXEC, Stage, command, screenshot, telechir};
+use crate::fixture::{BenchFixture, EXEC, command, screenshot, telechir};
 use crate::peers::Peers;
 use crate::table::remark;
 
-/// Bytes of one process, or of several.
+/// Memory of one or several processes in bytes.
 #[derive(Clone, Copy, Default)]
 struct Memory {
     resident: u64,
     proportional: u64,
 }
 
-pub(crate) fn idle(stage: &Stage, peers: &Peers) {
+pub(crate) fn idle(fixture: &BenchFixture, peers: &Peers) {
     println!("\n## Memory of an idle session\n");
     println!("| session | processes | resident (RSS) | proportional (PSS) |");
     println!("|---|---|---|---|");
@@ -35,19 +35,19 @@ pub(crate) fn idle(stage: &Stage, peers: &Peers) {
             &[&EXEC[..], &["--session", &name], devices].concat(),
             &input,
         );
-        let (count, sum) = total(&ours(holder(&name)));
+        let (count, sum) = total(&telechir_run(session_host_pid(&name)));
         println!("{}", row(&devices.join(" "), count, sum, "**"));
         telechir(&["sessions", "close", &name], "");
     }
-    println!("{}", driver(stage, peers));
+    println!("{}", driver(fixture, peers));
     println!("| `cua-computer-server` | missing: no package for this Python | | **not run** |");
     remark(
         "Session host and guardian after one call; X server, window manager, bus, bubblewrap and bash are not counted. The RSS sum counts shared pages, mostly the program itself, twice; the PSS sum counts them once. One measurement each. The driver is an MCP server that received only its `initialize` request.",
     );
 }
 
-/// A row for another program that drives a desktop.
-fn driver(stage: &Stage, peers: &Peers) -> String {
+/// The row of another desktop driver.
+fn driver(fixture: &BenchFixture, peers: &Peers) -> String {
     const NAME: &str = "cua-driver mcp";
     let program = peers
         .python()
@@ -56,15 +56,15 @@ fn driver(stage: &Stage, peers: &Peers) -> String {
     let Some(program) = program else {
         return format!("| `{NAME}` | missing: not installed | | **not run** |");
     };
-    let options = DisplayOptions::new(stage.folder(), stage.identity);
-    let display = stage.runtime.block_on(PrivateDisplay::start(options));
+    let options = DisplayOptions::new(fixture.folder(), fixture.identity);
+    let display = fixture.runtime.block_on(PrivateDisplay::start(options));
     let display = display.expect("an X server");
-    let home = [("HOME", stage.folder())];
-    let told = Command::new(&program)
+    let home = [("HOME", fixture.folder())];
+    let text = Command::new(&program)
         .args(["telemetry", "disable"])
         .envs(home)
         .output();
-    drop(told.expect("it starts"));
+    drop(text.expect("it starts"));
     let mut server = Command::new(&program)
         .arg("mcp")
         .envs(display.environment())
@@ -77,18 +77,18 @@ fn driver(stage: &Stage, peers: &Peers) -> String {
     let greeting = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {},
         "clientInfo": {"name": "bench", "version": "1"}}});
-    let mut asks = server.stdin.take().expect("a pipe");
-    writeln!(asks, "{greeting}").expect("a question");
+    let mut stdin = server.stdin.take().expect("a pipe");
+    writeln!(stdin, "{greeting}").expect("a question");
     let mut answer = String::new();
     let answers = server.stdout.take().expect("a pipe");
     BufReader::new(answers)
         .read_line(&mut answer)
         .expect("an answer");
     std::thread::sleep(Duration::from_secs(1));
-    let (count, sum) = total(&ours(server.id().into()));
+    let (count, sum) = total(&telechir_run(server.id().into()));
     let _over_already = server.kill();
     let _over_already = server.wait();
-    stage.runtime.block_on(async {
+    fixture.runtime.block_on(async {
         let screen = display.into_screen().await.expect("a screen");
         screen.close().await.expect("an end");
     });
@@ -115,17 +115,19 @@ fn row(name: &str, count: usize, sum: Memory, bold: &str) -> String {
     )
 }
 
-/// The process that holds a session.
-pub(crate) fn holder(name: &str) -> u64 {
+/// Process id of a session host.
+pub(crate) fn session_host_pid(name: &str) -> u64 {
     let listed = telechir(&["sessions", "list", "--json"], "");
     let listed: Value = serde_json::from_slice(&listed).expect("JSON");
     let rows = listed.as_array().expect("rows");
-    let ours = rows.iter().find(|row| row["name"] == name);
-    ours.and_then(|row| row["pid"].as_u64()).expect("a holder")
+    let telechir_run = rows.iter().find(|row| row["name"] == name);
+    telechir_run
+        .and_then(|row| row["pid"].as_u64())
+        .expect("a session host")
 }
 
-/// The holder and those below it that run the same program.
-fn ours(holder: u64) -> Vec<u64> {
+/// The session host and its children that run the same program.
+fn telechir_run(session_host_pid: u64) -> Vec<u64> {
     let program = |pid: u64| fs::read_link(format!("/proc/{pid}/exe")).ok();
     let parent = |pid: u64| -> Option<u64> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -138,8 +140,8 @@ fn ours(holder: u64) -> Vec<u64> {
     };
     let all = fs::read_dir("/proc").expect("/proc").flatten();
     let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter(|pid| *pid == holder || parent(*pid) == Some(holder))
-        .filter(|pid| program(*pid).is_some_and(|it| Some(it) == program(holder)))
+    pids.filter(|pid| *pid == session_host_pid || parent(*pid) == Some(session_host_pid))
+        .filter(|pid| program(*pid).is_some_and(|it| Some(it) == program(session_host_pid)))
         .collect()
 }
 

@@ -1,4 +1,4 @@
-//! A page of two thousand elements in words, and a click on one of them, beside Playwright.
+//! Snapshots of a page of two thousand elements and clicks on it, compared with Playwright.
 
 use std::cell::RefCell;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -11,40 +11,40 @@ use telechir_protocol::{Action, Size, Target};
 use telechir_testkit::page::ORDERS;
 use telechir_testkit::site::Site;
 
-use crate::fixture::Stage;
+use crate::fixture::BenchFixture;
 use crate::mcp::{self, Agent, Peer};
 use crate::table::{Contestant, compare, remark, table};
 
-/// Says in which folder npm put Playwright.
+/// Variable with the folder of npm's Playwright.
 pub(crate) const NODE: &str = "TELECHIR_PEERS_NODE";
 const HELPER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/walk/page.mjs");
-/// What runs without a window, for everybody.
+/// The headless Chromium that all contestants use.
 pub(crate) const SHELL: &str = "/usr/lib/chromium/chromium-headless-shell";
 pub(crate) const SIZE: Size = Size::new(1280, 800);
 
-pub(crate) fn pages(stage: &Stage) {
-    let runtime = &stage.runtime;
+pub(crate) fn pages(fixture: &BenchFixture) {
+    let runtime = &fixture.runtime;
     let site = runtime.block_on(Site::serve([("orders", ORDERS)]));
     let site = site.expect("loopback");
-    let ours = RefCell::new(Ours::open(stage, &site));
+    let telechir_run = RefCell::new(OurBrowser::open(fixture, &site));
     let playwright = RefCell::new(Playwright::open(&site));
-    let [one, other] = mcp::SERVERS.map(|server| Peer::open(stage, server, &site));
+    let [one, other] = mcp::SERVERS.map(|server| Peer::open(fixture, server, &site));
     let servers = [&one, &other];
-    let agent = Agent::open(stage, &site);
+    let agent = Agent::open(fixture, &site);
 
     table(
         "Text snapshot of a page with 2,012 elements: every interactive element, other content up to the limit",
     );
     let mut all = vec![Contestant::new("repeated snapshot", || {
-        ours.borrow_mut().read(None);
+        telechir_run.borrow_mut().read(None);
     })];
     all.push(Contestant::timed("first snapshot of a document", || {
-        ours.borrow_mut().go(&site);
+        telechir_run.borrow_mut().go(&site);
         let start = Instant::now();
-        ours.borrow_mut().read(None);
+        telechir_run.borrow_mut().read(None);
         start.elapsed()
     }));
-    all.push(theirs(&playwright, "Playwright's `ariaSnapshot`", "aria"));
+    all.push(peer(&playwright, "Playwright's `ariaSnapshot`", "aria"));
     all.extend(servers.map(|peer| peer.contestant("snapshot", Peer::snapshot)));
     all.push(agent.contestant("`snapshot -i`", |agent| {
         agent.run(&["snapshot", "-i"]).map(drop)
@@ -53,12 +53,12 @@ pub(crate) fn pages(stage: &Stage) {
 
     table("Changes on that page after one heading changed");
     let mut all = vec![Contestant::timed("`changes`", || {
-        ours.borrow_mut().change();
+        telechir_run.borrow_mut().change();
         let start = Instant::now();
-        ours.borrow_mut().read(Some("changes"));
+        telechir_run.borrow_mut().read(Some("changes"));
         start.elapsed()
     })];
-    all.push(theirs(
+    all.push(peer(
         &playwright,
         "Playwright's complete `ariaSnapshot` again",
         "change",
@@ -66,9 +66,11 @@ pub(crate) fn pages(stage: &Stage) {
     compare(40, all);
 
     table("Click on a button of that page, hit-tested and confirmed");
-    let save = ours.borrow_mut().save();
-    let mut all = vec![Contestant::new("by ref", || ours.borrow_mut().click(&save))];
-    all.push(theirs(
+    let save = telechir_run.borrow_mut().save();
+    let mut all = vec![Contestant::new("by ref", || {
+        telechir_run.borrow_mut().click(&save)
+    })];
+    all.push(peer(
         &playwright,
         "Playwright's `click` of a locator",
         "click",
@@ -79,34 +81,36 @@ pub(crate) fn pages(stage: &Stage) {
     remark(
         "All drive Chromium's headless shell. Playwright waits until the position of the button is stable for two frames.",
     );
-    let ours = ours.into_inner();
-    runtime.block_on(ours.browser.close()).expect("an end");
+    let telechir_run = telechir_run.into_inner();
+    runtime
+        .block_on(telechir_run.browser.close())
+        .expect("an end");
 }
 
-/// One of our browsers with the page.
-pub(crate) struct Ours<'a> {
-    stage: &'a Stage,
+/// A telechir browser with the page.
+pub(crate) struct OurBrowser<'a> {
+    fixture: &'a BenchFixture,
     pub(crate) browser: Browser,
 }
 
-impl<'a> Ours<'a> {
-    pub(crate) fn open(stage: &'a Stage, site: &Site) -> Self {
+impl<'a> OurBrowser<'a> {
+    pub(crate) fn open(fixture: &'a BenchFixture, site: &Site) -> Self {
         let options = Options {
-            identity: stage.identity,
-            profiles: stage.folder().to_owned(),
+            identity: fixture.identity,
+            profiles: fixture.folder().to_owned(),
             scripts: true,
             ..Options::default()
         };
         let browser = Browser::launch(Surface::Headless(SIZE), options);
-        let browser = stage.runtime.block_on(browser).expect("a browser");
-        let mut ours = Self { stage, browser };
-        ours.go(site);
-        ours
+        let browser = fixture.runtime.block_on(browser).expect("a browser");
+        let mut telechir_run = Self { fixture, browser };
+        telechir_run.go(site);
+        telechir_run
     }
 
     pub(crate) fn perform(&mut self, action: &Action) -> String {
         let action = Viewport::unscaled(SIZE).action(action).expect("a place");
-        let performed = self.stage.runtime.block_on(self.browser.perform(&action));
+        let performed = self.fixture.runtime.block_on(self.browser.perform(&action));
         performed.expect("it does so").text.unwrap_or_default()
     }
 
@@ -129,7 +133,7 @@ impl<'a> Ours<'a> {
         self.perform(&Action::Javascript { script, tab: None });
     }
 
-    /// The first element that fits these words.
+    /// The first element that matches a query.
     fn found(&mut self, words: &str) -> Target {
         let query = words.to_owned();
         let found = self.perform(&Action::Find { query, tab: None });
@@ -142,7 +146,7 @@ impl<'a> Ours<'a> {
         }
     }
 
-    /// The first field to write into.
+    /// The first text field.
     pub(crate) fn field(&mut self) -> Target {
         self.found("field 1")
     }
@@ -161,30 +165,29 @@ impl<'a> Ours<'a> {
     }
 }
 
-/// Playwright in a process that stays.
+/// Playwright in a long-running process.
 pub(crate) struct Playwright(Result<Helper, String>);
 
 pub(crate) struct Helper {
     child: Child,
-    asks: ChildStdin,
+    stdin: ChildStdin,
     answers: BufReader<ChildStdout>,
 }
 
 impl Playwright {
     pub(crate) fn open(site: &Site) -> Self {
         let mut playwright = Self(Helper::start());
-        if let Err(why) = playwright.ask(&format!("open {}", site.url("orders"))) {
+        if let Err(why) = playwright.request(&format!("open {}", site.url("orders"))) {
             playwright.0 = Err(why);
         }
         playwright
     }
 
-    pub(crate) fn ask(&mut self, question: &str) -> Result<Duration, String> {
+    pub(crate) fn request(&mut self, question: &str) -> Result<Duration, String> {
         let helper = self.0.as_mut().map_err(|why| why.clone())?;
         let mut answer = String::new();
-        let asked = writeln!(helper.asks, "{question}").and_then(|()| helper.asks.flush());
-        asked
-            .and_then(|()| helper.answers.read_line(&mut answer))
+        let sent = writeln!(helper.stdin, "{question}").and_then(|()| helper.stdin.flush());
+        sent.and_then(|()| helper.answers.read_line(&mut answer))
             .map_err(|error| error.to_string())?;
         let took = answer.trim().strip_prefix("ok ");
         let took = took.and_then(|took| took.parse::<f64>().ok());
@@ -210,7 +213,7 @@ impl Helper {
             .spawn()
             .map_err(|error| error.to_string())?;
         Ok(Self {
-            asks: child.stdin.take().expect("a pipe"),
+            stdin: child.stdin.take().expect("a pipe"),
             answers: BufReader::new(child.stdout.take().expect("a pipe")),
             child,
         })
@@ -224,11 +227,11 @@ impl Drop for Helper {
     }
 }
 
-pub(crate) fn theirs<'a>(
+pub(crate) fn peer<'a>(
     playwright: &'a RefCell<Playwright>,
     name: &'static str,
     question: impl Into<String>,
 ) -> Contestant<'a> {
     let question = question.into();
-    Contestant::fallible(name, move || playwright.borrow_mut().ask(&question))
+    Contestant::fallible(name, move || playwright.borrow_mut().request(&question))
 }

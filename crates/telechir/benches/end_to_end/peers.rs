@@ -1,5 +1,5 @@
-//! Other tools, as they are used: programs that are started for each thing, and Python libraries
-//! in a process that stays.
+//! Other tools as typically used: programs started per action, and Python libraries in a
+//! long-running process.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -7,14 +7,13 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use telechir_testkit::xvfb::value;
 
-use crate::fixture::Stage;
+use crate::fixture::BenchFixture;
 
-/// Says where the Python with the libraries is.
+/// Variable with the path of the Python with the libraries.
 const PYTHON: &str = "TELECHIR_PEERS_PYTHON";
 const HELPER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/walk/peers.py");
 
-/// Python libraries behind one process. The time of a thing includes that of two short lines
-/// through pipes, some 0.05 ms.
+/// Python libraries in one process. Times include two short lines through pipes, about 0.05 ms.
 pub(crate) struct Peers {
     python: Option<String>,
     helper: Option<Helper>,
@@ -22,27 +21,27 @@ pub(crate) struct Peers {
 
 struct Helper {
     child: Child,
-    asks: ChildStdin,
+    stdin: ChildStdin,
     answers: BufReader<ChildStdout>,
 }
 
 impl Peers {
-    pub(crate) fn start(stage: &Stage) -> Self {
+    pub(crate) fn start(fixture: &BenchFixture) -> Self {
         let named = std::env::var(PYTHON).ok();
         let python = named.filter(|python| Path::new(python).exists());
         let mut peers = Self {
             python,
             helper: None,
         };
-        peers.restart(stage, &[]);
+        peers.restart(fixture, &[]);
         peers
     }
 
-    /// Starts the helper anew, with this environment.
-    pub(crate) fn restart(&mut self, stage: &Stage, environment: &[(String, String)]) {
+    /// Restarts the helper with this environment.
+    pub(crate) fn restart(&mut self, fixture: &BenchFixture, environment: &[(String, String)]) {
         self.helper = None;
         let python = self.python.as_ref();
-        self.helper = python.map(|python| Helper::start(python, stage.folder(), environment));
+        self.helper = python.map(|python| Helper::start(python, fixture.folder(), environment));
     }
 
     /// The Python with the libraries, if there is one.
@@ -50,13 +49,13 @@ impl Peers {
         self.python.as_deref()
     }
 
-    /// Asks for something; what it said against it otherwise.
-    pub(crate) fn ask(&mut self, question: &str) -> Result<(), String> {
+    /// Sends a request; returns the helper's error.
+    pub(crate) fn request(&mut self, question: &str) -> Result<(), String> {
         let helper = self
             .helper
             .as_mut()
             .ok_or("no Python with these libraries")?;
-        helper.ask(question)
+        helper.request(question)
     }
 }
 
@@ -75,17 +74,16 @@ impl Helper {
             .spawn()
             .expect("Python starts");
         Self {
-            asks: child.stdin.take().expect("a pipe"),
+            stdin: child.stdin.take().expect("a pipe"),
             answers: BufReader::new(child.stdout.take().expect("a pipe")),
             child,
         }
     }
 
-    fn ask(&mut self, question: &str) -> Result<(), String> {
+    fn request(&mut self, question: &str) -> Result<(), String> {
         let mut answer = String::new();
-        let asked = writeln!(self.asks, "{question}").and_then(|()| self.asks.flush());
-        asked
-            .and_then(|()| self.answers.read_line(&mut answer))
+        let sent = writeln!(self.stdin, "{question}").and_then(|()| self.stdin.flush());
+        sent.and_then(|()| self.answers.read_line(&mut answer))
             .map_err(|error| error.to_string())?;
         match answer.trim() {
             "ok" => Ok(()),
@@ -102,12 +100,12 @@ impl Drop for Helper {
     }
 }
 
-/// The display's cookie in the one form that python-xlib finds: for this host by its name.
+/// Rewrites the display's cookie for the host name, the only form that python-xlib finds.
 fn plain_authority(folder: &Path, environment: &[(String, String)]) -> PathBuf {
     const LOCAL: u16 = 256;
-    let theirs = std::fs::read(value(environment, "XAUTHORITY")).expect("the cookie's file");
-    // It has one entry, and the cookie's sixteen bytes are its last field.
-    let cookie = &theirs[theirs.len() - 16..];
+    let peer = std::fs::read(value(environment, "XAUTHORITY")).expect("the cookie's file");
+    // The file has one entry, which ends with the 16 bytes of the cookie.
+    let cookie = &peer[peer.len() - 16..];
     let host = std::fs::read("/proc/sys/kernel/hostname").expect("this host's name");
     let number = value(environment, "DISPLAY").trim_start_matches(':');
     let mut file = LOCAL.to_be_bytes().to_vec();
@@ -126,7 +124,7 @@ fn plain_authority(folder: &Path, environment: &[(String, String)]) -> PathBuf {
     path
 }
 
-/// Why a program of the system cannot be run.
+/// Why a system program cannot run.
 pub(crate) fn absent(program: &str) -> Option<String> {
     let is_there = |folder: &str| Path::new(folder).join(program).exists();
     let found = ["/usr/local/bin", "/usr/bin", "/bin"]

@@ -1,29 +1,29 @@
-//! Processes of this machine: those below another, and what they keep in memory.
+//! Process trees and their memory.
 
 use std::collections::HashMap;
 use std::fs;
 
-/// One process, and no later one of its number.
+/// A process, distinguished by start time from later ones with its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: u32,
-    began: u64,
+    started_at: u64,
 }
 
 impl Process {
-    /// The process of this number, unless it has ended.
+    /// The process with this id, unless it has exited.
     pub(crate) fn of(pid: u32) -> Option<Self> {
         let fields = stat(pid)?;
         let is_over = fields[0] == "Z" || fields[0] == "X";
-        let began = fields[19].parse().ok()?;
-        (!is_over).then_some(Self { pid, began })
+        let started_at = fields[19].parse().ok()?;
+        (!is_over).then_some(Self { pid, started_at })
     }
 
     pub(crate) fn is_there(self) -> bool {
         Self::of(self.pid) == Some(self)
     }
 
-    /// Its bytes, what it shares counted fairly.
+    /// Proportional set size in bytes.
     fn memory(self) -> Option<u64> {
         let rollup = fs::read_to_string(format!("/proc/{}/smaps_rollup", self.pid)).ok()?;
         let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
@@ -32,7 +32,7 @@ impl Process {
     }
 }
 
-/// This process and all below it.
+/// This process and all its descendants.
 pub(crate) fn tree(root: u32) -> Vec<Process> {
     let parents: HashMap<u32, u32> = all().filter_map(|pid| Some((pid, parent(pid)?))).collect();
     let is_below = |one: u32| {
@@ -43,12 +43,12 @@ pub(crate) fn tree(root: u32) -> Vec<Process> {
     pids.filter_map(Process::of).collect()
 }
 
-/// Bytes of all of them.
+/// Total proportional set size in bytes.
 pub(crate) fn memory(processes: &[Process]) -> u64 {
     processes.iter().filter_map(|one| one.memory()).sum()
 }
 
-/// The topmost process that was started with this in its environment.
+/// The topmost process with this variable in its environment.
 pub(crate) fn marked(variable: &str) -> Option<u32> {
     let has = |pid: u32| {
         fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| {
@@ -68,7 +68,7 @@ fn parent(pid: u32) -> Option<u32> {
     stat(pid)?[1].parse().ok()
 }
 
-/// What the system says of a process, its state first.
+/// Fields of `/proc/PID/stat` from the state on.
 fn stat(pid: u32) -> Option<Vec<String>> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let fields = stat.rsplit_once(')')?.1.split_whitespace();

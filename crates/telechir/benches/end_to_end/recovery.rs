@@ -1,4 +1,4 @@
-//! What is left of a browser five seconds after whoever holds it was killed with -9.
+//! Processes left over five seconds after SIGKILL to the owner of a browser.
 
 use std::process::Command;
 use std::time::Duration;
@@ -6,47 +6,53 @@ use std::time::Duration;
 use telechir_testkit::page::ORDERS;
 use telechir_testkit::site::Site;
 
-use crate::fixture::{EXEC, Stage, run, screenshot, telechir};
+use crate::fixture::{BenchFixture, EXEC, run, screenshot, telechir};
 use crate::mcp::{self, Agent, Peer};
-use crate::memory::holder;
+use crate::memory::session_host_pid;
 use crate::page::Playwright;
 use crate::processes::{Process, marked, tree};
 use crate::table::remark;
 
 const LATER: Duration = Duration::from_secs(5);
 
-/// Whoever is killed, with all that is below it; or why there is none.
-type Held = Result<(u32, Vec<Process>), String>;
+/// The killed process with its descendants, or why there is none.
+type KilledProcesses = Result<(u32, Vec<Process>), String>;
 
-pub(crate) fn killed(stage: &Stage) {
+pub(crate) fn killed(fixture: &BenchFixture) {
     println!("\n## Processes left after the owner of a browser is killed with SIGKILL\n");
     println!("| owner | processes before | left after 5 s |\n|---|---|---|");
-    let site = stage.runtime.block_on(Site::serve([("orders", ORDERS)]));
+    let site = fixture.runtime.block_on(Site::serve([("orders", ORDERS)]));
     let site = site.expect("loopback");
     let name = format!("bench-killed-{}", std::process::id());
-    let servers = mcp::SERVERS.map(|server| Peer::open(stage, server, &site));
+    let servers = mcp::SERVERS.map(|server| Peer::open(fixture, server, &site));
     let playwright = Playwright::open(&site);
-    let agent = Agent::open(stage, &site);
-    let mut all: Vec<(&str, Held)> = vec![
+    let agent = Agent::open(fixture, &site);
+    let mut all: Vec<(&str, KilledProcesses)> = vec![
         (
             "**`exec --session --browser`, windowed**",
-            ours(stage, &site, &name),
+            telechir_run(fixture, &site, &name),
         ),
-        ("Playwright", playwright.pid().map(held).ok_or_else(missing)),
+        (
+            "Playwright",
+            playwright.pid().map(processes).ok_or_else(missing),
+        ),
     ];
     for server in &servers {
-        all.push((server.name(), server.pid().map(held).ok_or_else(missing)));
+        all.push((
+            server.name(),
+            server.pid().map(processes).ok_or_else(missing),
+        ));
     }
-    let daemon = marked(mcp::AGENT).map(held).ok_or_else(missing);
+    let daemon = marked(mcp::AGENT).map(processes).ok_or_else(missing);
     all.push(("agent-browser daemon", daemon));
-    for (_, held) in &all {
-        if let Ok((pid, _)) = held {
+    for (_, processes) in &all {
+        if let Ok((pid, _)) = processes {
             run(Command::new("kill").args(["-KILL", &pid.to_string()]));
         }
     }
     std::thread::sleep(LATER);
-    for (who, held) in &all {
-        match held {
+    for (who, processes) in &all {
+        match processes {
             Err(why) => println!("| {who} | missing: {why} | **not run** |"),
             Ok((_, before)) => {
                 let left: Vec<&Process> = before.iter().filter(|one| one.is_there()).collect();
@@ -63,16 +69,16 @@ pub(crate) fn killed(stage: &Stage) {
     drop((servers, playwright, agent));
 }
 
-fn ours(stage: &Stage, site: &Site, name: &str) -> Held {
+fn telechir_run(fixture: &BenchFixture, site: &Site, name: &str) -> KilledProcesses {
     let browser = format!("--browser={}", site.url("orders"));
-    let policy = stage.lets_pages();
+    let policy = fixture.page_policy_flag();
     let first = [&EXEC[..], &["--session", name, &browser, &policy]].concat();
     telechir(&first, &screenshot());
-    let holder = u32::try_from(holder(name)).expect("a process");
-    Ok(held(holder))
+    let session_host_pid = u32::try_from(session_host_pid(name)).expect("a process");
+    Ok(processes(session_host_pid))
 }
 
-fn held(pid: u32) -> (u32, Vec<Process>) {
+fn processes(pid: u32) -> (u32, Vec<Process>) {
     (pid, tree(pid))
 }
 

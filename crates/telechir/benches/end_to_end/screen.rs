@@ -1,4 +1,4 @@
-//! Clicks on a private desktop until they have arrived.
+//! Clicks on a private desktop, measured until they arrive.
 
 use std::process::Command as Program;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use telechir_protocol::{Action, Point, Target};
 use telechir_testkit::witness::{Manners, XWitness};
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 
-use crate::fixture::Stage;
+use crate::fixture::BenchFixture;
 use crate::peers::{Peers, absent};
 use crate::table::{Contestant, compare, remark, table};
 
@@ -24,8 +24,8 @@ pub(crate) fn click(x: i32, y: i32) -> Action {
     }
 }
 
-/// Places one after the other, so that every click moves the pointer.
-fn places() -> impl FnMut() -> (i32, i32) {
+/// Different points in turn, so that every click moves the pointer.
+fn points() -> impl FnMut() -> (i32, i32) {
     let mut count = 0;
     move || {
         count += 1;
@@ -33,47 +33,47 @@ fn places() -> impl FnMut() -> (i32, i32) {
     }
 }
 
-pub(crate) fn clicks(stage: &Stage, peers: &mut Peers) {
+pub(crate) fn clicks(fixture: &BenchFixture, peers: &mut Peers) {
     table("Click, until the window under it has received press and release");
-    let options = DisplayOptions::new(stage.folder(), stage.identity);
-    let (mut desktop, environment) = stage.runtime.block_on(async {
+    let options = DisplayOptions::new(fixture.folder(), fixture.identity);
+    let (mut desktop, environment) = fixture.runtime.block_on(async {
         let display = PrivateDisplay::start(options).await.expect("an X server");
         let environment = display.environment();
         let desktop = display.into_desktop().await.expect("a desktop");
         (desktop, environment)
     });
-    peers.restart(stage, &environment);
+    peers.restart(fixture, &environment);
     let opened = XWitness::open(&environment, Manners::default());
-    let witness = std::cell::RefCell::new(stage.runtime.block_on(opened));
-    let (mut place, viewport) = (places(), Viewport::unscaled(desktop.size()));
-    let ours = || {
-        let (x, y) = place();
-        delivered(stage, &witness, || {
+    let witness = std::cell::RefCell::new(fixture.runtime.block_on(opened));
+    let (mut point, viewport) = (points(), Viewport::unscaled(desktop.size()));
+    let telechir_run = || {
+        let (x, y) = point();
+        delivered(fixture, &witness, || {
             let action = viewport.action(&click(x, y)).expect("on the screen");
-            let performed = stage.runtime.block_on(desktop.perform(&action));
+            let performed = fixture.runtime.block_on(desktop.perform(&action));
             drop(performed.expect("a click"));
         })
     };
-    let mut python = |x: i32, y: i32| peers.ask(&format!("pynput {x} {y}"));
-    let mut other_place = places();
+    let mut python = |x: i32, y: i32| peers.request(&format!("pynput {x} {y}"));
+    let mut other_point = points();
     let pynput = match python(90, 90) {
         Ok(()) => Contestant::timed("pynput (Python)", || {
-            let (x, y) = other_place();
-            delivered(stage, &witness, || python(x, y).expect("it did before"))
+            let (x, y) = other_point();
+            delivered(fixture, &witness, || python(x, y).expect("it did before"))
         }),
         Err(why) => Contestant::missing("pynput (Python)", why),
     };
     let all = vec![
-        Contestant::timed("move and click", ours),
+        Contestant::timed("move and click", telechir_run),
         pynput,
-        xdotool(stage, &witness, &environment),
+        xdotool(fixture, &witness, &environment),
     ];
     compare(40, all);
     remark("xdotool returns about 100 ms after its click has arrived; that time is not counted.");
 }
 
 fn xdotool<'a>(
-    stage: &'a Stage,
+    fixture: &'a BenchFixture,
     witness: &'a std::cell::RefCell<XWitness>,
     environment: &Environment,
 ) -> Contestant<'a> {
@@ -81,11 +81,11 @@ fn xdotool<'a>(
     if let Some(why) = absent("xdotool") {
         return Contestant::missing(name, why);
     }
-    let (mut place, environment) = (places(), environment.clone());
+    let (mut point, environment) = (points(), environment.clone());
     Contestant::timed(name, move || {
-        let (x, y) = place();
+        let (x, y) = point();
         let mut child = None;
-        let time = delivered(stage, witness, || {
+        let time = delivered(fixture, witness, || {
             let (x, y) = (x.to_string(), y.to_string());
             let mut command = Program::new("xdotool");
             command.args(["mousemove", &x, &y, "click", "1"]);
@@ -99,16 +99,16 @@ fn xdotool<'a>(
 
 /// From the beginning of `work` to the arrival of a whole click.
 fn delivered(
-    stage: &Stage,
+    fixture: &BenchFixture,
     witness: &std::cell::RefCell<XWitness>,
     work: impl FnOnce(),
 ) -> Duration {
     let mut witness = witness.borrow_mut();
-    stage.runtime.block_on(witness.forget());
+    fixture.runtime.block_on(witness.forget());
     let is_click = |seen: &[Seen]| seen.iter().any(|one| matches!(one, Seen::ButtonUp { .. }));
     let start = Instant::now();
     work();
-    let arrived = stage.runtime.block_on(witness.arrives(&is_click));
+    let arrived = fixture.runtime.block_on(witness.arrives(&is_click));
     let time = start.elapsed();
     assert!(arrived, "no click arrives");
     time

@@ -1,4 +1,5 @@
-//! Pictures of a private desktop: pixels and encoder beside other tools, and as calls of a session.
+//! Screenshots of a private desktop: capture and encoding compared with other tools, and as calls of
+//! a session.
 
 use std::process::Command as Program;
 use std::thread;
@@ -10,27 +11,27 @@ use telechir_runtime::{Format, Session};
 use telechir_testkit::scene::Scene;
 use telechir_x11::{Desktop, DisplayOptions, PrivateDisplay};
 
-use crate::fixture::{CEILING, Stage, ids, run};
+use crate::fixture::{BenchFixture, CEILING, ids, run};
 use crate::peers::{Peers, absent};
 use crate::screen::click;
 use crate::table::{Contestant, compare, remark, table};
 
 type Environment = Vec<(String, String)>;
 
-/// What is behind the windows.
+/// The content behind the windows.
 #[derive(Clone, Copy, PartialEq)]
 enum Background {
     Plain,
     Photograph,
 }
 
-/// A terminal and an editor on a private desktop that has come to rest.
-fn furnished(stage: &Stage, size: Size, background: Background) -> (Desktop, Environment) {
-    let mut options = DisplayOptions::new(stage.folder(), stage.identity);
+/// A terminal and an editor on a settled private desktop.
+fn furnished(fixture: &BenchFixture, size: Size, background: Background) -> (Desktop, Environment) {
+    let mut options = DisplayOptions::new(fixture.folder(), fixture.identity);
     options.size = size;
-    // As sessions have it.
+    // The settings of sessions.
     options.accessibility = true;
-    stage.runtime.block_on(async {
+    fixture.runtime.block_on(async {
         let mut display = PrivateDisplay::start(options).await.expect("an X server");
         let environment = display.environment();
         if background == Background::Photograph {
@@ -57,18 +58,18 @@ fn furnished(stage: &Stage, size: Size, background: Background) -> (Desktop, Env
     })
 }
 
-pub(crate) fn screenshots(stage: &Stage, peers: &mut Peers) {
+pub(crate) fn screenshots(fixture: &BenchFixture, peers: &mut Peers) {
     for size in [Size::new(1280, 800), Size::new(1920, 1080)] {
         for background in [Background::Plain, Background::Photograph] {
-            beside_others(stage, peers, size, background);
+            beside_others(fixture, peers, size, background);
         }
-        as_calls(stage, size);
+        as_calls(fixture, size);
     }
-    settled(stage, &MENU);
-    settled(stage, &BUTTON);
+    settled(fixture, &MENU);
+    settled(fixture, &BUTTON);
 }
 
-/// The words of a table's title.
+/// Parts of a table's title.
 fn named(size: Size, background: Background) -> String {
     let behind = match background {
         Background::Plain => "plain background",
@@ -77,15 +78,15 @@ fn named(size: Size, background: Background) -> String {
     format!("{}x{}, {behind}", size.width, size.height)
 }
 
-fn beside_others(stage: &Stage, peers: &mut Peers, size: Size, background: Background) {
+fn beside_others(fixture: &BenchFixture, peers: &mut Peers, size: Size, background: Background) {
     table(&format!("PNG of a desktop, {}", named(size, background)));
-    let (desktop, environment) = furnished(stage, size, background);
+    let (desktop, environment) = furnished(fixture, size, background);
     let desktop = std::cell::RefCell::new(desktop);
-    peers.restart(stage, &environment);
+    peers.restart(fixture, &environment);
     let scene = Scene::open(&environment);
     let scene = std::cell::RefCell::new(scene);
     let painter = std::cell::RefCell::new(Scene::open(&environment));
-    // Nobody gets away with a picture taken before.
+    // Change the screen, so that no contestant can reuse an earlier screenshot.
     let changed = |work: &mut dyn FnMut()| {
         painter.borrow_mut().touch();
         let start = std::time::Instant::now();
@@ -93,22 +94,25 @@ fn beside_others(stage: &Stage, peers: &mut Peers, size: Size, background: Backg
         start.elapsed()
     };
     let sizes = std::cell::RefCell::new([0; 3]);
-    let ours = |place: usize, format: Format| {
+    let telechir_run = |point: usize, format: Format| {
         let (desktop, sizes, changed) = (&desktop, &sizes, &changed);
         move || {
             changed(&mut || {
                 let mut desktop = desktop.borrow_mut();
-                let frame = stage.runtime.block_on(desktop.capture()).expect("a frame");
+                let frame = fixture
+                    .runtime
+                    .block_on(desktop.capture())
+                    .expect("a frame");
                 let bytes = telechir_runtime::encode(&frame, format).expect("a picture");
-                sizes.borrow_mut()[place] = bytes.len();
+                sizes.borrow_mut()[point] = bytes.len();
             })
         }
     };
-    let held = scene.borrow();
-    let mut grabber = held.grabber();
+    let processes = scene.borrow();
+    let mut grabber = processes.grabber();
     let mut rgb = Vec::new();
     let yardstick = || changed(&mut || drop(plain_png(grabber.grab(), size, &mut rgb)));
-    let file = stage
+    let file = fixture
         .folder()
         .join("peer.png")
         .to_string_lossy()
@@ -124,7 +128,7 @@ fn beside_others(stage: &Stage, peers: &mut Peers, size: Size, background: Backg
     };
     let libraries = std::cell::RefCell::new(&mut *peers);
     let library = |name: &'static str, title: &str| {
-        let grab = || libraries.borrow_mut().ask(name);
+        let grab = || libraries.borrow_mut().request(name);
         match grab() {
             Ok(()) => {
                 let changed = &changed;
@@ -138,7 +142,7 @@ fn beside_others(stage: &Stage, peers: &mut Peers, size: Size, background: Backg
     let mss = library("mss", "mss (Python)");
     let pyautogui = library("pyscreeze", "pyautogui's pyscreeze (Python)");
     let all = vec![
-        Contestant::timed("capture and PNG", ours(0, Format::Png)),
+        Contestant::timed("capture and PNG", telechir_run(0, Format::Png)),
         Contestant::timed(
             "baseline: MIT-SHM, RGB, the `png` crate's fast level",
             yardstick,
@@ -154,24 +158,24 @@ fn beside_others(stage: &Stage, peers: &mut Peers, size: Size, background: Backg
     compare(
         40,
         vec![
-            Contestant::timed(small, ours(1, Format::SmallPng)),
-            Contestant::timed("capture and lossless WebP", ours(2, Format::Webp)),
+            Contestant::timed(small, telechir_run(1, Format::SmallPng)),
+            Contestant::timed("capture and lossless WebP", telechir_run(2, Format::Webp)),
         ],
     );
-    let theirs = match peers.ask("mss peer-mss.png") {
+    let peer = match peers.request("mss peer-mss.png") {
         Ok(()) => {
-            std::fs::metadata(stage.folder().join("peer-mss.png")).map_or(0, |file| file.len())
+            std::fs::metadata(fixture.folder().join("peer-mss.png")).map_or(0, |file| file.len())
         }
         Err(_) => 0,
     };
     let kilobytes = |bytes: usize| format!("{:.1} kB", bytes as f64 / 1e3);
     let [fast, small, webp] = *sizes.borrow();
-    let beside = match theirs {
+    let beside = match peer {
         0 => String::new(),
-        theirs => format!(
+        peer => format!(
             ", mss {:.1} kB (the small PNG is {:.2} times that size)",
-            theirs as f64 / 1e3,
-            small as f64 / theirs as f64
+            peer as f64 / 1e3,
+            small as f64 / peer as f64
         ),
     };
     remark(&format!(
@@ -181,21 +185,21 @@ fn beside_others(stage: &Stage, peers: &mut Peers, size: Size, background: Backg
         kilobytes(webp)
     ));
     drop(grabber);
-    drop(held);
-    stage
+    drop(processes);
+    fixture
         .runtime
         .block_on(desktop.into_inner().close())
         .expect("an end");
 }
 
-/// Time of a program that is started for each picture; nothing has to change for it.
+/// Duration of a program started per screenshot; the screen need not change for it.
 fn changed_by(command: &mut Program) -> Duration {
     let start = std::time::Instant::now();
     run(command);
     start.elapsed()
 }
 
-/// What is measured against: no pointer, no copy kept, no choice.
+/// The baseline: no pointer, no cached copy, no options.
 fn plain_png(bgrx: &[u8], size: Size, rgb: &mut Vec<u8>) -> Vec<u8> {
     rgb.resize(bgrx.len() / 4 * 3, 0);
     for (out, pixel) in rgb.chunks_exact_mut(3).zip(bgrx.chunks_exact(4)) {
@@ -211,26 +215,26 @@ fn plain_png(bgrx: &[u8], size: Size, rgb: &mut Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-fn session(stage: &Stage, name: &str, desktop: Desktop) -> Session {
-    let shared = stage.make(name);
-    let _inside = stage.runtime.enter();
-    let builder = stage.session(&shared).desktop(BoxComputer::new(desktop));
+fn session(fixture: &BenchFixture, name: &str, desktop: Desktop) -> Session {
+    let shared = fixture.make(name);
+    let _inside = fixture.runtime.enter();
+    let builder = fixture.session(&shared).desktop(BoxComputer::new(desktop));
     builder.build().expect("a session")
 }
 
-fn as_calls(stage: &Stage, size: Size) {
+fn as_calls(fixture: &BenchFixture, size: Size) {
     table(&format!(
         "Screenshot calls on a desktop, {}",
         named(size, Background::Plain)
     ));
-    let (desktop, environment) = furnished(stage, size, Background::Plain);
+    let (desktop, environment) = furnished(fixture, size, Background::Plain);
     let mut scene = Scene::open(&environment);
     let name = format!("journal-{}x{}", size.width, size.height);
-    let mut session = session(stage, &name, desktop);
+    let mut session = session(fixture, &name, desktop);
     let mut next = ids();
     let call = || {
         let call = ComputerCall::new(next(), vec![Action::Screenshot]);
-        stage.carry_out(&mut session, Content::ComputerCall(call));
+        fixture.execute(&mut session, Content::ComputerCall(call));
     };
     let what = "screenshot call, nothing changed: policy, settle check, journal";
     compare(20, vec![Contestant::new(what, call)]);
@@ -238,19 +242,19 @@ fn as_calls(stage: &Stage, size: Size) {
     let call = || {
         scene.touch();
         let call = ComputerCall::new(format!("new_{}", next()), vec![Action::Screenshot]);
-        stage.carry_out(&mut session, Content::ComputerCall(call));
+        fixture.execute(&mut session, Content::ComputerCall(call));
     };
     let what = "screenshot call, just after a change: settle, PNG, journal";
     compare(20, vec![Contestant::new(what, call)]);
-    stage.runtime.block_on(session.close()).expect("an end");
+    fixture.runtime.block_on(session.close()).expect("an end");
 }
 
-/// Where a GTK application is clicked.
+/// The click target of a GTK application.
 struct Clicked {
     title: &'static str,
     program: &'static str,
-    place: [i32; 4],
-    /// From the left and from the top of its window.
+    point: [i32; 4],
+    /// Distance from the left and the top of its window in pixels.
     spot: (i32, i32),
     remark: &'static str,
 }
@@ -258,43 +262,45 @@ struct Clicked {
 const MENU: Clicked = Clicked {
     title: "Click on a menu (GTK 3), until a screenshot shows the result",
     program: "mousepad",
-    place: [300, 100, 640, 480],
+    point: [300, 100, 640, 480],
     spot: (20, 12),
     remark: "The click opens or closes a menu.",
 };
 const BUTTON: Clicked = Clicked {
     title: "Click on a button (GTK 4), until a screenshot shows the result",
     program: "gnome-calculator",
-    place: [300, 100, 400, 500],
+    point: [300, 100, 400, 500],
     spot: (100, 400),
     remark: "The click enters a digit in a calculator.",
 };
 
-fn settled(stage: &Stage, clicked: &Clicked) {
+fn settled(fixture: &BenchFixture, clicked: &Clicked) {
     table(clicked.title);
-    let (mut desktop, environment) = furnished(stage, Size::new(1280, 800), Background::Plain);
+    let (mut desktop, environment) = furnished(fixture, Size::new(1280, 800), Background::Plain);
     let scene = Scene::open(&environment);
     if scene.window(clicked.program).is_none() {
         let display = desktop.private_display().expect("our own");
-        let launched = stage.runtime.block_on(display.launch(clicked.program, &[]));
+        let launched = fixture
+            .runtime
+            .block_on(display.launch(clicked.program, &[]));
         launched.expect("a program");
     }
     let start = std::time::Instant::now();
     while scene.window(clicked.program).is_none() && start.elapsed() < CEILING {
         thread::sleep(Duration::from_millis(50));
     }
-    scene.place(clicked.program, clicked.place);
+    scene.place(clicked.program, clicked.point);
     thread::sleep(Duration::from_secs(1));
     let [left, top, ..] = scene.window(clicked.program).expect("its window");
     let (x, y) = (left + clicked.spot.0, top + clicked.spot.1);
     let name = format!("journal-{}", clicked.program);
-    let mut session = session(stage, &name, desktop);
+    let mut session = session(fixture, &name, desktop);
     let mut next = ids();
-    let ours = || {
+    let telechir_run = || {
         let call = ComputerCall::new(next(), vec![click(x, y)]);
-        stage.carry_out(&mut session, Content::ComputerCall(call));
+        fixture.execute(&mut session, Content::ComputerCall(call));
     };
-    let file = stage
+    let file = fixture
         .folder()
         .join("peer.png")
         .to_string_lossy()
@@ -313,10 +319,10 @@ fn settled(stage: &Stage, clicked: &Clicked) {
         }),
     };
     let what = "click call: policy, settle, PNG, journal";
-    compare(12, vec![Contestant::new(what, ours), peer]);
+    compare(12, vec![Contestant::new(what, telechir_run), peer]);
     remark(&format!(
         "{} telechir waits until nothing changes and no application is busy, not for a fixed time.",
         clicked.remark
     ));
-    stage.runtime.block_on(session.close()).expect("an end");
+    fixture.runtime.block_on(session.close()).expect("an end");
 }

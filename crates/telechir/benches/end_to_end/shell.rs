@@ -1,4 +1,4 @@
-//! `true`, a first command and a gigabyte, in the shell that stays and in others.
+//! `true`, a first command and a gigabyte of output, in the persistent shell and in other shells.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -11,30 +11,30 @@ use telechir_device::{BoxShell, Shell as _, ShellCommand};
 use telechir_protocol::{Command, Content, ShellCall};
 use telechir_shell::{Bash, Isolation, Sandbox};
 
-use crate::fixture::{Stage, ids, run};
+use crate::fixture::{BenchFixture, ids, run};
 use crate::peers::{Peers, absent};
 use crate::table::{Contestant, compare, remark, table};
 
 const RUNS: usize = 200;
-/// For those that take a thousand times as long.
+/// Rounds of contestants that take a thousand times as long.
 const FEW: usize = 20;
-/// Commands of a turn in which nothing else comes between.
+/// Commands of a turn without a pause.
 const IN_A_ROW: u32 = 10;
-/// Bytes of what is written at once.
+/// Bytes of one write.
 const PAGE: usize = 4096;
 const GIGABYTE: &str = "head -c 1G /dev/zero";
-/// Says where codex's program is.
+/// Variable with the path of codex's program.
 const CODEX: &str = "TELECHIR_PEERS_CODEX";
 
-pub(crate) fn commands(stage: &Stage, peers: &mut Peers) {
+pub(crate) fn commands(fixture: &BenchFixture, peers: &mut Peers) {
     table("`true` in a persistent sandboxed shell");
-    let mut bash = bash(stage, "direct");
+    let mut bash = bash(fixture, "direct");
     let command = line("true");
     let direct = || {
-        let output = stage.runtime.block_on(bash.run(&command));
+        let output = fixture.runtime.block_on(bash.run(&command));
         drop(output.expect("an output"));
     };
-    let mut pty = || peers.ask("pty");
+    let mut pty = || peers.request("pty");
     let pty = match pty() {
         Ok(()) => Contestant::new("persistent bash on a pty, no sandbox", || {
             pty().expect("it did before");
@@ -47,25 +47,25 @@ pub(crate) fn commands(stage: &Stage, peers: &mut Peers) {
         Contestant::new("`bash -c true` per command, no sandbox", || {
             run(Program::new("bash").args(["-c", "true"]));
         }),
-        bubblewrap(stage),
+        bubblewrap(fixture),
     ];
     compare(RUNS, others);
-    products(stage, peers);
-    calls(stage);
+    products(fixture, peers);
+    calls(fixture);
     remark(
         "The contestants take turns, so each one starts on idle cores. The intent and the outcome of a call are on disk before its result is returned. Every call has a journal: the in-memory row shows the cost of the disk, and the last row the minimum that this disk allows.",
     );
-    in_a_row(stage, peers);
+    in_a_row(fixture, peers);
 }
 
-/// Judged and recorded. Each has its shell and its session; they take turns, so that the disk is
-/// as busy for both.
-fn calls(stage: &Stage) {
-    let disk = stage.make("disk");
-    let mut on_disk = Caller::new(stage, "on disk", &disk);
+/// Commands through policy and journal. Each contestant has its own shell and session; they take
+/// turns, so that the disk is equally busy for both.
+fn calls(fixture: &BenchFixture) {
+    let disk = fixture.make("disk");
+    let mut on_disk = Caller::new(fixture, "on disk", &disk);
     let memory = tempfile::tempdir_in("/dev/shm").expect("a folder in memory");
-    let mut in_memory = Caller::new(stage, "in memory", memory.path());
-    let log = log(&stage.make("bare disk").join("log")).expect("a file");
+    let mut in_memory = Caller::new(fixture, "in memory", memory.path());
+    let log = log(&fixture.make("bare disk").join("log")).expect("a file");
     let mut count = 0_u8;
     let calls = vec![
         Contestant::new("as a call: policy, journal on disk", || on_disk.call()),
@@ -83,7 +83,7 @@ fn calls(stage: &Stage) {
     in_memory.close();
 }
 
-/// A file with room for 256 pages, which is on the disk.
+/// A file of 256 pages, written to disk.
 fn log(path: &Path) -> std::io::Result<File> {
     let log = File::create(path)?;
     log.write_all_at(&[0; 256 * PAGE], 0)?;
@@ -91,16 +91,16 @@ fn log(path: &Path) -> std::io::Result<File> {
     Ok(log)
 }
 
-/// The same without a pause between one command and the next.
-fn in_a_row(stage: &Stage, peers: &mut Peers) {
+/// The same without a pause between commands.
+fn in_a_row(fixture: &BenchFixture, peers: &mut Peers) {
     table(&format!("`true`, {IN_A_ROW} in a row, time per command"));
-    let mut bash = bash(stage, "in a row");
+    let mut bash = bash(fixture, "in a row");
     let command = line("true");
     let direct = || {
-        let output = stage.runtime.block_on(bash.run(&command));
+        let output = fixture.runtime.block_on(bash.run(&command));
         drop(output.expect("an output"));
     };
-    let mut pty = || peers.ask("pty");
+    let mut pty = || peers.request("pty");
     let name = "persistent bash on a pty, no sandbox";
     let pty = match pty() {
         Ok(()) => row(name, || pty().expect("it did before")),
@@ -110,14 +110,14 @@ fn in_a_row(stage: &Stage, peers: &mut Peers) {
         RUNS,
         vec![row("shell alone, no policy and no journal", direct), pty],
     );
-    let folder = stage.make("row on disk");
-    let mut on_disk = Caller::new(stage, "row on disk", &folder);
+    let folder = fixture.make("row on disk");
+    let mut on_disk = Caller::new(fixture, "row on disk", &folder);
     let call = row("as a call: policy, journal on disk", || on_disk.call());
     compare(RUNS, vec![call]);
     on_disk.close();
 }
 
-/// One turn of so many; what each took.
+/// A contestant that runs several commands per round.
 fn row<'a>(name: &str, mut once: impl FnMut() + 'a) -> Contestant<'a> {
     Contestant::timed(name, move || {
         let start = Instant::now();
@@ -139,11 +139,11 @@ fn line(command: &str) -> ShellCommand {
 }
 
 /// Shells of other products for models.
-fn products(stage: &Stage, peers: &mut Peers) {
-    let mut bash = bash(stage, "beside products");
+fn products(fixture: &BenchFixture, peers: &mut Peers) {
+    let mut bash = bash(fixture, "beside products");
     let command = line("true");
-    let ours = || {
-        let output = stage.runtime.block_on(bash.run(&command));
+    let telechir_run = || {
+        let output = fixture.runtime.block_on(bash.run(&command));
         drop(output.expect("an output"));
     };
     let names = [
@@ -156,29 +156,29 @@ fn products(stage: &Stage, peers: &mut Peers) {
             "bash on pipes, polled every 0.2 s, as in a well-known demo",
         ),
     ];
-    let found = names.map(|(question, name)| (question, name, peers.ask(question)));
+    let found = names.map(|(question, name)| (question, name, peers.request(question)));
     let peers = std::cell::RefCell::new(peers);
-    let asked = found
+    let sent = found
         .into_iter()
         .map(|(question, name, found)| match found {
             Ok(()) => Contestant::new(name, || {
-                let asked = peers.borrow_mut().ask(question);
-                asked.expect("it did before");
+                let sent = peers.borrow_mut().request(question);
+                sent.expect("it did before");
             }),
             Err(why) => Contestant::missing(name, why),
         });
-    let first = Contestant::new("shell alone, no policy and no journal", ours);
-    let all = std::iter::once(first).chain(asked).chain([codex(stage)]);
+    let first = Contestant::new("shell alone, no policy and no journal", telechir_run);
+    let all = std::iter::once(first).chain(sent).chain([codex(fixture)]);
     compare(FEW, all.collect());
 }
 
-fn codex(stage: &Stage) -> Contestant<'static> {
+fn codex(fixture: &BenchFixture) -> Contestant<'static> {
     let name = "`codex sandbox -- bash -c true` per command";
     let program = std::env::var_os(CODEX).filter(|program| Path::new(program).exists());
     let Some(program) = program else {
         return Contestant::missing(name, "not installed");
     };
-    let folder = stage.folder().to_owned();
+    let folder = fixture.folder().to_owned();
     let once = move || {
         let mut codex = Program::new(&program);
         codex.args("sandbox -- bash -c true".split(' '));
@@ -187,47 +187,47 @@ fn codex(stage: &Stage) -> Contestant<'static> {
     };
     let tried = once().output().expect("it starts");
     if !tried.status.success() {
-        let said = String::from_utf8_lossy(&tried.stderr);
-        let last = said.lines().last().unwrap_or("it fails").to_owned();
+        let output = String::from_utf8_lossy(&tried.stderr);
+        let last = output.lines().last().unwrap_or("it fails").to_owned();
         return Contestant::missing(name, last);
     }
     Contestant::new(name, move || run(&mut once()))
 }
 
-/// A shell from nothing to the end of its first command.
-pub(crate) fn starts(stage: &Stage) {
+/// A shell from its start to the end of its first command.
+pub(crate) fn starts(fixture: &BenchFixture) {
     table("First command of a new sandboxed shell");
     let mut count = 0;
-    let ours = || {
+    let telechir_run = || {
         count += 1;
         let name = format!("new {count}");
-        let folder = stage.make(&name);
+        let folder = fixture.make(&name);
         let start = Instant::now();
-        let mut bash = shell_in(stage, folder);
-        let output = stage.runtime.block_on(bash.run(&line("true")));
+        let mut bash = shell_in(fixture, folder);
+        let output = fixture.runtime.block_on(bash.run(&line("true")));
         let took = start.elapsed();
         drop(output.expect("an output"));
-        let closed = stage.runtime.block_on(bash.close());
+        let closed = fixture.runtime.block_on(bash.close());
         closed.expect("an end");
         took
     };
     let all = vec![
-        Contestant::timed("new shell and its first command", ours),
-        bubblewrap(stage),
-        codex(stage),
+        Contestant::timed("new shell and its first command", telechir_run),
+        bubblewrap(fixture),
+        codex(fixture),
     ];
     compare(40, all);
     remark("Shutdown is not counted for telechir; it is for the others.");
 }
 
-/// More than anyone keeps.
-pub(crate) fn gigabyte(stage: &Stage) {
+/// More output than any result retains.
+pub(crate) fn gigabyte(fixture: &BenchFixture) {
     table("1 GiB of output");
-    let mut bash = bash(stage, "gigabyte");
+    let mut bash = bash(fixture, "gigabyte");
     let before = peak();
     let command = line(GIGABYTE);
-    let ours = || {
-        let output = stage.runtime.block_on(bash.run(&command));
+    let telechir_run = || {
+        let output = fixture.runtime.block_on(bash.run(&command));
         let output = output.expect("an output");
         assert!(output.truncated_bytes > 1_000_000_000, "it was counted");
     };
@@ -236,7 +236,10 @@ pub(crate) fn gigabyte(stage: &Stage) {
         run(Program::new("bash").args(["-c", &both]));
     };
     let all = vec![
-        Contestant::new("as a command, first 256 MiB spooled to a file", ours),
+        Contestant::new(
+            "as a command, first 256 MiB spooled to a file",
+            telechir_run,
+        ),
         Contestant::new("`cat` from a pipe to `/dev/null`", pipe),
     ];
     compare(5, all);
@@ -244,7 +247,7 @@ pub(crate) fn gigabyte(stage: &Stage) {
     remark(&format!("Peak memory of telechir grew by {grown} kB."));
 }
 
-/// The most memory that this process had, in kB.
+/// Peak memory of this process in kB.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("a status");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -252,27 +255,27 @@ fn peak() -> u64 {
     number.expect("a number")
 }
 
-fn bash(stage: &Stage, name: &str) -> Bash {
-    shell_in(stage, stage.make(name))
+fn bash(fixture: &BenchFixture, name: &str) -> Bash {
+    shell_in(fixture, fixture.make(name))
 }
 
-fn shell_in(stage: &Stage, folder: std::path::PathBuf) -> Bash {
+fn shell_in(fixture: &BenchFixture, folder: std::path::PathBuf) -> Bash {
     let sandbox = Sandbox {
-        identity: stage.identity,
+        identity: fixture.identity,
         ..Sandbox::new(folder)
     };
-    let bash = stage
+    let bash = fixture
         .runtime
         .block_on(Bash::start(Isolation::Sandbox(sandbox)));
     bash.expect("a shell")
 }
 
-fn bubblewrap(stage: &Stage) -> Contestant<'static> {
+fn bubblewrap(fixture: &BenchFixture) -> Contestant<'static> {
     let name = "`bwrap --unshare-all … bash -c true` per command";
     if let Some(why) = absent("bwrap") {
         return Contestant::missing(name, why);
     }
-    let identity = stage.identity;
+    let identity = fixture.identity;
     Contestant::new(name, move || {
         let mut bwrap = Program::new("bwrap");
         bwrap.args("--unshare-all --ro-bind / / --dev /dev --proc /proc bash -c true".split(' '));
@@ -286,23 +289,23 @@ fn bubblewrap(stage: &Stage) -> Contestant<'static> {
 
 /// A session with a shell.
 struct Caller<'a> {
-    stage: &'a Stage,
+    fixture: &'a BenchFixture,
     session: telechir_runtime::Session,
     next: Box<dyn FnMut() -> String>,
 }
 
 impl<'a> Caller<'a> {
-    fn new(stage: &'a Stage, name: &str, journal: &Path) -> Self {
-        let builder = stage
+    fn new(fixture: &'a BenchFixture, name: &str, journal: &Path) -> Self {
+        let builder = fixture
             .session(journal)
-            .shell(BoxShell::new(bash(stage, name)));
-        // The journal's own threads want a runtime about them.
+            .shell(BoxShell::new(bash(fixture, name)));
+        // The journal's threads need a runtime.
         let session = {
-            let _inside = stage.runtime.enter();
+            let _inside = fixture.runtime.enter();
             builder.build().expect("a session")
         };
         Self {
-            stage,
+            fixture,
             session,
             next: Box::new(ids()),
         }
@@ -311,11 +314,11 @@ impl<'a> Caller<'a> {
     fn call(&mut self) {
         let line = vec![Command::Line("true".to_owned())];
         let call = Content::ShellCall(ShellCall::execute((self.next)(), line));
-        self.stage.carry_out(&mut self.session, call);
+        self.fixture.execute(&mut self.session, call);
     }
 
     fn close(self) {
-        let closed = self.stage.runtime.block_on(self.session.close());
+        let closed = self.fixture.runtime.block_on(self.session.close());
         closed.expect("an end");
     }
 }

@@ -1,11 +1,11 @@
-//! Tables of medians, with what is not ours under what is.
+//! Tables of medians: telechir's rows, each followed by those of other tools.
 
 use std::time::{Duration, Instant};
 
-/// What does a thing once and says how long it took; or why it cannot be run here.
+/// Performs an action once and returns its duration, or why it cannot run here.
 pub(crate) struct Contestant<'a> {
     name: String,
-    /// Rounds it takes part in, the first included.
+    /// Number of rounds, including the first.
     rounds: usize,
     run: Result<Run<'a>, String>,
 }
@@ -13,7 +13,7 @@ pub(crate) struct Contestant<'a> {
 type Run<'a> = Box<dyn FnMut() -> Result<Duration, String> + 'a>;
 
 impl<'a> Contestant<'a> {
-    /// Times a whole call.
+    /// Measures the duration of a call.
     pub(crate) fn new(name: impl Into<String>, mut work: impl FnMut() + 'a) -> Self {
         Self::timed(name, move || {
             let start = Instant::now();
@@ -22,12 +22,12 @@ impl<'a> Contestant<'a> {
         })
     }
 
-    /// One that says itself how long it took.
+    /// Reports its own duration.
     pub(crate) fn timed(name: impl Into<String>, mut run: impl FnMut() -> Duration + 'a) -> Self {
         Self::fallible(name, move || Ok(run()))
     }
 
-    /// One that may fail, at once or later, and then cannot be run here.
+    /// May fail, at once or later; then it counts as missing.
     pub(crate) fn fallible(
         name: impl Into<String>,
         run: impl FnMut() -> Result<Duration, String> + 'a,
@@ -39,7 +39,7 @@ impl<'a> Contestant<'a> {
         }
     }
 
-    /// One that cannot be run here.
+    /// Cannot run on this machine.
     pub(crate) fn missing(name: impl Into<String>, why: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -48,33 +48,33 @@ impl<'a> Contestant<'a> {
         }
     }
 
-    /// Takes part in so many counted rounds only: it is slow.
+    /// Takes part in only `rounds` counted rounds, because it is slow.
     pub(crate) fn at_most(mut self, runs: usize) -> Self {
         self.rounds = self.rounds.min(runs + 1);
         self
     }
 }
 
-/// Begins a table under its title.
+/// Prints a table's title and header.
 pub(crate) fn table(title: &str) {
     eprintln!("{title}");
     println!("\n## {title}\n");
     println!("| what | median | p10 to p90 | runs | relative to telechir |\n|---|---|---|---|---|");
 }
 
-/// Says something under a table.
+/// Prints a remark below a table.
 pub(crate) fn remark(text: &str) {
     println!("\n{text}");
 }
 
-/// Runs them one after the other, again and again, so that what else the machine does meets all
-/// of them alike. The first is ours.
+/// Runs the contestants in turn, repeatedly, so that other load affects all of them alike. The
+/// first is telechir.
 pub(crate) fn compare(runs: usize, mut contestants: Vec<Contestant<'_>>) {
-    // Only to see that all of it runs.
+    // A single round checks that everything runs.
     let is_quick = std::env::args().any(|word| word == "--quick");
     let runs = if is_quick { 2 } else { runs };
     let mut times: Vec<Vec<Duration>> = contestants.iter().map(|_| Vec::new()).collect();
-    // The first round is for caches, and not counted.
+    // The first round warms caches and is not counted.
     for round in 0..=runs {
         for (contestant, times) in contestants.iter_mut().zip(&mut times) {
             if let Ok(run) = &mut contestant.run
@@ -88,7 +88,7 @@ pub(crate) fn compare(runs: usize, mut contestants: Vec<Contestant<'_>>) {
             }
         }
     }
-    let mut ours = None;
+    let mut telechir_run = None;
     for (contestant, mut times) in contestants.iter().zip(times) {
         times.sort();
         let name = &contestant.name;
@@ -98,11 +98,14 @@ pub(crate) fn compare(runs: usize, mut contestants: Vec<Contestant<'_>>) {
         }
         let at = |percent: usize| times[(times.len() - 1) * percent / 100].as_secs_f64() * 1e3;
         let median = at(50);
-        let (name, beside) = match ours {
+        let (name, beside) = match telechir_run {
             None => (format!("**{name}**"), String::new()),
-            Some(ours) => (name.clone(), format!("{} times", digits(median / ours))),
+            Some(telechir_run) => (
+                name.clone(),
+                format!("{} times", digits(median / telechir_run)),
+            ),
         };
-        ours.get_or_insert(median);
+        telechir_run.get_or_insert(median);
         println!(
             "| {name} | {} ms | {} to {} | {} | {beside} |",
             digits(median),
@@ -113,14 +116,14 @@ pub(crate) fn compare(runs: usize, mut contestants: Vec<Contestant<'_>>) {
     }
 }
 
-/// Three digits that count.
+/// Formats a number with three significant digits.
 fn digits(number: f64) -> String {
-    let places = if number >= 100.0 {
+    let digits = if number >= 100.0 {
         0
     } else if number >= 10.0 {
         1
     } else {
         2
     };
-    format!("{number:.places$}")
+    format!("{number:.digits$}")
 }

@@ -1,5 +1,4 @@
-//! Text, until the program under it has it: in a window that only watches, in an editor, in a
-//! page.
+//! Typing text until the program has received it: a window that only records, an editor, a page.
 
 use std::cell::{Cell, RefCell};
 use std::fs;
@@ -15,22 +14,22 @@ use telechir_testkit::scene::Scene;
 use telechir_testkit::witness::{Manners, XWitness};
 use telechir_x11::{Desktop, DisplayOptions, PrivateDisplay};
 
-use crate::fixture::{CEILING, Stage, run};
+use crate::fixture::{BenchFixture, CEILING, run};
 use crate::peers::{Peers, absent};
 use crate::table::{Contestant, compare, remark, table};
 
 type Environment = Vec<(String, String)>;
 
 const RUNS: usize = 20;
-/// Whoever takes seconds for a text takes part in fewer rounds.
+/// Rounds of contestants that need seconds per text.
 const SLOW_RUNS: usize = 3;
 
-/// Every plain character, over and over.
+/// Every plain character, repeatedly.
 fn plain(_round: u32) -> String {
     (' '..='~').cycle().take(1_000).collect()
 }
 
-/// A hundred characters that no keyboard here has, others in every round.
+/// A hundred characters that the keyboard layout lacks, different in every round.
 fn foreign(round: u32) -> String {
     let blocks = [('一', 26), ('ぁ', 18), ('ァ', 10), ('가', 26), ('😀', 14)];
     let mut text = String::new();
@@ -42,57 +41,57 @@ fn foreign(round: u32) -> String {
     text
 }
 
-/// Something that is typed into.
+/// A target for typed text.
 trait Field {
-    /// Leaves nothing in it.
-    fn clear(&mut self, stage: &Stage, desktop: &mut Desktop);
+    /// Empties the target.
+    fn clear(&mut self, fixture: &BenchFixture, desktop: &mut Desktop);
 
-    /// What it holds once that is `expected`, or when nothing more comes.
-    fn holds(&mut self, stage: &Stage, desktop: &mut Desktop, expected: &str) -> String;
+    /// Its text once that is `expected`, or after a timeout.
+    fn holds(&mut self, fixture: &BenchFixture, desktop: &mut Desktop, expected: &str) -> String;
 }
 
-pub(crate) fn texts(stage: &Stage, peers: &mut Peers) {
-    let display = display(stage, None);
+pub(crate) fn texts(fixture: &BenchFixture, peers: &mut Peers) {
+    let display = display(fixture, None);
     let environment = display.environment();
-    let desktop = opened(stage, display);
+    let desktop = opened(fixture, display);
     let manners = Manners {
         answers_pings: true,
         slowness: Duration::ZERO,
     };
     let witness = XWitness::open(&environment, manners);
-    let witness = stage.runtime.block_on(witness);
+    let witness = fixture.runtime.block_on(witness);
     table("1,000 ASCII characters, until a window has received them all");
-    let mut race = Race::new(stage, peers, desktop, environment);
+    let mut race = Race::new(fixture, peers, desktop, environment);
     race.run(Watched(witness), plain);
     race.end();
 
-    let (desktop, environment, editor) = editor(stage);
+    let (desktop, environment, editor) = editor(fixture);
     table(
         "100 characters outside the keyboard layout in an editor (GTK), until the saved file contains them",
     );
-    let mut race = Race::new(stage, peers, desktop, environment);
+    let mut race = Race::new(fixture, peers, desktop, environment);
     race.run(editor, foreign);
     race.end();
 
-    let (desktop, environment, page) = page(stage);
+    let (desktop, environment, page) = page(fixture);
     table(
         "100 characters outside the keyboard layout in a page (Chromium), until it contains them",
     );
-    let mut race = Race::new(stage, peers, desktop, environment);
+    let mut race = Race::new(fixture, peers, desktop, environment);
     race.run(page, foreign);
     race.end();
     remark("Keys only; the clipboard is not used.");
 }
 
-/// One display on which everybody types in turn.
+/// A display shared by all contestants in turn.
 struct Race<'a> {
-    stage: &'a Stage,
+    fixture: &'a BenchFixture,
     peers: RefCell<&'a mut Peers>,
     desktop: RefCell<Desktop>,
     environment: Environment,
 }
 
-/// How often a text arrived as it was sent.
+/// How often a text arrived exactly.
 #[derive(Default)]
 struct Score {
     rounds: Cell<u32>,
@@ -101,14 +100,14 @@ struct Score {
 
 impl<'a> Race<'a> {
     fn new(
-        stage: &'a Stage,
+        fixture: &'a BenchFixture,
         peers: &'a mut Peers,
         desktop: Desktop,
         environment: Environment,
     ) -> Self {
-        peers.restart(stage, &environment);
+        peers.restart(fixture, &environment);
         Self {
-            stage,
+            fixture,
             peers: RefCell::new(peers),
             desktop: RefCell::new(desktop),
             environment,
@@ -118,23 +117,24 @@ impl<'a> Race<'a> {
     fn run(&mut self, field: impl Field, text: fn(u32) -> String) {
         let field = RefCell::new(field);
         let scores: [Score; 4] = Default::default();
-        let [ours, tool, python, driver] = &scores;
+        let [telechir_run, tool, python, driver] = &scores;
         let timed = |score: &Score, work: &dyn Fn(&str)| {
             let text = text(score.rounds.get());
             let mut field = field.borrow_mut();
             self.free_keys();
-            field.clear(self.stage, &mut self.desktop.borrow_mut());
+            field.clear(self.fixture, &mut self.desktop.borrow_mut());
             let start = Instant::now();
             work(&text);
-            let read = field.holds(self.stage, &mut self.desktop.borrow_mut(), &text);
+            let read = field.holds(self.fixture, &mut self.desktop.borrow_mut(), &text);
             let took = start.elapsed();
             score.rounds.set(score.rounds.get() + 1);
             score.exact.set(score.exact.get() + u32::from(read == text));
             took
         };
-        let typed = |text: &str| perform(self.stage, &mut self.desktop.borrow_mut(), &typing(text));
-        let ask = |words: &str| self.peers.borrow_mut().ask(words);
-        let library = |name: &str, score, runs| match ask(name) {
+        let typed =
+            |text: &str| perform(self.fixture, &mut self.desktop.borrow_mut(), &typing(text));
+        let request = |words: &str| self.peers.borrow_mut().request(words);
+        let library = |name: &str, score, runs| match request(name) {
             Err(why) => Contestant::missing(name, why),
             Ok(()) => {
                 let name = name.to_owned();
@@ -142,8 +142,8 @@ impl<'a> Race<'a> {
                 Contestant::timed(name.clone(), move || {
                     timed(score, &|text| {
                         let hex: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
-                        // Who refuses a text has not typed it exactly.
-                        let _refused = ask(&format!("{name} {hex}"));
+                        // A contestant that rejects a text has not typed it exactly.
+                        let _refused = request(&format!("{name} {hex}"));
                     })
                 })
                 .at_most(runs)
@@ -158,7 +158,7 @@ impl<'a> Race<'a> {
         compare(
             RUNS,
             vec![
-                Contestant::timed("telechir", || timed(ours, &typed)),
+                Contestant::timed("telechir", || timed(telechir_run, &typed)),
                 tools,
                 library("pynput-text", python, RUNS),
                 library("cua-driver-text", driver, SLOW_RUNS),
@@ -168,12 +168,12 @@ impl<'a> Race<'a> {
         let took_part = named
             .zip(&scores)
             .filter(|(_, score)| score.rounds.get() > 0);
-        let said = took_part
+        let output = took_part
             .map(|(who, score)| format!("{who} {} of {}", score.exact.get(), score.rounds.get()));
-        let said: Vec<String> = said.collect();
+        let output: Vec<String> = output.collect();
         remark(&format!(
             "Exact, the first round included: {}.",
-            said.join(", ")
+            output.join(", ")
         ));
     }
 
@@ -184,7 +184,7 @@ impl<'a> Race<'a> {
         command
     }
 
-    /// Frees the keys that whoever typed before has borrowed, so that everybody finds the same.
+    /// Resets the keyboard mapping that the previous contestant changed.
     fn free_keys(&self) {
         let mut command = Program::new("setxkbmap");
         run(command.arg("us").envs(self.environment.clone()));
@@ -192,35 +192,35 @@ impl<'a> Race<'a> {
         self.rest();
     }
 
-    /// Lets what was typed before have its effects: who changes the keys for every character keeps
-    /// programs at work, and what comes late would be the next one's.
+    /// Waits for late effects of the previous contestant: remapping keys for every character keeps
+    /// programs busy, and late input would count for the next one.
     fn rest(&self) {
         let wait = Settle {
             quiet: Duration::from_millis(300),
             ceiling: Duration::from_secs(3),
         };
         let mut desktop = self.desktop.borrow_mut();
-        let settled = self.stage.runtime.block_on(desktop.settle(wait));
+        let settled = self.fixture.runtime.block_on(desktop.settle(wait));
         assert!(settled.is_ok(), "the screen is gone");
     }
 
     fn end(self) {
         let closed = self.desktop.into_inner().close();
-        self.stage.runtime.block_on(closed).expect("an end");
+        self.fixture.runtime.block_on(closed).expect("an end");
     }
 }
 
-/// A window that only watches.
+/// A window that only records input.
 struct Watched(XWitness);
 
 impl Field for Watched {
-    fn clear(&mut self, stage: &Stage, _desktop: &mut Desktop) {
-        stage.runtime.block_on(self.0.forget());
+    fn clear(&mut self, fixture: &BenchFixture, _desktop: &mut Desktop) {
+        fixture.runtime.block_on(self.0.forget());
     }
 
-    fn holds(&mut self, stage: &Stage, _desktop: &mut Desktop, expected: &str) -> String {
+    fn holds(&mut self, fixture: &BenchFixture, _desktop: &mut Desktop, expected: &str) -> String {
         let characters = self.0.characters(expected.chars().count());
-        stage.runtime.block_on(characters)
+        fixture.runtime.block_on(characters)
     }
 }
 
@@ -231,15 +231,15 @@ struct Editor {
 }
 
 impl Field for Editor {
-    fn clear(&mut self, stage: &Stage, desktop: &mut Desktop) {
+    fn clear(&mut self, fixture: &BenchFixture, desktop: &mut Desktop) {
         for chord in ["ctrl+a", "Delete"] {
-            perform(stage, desktop, &key(chord));
+            perform(fixture, desktop, &key(chord));
         }
         self.saved = fs::read_to_string(&self.path).expect("the file");
     }
 
-    fn holds(&mut self, stage: &Stage, desktop: &mut Desktop, _expected: &str) -> String {
-        perform(stage, desktop, &key("ctrl+s"));
+    fn holds(&mut self, fixture: &BenchFixture, desktop: &mut Desktop, _expected: &str) -> String {
+        perform(fixture, desktop, &key("ctrl+s"));
         until(
             || fs::read_to_string(&self.path).unwrap_or_default(),
             |now| !now.is_empty() && *now != self.saved,
@@ -247,22 +247,22 @@ impl Field for Editor {
     }
 }
 
-/// A field of a page, which says what it holds whenever that changes. A window's title would not
-/// do: Chromium brings it up to date 200 ms after a change.
+/// A field of a page, which reports every change. The window title is unsuitable: Chromium updates
+/// it 200 ms after a change.
 struct Page {
     witness: PageWitness,
     _browser: Browser,
 }
 
 impl Field for Page {
-    fn clear(&mut self, stage: &Stage, _desktop: &mut Desktop) {
-        stage.runtime.block_on(self.witness.forget());
+    fn clear(&mut self, fixture: &BenchFixture, _desktop: &mut Desktop) {
+        fixture.runtime.block_on(self.witness.forget());
     }
 
-    fn holds(&mut self, stage: &Stage, _desktop: &mut Desktop, expected: &str) -> String {
+    fn holds(&mut self, fixture: &BenchFixture, _desktop: &mut Desktop, expected: &str) -> String {
         let count = expected.chars().count();
         let last = RefCell::new(String::new());
-        // Who types something else takes as long for it.
+        // Substituted characters take as long to type.
         let is_whole = |event: &PageEvent| {
             let Some(value) = &event.value else {
                 return false;
@@ -270,12 +270,12 @@ impl Field for Page {
             last.replace(value.clone());
             value.chars().count() >= count
         };
-        let _what_came_is_judged = stage.runtime.block_on(self.witness.until(is_whole));
+        let _what_came_is_judged = fixture.runtime.block_on(self.witness.until(is_whole));
         last.into_inner()
     }
 }
 
-/// Ends with the page.
+/// The browser process, killed when dropped.
 struct Browser(Child);
 
 impl Drop for Browser {
@@ -285,7 +285,7 @@ impl Drop for Browser {
     }
 }
 
-/// What is there once it is enough, or the last of it.
+/// The text once it is sufficient, or the last one.
 fn until(look: impl Fn() -> String, enough: impl Fn(&String) -> bool) -> String {
     let start = Instant::now();
     loop {
@@ -313,25 +313,25 @@ fn key(chord: &str) -> ScreenAction {
     }
 }
 
-fn perform(stage: &Stage, desktop: &mut Desktop, action: &ScreenAction) {
-    let performed = stage.runtime.block_on(desktop.perform(action));
+fn perform(fixture: &BenchFixture, desktop: &mut Desktop, action: &ScreenAction) {
+    let performed = fixture.runtime.block_on(desktop.perform(action));
     drop(performed.expect("an action"));
 }
 
-fn display(stage: &Stage, workspace: Option<PathBuf>) -> PrivateDisplay {
-    let mut options = DisplayOptions::new(stage.folder(), stage.identity);
+fn display(fixture: &BenchFixture, workspace: Option<PathBuf>) -> PrivateDisplay {
+    let mut options = DisplayOptions::new(fixture.folder(), fixture.identity);
     options.workspace = workspace;
     let display = PrivateDisplay::start(options);
-    stage.runtime.block_on(display).expect("an X server")
+    fixture.runtime.block_on(display).expect("an X server")
 }
 
-fn opened(stage: &Stage, display: PrivateDisplay) -> Desktop {
+fn opened(fixture: &BenchFixture, display: PrivateDisplay) -> Desktop {
     let desktop = display.into_desktop();
-    stage.runtime.block_on(desktop).expect("a desktop")
+    fixture.runtime.block_on(desktop).expect("a desktop")
 }
 
-/// Waits until the program's window is there and drawn.
-fn rest(stage: &Stage, desktop: &mut Desktop, scene: &Scene, class: &str) {
+/// Waits until the program's window is drawn.
+fn rest(fixture: &BenchFixture, desktop: &mut Desktop, scene: &Scene, class: &str) {
     until(
         || {
             scene
@@ -344,32 +344,42 @@ fn rest(stage: &Stage, desktop: &mut Desktop, scene: &Scene, class: &str) {
         quiet: Duration::from_secs(2),
         ceiling: CEILING,
     };
-    stage.runtime.block_on(desktop.settle(rest)).expect("rest");
+    fixture
+        .runtime
+        .block_on(desktop.settle(rest))
+        .expect("rest");
 }
 
-fn editor(stage: &Stage) -> (Desktop, Environment, Editor) {
-    let home = stage.make("typing");
+fn editor(fixture: &BenchFixture) -> (Desktop, Environment, Editor) {
+    let home = fixture.make("typing");
     let path = home.join("text.txt");
     fs::write(&path, "").expect("a file");
-    stage.give(&path);
-    let mut display = display(stage, Some(home));
+    fixture.give(&path);
+    let mut display = display(fixture, Some(home));
     let environment = display.environment();
     let file = path.to_string_lossy().into_owned();
-    let launched = stage.runtime.block_on(display.launch("mousepad", &[&file]));
+    let launched = fixture
+        .runtime
+        .block_on(display.launch("mousepad", &[&file]));
     launched.expect("an editor");
-    let mut desktop = opened(stage, display);
-    rest(stage, &mut desktop, &Scene::open(&environment), "mousepad");
+    let mut desktop = opened(fixture, display);
+    rest(
+        fixture,
+        &mut desktop,
+        &Scene::open(&environment),
+        "mousepad",
+    );
     let saved = String::new();
     (desktop, environment, Editor { path, saved })
 }
 
-fn page(stage: &Stage) -> (Desktop, Environment, Page) {
-    let home = stage.make("page");
-    let witness = stage.runtime.block_on(PageWitness::serve());
+fn page(fixture: &BenchFixture) -> (Desktop, Environment, Page) {
+    let home = fixture.make("page");
+    let witness = fixture.runtime.block_on(PageWitness::serve());
     let witness = witness.expect("a page");
-    let display = display(stage, Some(home.clone()));
+    let display = display(fixture, Some(home.clone()));
     let environment = display.environment();
-    let mut desktop = opened(stage, display);
+    let mut desktop = opened(fixture, display);
     let mut command = Program::new("/usr/bin/chromium");
     command.args([
         "--no-sandbox",
@@ -377,7 +387,7 @@ fn page(stage: &Stage) -> (Desktop, Environment, Page) {
         "--disable-gpu",
         "--disable-dev-shm-usage",
         "--password-store=basic",
-        // The page's pixels are the screen's.
+        // Page and screen coordinates are equal.
         "--kiosk",
     ]);
     command.arg(format!(
@@ -386,7 +396,7 @@ fn page(stage: &Stage) -> (Desktop, Environment, Page) {
     ));
     command.arg(witness.url());
     command.envs(environment.clone()).current_dir(&home);
-    if let Some(identity) = stage.identity {
+    if let Some(identity) = fixture.identity {
         use std::os::unix::process::CommandExt as _;
         command.uid(identity.uid).gid(identity.gid);
     }
@@ -394,7 +404,7 @@ fn page(stage: &Stage) -> (Desktop, Environment, Page) {
     let browser = command.stdout(quiet()).stderr(quiet()).spawn();
     let browser = Browser(browser.expect("Chromium starts"));
     let scene = Scene::open(&environment);
-    rest(stage, &mut desktop, &scene, "chromium");
+    rest(fixture, &mut desktop, &scene, "chromium");
     let (x, y) = TEXT_AREA;
     let click = Action::Click {
         at: Some(Target::Point(Point::new(x, y))),
@@ -403,7 +413,7 @@ fn page(stage: &Stage) -> (Desktop, Environment, Page) {
         modifiers: Vec::new(),
     };
     let click = Viewport::unscaled(desktop.size()).action(&click);
-    perform(stage, &mut desktop, &click.expect("a place"));
+    perform(fixture, &mut desktop, &click.expect("a place"));
     let page = Page {
         witness,
         _browser: browser,
