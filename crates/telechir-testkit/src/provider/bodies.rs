@@ -71,20 +71,20 @@ pub(super) fn check_invoke(
     let betas = body
         .get("anthropic_beta")
         .map_or(Ok(&[][..]), |betas| list(betas, "anthropic_beta"))?;
-    let mut theirs = HeaderMap::new();
-    header(&mut theirs, "x-api-key", key)?;
-    header(&mut theirs, "anthropic-version", version)?;
+    let mut anthropic_headers = HeaderMap::new();
+    header(&mut anthropic_headers, "x-api-key", key)?;
+    header(&mut anthropic_headers, "anthropic-version", version)?;
     for beta in betas {
         let beta = beta.as_str().ok_or_else(|| {
             Rejection::invalid("anthropic_beta: Input should be a list of strings")
         })?;
-        header(&mut theirs, "anthropic-beta", beta)?;
+        header(&mut anthropic_headers, "anthropic-beta", beta)?;
     }
     let mut request = members.clone();
     request.retain(|name, _| !matches!(name.as_str(), "anthropic_version" | "anthropic_beta"));
     let model = model_of(path).unwrap_or_default();
     request.insert("model".to_owned(), model.into());
-    anthropic::check(&theirs, &request.into(), history)
+    anthropic::check(&anthropic_headers, &request.into(), history)
 }
 
 fn header(headers: &mut HeaderMap, name: &'static str, value: &str) -> Validated {
@@ -131,9 +131,9 @@ fn check_images(value: &Value, transformations: Transformations) -> Validated {
                 ensure(length <= MAX_BASE64_BYTES, || {
                     format!("image exceeds 5 MB maximum: {length} bytes > {MAX_BASE64_BYTES} bytes")
                 })?;
-                let is_said = members.contains_key("transformations");
+                let has_transformations = members.contains_key("transformations");
                 ensure(
-                    !is_said || transformations == Transformations::Served,
+                    !has_transformations || transformations == Transformations::Served,
                     || "image.transformations: Extra inputs are not permitted".to_owned(),
                 )?;
             }

@@ -40,7 +40,7 @@ pub(super) fn check(headers: &HeaderMap, body: &Value, history: &[Vec<Value>]) -
         "request: an agent has its own tools".to_owned()
     })?;
     ensure(body.get("store") == Some(&Value::Bool(false)), || {
-        "recorded model: it stores nothing; send all entries and `store: false`".to_owned()
+        "recorded model: nothing is stored; send all entries and `store: false`".to_owned()
     })?;
     tools_of(body)?;
     let entries = list(&body["inputs"], "inputs")?;
@@ -160,7 +160,7 @@ fn check_nothing_lost(entries: &[Value], history: &[Vec<Value>]) -> Validated {
             entry == expected
         };
         ensure(rest.any(same), || {
-            format!("recorded model: what it said did not come back: {expected}")
+            format!("recorded model: a response of this model is missing: {expected}")
         })?;
     }
     Ok(())

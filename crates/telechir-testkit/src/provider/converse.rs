@@ -149,13 +149,13 @@ fn check_fields(body: &Value, mut names: Vec<String>) -> Validated {
         return Ok(());
     };
     let location = "additionalModelRequestFields";
-    let theirs = fields
+    let anthropic_tools = fields
         .get("tools")
         .map_or(Ok(&[][..]), |tools| list(tools, location))?;
     let betas = fields
         .get("anthropic_beta")
         .map_or(Ok(&[][..]), |betas| list(betas, location))?;
-    for tool in theirs {
+    for tool in anthropic_tools {
         let kind = text_or_empty(tool, "type");
         let computer = COMPUTERS.iter().find(|(own, _)| *own == kind);
         ensure(computer.is_some() || OTHERS.contains(&kind), || {

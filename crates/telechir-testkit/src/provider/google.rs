@@ -85,10 +85,11 @@ pub(super) fn check_steps(headers: &HeaderMap, body: &Value, history: &[Vec<Valu
     check_key(headers)?;
     only(body, &[STEP_MEMBERS], "request", extra)?;
     text(body, "model", "request")?;
-    let is_kept = body.get("previous_interaction_id").is_some();
-    ensure(!is_kept && body.get("store") == Some(&json!(false)), || {
-        "recorded model: it stores nothing; send all steps and `store: false`".to_owned()
-    })?;
+    let is_stored = body.get("previous_interaction_id").is_some();
+    ensure(
+        !is_stored && body.get("store") == Some(&json!(false)),
+        || "recorded model: nothing is stored; send all steps and `store: false`".to_owned(),
+    )?;
     tools::check_steps(body)?;
     steps::check(body, history)
 }

@@ -78,7 +78,7 @@ pub(super) mod tests {
     #[test]
     fn measures_a_complete_image_and_rejects_a_truncated_one() {
         let complete = png(40, 30);
-        let measured = measure("image/png", &STANDARD.encode(&complete)).expect("a picture");
+        let measured = measure("image/png", &STANDARD.encode(&complete)).expect("an image");
         assert_eq!((measured.long_edge(), measured.tiles(28)), (40, 4));
         measure(
             "image/png",

@@ -86,7 +86,7 @@ pub(super) fn check(headers: &HeaderMap, body: &Value, history: &[Vec<Value>]) -
         .get("previous_response_id")
         .is_some_and(|id| !id.is_null());
     ensure(!stateful, || {
-        "recorded model: it stores nothing; send all items and `store: false`".to_owned()
+        "recorded model: nothing is stored; send all items and `store: false`".to_owned()
     })?;
     check_state(body)?;
     tools::check(body)?;

@@ -108,7 +108,7 @@ impl ScriptPlayer {
         self.turn_over(script, &results)?;
         let at_its_end = || {
             Rejection::invalid(
-                "recorded model: the script is at its end, and there was one more request",
+                "recorded model: the script has ended, but there was another request",
             )
         };
         let turn = script
@@ -165,9 +165,9 @@ impl ScriptPlayer {
         if found.contains(&wanted) {
             return Ok(());
         }
-        let normalized: String = found.chars().take(300).collect();
+        let excerpt: String = found.chars().take(300).collect();
         let message = format!(
-            "recorded model: the result of {call} does not contain {wanted:?}; it says {normalized:?}"
+            "recorded model: the result of {call} does not contain {wanted:?}; found {excerpt:?}"
         );
         Err(Rejection::invalid(message))
     }

@@ -30,7 +30,7 @@ pub(crate) fn browsers(fixture: &BenchFixture) {
     contexts(fixture, &telechir_run, &playwright);
     typing(&telechir_run, &playwright);
     screenshots(fixture, &site, &telechir_run, &playwright);
-    whole_calls(fixture, &site, &playwright);
+    complete_calls(fixture, &site, &playwright);
     let telechir_run = telechir_run.into_inner();
     fixture
         .runtime
@@ -199,7 +199,7 @@ fn navigation(site: &Site) -> telechir_device::ScreenAction {
     viewport.action(&action).expect("no place")
 }
 
-fn whole_calls(fixture: &BenchFixture, site: &Site, playwright: &RefCell<Playwright>) {
+fn complete_calls(fixture: &BenchFixture, site: &Site, playwright: &RefCell<Playwright>) {
     table("Complete call against a running browser: click on a button, then screenshot");
     let policy = fixture.page_policy_flag();
     let peers = mcp::SERVERS.map(|server| Peer::open(fixture, server, site));
@@ -288,7 +288,7 @@ fn memory(fixture: &BenchFixture, site: &Site) {
             drop(gone.expect("the page"));
             processes.push(context);
             let another = format!("another {}", site.url("orders"));
-            let _missing_is_said_below = playwright.request(&another);
+            let _missing_is_reported_below = playwright.request(&another);
         }
         std::thread::sleep(CALM);
         let each = |now: u64, before: u64| {

@@ -255,7 +255,7 @@ struct Clicked {
     program: &'static str,
     point: [i32; 4],
     /// Distance from the left and the top of its window in pixels.
-    spot: (i32, i32),
+    point: (i32, i32),
     remark: &'static str,
 }
 
@@ -263,14 +263,14 @@ const MENU: Clicked = Clicked {
     title: "Click on a menu (GTK 3), until a screenshot shows the result",
     program: "mousepad",
     point: [300, 100, 640, 480],
-    spot: (20, 12),
+    point: (20, 12),
     remark: "The click opens or closes a menu.",
 };
 const BUTTON: Clicked = Clicked {
     title: "Click on a button (GTK 4), until a screenshot shows the result",
     program: "gnome-calculator",
     point: [300, 100, 400, 500],
-    spot: (100, 400),
+    point: (100, 400),
     remark: "The click enters a digit in a calculator.",
 };
 
@@ -292,7 +292,7 @@ fn settled(fixture: &BenchFixture, clicked: &Clicked) {
     scene.place(clicked.program, clicked.point);
     thread::sleep(Duration::from_secs(1));
     let [left, top, ..] = scene.window(clicked.program).expect("its window");
-    let (x, y) = (left + clicked.spot.0, top + clicked.spot.1);
+    let (x, y) = (left + clicked.point.0, top + clicked.point.1);
     let name = format!("journal-{}", clicked.program);
     let mut session = session(fixture, &name, desktop);
     let mut next = ids();

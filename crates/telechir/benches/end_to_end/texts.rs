@@ -263,14 +263,14 @@ impl Field for Page {
         let count = expected.chars().count();
         let last = RefCell::new(String::new());
         // Substituted characters take as long to type.
-        let is_whole = |event: &PageEvent| {
+        let is_complete = |event: &PageEvent| {
             let Some(value) = &event.value else {
                 return false;
             };
             last.replace(value.clone());
             value.chars().count() >= count
         };
-        let _what_came_is_judged = fixture.runtime.block_on(self.witness.until(is_whole));
+        let _what_came_is_judged = fixture.runtime.block_on(self.witness.until(is_complete));
         last.into_inner()
     }
 }

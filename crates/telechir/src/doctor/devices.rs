@@ -123,7 +123,7 @@ pub(super) async fn display() -> CheckResult {
     };
     match counted {
         Ok(count) => Ok(Observation::new(format!(
-            "{name} opens, {seen}, {count} accessible application(s)"
+            "{name} opens, {seen}, accessible applications: {count}"
         ))),
         Err(error) => Ok(Observation::degraded(
             format!("{name} opens, {seen}"),

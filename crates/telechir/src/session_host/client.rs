@@ -323,7 +323,7 @@ impl HostClient {
         self.send(&HostRequest::Enter).await?;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            match timeout(left, self.receive("nothing was carried out")).await {
+            match timeout(left, self.receive("nothing was executed")).await {
                 Ok(HostReply::Busy) => note(&format!(
                     "session {name} is executing another call; waiting for up to {seconds} seconds"
                 )),
@@ -365,7 +365,7 @@ impl HostClient {
                     self.send(&HostRequest::Decide { number, decision }).await?;
                     continue;
                 }
-                reply = self.receive("what was begun may have happened") => reply,
+                reply = self.receive("actions already started may have taken effect") => reply,
             };
             match reply {
                 // A new question or a result withdraws the earlier question.

@@ -292,6 +292,6 @@ fn doctor_checks_an_existing_display() {
     assert_eq!(found["state"], "works", "{found}");
     let seen = found["seen"].as_str().expect("what was seen");
     assert!(seen.contains("1280x800"), "{seen}");
-    assert!(seen.contains("1 of its applications"), "{seen}");
+    assert!(seen.contains("accessible applications: 1"), "{seen}");
     desktop.assert_unchanged();
 }

@@ -339,7 +339,7 @@ fn a_killed_guardian_is_replaced_and_logged() {
     kill_process(first, Signal::HUP).expect("it runs");
     kill_process(first, Signal::KILL).expect("it runs");
     until(Duration::from_secs(5), "the replacement is logged", || {
-        std::fs::read_to_string(&log).is_ok_and(|said| said.contains("a new one was started"))
+        std::fs::read_to_string(&log).is_ok_and(|log| log.contains("a new one was started"))
     });
     until(Duration::from_secs(5), "another one is there", || {
         guardian().is_some_and(|now| now != first)

@@ -41,7 +41,7 @@ fn a_missing_region_or_endpoint_is_named() {
         ("AWS_BEARER_TOKEN_BEDROCK", "k"),
         ("AWS_REGION", "a.evil/b"),
     ];
-    run("bedrock", &[], &odd).fails(2, &["which is no region"]);
+    run("bedrock", &[], &odd).fails(2, &["invalid region"]);
     let functions = run("functions", &[], &[("FUNCTIONS_API_KEY", "k")]);
     functions.fails(2, &["--base-url", "FUNCTIONS_BASE_URL"]);
 }

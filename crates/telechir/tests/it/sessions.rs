@@ -178,7 +178,9 @@ fn a_shell_keeps_its_state_between_calls() {
 
     sessions.assert_closes("work-1");
     assert_eq!(sessions.list(), json!([]));
-    sessions.close("work-1").fails(1, &["no session work-1"]);
+    sessions
+        .close("work-1")
+        .fails(1, &["no session named work-1"]);
 }
 
 #[test]
@@ -240,7 +242,7 @@ fn two_callers_take_turns() {
     let impatient = sessions.exec("a", &["--queue-timeout", "0"], &bash("echo never >> order"));
     assert_eq!((impatient.code, impatient.stdout.as_str()), (Some(1), ""));
     assert!(
-        impatient.stderr.contains("nothing was carried out"),
+        impatient.stderr.contains("nothing was executed"),
         "{impatient:?}"
     );
     until("it is not waited for", || {
@@ -304,7 +306,7 @@ fn an_idle_session_is_closed() {
     until("it is closed", || sessions.list() == json!([]));
     sessions.telechir.assert_nothing_left();
     let ran = sessions.exec("a", &[], &bash("true"));
-    ran.fails(1, &["no session a", "--shell"]);
+    ran.fails(1, &["no session named a", "--shell"]);
 }
 
 #[test]
@@ -320,7 +322,7 @@ fn a_dead_session_host_is_reported() {
     let ran = sessions.exec("a", &[], &bash("true"));
     ran.fails(1, &["session a is gone", "without closing"]);
     let ran = sessions.exec("a", &[], &bash("true"));
-    ran.fails(1, &["no session a"]);
+    ran.fails(1, &["no session named a"]);
 
     sessions.start_shell("a", &[]);
     kill_process(sessions.session_host(), Signal::KILL).expect("a signal");
@@ -354,7 +356,7 @@ fn different_flags_are_refused_and_the_session_continues() {
     fs::write(&other, "# Nothing more than the default.\n").expect("a file");
     let other = other.to_str().expect("a path");
     let ran = sessions.exec("a", &["--policy", other], &bash("touch made"));
-    ran.fails(2, &["--policy", "keeps the policy"]);
+    ran.fails(2, &["--policy", "has another policy"]);
     assert!(!sessions.file("work/made").exists());
     // Equal flags are accepted.
     let policy = sessions.file("policy.toml");
@@ -428,7 +430,10 @@ fn a_call_needs_a_device_flag_to_start_a_session() {
     let ran = sessions.exec("a", &[], &bash("true"));
     ran.fails(
         1,
-        &["no session a", "--desktop, --browser, --shell or --editor"],
+        &[
+            "no session named a",
+            "--desktop, --browser, --shell or --editor",
+        ],
     );
 }
 

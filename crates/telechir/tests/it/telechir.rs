@@ -94,8 +94,9 @@ impl Telechir {
             .expect("/proc")
             .flatten()
             .map(|entry| entry.path());
-        let ours = all.filter(|path| mentions(path, "cmdline") || mentions(path, "environ"));
-        ours.map(|path| fs::read_to_string(path.join("comm")).unwrap_or_default())
+        let own_folder = all.filter(|path| mentions(path, "cmdline") || mentions(path, "environ"));
+        own_folder
+            .map(|path| fs::read_to_string(path.join("comm")).unwrap_or_default())
             .filter(|name| !name.is_empty())
             .collect()
     }

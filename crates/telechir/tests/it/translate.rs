@@ -217,7 +217,7 @@ fn an_unknown_excluded_action_is_named() {
     ];
     Telechir::new()
         .run(&arguments, "")
-        .fails(2, &["levitate", "there are", "screenshot"]);
+        .fails(2, &["levitate", "expected one of", "screenshot"]);
 }
 
 /// A response of two calls as server-sent events, complete only with the last event.

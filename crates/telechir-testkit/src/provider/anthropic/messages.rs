@@ -44,7 +44,7 @@ pub(super) fn check(body: &Value, history: &[Vec<Value>]) -> Validated {
     }
     ensure(open.is_empty(), || unanswered("messages", &open))?;
     ensure(history.next().is_none(), || {
-        "recorded model: an answer of mine is missing from the conversation".to_owned()
+        "recorded model: a response of this model is missing from the conversation".to_owned()
     })?;
     check_images(&images)
 }
@@ -80,7 +80,7 @@ fn unanswered(location: &str, open: &[&Value]) -> String {
 fn check_unchanged(blocks: &[Value], history: Option<&Vec<Value>>, location: &str) -> Validated {
     let Some(history) = history else {
         return Err(Rejection::invalid(format!(
-            "recorded model: {location} is not something that I said"
+            "recorded model: {location} is not a response of this model"
         )));
     };
     let empty = |block: &Value| {
@@ -89,10 +89,10 @@ fn check_unchanged(blocks: &[Value], history: Option<&Vec<Value>>, location: &st
     ensure(!blocks.iter().any(empty), || {
         format!("{location}: text content blocks must be non-empty")
     })?;
-    let kept: Vec<&Value> = history.iter().filter(|block| !empty(block)).collect();
-    ensure(blocks.iter().eq(kept), || {
+    let expected: Vec<&Value> = history.iter().filter(|block| !empty(block)).collect();
+    ensure(blocks.iter().eq(expected), || {
         format!(
-            "recorded model: {location} is not what I said; thinking and calls must come back unchanged"
+            "recorded model: {location} differs from this model's response; thinking and calls must be returned unchanged"
         )
     })
 }

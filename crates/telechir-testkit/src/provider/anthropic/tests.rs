@@ -61,11 +61,15 @@ fn good() -> Value {
 }
 
 #[track_caller]
-fn refused(change: impl FnOnce(&mut Value), text_of: &str) {
+fn refused(change: impl FnOnce(&mut Value), fragment: &str) {
     let mut body = good();
     change(&mut body);
-    let rejection = super::check(&good_headers(), &body, &history()).expect_err(text_of);
-    assert!(rejection.message.contains(text_of), "{}", rejection.message);
+    let rejection = super::check(&good_headers(), &body, &history()).expect_err(fragment);
+    assert!(
+        rejection.message.contains(fragment),
+        "{}",
+        rejection.message
+    );
 }
 
 fn results(body: &mut Value) -> &mut Vec<Value> {
@@ -81,9 +85,13 @@ fn takes_a_good_request() {
 
 #[test]
 fn refuses_missing_or_unknown_headers() {
-    let refused = |pairs: &[(&'static str, &str)], text_of: &str| {
-        let rejection = super::check(&headers(pairs), &good(), &history()).expect_err(text_of);
-        assert!(rejection.message.contains(text_of), "{}", rejection.message);
+    let refused = |pairs: &[(&'static str, &str)], fragment: &str| {
+        let rejection = super::check(&headers(pairs), &good(), &history()).expect_err(fragment);
+        assert!(
+            rejection.message.contains(fragment),
+            "{}",
+            rejection.message
+        );
     };
     refused(
         &[("anthropic-version", "2026-10-21")],
@@ -127,7 +135,7 @@ fn refuses_unknown_and_beta_members() {
 }
 
 #[test]
-fn refuses_tools_that_are_declared_wrongly() {
+fn refuses_invalid_tool_definitions() {
     refused(
         |body| body["tools"][0]["display_width_px"] = json!(1),
         "display_width_px: Extra inputs",
@@ -192,7 +200,7 @@ fn refuses_calls_that_are_not_answered_exactly_once() {
 }
 
 #[test]
-fn refuses_results_of_the_wrong_form() {
+fn refuses_malformed_results() {
     refused(
         |body| results(body)[0]["toolset_name"] = json!("browser"),
         "toolset_name",
@@ -210,7 +218,7 @@ fn refuses_results_of_the_wrong_form() {
         "type",
     );
     refused(
-        |body| results(body)[1]["content"] = json!("no picture"),
+        |body| results(body)[1]["content"] = json!("no image"),
         "must hold an image",
     );
     refused(
@@ -228,7 +236,7 @@ fn refuses_results_of_the_wrong_form() {
 }
 
 #[test]
-fn refuses_images_that_are_none_or_too_large() {
+fn refuses_invalid_and_oversized_images() {
     refused(
         |body| results(body)[1]["content"][0]["source"]["data"] = json!("AAAA"),
         "could not process image",
@@ -251,7 +259,7 @@ fn refuses_images_that_are_none_or_too_large() {
 }
 
 #[test]
-fn refuses_a_batch_that_went_on_after_a_failure() {
+fn refuses_a_batch_that_continued_after_a_failure() {
     let fail = |body: &mut Value| {
         results(body)[0]["is_error"] = json!(true);
     };
@@ -269,10 +277,10 @@ fn refuses_a_batch_that_went_on_after_a_failure() {
 }
 
 #[test]
-fn refuses_words_of_the_model_that_were_changed_or_lost() {
+fn refuses_changed_or_missing_model_content() {
     refused(
         |body| body["messages"][1]["content"][0]["signature"] = json!("other"),
-        "is not what I said",
+        "differs from this model's response",
     );
     let forget = |body: &mut Value| {
         body["messages"]

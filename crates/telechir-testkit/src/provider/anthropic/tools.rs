@@ -113,7 +113,7 @@ pub(super) fn check(body: &Value, betas: &[String]) -> Validated {
             kind => check_named(tool, kind, betas, &location)?,
         };
         ensure(!names.iter().any(|other| other == name), || {
-            format!("tools: Tool names must be unique; '{name}' is there twice.")
+            format!("tools: Tool names must be unique; '{name}' is duplicated.")
         })?;
         names.push(name.to_owned());
     }

@@ -57,7 +57,7 @@ fn takes_a_good_body() {
 }
 
 #[test]
-fn refuses_what_the_service_refuses() {
+fn refuses_requests_that_the_service_rejects() {
     let image = "/messages/2/content/0/content/0";
     let set = |pointer: String, value: Value| {
         move |body: &mut Value| *body.pointer_mut(&pointer).expect("there") = value
@@ -125,32 +125,32 @@ fn refuses_what_the_service_refuses() {
             "tool_use",
         ),
     ];
-    for (change, text_of) in changes {
+    for (change, fragment) in changes {
         let history = refused(change);
         assert!(
             history
                 .as_ref()
-                .is_some_and(|history| history.contains(text_of)),
-            "{text_of}: {history:?}"
+                .is_some_and(|history| history.contains(fragment)),
+            "{fragment}: {history:?}"
         );
     }
 }
 
 #[test]
-fn the_other_door_takes_toolsets_and_the_key_in_its_own_header() {
+fn the_messages_endpoint_accepts_toolsets_and_a_key_in_its_own_header() {
     let good = json!({
         "model": "claude-opus-5-5", "max_tokens": 100, "tools": [{"type": "computer_toolset_20260801"}],
         "messages": [{"role": "user", "content": [{"type": "text", "text": "go"}]}],
     });
     let version = ("anthropic-version", "2026-10-21");
-    let ours = headers(&[("authorization", "Bearer key"), version]);
-    assert_eq!(check_messages(&ours, &good, &[]), Ok(()));
+    let own_headers = headers(&[("authorization", "Bearer key"), version]);
+    assert_eq!(check_messages(&own_headers, &good, &[]), Ok(()));
     let theirs = headers(&[("x-api-key", "key"), version]);
     let rejection = check_messages(&theirs, &good, &[]).expect_err("no key");
     assert_eq!(rejection.status, 401);
     let mut by_address = good;
     by_address["messages"][0]["content"][0] =
         json!({"type": "image", "source": {"type": "url", "url": "https://a.test/b.png"}});
-    let rejection = check_messages(&ours, &by_address, &[]).expect_err("an address");
+    let rejection = check_messages(&own_headers, &by_address, &[]).expect_err("an address");
     assert!(rejection.message.contains("'url'"), "{}", rejection.message);
 }

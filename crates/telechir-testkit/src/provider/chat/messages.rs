@@ -41,8 +41,8 @@ pub(super) fn check(rules: Rules, messages: &[Value], history: &[Vec<Value>]) ->
             walk.before
         )
     })?;
-    let most = rules == Rules::Mistral && walk.images > MAX_IMAGES;
-    ensure(!most, || {
+    let has_too_many_images = rules == Rules::Mistral && walk.images > MAX_IMAGES;
+    ensure(!has_too_many_images, || {
         format!("Too many images in request. Max is {MAX_IMAGES}")
     })?;
     check_nothing_lost(messages, history)
@@ -121,7 +121,7 @@ impl<'a> MessageChecker<'a> {
             let location = format!("{location}.tool_calls[{index}]");
             let id = self.check_call(call, &location)?;
             ensure(!self.open.contains(&id), || {
-                format!("{location}.id: '{id}' is there twice")
+                format!("{location}.id: '{id}' is duplicated")
             })?;
             self.open.push(id);
         }
@@ -200,7 +200,7 @@ fn check_nothing_lost(messages: &[Value], history: &[Vec<Value>]) -> Validated {
             continue;
         }
         ensure(rest.any(|message| normalized(message) == expected), || {
-            format!("recorded model: what it said did not come back: {expected}")
+            format!("recorded model: a response of this model is missing: {expected}")
         })?;
     }
     Ok(())

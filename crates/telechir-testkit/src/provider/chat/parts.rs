@@ -81,7 +81,7 @@ pub(crate) fn text_of(message: &Value) -> String {
     }
     let parts = content.as_array().into_iter().flatten();
     let text_of = parts.map(|part| match text_or_empty(part, "type") {
-        "image_url" => "[picture]",
+        "image_url" => "[image]",
         _ => text_or_empty(part, "text"),
     });
     text_of.collect::<Vec<_>>().join("\n")

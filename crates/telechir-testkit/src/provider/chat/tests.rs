@@ -31,18 +31,18 @@ fn good(rules: Rules) -> Value {
         .as_object_mut()
         .expect("an object")
         .shift_remove("refusal");
-    let text_of = json!({"role": "tool", "tool_call_id": "aB3dE5fG7", "content": "Done."});
+    let fragment = json!({"role": "tool", "tool_call_id": "aB3dE5fG7", "content": "Done."});
     let normalized = json!({"role": "user", "content": [{"type": "text", "text": "see"}, image()]});
     let mut messages = vec![json!({"role": "user", "content": "go"}), turns];
     match rules {
-        Rules::Words => messages.extend([text_of, normalized]),
+        Rules::Words => messages.extend([fragment, normalized]),
         Rules::Images => messages.push(json!({
             "role": "tool", "tool_call_id": "aB3dE5fG7",
             "content": [{"type": "text", "text": "Done."}, image()],
         })),
         Rules::Mistral => {
             let bridge = json!({"role": "assistant", "content": "I see."});
-            messages.extend([text_of, bridge, normalized]);
+            messages.extend([fragment, bridge, normalized]);
         }
     }
     json!({"model": "m", "messages": messages, "tools": [
@@ -51,11 +51,15 @@ fn good(rules: Rules) -> Value {
 }
 
 #[track_caller]
-fn refused(rules: Rules, change: impl FnOnce(&mut Value), text_of: &str) {
+fn refused(rules: Rules, change: impl FnOnce(&mut Value), fragment: &str) {
     let mut body = good(rules);
     change(&mut body);
     let rejection = check(rules, &headers(), &body, &history()).expect_err("a refusal");
-    assert!(rejection.message.contains(text_of), "{}", rejection.message);
+    assert!(
+        rejection.message.contains(fragment),
+        "{}",
+        rejection.message
+    );
 }
 
 fn remove(body: &mut Value, location: usize) {
@@ -81,7 +85,7 @@ fn a_request_without_a_key_is_refused() {
 }
 
 #[test]
-fn every_call_is_answered_once_and_at_once() {
+fn every_call_needs_exactly_one_immediate_result() {
     let rules = Rules::Words;
     refused(
         rules,
@@ -107,19 +111,19 @@ fn every_call_is_answered_once_and_at_once() {
 }
 
 #[test]
-fn what_the_model_said_must_come_back() {
+fn model_messages_must_be_returned() {
     let rules = Rules::Words;
     refused(
         rules,
         |body| {
             body["messages"][1]["tool_calls"][0]["function"]["name"] = "shell".into();
         },
-        "did not come back",
+        "a response of this model is missing",
     );
 }
 
 #[test]
-fn members_and_parts_that_nobody_takes_are_refused() {
+fn unsupported_fields_and_parts_are_refused() {
     let rules = Rules::Words;
     refused(rules, |body| body["reasoning"] = json!({}), "unexpected");
     refused(
@@ -168,7 +172,7 @@ fn members_and_parts_that_nobody_takes_are_refused() {
 }
 
 #[test]
-fn mistral_wants_its_order_its_ids_and_few_images() {
+fn mistral_requires_its_order_ids_and_image_limit() {
     let rules = Rules::Mistral;
     refused(
         rules,

@@ -34,7 +34,7 @@ pub(crate) fn check(body: &Value) -> Validated {
             format!("{location}.name: '{name}' does not match '^[a-zA-Z0-9_-]{{1,64}}$'")
         })?;
         ensure(!names.contains(&name), || {
-            format!("{location}.name: '{name}' is there twice")
+            format!("{location}.name: '{name}' is duplicated")
         })?;
         names.push(name);
         let schema = &function["parameters"];

@@ -31,11 +31,15 @@ fn good() -> Value {
 }
 
 #[track_caller]
-fn refused(change: impl FnOnce(&mut Value), text_of: &str) {
+fn refused(change: impl FnOnce(&mut Value), fragment: &str) {
     let mut body = good();
     change(&mut body);
     let rejection = check(&headers(), &body, &history()).expect_err("a refusal");
-    assert!(rejection.message.contains(text_of), "{}", rejection.message);
+    assert!(
+        rejection.message.contains(fragment),
+        "{}",
+        rejection.message
+    );
 }
 
 #[test]
@@ -44,9 +48,9 @@ fn a_good_request_passes() {
 }
 
 #[test]
-fn what_the_service_refuses_is_refused() {
+fn requests_that_the_service_rejects_are_refused() {
     refused(|body| body["agent_id"] = "ag_1".into(), "either");
-    refused(|body| body["store"] = true.into(), "stores nothing");
+    refused(|body| body["store"] = true.into(), "nothing is stored");
     refused(|body| body["messages"] = json!([]), "unexpected");
     refused(
         |body| body["inputs"][3]["tool_call_id"] = "x".into(),
@@ -63,7 +67,7 @@ fn what_the_service_refuses_is_refused() {
     refused(|body| body["inputs"][1]["model"] = Value::Null, "null");
     refused(
         |body| body["inputs"][1]["content"] = "I stay.".into(),
-        "did not come back",
+        "a response of this model is missing",
     );
     refused(
         |body| body["inputs"][0]["type"] = "message".into(),

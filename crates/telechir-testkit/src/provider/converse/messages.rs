@@ -69,7 +69,7 @@ pub(super) fn check(body: &Value, history: &[Vec<Value>]) -> Validated {
         "messages: the last message must be a user's".to_owned()
     })?;
     ensure(history.next().is_none(), || {
-        "recorded model: an answer of mine is missing from the conversation".to_owned()
+        "recorded model: a response of this model is missing from the conversation".to_owned()
     })?;
     ensure(!has_tools || body.get("toolConfig").is_some(), || {
         "The toolConfig field must be defined when using toolUse and toolResult content blocks."
@@ -161,10 +161,10 @@ fn check_image(image: &Value, location: &str) -> Validated {
 fn check_unchanged(blocks: &[Value], history: Option<&Vec<Value>>, location: &str) -> Validated {
     let Some(history) = history else {
         return Err(Rejection::invalid(format!(
-            "recorded model: {location} is not something that I said"
+            "recorded model: {location} is not a response of this model"
         )));
     };
-    let kept = history.iter().map(|block| {
+    let expected = history.iter().map(|block| {
         let mut block = block.clone();
         if let Some(call) = block.get_mut("toolUse").and_then(Value::as_object_mut)
             && call.get("type").is_some_and(|kind| kind == "tool_use")
@@ -173,8 +173,8 @@ fn check_unchanged(blocks: &[Value], history: Option<&Vec<Value>>, location: &st
         }
         block
     });
-    ensure(blocks.iter().cloned().eq(kept), || {
-        format!("recorded model: {location} is not what I said")
+    ensure(blocks.iter().cloned().eq(expected), || {
+        format!("recorded model: {location} differs from this model's response")
     })
 }
 

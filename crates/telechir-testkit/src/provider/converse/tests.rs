@@ -53,7 +53,7 @@ fn takes_a_good_request() {
 }
 
 #[test]
-fn refuses_what_the_service_refuses() {
+fn refuses_requests_that_the_service_rejects() {
     let result = "/messages/2/content/0/toolResult";
     let set = |pointer: &'static str, value: Value| {
         move |body: &mut Value| *body.pointer_mut(pointer).expect("there") = value
@@ -133,7 +133,7 @@ fn refuses_what_the_service_refuses() {
             }),
         ),
         (
-            "not what I said",
+            "differs from this model's response",
             refused(|body| body["messages"][1]["content"][0]["toolUse"]["input"] = json!({"x": 1})),
         ),
     ];
@@ -144,7 +144,7 @@ fn refuses_what_the_service_refuses() {
 }
 
 #[test]
-fn wants_a_key() {
+fn requires_a_key() {
     let rejection = check(&HeaderMap::new(), &request(), &history()).expect_err("no key");
     assert_eq!(rejection.status, 401);
 }

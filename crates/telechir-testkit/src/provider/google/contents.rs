@@ -116,7 +116,7 @@ fn check_model_contents(contents: &[Value], history: &[Vec<Value>]) -> Validated
         .collect();
     ensure(own.len() == history.len(), || {
         format!(
-            "recorded model: it spoke {} times, and the request repeats {}",
+            "recorded model: there were {} responses, but the request contains {}",
             history.len(),
             own.len()
         )
@@ -124,7 +124,7 @@ fn check_model_contents(contents: &[Value], history: &[Vec<Value>]) -> Validated
     for (content, history) in own.into_iter().zip(history) {
         let parts = list(content.get("parts").unwrap_or(&Value::Null), "parts")?;
         ensure(parts == history.as_slice(), || {
-            "recorded model: a content of the model came back otherwise than it was said".to_owned()
+            "recorded model: a content of this model was changed".to_owned()
         })?;
         let first = parts.iter().find(|part| part.get("functionCall").is_some());
         if let Some(first) = first.filter(|part| part.get("thoughtSignature").is_none()) {

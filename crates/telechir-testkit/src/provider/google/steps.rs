@@ -90,7 +90,7 @@ fn check_model_contents(steps: &[Value], history: &[Vec<Value>]) -> Validated {
     let own: Vec<&Value> = steps.iter().filter(is_models).collect();
     let all: Vec<&Value> = history.iter().flatten().collect();
     ensure(own == all, || {
-        "recorded model: its steps came back otherwise than it said them".to_owned()
+        "recorded model: steps of this model were changed".to_owned()
     })
 }
 

@@ -41,14 +41,18 @@ fn good() -> Value {
 }
 
 #[track_caller]
-fn refused(change: impl FnOnce(&mut Value), text_of: &str) {
+fn refused(change: impl FnOnce(&mut Value), fragment: &str) {
     let mut body = good();
     change(&mut body);
-    let rejection = super::check(&headers(), &body, &history()).expect_err(text_of);
-    assert!(rejection.message.contains(text_of), "{}", rejection.message);
+    let rejection = super::check(&headers(), &body, &history()).expect_err(fragment);
+    assert!(
+        rejection.message.contains(fragment),
+        "{}",
+        rejection.message
+    );
 }
 
-fn steps_said() -> Vec<Vec<Value>> {
+fn step_history() -> Vec<Vec<Value>> {
     vec![vec![
         json!({"type": "thought", "signature": "c2ln"}),
         json!({"type": "function_call", "id": "c1", "name": "click", "arguments": {"x": 1, "y": 2, "safety_decision": decision()}}),
@@ -60,7 +64,7 @@ fn good_steps() -> Value {
     let image = json!({"type": "image", "mime_type": "image/png", "data": png_base64(40, 30)});
     let mut input =
         vec![json!({"type": "user_input", "content": [{"type": "text", "text": "go"}]})];
-    input.extend(steps_said().concat());
+    input.extend(step_history().concat());
     input.push(json!({"type": "function_result", "call_id": "c1", "name": "click", "safety_acknowledgement": true,
         "result": [{"type": "text", "text": "{\"url\":\"\",\"safety_acknowledgement\":true}"}, image]}));
     input.push(json!({"type": "function_result", "call_id": "c2", "name": "shell", "result": [{"type": "text", "text": "a"}]}));
@@ -71,17 +75,21 @@ fn good_steps() -> Value {
 }
 
 #[track_caller]
-fn refused_steps(change: impl FnOnce(&mut Value), text_of: &str) {
+fn refused_steps(change: impl FnOnce(&mut Value), fragment: &str) {
     let mut body = good_steps();
     change(&mut body);
-    let rejection = super::check_steps(&headers(), &body, &steps_said()).expect_err(text_of);
-    assert!(rejection.message.contains(text_of), "{}", rejection.message);
+    let rejection = super::check_steps(&headers(), &body, &step_history()).expect_err(fragment);
+    assert!(
+        rejection.message.contains(fragment),
+        "{}",
+        rejection.message
+    );
 }
 
 #[test]
 fn takes_good_requests() {
     super::check(&headers(), &good(), &history()).expect("good");
-    super::check_steps(&headers(), &good_steps(), &steps_said()).expect("good");
+    super::check_steps(&headers(), &good_steps(), &step_history()).expect("good");
     let texts = super::results(&good());
     assert_eq!(texts.get("c2").map(String::as_str), Some("a"));
     assert_eq!(super::step_results(&good_steps()).len(), 2);
@@ -94,7 +102,7 @@ fn refuses_a_request_without_a_key() {
 }
 
 #[test]
-fn knows_its_path() {
+fn recognizes_its_path() {
     assert!(super::is_path(
         "/v1beta/models/gemini-3.8-flash:generateContent"
     ));
@@ -108,7 +116,7 @@ fn knows_its_path() {
 }
 
 #[test]
-fn refuses_what_the_interface_refuses() {
+fn refuses_requests_that_the_api_rejects() {
     refused(
         |body| body["tools"][0]["type"] = "computer".into(),
         "Unknown name \"type\"",
@@ -138,7 +146,7 @@ fn refuses_what_the_interface_refuses() {
     );
     refused(
         |body| body["contents"][1]["parts"][1]["thoughtSignature"] = "eHh4".into(),
-        "otherwise than it was said",
+        "was changed",
     );
     refused(
         |body| {
@@ -200,11 +208,11 @@ fn refuses_what_the_interface_refuses() {
 }
 
 #[test]
-fn refuses_steps_that_the_interface_refuses() {
-    refused_steps(|body| body["store"] = true.into(), "stores nothing");
+fn refuses_steps_that_the_api_rejects() {
+    refused_steps(|body| body["store"] = true.into(), "nothing is stored");
     refused_steps(
         |body| body["input"][1]["signature"] = "eHh4".into(),
-        "otherwise than it said them",
+        "were changed",
     );
     refused_steps(
         |body| {

@@ -120,7 +120,7 @@ fn check_unchanged(item: &Value, history: &[&Value], location: &str) -> Validate
     };
     ensure(history.iter().any(|one| same(&one)), || {
         format!(
-            "recorded model: '{location}' ({}) is not what I said",
+            "recorded model: '{location}' ({}) differs from this model's response",
             text_or_empty(item, "type")
         )
     })
@@ -200,7 +200,7 @@ fn check_nothing_lost(items: &[Value], history: &[&Value]) -> Validated {
     });
     ensure(missing.is_none(), || {
         format!(
-            "recorded model: an item of mine is missing: {}",
+            "recorded model: an item of this model is missing: {}",
             missing.map_or("", |item| text_or_empty(item, "type"))
         )
     })?;
@@ -213,6 +213,6 @@ fn check_nothing_lost(items: &[Value], history: &[&Value]) -> Validated {
             .any(|item| item.get("call_id") == last.get("call_id"))
     });
     ensure(here, || {
-        "recorded model: my last computer call is missing".to_owned()
+        "recorded model: this model's last computer call is missing".to_owned()
     })
 }

@@ -107,15 +107,15 @@ fn check_computer(answer: &Value, call: &Value, location: &str) -> Validated {
     check_image(screen, &location)
 }
 
-fn check_image(holder: &Value, location: &str) -> Validated {
-    if let Some(detail) = holder.get("detail").and_then(Value::as_str) {
+fn check_image(container: &Value, location: &str) -> Validated {
+    if let Some(detail) = container.get("detail").and_then(Value::as_str) {
         one_of(
             detail,
             &["low", "high", "auto", "original"],
             &format!("{location}.detail"),
         )?;
     }
-    let address = text(holder, "image_url", location)?;
+    let address = text(container, "image_url", location)?;
     ensure(address.len() <= MAX_IMAGE_URL_CHARS, || {
         format!("Invalid '{location}.image_url': string too long.")
     })?;

@@ -55,11 +55,15 @@ fn good() -> Value {
 }
 
 #[track_caller]
-fn refused(change: impl FnOnce(&mut Value), text_of: &str) {
+fn refused(change: impl FnOnce(&mut Value), fragment: &str) {
     let mut body = good();
     change(&mut body);
-    let rejection = super::check(&headers(), &body, &history()).expect_err(text_of);
-    assert!(rejection.message.contains(text_of), "{}", rejection.message);
+    let rejection = super::check(&headers(), &body, &history()).expect_err(fragment);
+    assert!(
+        rejection.message.contains(fragment),
+        "{}",
+        rejection.message
+    );
 }
 
 fn items(body: &mut Value) -> &mut Vec<Value> {
@@ -78,7 +82,7 @@ fn refuses_a_request_without_a_key() {
 }
 
 #[test]
-fn refuses_unknown_members_and_a_store_it_does_not_have() {
+fn refuses_unknown_fields_and_stored_responses() {
     refused(
         |body| body["messages"] = json!([]),
         "Unknown parameter: 'messages'",
@@ -90,12 +94,12 @@ fn refuses_unknown_members_and_a_store_it_does_not_have() {
     );
     refused(
         |body| body["previous_response_id"] = json!("resp_1"),
-        "stores nothing",
+        "nothing is stored",
     );
 }
 
 #[test]
-fn refuses_tools_that_are_declared_wrongly() {
+fn refuses_invalid_tool_definitions() {
     refused(
         |body| body["tools"][0]["display_width"] = json!(1),
         "Unknown parameter: 'tools[0].display_width'",
@@ -152,7 +156,7 @@ fn refuses_calls_that_are_not_answered_exactly_once() {
 }
 
 #[test]
-fn refuses_computer_outputs_of_the_wrong_form() {
+fn refuses_malformed_computer_outputs() {
     refused(
         |body| items(body)[5]["acknowledged_safety_checks"] = Value::Null,
         "acknowledged_safety_checks",
@@ -181,7 +185,7 @@ fn refuses_computer_outputs_of_the_wrong_form() {
 }
 
 #[test]
-fn refuses_a_safety_check_that_nobody_acknowledged() {
+fn refuses_an_unacknowledged_safety_check() {
     let pending = json!([{"id": "sc_1", "code": "malicious_instructions", "message": "m"}]);
     let mut history = history();
     history[0][1]["pending_safety_checks"] = pending.clone();
@@ -198,7 +202,7 @@ fn refuses_a_safety_check_that_nobody_acknowledged() {
 }
 
 #[test]
-fn refuses_shell_outputs_of_the_wrong_form() {
+fn refuses_malformed_shell_outputs() {
     refused(
         |body| drop(items(body)[6]["output"].as_array_mut().map(Vec::pop)),
         "1 entries for 2 commands",
@@ -229,7 +233,7 @@ fn refuses_shell_outputs_of_the_wrong_form() {
 }
 
 #[test]
-fn refuses_reasoning_that_stands_alone() {
+fn refuses_reasoning_without_its_item() {
     refused(
         |body| {
             let reasoning = items(body).remove(1);
@@ -240,10 +244,10 @@ fn refuses_reasoning_that_stands_alone() {
 }
 
 #[test]
-fn refuses_items_of_the_model_that_were_changed_or_lost() {
+fn refuses_changed_or_missing_model_items() {
     refused(
         |body| items(body)[1]["encrypted_content"] = json!("other"),
-        "is not what I said",
+        "differs from this model's response",
     );
     refused(
         |body| items(body)[3]["created_by"] = json!("x"),
@@ -254,12 +258,12 @@ fn refuses_items_of_the_model_that_were_changed_or_lost() {
             items(body).remove(7);
             items(body).remove(4);
         },
-        "an item of mine is missing",
+        "an item of this model is missing",
     );
 }
 
 #[test]
-fn refuses_results_that_are_no_parts() {
+fn refuses_results_that_are_not_parts() {
     refused(
         |body| items(body)[7]["output"] = json!([{"type": "text", "text": "x"}]),
         "Invalid value: 'text'",

@@ -36,7 +36,7 @@ pub(super) fn check(body: &Value) -> Validated {
             text_or_empty(tool, "name")
         };
         ensure(!names.contains(&name), || {
-            format!("{location}: the tool '{name}' is there twice")
+            format!("{location}: the tool '{name}' is duplicated")
         })?;
         names.push(name);
     }

@@ -43,7 +43,7 @@ const MEMBERS: [&str; 31] = [
 ];
 
 /// What an answer must say.
-enum Says {
+enum ExpectedResult {
     /// These words.
     Words(&'static str),
     /// So many tabs and nothing else.
@@ -53,10 +53,10 @@ enum Says {
     /// A picture of a part.
     Part,
 }
-use Says::{Part, Screenshot, Tabs, Words};
+use ExpectedResult::{Part, Screenshot, Tabs, Words};
 
 /// A member, its input, what it answers, and what it does to the page.
-type Row<'a> = (&'static str, Value, Says, &'a [&'static str]);
+type Row<'a> = (&'static str, Value, ExpectedResult, &'a [&'static str]);
 
 fn respond(rows: &[Row<'_>]) -> Value {
     let call = |(at, (name, input, ..)): (usize, &Row<'_>)| {
@@ -94,7 +94,7 @@ fn screenshot(result: &Value) -> (u32, u32) {
 #[track_caller]
 fn check(rows: &[Row<'_>], reply: &Value) {
     assert_eq!(reply.as_array().map(Vec::len), Some(rows.len()));
-    for (at, (name, input, says, _)) in rows.iter().enumerate() {
+    for (at, (name, input, expected, _)) in rows.iter().enumerate() {
         let result = &reply[at];
         assert_eq!(result["tool_use_id"], format!("toolu_{at}"));
         assert_eq!(result["toolset_name"], "browser", "{name}");
@@ -104,7 +104,7 @@ fn check(rows: &[Row<'_>], reply: &Value) {
             "{name} {input}: {}",
             text_of(result)
         );
-        match says {
+        match expected {
             Words(wanted) => assert!(
                 text_of(result).contains(wanted),
                 "{name}: {}",

@@ -86,7 +86,7 @@ fn names(rows: &[Row<'_>]) -> BTreeSet<&'static str> {
 }
 
 #[test]
-fn every_function_does_what_it_says() {
+fn every_function_has_its_effect() {
     let fixture = BrowsingFixture::new();
     let flags = fixture.flags();
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();

@@ -105,7 +105,7 @@ impl RunSnapshot {
             .token
             .as_ref()
             .map(|token| format!("TELECHIR_SESSION={token}"));
-        let ours = |now: &Process| {
+        let is_own = |now: &Process| {
             self.processes
                 .iter()
                 .any(|then| (then.pid, &then.started) == (now.pid, &now.started))
@@ -117,7 +117,7 @@ impl RunSnapshot {
                     started.is_ok_and(|started| started <= *until) && *user == uid(now.pid)
                 })
         };
-        left.extend(processes().into_iter().filter(ours).map(|one| one.name));
+        left.extend(processes().into_iter().filter(is_own).map(|one| one.name));
         let prefix = self
             .token
             .as_ref()
@@ -135,12 +135,12 @@ impl RunSnapshot {
 
     /// Display locks that contain the run's process id, and their sockets.
     fn locks(&self) -> Vec<String> {
-        let is_ours = |name: &String| {
+        let is_own_process = |name: &String| {
             name.starts_with(".X")
                 && fs::read_to_string(Path::new("/tmp").join(name))
                     .is_ok_and(|text| text.trim() == self.owner.to_string())
         };
-        names(Path::new("/tmp")).filter(is_ours).collect()
+        names(Path::new("/tmp")).filter(is_own_process).collect()
     }
 }
 
