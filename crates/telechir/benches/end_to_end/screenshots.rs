@@ -94,7 +94,7 @@ fn beside_others(fixture: &BenchFixture, peers: &mut Peers, size: Size, backgrou
         start.elapsed()
     };
     let sizes = std::cell::RefCell::new([0; 3]);
-    let telechir_run = |point: usize, format: Format| {
+    let telechir_run = |index: usize, format: Format| {
         let (desktop, sizes, changed) = (&desktop, &sizes, &changed);
         move || {
             changed(&mut || {
@@ -104,7 +104,7 @@ fn beside_others(fixture: &BenchFixture, peers: &mut Peers, size: Size, backgrou
                     .block_on(desktop.capture())
                     .expect("a frame");
                 let bytes = telechir_runtime::encode(&frame, format).expect("a picture");
-                sizes.borrow_mut()[point] = bytes.len();
+                sizes.borrow_mut()[index] = bytes.len();
             })
         }
     };
@@ -253,7 +253,8 @@ fn as_calls(fixture: &BenchFixture, size: Size) {
 struct Clicked {
     title: &'static str,
     program: &'static str,
-    point: [i32; 4],
+    /// Left, top, width and height of its window in pixels of the screen.
+    bounds: [i32; 4],
     /// Distance from the left and the top of its window in pixels.
     point: (i32, i32),
     remark: &'static str,
@@ -262,14 +263,14 @@ struct Clicked {
 const MENU: Clicked = Clicked {
     title: "Click on a menu (GTK 3), until a screenshot shows the result",
     program: "mousepad",
-    point: [300, 100, 640, 480],
+    bounds: [300, 100, 640, 480],
     point: (20, 12),
     remark: "The click opens or closes a menu.",
 };
 const BUTTON: Clicked = Clicked {
     title: "Click on a button (GTK 4), until a screenshot shows the result",
     program: "gnome-calculator",
-    point: [300, 100, 400, 500],
+    bounds: [300, 100, 400, 500],
     point: (100, 400),
     remark: "The click enters a digit in a calculator.",
 };
@@ -289,7 +290,7 @@ fn settled(fixture: &BenchFixture, clicked: &Clicked) {
     while scene.window(clicked.program).is_none() && start.elapsed() < CEILING {
         thread::sleep(Duration::from_millis(50));
     }
-    scene.place(clicked.program, clicked.point);
+    scene.place(clicked.program, clicked.bounds);
     thread::sleep(Duration::from_secs(1));
     let [left, top, ..] = scene.window(clicked.program).expect("its window");
     let (x, y) = (left + clicked.point.0, top + clicked.point.1);
