@@ -352,8 +352,8 @@ async fn within<T>(
 pub(crate) fn until_stopped<'a>(screens: impl IntoIterator<Item = &'a ScreenSlot>) -> UntilStopped {
     let mut stops: Vec<UntilStopped> = screens.into_iter().map(ScreenSlot::until_stopped).collect();
     Box::pin(poll_fn(move |context| {
-        let told = stops.iter_mut().map(|stop| stop.as_mut().poll(context));
-        told.fold(Poll::Pending, |told, next| match told {
+        let stopped = stops.iter_mut().map(|stop| stop.as_mut().poll(context));
+        stopped.fold(Poll::Pending, |stopped, next| match stopped {
             Poll::Ready(why) => Poll::Ready(why),
             Poll::Pending => next,
         })

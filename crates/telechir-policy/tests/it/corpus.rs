@@ -31,7 +31,7 @@ fn cases() -> Vec<Case> {
         .collect()
 }
 
-fn telechir_asks(command: &str) -> bool {
+fn telechir_needs_approval(command: &str) -> bool {
     let judgement = Judge::new(Policy::default_policy()).shell(proposal(&[command]), &SANDBOX);
     verdict(&judgement) != Verdict::Allow
 }
@@ -109,7 +109,7 @@ impl Score {
 fn nothing_that_acts_runs_unasked() {
     let run: Vec<String> = cases()
         .into_iter()
-        .filter(|case| case.acts && !telechir_asks(&case.command))
+        .filter(|case| case.acts && !telechir_needs_approval(&case.command))
         .map(|case| case.command)
         .collect();
     assert!(run.is_empty(), "{run:#?}");
@@ -119,7 +119,7 @@ fn nothing_that_acts_runs_unasked() {
 fn read_only_commands_rarely_need_approval() {
     let approval: Vec<String> = cases()
         .into_iter()
-        .filter(|case| !case.acts && telechir_asks(&case.command))
+        .filter(|case| !case.acts && telechir_needs_approval(&case.command))
         .map(|case| case.command)
         .collect();
     let looks = cases().iter().filter(|case| !case.acts).count();
@@ -136,7 +136,7 @@ fn the_corpus_is_large_and_its_table_is_true() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/shell-reading.md");
     let page = fs::read_to_string(page).unwrap();
     let rows = [
-        Score::of(telechir_asks).row("telechir, default policy"),
+        Score::of(telechir_needs_approval).row("telechir, default policy"),
         Score::of(contains_listed_words).row("words in the text"),
     ];
     for row in rows {

@@ -112,11 +112,11 @@ impl CommandOutput {
     }
 
     fn could_be_mistaken(&self, mark: &str) -> bool {
-        let ours = [format!("[stderr{mark}]"), format!("[no newline{mark}]")];
+        let trailers = [format!("[stderr{mark}]"), format!("[no newline{mark}]")];
         let lines = self.stdout.lines().chain(self.stderr.lines());
         lines
             .into_iter()
-            .any(|line| ours.iter().any(|our| our == line))
+            .any(|line| trailers.iter().any(|trailer| trailer == line))
     }
 }
 

@@ -71,8 +71,8 @@ pub async fn a_job_inherits_the_state_of_the_shell(shell: &mut impl Shell) {
     let job = start(shell, "pwd; echo \"$said\"; f x; said=other; cd /").await;
     let (all, _) = read_until(shell, &job, |_, output| output.exit_code.is_some()).await;
     let here = out(shell, "pwd; echo \"$said\"").await;
-    let (folder, said) = here.split_once('\n').unwrap_or_default();
-    assert!(folder.ends_with("/sub") && said == "a  b\n", "{here:?}");
+    let (folder, printed) = here.split_once('\n').unwrap_or_default();
+    assert!(folder.ends_with("/sub") && printed == "a  b\n", "{here:?}");
     assert_eq!(all, format!("{folder}\na  b\nf x\n"));
     let elsewhere = crate::ShellCommand {
         cwd: Some("/usr".to_owned()),
@@ -118,10 +118,10 @@ pub async fn a_job_is_answered(shell: &mut impl Shell) {
     let job = start(shell, text).await;
     let waits = |_: &str, output: &CommandOutput| output.outcome == ShellOutcome::AwaitingInput;
     let (_, output) = read_until(shell, &job, waits).await;
-    let asked = output
+    let request = output
         .awaiting
         .map(|awaiting| (awaiting.kind, awaiting.prompt));
-    assert_eq!(asked, Some((InputRequestKind::Line, "Name?".to_owned())));
+    assert_eq!(request, Some((InputRequestKind::Line, "Name?".to_owned())));
     let input = |text: &str| ShellInput {
         job: Some(job.clone()),
         typed: Typed::Text(text.to_owned()),
@@ -131,11 +131,11 @@ pub async fn a_job_is_answered(shell: &mut impl Shell) {
     // The foreground is free meanwhile.
     assert_eq!(out(shell, "echo free").await, "free\n");
     let output = done(shell.send(&input("Bob\n")).await);
-    let asked = output
+    let request = output
         .awaiting
         .map(|awaiting| (awaiting.kind, awaiting.prompt));
     assert_eq!(
-        asked,
+        request,
         Some((InputRequestKind::Hidden, "Password:".to_owned()))
     );
     assert!(shell.hides_input(Some(&job)));

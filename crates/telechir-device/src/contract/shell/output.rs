@@ -153,13 +153,13 @@ pub async fn all_of_a_long_output_can_be_read(shell: &mut impl Shell) {
         .stdout
         .split_once("all of it is in ")
         .unwrap_or_default();
-    let point = after.split(']').next().unwrap_or_default();
-    assert!(point.starts_with('/'), "{}", output.stdout.len());
-    let said = out(shell, &format!("wc -c < {point}; sed -n 250000p {point}")).await;
-    assert_eq!(said, "3388895\n250000\n");
+    let path = after.split(']').next().unwrap_or_default();
+    assert!(path.starts_with('/'), "{}", output.stdout.len());
+    let printed = out(shell, &format!("wc -c < {path}; sed -n 250000p {path}")).await;
+    assert_eq!(printed, "3388895\n250000\n");
     let refused = run(
         shell,
-        &format!("[[ -w {point} ]] && echo x > /run/telechir-output/x"),
+        &format!("[[ -w {path} ]] && echo x > /run/telechir-output/x"),
     )
     .await;
     assert_ne!(refused.outcome, ShellOutcome::Success);
@@ -171,8 +171,8 @@ pub async fn binary_output_is_reported_as_binary(shell: &mut impl Shell) {
     let begin = "[3000 bytes of binary data; all of it is in ";
     assert!(output.stdout.starts_with(begin), "{}", output.stdout);
     assert_eq!(output.truncated_bytes, 3000);
-    let point = output.stdout[begin.len()..]
+    let path = output.stdout[begin.len()..]
         .trim_end()
         .trim_end_matches(']');
-    assert_eq!(out(shell, &format!("wc -c < {point}")).await, "3000\n");
+    assert_eq!(out(shell, &format!("wc -c < {path}")).await, "3000\n");
 }
