@@ -166,7 +166,7 @@ impl Agent {
             "The model is {model} at {base}, dialect {}.",
             self.sender.dialect
         );
-        session.announce(SessionEvent::Warning { message });
+        session.emit(SessionEvent::Warning { message });
         let mut run = TaskRun {
             agent: self,
             conversation: Conversation::new(self.sender.dialect, options)?,
@@ -198,7 +198,7 @@ struct TaskRun<'a> {
 impl TaskRun<'_> {
     async fn run_to_end(&mut self, session: &mut Session) -> Result<RunReport, AgentError> {
         for step in 1.. {
-            session.announce(SessionEvent::RequestSent {
+            session.emit(SessionEvent::RequestSent {
                 step,
                 limit: u64::from(self.agent.max_steps),
             });
@@ -208,7 +208,7 @@ impl TaskRun<'_> {
                 biased;
                 received = sender.send(&mut self.conversation, step, session) => received,
                 _why = stop => {
-                    session.settle().await;
+                    session.finish_dropped_turn().await;
                     return Ok(self.ended(EndReason::Cancelled));
                 }
             };
@@ -259,7 +259,7 @@ impl TaskRun<'_> {
         if let Some(message) = unacknowledged(&answered) {
             return Ok(Some(EndReason::SafetyCheck { message }));
         }
-        let report = self.conversation.answer(&answered)?;
+        let report = self.conversation.push_results(&answered)?;
         announce_losses(session, &report);
         Ok(session.stopped().map(|_| EndReason::Cancelled))
     }
@@ -268,7 +268,7 @@ impl TaskRun<'_> {
         add(&mut self.finished.usage, &response.usage);
         let text = response.text();
         if !text.is_empty() {
-            session.announce(SessionEvent::AssistantMessage { text: text.clone() });
+            session.emit(SessionEvent::AssistantMessage { text: text.clone() });
             self.finished.text = text;
         }
         announce_losses(session, &response.report);
@@ -310,15 +310,15 @@ fn unacknowledged(answered: &AnsweredTurn) -> Option<String> {
 fn announce_losses(session: &Session, report: &Report) {
     for loss in &report.losses {
         let retained = loss
-            .kept
+            .preserved_as
             .as_ref()
             .map(|how| format!("; kept {how}"))
             .unwrap_or_default();
         let message = format!(
             "{} of {} was not translated exactly: {}{retained}",
-            loss.what, loss.place, loss.why
+            loss.what, loss.location, loss.why
         );
-        session.announce(SessionEvent::Warning { message });
+        session.emit(SessionEvent::Warning { message });
     }
 }
 

@@ -58,7 +58,7 @@ impl RequestSender {
             let failed = match self.attempt(conversation, &request, body.clone()).await {
                 Ok((response, request_id)) => {
                     tracing::debug!(?request_id, "got an answer");
-                    session.announce(received(step, started.elapsed(), &response));
+                    session.emit(received(step, started.elapsed(), &response));
                     return Ok(response);
                 }
                 Err(failed) => *failed,
@@ -67,7 +67,7 @@ impl RequestSender {
                 return Err(exhausted(failed.error, attempt, started.elapsed()));
             };
             let (wait_ms, reason) = (millis(wait), format!("failed to {}", failed.error));
-            session.announce(SessionEvent::Retrying {
+            session.emit(SessionEvent::Retrying {
                 attempt,
                 wait_ms,
                 reason,
@@ -108,7 +108,7 @@ impl RequestSender {
                 class: FailureClass::Other(Attempt::Malformed),
             }));
         }
-        let received = conversation.take(&response.body);
+        let received = conversation.push_response(&response.body);
         let response = received.map_err(|error| {
             Box::new(FailedAttempt {
                 error: error.into(),

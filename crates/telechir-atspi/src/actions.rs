@@ -1,6 +1,6 @@
 //! Performs an element's own actions by name and confirms their effect.
 
-use telechir_device::{ActionReport, DeviceError, State, role_name};
+use telechir_device::{ActionReport, DeviceError, ElementState, role_name};
 
 use crate::element::{ElementFields, ElementHandle};
 use crate::error::BusError;
@@ -51,7 +51,7 @@ pub(crate) async fn invoke(
     name: Option<&str>,
 ) -> Result<ActionReport, DeviceError> {
     let before = element.fields().await?;
-    if before.has(State::Disabled) {
+    if before.has(ElementState::Disabled) {
         return Err(refused(element, "is disabled"));
     }
     match ElementAction::of(name) {
@@ -98,8 +98,8 @@ pub(crate) async fn check(
 /// Whether the element is on; `None` if it is not checkable.
 pub(crate) fn is_on(fields: &ElementFields) -> Option<bool> {
     fields
-        .has(State::Checkable)
-        .then_some(fields.has(State::Checked))
+        .has(ElementState::Checkable)
+        .then_some(fields.has(ElementState::Checked))
 }
 
 async fn expand(
@@ -107,8 +107,8 @@ async fn expand(
     before: &ElementFields,
     wanted: bool,
 ) -> Result<ActionReport, DeviceError> {
-    let is_expanded = |fields: &ElementFields| fields.has(State::Expanded) == wanted;
-    if before.has(State::Expandable) && is_expanded(before) {
+    let is_expanded = |fields: &ElementFields| fields.has(ElementState::Expanded) == wanted;
+    if before.has(ElementState::Expandable) && is_expanded(before) {
         return Ok(ActionReport::confirmed());
     }
     let names = actions(element).await?;
@@ -118,7 +118,10 @@ async fn expand(
     };
     let index = names.iter().position(matches_name).unwrap_or(0);
     do_action(element, index).await?;
-    confirm_change(element, move |now| now.has(State::Expanded) == wanted).await
+    confirm_change(element, move |now| {
+        now.has(ElementState::Expanded) == wanted
+    })
+    .await
 }
 
 /// Selects the element through its container or, without a selection interface, by its own action.
@@ -150,7 +153,8 @@ pub(crate) async fn select(
 
 /// Whether the element is selected or, for a radio button, on.
 fn is_chosen(fields: &ElementFields) -> bool {
-    fields.has(State::Selected) || (fields.role == "radio" && fields.has(State::Checked))
+    fields.has(ElementState::Selected)
+        || (fields.role == "radio" && fields.has(ElementState::Checked))
 }
 
 async fn focus(element: &ElementHandle) -> Result<ActionReport, DeviceError> {
@@ -158,7 +162,7 @@ async fn focus(element: &ElementHandle) -> Result<ActionReport, DeviceError> {
     if !accepted {
         return Err(refused(element, "does not accept the keyboard focus"));
     }
-    confirm_change(element, |now| now.has(State::Focused)).await
+    confirm_change(element, |now| now.has(ElementState::Focused)).await
 }
 
 /// Scrolls the element into view if the application supports it.
@@ -231,13 +235,17 @@ async fn do_action(element: &ElementHandle, index: usize) -> Result<(), DeviceEr
 /// Whether the effect of an action is visible in the states; `None` if it is not.
 fn change_of(before: &ElementFields) -> Option<fn(&ElementFields, &ElementFields) -> bool> {
     if before.role == "radio" {
-        return Some(|_, now| now.has(State::Checked));
+        return Some(|_, now| now.has(ElementState::Checked));
     }
-    if before.has(State::Checkable) {
-        return Some(|before, now| now.has(State::Checked) != before.has(State::Checked));
+    if before.has(ElementState::Checkable) {
+        return Some(|before, now| {
+            now.has(ElementState::Checked) != before.has(ElementState::Checked)
+        });
     }
-    if before.has(State::Expandable) {
-        return Some(|before, now| now.has(State::Expanded) != before.has(State::Expanded));
+    if before.has(ElementState::Expandable) {
+        return Some(|before, now| {
+            now.has(ElementState::Expanded) != before.has(ElementState::Expanded)
+        });
     }
     None
 }

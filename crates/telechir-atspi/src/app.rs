@@ -8,7 +8,7 @@ mod walk;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use telechir_device::{Bounds, Detail, Window};
+use telechir_device::{Detail, ScreenBounds, Window};
 
 pub(crate) use details::{bounds_of, corner, each_extent, holds_number, holds_text, readable};
 
@@ -40,7 +40,7 @@ pub(crate) struct AccessibleNode {
     pub(crate) role: u32,
     pub(crate) bits: Bits,
     pub(crate) depth: usize,
-    pub(crate) bounds: Option<Bounds>,
+    pub(crate) bounds: Option<ScreenBounds>,
     pub(crate) value: Option<String>,
     pub(crate) automation_id: Option<String>,
     pub(crate) actions: Vec<String>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde_json::Value;
 use telechir_device::{
-    Accessibility, ActionReport, Detail, DeviceError, Element, Located, Tree, Window,
+    Accessibility, ActionReport, Detail, DeviceError, Element, ElementTree, LocatedElement, Window,
 };
 use zbus::OwnedObjectPath;
 
@@ -84,7 +84,7 @@ impl AtSpi {
         Ok(bus)
     }
 
-    async fn read(&mut self, detail: Detail, windows: &[Window]) -> Result<Tree, BusError> {
+    async fn read(&mut self, detail: Detail, windows: &[Window]) -> Result<ElementTree, BusError> {
         let bus = self.bus().await?;
         let roots = within("the accessibility bus", LIST_TIMEOUT, applications(&bus)).await?;
         let reads = roots.iter().map(|root| {
@@ -102,14 +102,14 @@ impl AtSpi {
             .retain(|name| roots.iter().any(|root| root.bus == name));
         self.silent
             .retain(|name, _| roots.iter().any(|root| root.bus == *name));
-        let mut tree = Tree::default();
+        let mut tree = ElementTree::default();
         for (root, answer) in roots.iter().zip(answers) {
             match answer {
                 Ok(application) => self.add(&mut tree, application),
                 Err(BusError::TimedOut { .. }) => {
                     let name = format!("An application ({})", root.bus);
                     let name = self.silent.entry(root.bus.clone()).or_insert(name);
-                    tree.silent.push(name.clone());
+                    tree.unresponsive.push(name.clone());
                     continue;
                 }
                 // The application exited meanwhile.
@@ -120,12 +120,12 @@ impl AtSpi {
         Ok(tree)
     }
 
-    fn add(&mut self, tree: &mut Tree, application: ApplicationElements) {
-        tree.left_off += application.left_off;
+    fn add(&mut self, tree: &mut ElementTree, application: ApplicationElements) {
+        tree.omitted += application.left_off;
         let mut window: Option<String> = None;
         for node in application.nodes {
             if tree.elements.len() >= MAX_ELEMENTS {
-                tree.left_off += 1;
+                tree.omitted += 1;
                 continue;
             }
             if node.depth == 0 {
@@ -187,15 +187,23 @@ async fn applications(bus: &AtSpiBus) -> Result<Vec<ObjectRef>, BusError> {
 }
 
 impl Accessibility for AtSpi {
-    async fn tree(&mut self, detail: Detail, windows: &[Window]) -> Result<Tree, DeviceError> {
+    async fn tree(
+        &mut self,
+        detail: Detail,
+        windows: &[Window],
+    ) -> Result<ElementTree, DeviceError> {
         Ok(self.read(detail, windows).await?)
     }
 
-    async fn element(&mut self, id: &str, windows: &[Window]) -> Result<Located, DeviceError> {
+    async fn element(
+        &mut self,
+        id: &str,
+        windows: &[Window],
+    ) -> Result<LocatedElement, DeviceError> {
         let element = self.handle(id).await?;
         let (node, window) = tokio::try_join!(element.node(windows), element.window())?;
         let counts_from = element.target().counts_from.clone();
-        Ok(Located {
+        Ok(LocatedElement {
             element: self.element_of(node, counts_from),
             window,
         })

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use telechir_device::{Bounds, DeviceError, State, States, Window};
+use telechir_device::{DeviceError, ElementState, ElementStates, ScreenBounds, Window};
 use zbus::wire::DynamicDeserialize;
 use zbus::{DynamicType, OwnedVariant};
 
@@ -42,12 +42,12 @@ pub(crate) struct ElementHandle {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ElementFields {
     pub(crate) role: Cow<'static, str>,
-    pub(crate) states: States,
+    pub(crate) states: ElementStates,
     bits: Bits,
 }
 
 impl ElementFields {
-    pub(crate) const fn has(&self, state: State) -> bool {
+    pub(crate) const fn has(&self, state: ElementState) -> bool {
         self.states.has(state)
     }
 
@@ -177,7 +177,11 @@ impl ElementHandle {
         Ok(node)
     }
 
-    async fn bounds(&self, bits: Bits, windows: &[Window]) -> Result<Option<Bounds>, BusError> {
+    async fn bounds(
+        &self,
+        bits: Bits,
+        windows: &[Window],
+    ) -> Result<Option<ScreenBounds>, BusError> {
         let counts_from = self.target.counts_from.as_deref();
         let shown = if counts_from.is_some() {
             VISIBLE

@@ -1,7 +1,7 @@
 //! Sets the value of an element and confirms it by reading it back.
 
 use serde_json::Value;
-use telechir_device::{ActionReport, DeviceError, State};
+use telechir_device::{ActionReport, DeviceError, ElementState};
 
 use crate::actions::{self, check, confirm_change, refused};
 use crate::element::{ChangeTimeout, ElementFields, ElementHandle};
@@ -18,14 +18,14 @@ pub(crate) async fn set(
     value: &Value,
 ) -> Result<Option<ActionReport>, DeviceError> {
     let before = element.fields().await?;
-    if before.has(State::Disabled) {
+    if before.has(ElementState::Disabled) {
         return Err(refused(element, "is disabled"));
     }
-    if before.has(State::ReadOnly) {
+    if before.has(ElementState::ReadOnly) {
         return Err(refused(element, "cannot be changed"));
     }
     let abilities = element.abilities().await?;
-    if before.has(State::Checkable) {
+    if before.has(ElementState::Checkable) {
         let wanted = on_or_off(value).ok_or_else(|| refused(element, "can only be on or off"))?;
         return check(element, &before, wanted).await.map(Some);
     }
@@ -176,7 +176,7 @@ async fn use_option(
             break;
         }
     }
-    confirm_change(option, |now| now.has(State::Selected)).await
+    confirm_change(option, |now| now.has(ElementState::Selected)).await
 }
 
 /// The named options up to three levels below the element.

@@ -1,6 +1,6 @@
 //! The state bits of AT-SPI and their meaning.
 
-use telechir_device::{State, States, is_interactive};
+use telechir_device::{ElementState, ElementStates, is_interactive};
 
 use crate::role;
 
@@ -17,24 +17,24 @@ pub(crate) const SHOWING: u32 = 25;
 pub(crate) const VISIBLE: u32 = 30;
 pub(crate) const MANAGES_DESCENDANTS: u32 = 31;
 
-const MEANINGS: [(u32, State); 17] = [
-    (1, State::Active),
-    (3, State::Busy),
-    (4, State::Checked),
-    (7, State::Editable),
-    (9, State::Expandable),
-    (10, State::Expanded),
-    (FOCUSABLE, State::Focusable),
-    (12, State::Focused),
-    (16, State::Modal),
-    (PRESSED, State::Pressed),
-    (22, State::Selectable),
-    (23, State::Selected),
-    (32, State::Mixed),
-    (33, State::Required),
-    (36, State::Invalid),
-    (41, State::Checkable),
-    (43, State::ReadOnly),
+const MEANINGS: [(u32, ElementState); 17] = [
+    (1, ElementState::Active),
+    (3, ElementState::Busy),
+    (4, ElementState::Checked),
+    (7, ElementState::Editable),
+    (9, ElementState::Expandable),
+    (10, ElementState::Expanded),
+    (FOCUSABLE, ElementState::Focusable),
+    (12, ElementState::Focused),
+    (16, ElementState::Modal),
+    (PRESSED, ElementState::Pressed),
+    (22, ElementState::Selectable),
+    (23, ElementState::Selected),
+    (32, ElementState::Mixed),
+    (33, ElementState::Required),
+    (36, ElementState::Invalid),
+    (41, ElementState::Checkable),
+    (43, ElementState::ReadOnly),
 ];
 
 /// States that few elements have: showing, or one with a meaning. Focusable is excluded because
@@ -81,9 +81,9 @@ impl Bits {
     }
 
     /// The meaning of the bits for an element with this role.
-    pub(crate) fn meaning(self, role: u32) -> States {
+    pub(crate) fn meaning(self, role: u32) -> ElementStates {
         let name = role::name(role);
-        let mut states = States::default();
+        let mut states = ElementStates::default();
         for (bit, state) in MEANINGS {
             if self.has(bit) {
                 states.add(state);
@@ -91,7 +91,7 @@ impl Bits {
         }
         // Toolkits without the "checkable" state imply it by the role.
         if role == role::TOGGLE && self.has(PRESSED) {
-            states.add(State::Checked);
+            states.add(ElementState::Checked);
         }
         if role == role::TOGGLE
             || matches!(
@@ -99,11 +99,11 @@ impl Bits {
                 "checkbox" | "radio" | "switch" | "menuitemcheckbox" | "menuitemradio"
             )
         {
-            states.add(State::Checkable);
+            states.add(ElementState::Checkable);
         }
         let reacts = self.has(ENABLED) || self.has(SENSITIVE);
         if !reacts && is_interactive(&name, states) {
-            states.add(State::Disabled);
+            states.add(ElementState::Disabled);
         }
         states
     }
@@ -116,16 +116,16 @@ mod tests {
     #[test]
     fn reads_both_halves_of_the_state_set() {
         let bits = Bits::of(&[1 << 4 | 1 << ENABLED, 1 << 9]);
-        let expected = States::of(&[State::Checked, State::Checkable]);
+        let expected = ElementStates::of(&[ElementState::Checked, ElementState::Checkable]);
         assert_eq!(bits.meaning(7), expected);
-        assert_eq!(Bits::of(&[]).meaning(29), States::default());
+        assert_eq!(Bits::of(&[]).meaning(29), ElementStates::default());
     }
 
     #[test]
     fn elements_without_enabled_or_sensitive_are_disabled() {
         let states = Bits::of(&[0, 0]).meaning(43);
-        assert_eq!(states, States::of(&[State::Disabled]));
+        assert_eq!(states, ElementStates::of(&[ElementState::Disabled]));
         let states = Bits::of(&[1 << SENSITIVE, 0]).meaning(43);
-        assert_eq!(states, States::default());
+        assert_eq!(states, ElementStates::default());
     }
 }

@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use telechir_browser::{Addresses, Browser, Options, Surface};
+use telechir_browser::{AllowedUrls, Browser, Options, Surface};
 use telechir_device::{Computer as _, Settle, Viewport};
 use telechir_process::{Identity, is_root};
 use telechir_protocol::{Action, Size};
@@ -20,7 +20,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     let options = Options {
         identity,
-        addresses: Addresses::WebAndData,
+        allowed_urls: AllowedUrls::WebAndData,
         ..Options::default()
     };
     let size = Size::new(1280, 800);

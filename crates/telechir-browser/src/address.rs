@@ -4,10 +4,10 @@ use telechir_device::DeviceError;
 use url::Url;
 
 use crate::error::refused;
-use crate::options::Addresses;
+use crate::options::AllowedUrls;
 
 /// The URL that `text` means; without a scheme it is `https`.
-pub(crate) fn resolve(text: &str, addresses: Addresses) -> Result<Url, DeviceError> {
+pub(crate) fn resolve(text: &str, addresses: AllowedUrls) -> Result<Url, DeviceError> {
     // The parser drops these characters anyway; a scheme must not hide behind them.
     let text: String = text
         .trim_matches(|c: char| c <= ' ')
@@ -27,8 +27,8 @@ pub(crate) fn resolve(text: &str, addresses: Addresses) -> Result<Url, DeviceErr
     let allowed = match url.scheme() {
         "http" | "https" => true,
         "about" if url.as_str() == "about:blank" => true,
-        "data" => addresses != Addresses::Web,
-        _ => addresses == Addresses::Judged,
+        "data" => addresses != AllowedUrls::Web,
+        _ => addresses == AllowedUrls::Judged,
     };
     if !allowed {
         return Err(refused(format!(
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     fn web(text: &str) -> Option<String> {
-        resolve(text, Addresses::Web).ok().map(String::from)
+        resolve(text, AllowedUrls::Web).ok().map(String::from)
     }
 
     #[test]
@@ -136,8 +136,8 @@ mod tests {
 
     #[test]
     fn data_urls_pass_only_where_allowed() {
-        assert!(resolve("data:text/html,x", Addresses::WebAndData).is_ok());
-        assert!(resolve("javascript:1", Addresses::WebAndData).is_err());
+        assert!(resolve("data:text/html,x", AllowedUrls::WebAndData).is_ok());
+        assert!(resolve("javascript:1", AllowedUrls::WebAndData).is_err());
     }
 
     #[test]
@@ -147,10 +147,10 @@ mod tests {
             "view-source:https://h/",
             "about:version",
         ] {
-            let found = resolve(text, Addresses::Judged).unwrap();
+            let found = resolve(text, AllowedUrls::Judged).unwrap();
             assert_eq!(found.as_str(), text);
         }
-        assert!(resolve("http://", Addresses::Judged).is_err());
+        assert!(resolve("http://", AllowedUrls::Judged).is_err());
     }
 
     #[test]

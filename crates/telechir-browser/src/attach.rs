@@ -13,7 +13,7 @@ use crate::client::{CdpClient, Transport};
 use crate::context::ContextParts;
 use crate::event_router::{EventRouter, TabSource};
 use crate::file_transfer::FileTransfer;
-use crate::options::{Files, Options};
+use crate::options::{FileAccess, Options};
 use crate::socket;
 
 impl Browser {
@@ -51,8 +51,8 @@ impl Browser {
         let options = Options {
             egress: None,
             // Downloads would be stored on the browser's machine.
-            files: options.files.map(|files| Files {
-                keeps_downloads: false,
+            files: options.files.map(|files| FileAccess {
+                saves_downloads: false,
                 ..files
             }),
             ..options

@@ -170,7 +170,7 @@ impl Computer for Browser {
 
     fn supports(&self, kind: &ActionKind) -> bool {
         let is_switched_off = (*kind == ActionKind::Search && self.options.search.is_none())
-            || (*kind == ActionKind::Javascript && !self.options.scripts)
+            || (*kind == ActionKind::Javascript && !self.options.allows_scripts)
             || (*kind == ActionKind::FileUpload && self.file_transfer.is_none());
         handler_for(*kind) != ActionHandler::None && !is_switched_off
     }

@@ -127,7 +127,7 @@ impl ContextParts {
         };
         let tab = browser.open_tab().await?;
         let page = browser.page_of(&tab);
-        browser.options.persona.check(&page).await?;
+        browser.options.emulation.check(&page).await?;
         Ok(browser)
     }
 }
@@ -140,7 +140,7 @@ impl Browser {
     ///
     /// If this browser has a window, Chromium is gone, or Chromium does not know the locale or time
     /// zone.
-    pub async fn isolated(&self, size: Size, persona: Emulation) -> Result<Self, DeviceError> {
+    pub async fn isolated(&self, size: Size, emulation: Emulation) -> Result<Self, DeviceError> {
         if self.screen.is_some() {
             return Err(refused(
                 "A browser with a window has a single context; start it headless for more.",
@@ -151,7 +151,7 @@ impl Browser {
             client: self.client.clone(),
             router: Arc::clone(&self.router),
             options: Options {
-                persona,
+                emulation: emulation,
                 // Chromium's proxy applies to all of its contexts.
                 proxy: None,
                 ..self.options.clone()

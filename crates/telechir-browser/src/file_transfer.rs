@@ -19,7 +19,7 @@ use rustix::process::{Gid, Uid};
 use telechir_process::Identity;
 use tempfile::TempDir;
 
-use crate::options::{Files, Options};
+use crate::options::{FileAccess, Options};
 use crate::tab_registry::MAX_FILE_BYTES;
 
 /// The folder of the workspace for downloads.
@@ -36,7 +36,7 @@ const MAX_SAME_NAME: u32 = 1000;
 pub(crate) struct FileTransfer {
     folder: TempDir,
     identity: Option<Identity>,
-    files: Files,
+    files: FileAccess,
 }
 
 impl FileTransfer {
@@ -48,7 +48,7 @@ impl FileTransfer {
         let folder = tempfile::Builder::new()
             .prefix("files-")
             .permissions(Permissions::from_mode(0o700))
-            .tempdir_in(&options.profiles)?;
+            .tempdir_in(&options.temp_dir)?;
         let file_transfer = Self {
             folder,
             identity: options.identity,
@@ -64,7 +64,7 @@ impl FileTransfer {
 
     /// Whether downloads are saved.
     pub(crate) const fn saves_downloads(&self) -> bool {
-        self.files.keeps_downloads
+        self.files.saves_downloads
     }
 
     /// The folder in which Chromium stores downloads.
@@ -334,10 +334,10 @@ mod tests {
         let workspace = root.path().join("work");
         std::fs::create_dir(&workspace).unwrap();
         let options = Options {
-            profiles: root.path().to_owned(),
-            files: Some(Files {
+            temp_dir: root.path().to_owned(),
+            files: Some(FileAccess {
                 workspace,
-                keeps_downloads: true,
+                saves_downloads: true,
             }),
             ..Options::default()
         };

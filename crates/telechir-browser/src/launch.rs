@@ -18,7 +18,7 @@ use crate::client::{CdpClient, Transport};
 use crate::error::CdpError;
 use crate::event_router::{EventRouter, TabSource};
 use crate::memory::MemoryLimit;
-use crate::options::{self, Options, Sandbox, Surface};
+use crate::options::{self, ChromiumSandbox, Options, Surface};
 use crate::setup::Setup;
 use crate::tab_registry::TabRegistry;
 
@@ -82,7 +82,7 @@ pub(crate) async fn launch(
             "it must not run as root; configure an unprivileged user",
         ));
     }
-    if options.sandbox == Sandbox::Off {
+    if options.sandbox == ChromiumSandbox::Off {
         warn!("Chromium runs without its sandbox, as configured");
     }
     let is_headless_shell = is_headless_shell(&program);
@@ -116,10 +116,7 @@ pub(crate) async fn launch(
     let router = Arc::new(EventRouter::new(TabSource::AutoAttach));
     router.register(None, &registry);
     let events = Arc::clone(&router);
-    let transport = Transport::Pipes {
-        input,
-        output,
-    };
+    let transport = Transport::Pipes { input, output };
     let (client, tasks) = CdpClient::start(transport, move |client, event| {
         events.dispatch(client, &event)
     })
@@ -154,7 +151,7 @@ pub(crate) async fn launch(
 
 /// The path of Chromium's headless shell, if installed. It is used without a window and without a
 /// persistent profile.
-pub fn shell_program() -> Option<PathBuf> {
+pub fn headless_shell_program() -> Option<PathBuf> {
     first_of(&HEADLESS_SHELL_PATHS)
 }
 
@@ -174,7 +171,7 @@ fn find(surface: &Surface, options: &Options) -> Result<PathBuf, DeviceError> {
     let is_fresh = options.profile == options::Profile::Fresh;
     let shell = match surface {
         // A persistent profile may be used with a window later: one program for both.
-        Surface::Headless(_) if is_fresh => shell_program(),
+        Surface::Headless(_) if is_fresh => headless_shell_program(),
         Surface::Headless(_) | Surface::Window(_) => None,
     };
     match &options.program {
@@ -234,7 +231,7 @@ async fn spawn(
         .envs(profile.environment())
         .env("PATH", search_path)
         .env("LANG", "C.UTF-8")
-        .envs(options.persona.environment())
+        .envs(options.emulation.environment())
         // Without this, Chromium looks for a D-Bus session bus, or starts one.
         .env("DBUS_SESSION_BUS_ADDRESS", "disabled:")
         // Without these, an info bar complains about missing API keys.

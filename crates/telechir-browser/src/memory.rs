@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use telechir_process::confinement::Limits;
+use telechir_process::confinement::ResourceLimits;
 use telechir_process::{Cgroup, Pid};
 use tracing::info;
 
@@ -22,18 +22,18 @@ pub(crate) struct MemoryLimit {
 impl MemoryLimit {
     /// The control group in which the browser is started.
     pub(crate) fn group(options: &Options) -> Cgroup {
-        Cgroup::new(&Limits {
+        Cgroup::new(&ResourceLimits {
             processes: MAX_PROCESSES,
-            together_bytes: options.memory_bytes,
-            ..Limits::default()
+            total_memory_bytes: options.max_memory_bytes,
+            ..ResourceLimits::default()
         })
     }
 
     /// Verifies the group of a running browser; missing limits are logged.
     pub(crate) fn of(mut group: Cgroup, browser: Pid) -> Self {
-        group.prove(browser);
-        if !group.bounds().hold() {
-            info!(bounds = %group.bounds(), "limits of the browser");
+        group.verify_member(browser);
+        if !group.effective_limits().limits_totals() {
+            info!(bounds = %group.effective_limits(), "limits of the browser");
         }
         Self {
             group: Arc::new(group),
@@ -64,6 +64,10 @@ impl MemoryLimit {
     }
 
     fn mebibytes(&self) -> u64 {
-        self.group.bounds().memory_bytes.unwrap_or_default() >> 20
+        self.group
+            .effective_limits()
+            .memory_bytes
+            .unwrap_or_default()
+            >> 20
     }
 }

@@ -77,7 +77,7 @@ impl Navigation<'_> {
             if error == ABORTED && self.tab_now()?.document() != before.document() {
                 return Ok(false);
             }
-            let refusal = self.egress.and_then(|egress| egress.why_refused(url));
+            let refusal = self.egress.and_then(|egress| egress.last_refusal(url));
             let reason = refusal
                 .map(|reason| format!(" {reason}"))
                 .unwrap_or_default();

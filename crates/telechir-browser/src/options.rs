@@ -23,7 +23,7 @@ pub enum Surface {
 
 /// Whether Chromium sandboxes its renderers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Sandbox {
+pub enum ChromiumSandbox {
     /// Chromium's own namespaces and seccomp filter.
     #[default]
     On,
@@ -34,7 +34,7 @@ pub enum Sandbox {
 /// The URLs that a call may name. Links and redirects follow Chromium's own rules; the policy
 /// judges hosts and the egress proxy enforces it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Addresses {
+pub enum AllowedUrls {
     /// `http:`, `https:` and `about:blank`.
     #[default]
     Web,
@@ -52,18 +52,18 @@ pub enum Profile {
     Fresh,
     /// In this persistent folder, which belongs to the browser's user. The caller ensures that no
     /// other browser uses it.
-    Kept(PathBuf),
+    Persistent(PathBuf),
     /// In a copy of this folder, which is deleted at the end.
     CopyOf(PathBuf),
 }
 
 /// The files that pages and session exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Files {
+pub struct FileAccess {
     /// The folder whose files may be uploaded.
     pub workspace: PathBuf,
     /// Whether downloads are saved, in the workspace's folder `downloads`.
-    pub keeps_downloads: bool,
+    pub saves_downloads: bool,
 }
 
 /// How a browser is started and what it may do.
@@ -74,9 +74,9 @@ pub struct Options {
     /// The user that runs Chromium. Required for root, because Chromium never runs as root.
     pub identity: Option<Identity>,
     /// Whether Chromium sandboxes its renderers.
-    pub sandbox: Sandbox,
+    pub sandbox: ChromiumSandbox,
     /// The folder for private folders and fresh profiles, which are deleted at the end.
-    pub profiles: PathBuf,
+    pub temp_dir: PathBuf,
     /// Where cookies and other data of pages are stored.
     pub profile: Profile,
     /// The proxy for all traffic including loopback, such as `http://127.0.0.1:3128`. Ignored if
@@ -87,17 +87,17 @@ pub struct Options {
     /// Screen pixels per CSS pixel, from 0.25 to 4.
     pub scale: f64,
     /// Locale, time zone, user agent and colour scheme that pages see.
-    pub persona: Emulation,
+    pub emulation: Emulation,
     /// The URLs that a call may name.
-    pub addresses: Addresses,
+    pub allowed_urls: AllowedUrls,
     /// File transfer with pages; `None` disables it.
-    pub files: Option<Files>,
+    pub files: Option<FileAccess>,
     /// The search URL with `{query}` for the query; `None` disables searching.
     pub search: Option<String>,
     /// Memory limit in bytes for all processes together, where a control group is available.
-    pub memory_bytes: u64,
+    pub max_memory_bytes: u64,
     /// Whether a model may run scripts in a page.
-    pub scripts: bool,
+    pub allows_scripts: bool,
     /// The limit for loading a page.
     pub navigation_timeout: Duration,
     /// The limit for a reply of the page to a command.
@@ -109,18 +109,18 @@ impl Default for Options {
         Self {
             program: None,
             identity: None,
-            sandbox: Sandbox::On,
-            profiles: PathBuf::from("/tmp"),
+            sandbox: ChromiumSandbox::On,
+            temp_dir: PathBuf::from("/tmp"),
             profile: Profile::Fresh,
             proxy: None,
             egress: None,
             scale: 1.0,
-            persona: Emulation::default(),
-            addresses: Addresses::Web,
+            emulation: Emulation::default(),
+            allowed_urls: AllowedUrls::Web,
             files: None,
             search: None,
-            memory_bytes: 4 << 30,
-            scripts: false,
+            max_memory_bytes: 4 << 30,
+            allows_scripts: false,
             navigation_timeout: Duration::from_secs(30),
             reply_timeout: Duration::from_secs(10),
         }

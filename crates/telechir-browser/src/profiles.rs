@@ -324,7 +324,7 @@ impl ProfileLock {
     /// # Errors
     ///
     /// If that user cannot enter a parent folder, or changing the owner fails.
-    pub fn give_to(&self, identity: Option<Identity>) -> Result<(), ProfileError> {
+    pub fn transfer_to(&self, identity: Option<Identity>) -> Result<(), ProfileError> {
         let Some(identity) = identity.filter(|_| is_root() && self.usage == ProfileUse::Persist)
         else {
             return Ok(());
@@ -349,14 +349,14 @@ impl ProfileLock {
 impl Drop for ProfileLock {
     fn drop(&mut self) {
         if self.usage == ProfileUse::Persist {
-            close_folder(&self.folder);
+            restrict_folder(&self.folder);
         }
     }
 }
 
 /// Restricts a profile's folder to our user: after a session its user is reused, and the next
 /// session must not find the profile accessible.
-pub fn close_folder(folder: &Path) {
+pub fn restrict_folder(folder: &Path) {
     let _it_may_be_gone = fs::set_permissions(folder, Permissions::from_mode(0o700));
 }
 

@@ -94,10 +94,10 @@ mod tests {
     use telechir_device::{Computer as _, Settle, Viewport};
     use telechir_process::{Identity, is_root};
     use telechir_protocol::Action;
-    use telechir_testkit::gate::{Part, require};
+    use telechir_testkit::gate::{Component, require};
 
     use super::*;
-    use crate::{Addresses, Browser, Options, Surface};
+    use crate::{AllowedUrls, Browser, Options, Surface};
 
     /// Adjacent colours that only a lossless image preserves, and text.
     const COLOURS: &str = "data:text/html,<body style='margin:0;color:red;background:blue'>\
@@ -108,12 +108,12 @@ mod tests {
 
     #[tokio::test]
     async fn screencast_frames_equal_screenshots() {
-        require(Part::Chromium);
+        require(Component::Chromium);
         for (width, height, scale) in [(1024, 768, 1.0), (801, 603, 1.0), (1000, 700, 1.25)] {
             let size = Size::new(width, height);
             let options = Options {
                 identity: is_root().then(|| Identity::unprivileged(3_877).unwrap()),
-                addresses: Addresses::WebAndData,
+                allowed_urls: AllowedUrls::WebAndData,
                 scale,
                 ..Options::default()
             };

@@ -48,7 +48,7 @@ impl Setup {
             size,
             is_headless_shell,
             scale,
-            overrides: options.persona.locale_override(),
+            overrides: options.emulation.locale_override(),
         })
     }
 
@@ -64,7 +64,7 @@ impl Setup {
             size: Some(scale.size(size)),
             is_headless_shell,
             scale,
-            overrides: options.persona.commands(agent),
+            overrides: options.emulation.commands(agent),
         })
     }
 

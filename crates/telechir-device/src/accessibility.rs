@@ -4,7 +4,7 @@ use std::future::Future;
 
 use serde_json::Value;
 
-use crate::elements::{Element, Tree};
+use crate::elements::{Element, ElementTree};
 use crate::{ActionReport, DeviceError, Window};
 
 /// How much is requested from applications.
@@ -19,7 +19,7 @@ pub enum Detail {
 
 /// One element in its present state, and its window.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Located {
+pub struct LocatedElement {
     /// The element as it is now.
     pub element: Element,
     /// Title of the window that contains it.
@@ -33,7 +33,7 @@ pub struct Located {
 /// which some applications need to locate their elements.
 pub trait Accessibility: Send {
     /// Whether accessibility information is available.
-    fn is_there(&self) -> bool {
+    fn is_available(&self) -> bool {
         true
     }
 
@@ -45,7 +45,7 @@ pub trait Accessibility: Send {
         &mut self,
         detail: Detail,
         windows: &[Window],
-    ) -> impl Future<Output = Result<Tree, DeviceError>> + Send;
+    ) -> impl Future<Output = Result<ElementTree, DeviceError>> + Send;
 
     /// Returns one element in its present state.
     ///
@@ -55,7 +55,7 @@ pub trait Accessibility: Send {
         &mut self,
         id: &str,
         windows: &[Window],
-    ) -> impl Future<Output = Result<Located, DeviceError>> + Send;
+    ) -> impl Future<Output = Result<LocatedElement, DeviceError>> + Send;
 
     /// Invokes an element's own action; absent means its first. Confirmed only if the element was
     /// observed to change accordingly.
@@ -88,18 +88,26 @@ pub trait Accessibility: Send {
 
 /// A screen without accessibility information: no elements are known.
 impl<A: Accessibility> Accessibility for Option<A> {
-    fn is_there(&self) -> bool {
-        self.as_ref().is_some_and(A::is_there)
+    fn is_available(&self) -> bool {
+        self.as_ref().is_some_and(A::is_available)
     }
 
-    async fn tree(&mut self, detail: Detail, windows: &[Window]) -> Result<Tree, DeviceError> {
+    async fn tree(
+        &mut self,
+        detail: Detail,
+        windows: &[Window],
+    ) -> Result<ElementTree, DeviceError> {
         match self {
             Some(applications) => applications.tree(detail, windows).await,
-            None => Ok(Tree::default()),
+            None => Ok(ElementTree::default()),
         }
     }
 
-    async fn element(&mut self, id: &str, windows: &[Window]) -> Result<Located, DeviceError> {
+    async fn element(
+        &mut self,
+        id: &str,
+        windows: &[Window],
+    ) -> Result<LocatedElement, DeviceError> {
         match self {
             Some(applications) => applications.element(id, windows).await,
             None => Err(unknown(id)),

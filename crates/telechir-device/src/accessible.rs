@@ -9,11 +9,11 @@ use std::time::Duration;
 use serde_json::Value;
 use telechir_protocol::{Action, ActionKind, Size};
 
-use crate::elements::{Element, Filter, Outline, Tree, search};
+use crate::elements::{Element, ElementTree, Filter, Outline, search};
 use crate::{
-    Accessibility, ActionReport, BoxReader, Computer, Detail, DeviceError, Effect, Frame, Located,
-    Mark, PageContext, PartLocation, ScreenAction, ScreenPart, ScreenPoint, ScreenRegion,
-    ScreenTarget, Settle, Settled, UntilStopped, Viewport, Window, Windows,
+    Accessibility, ActionReport, BoxTextRecognizer, Computer, Detail, DeviceError, Effect, Frame,
+    LocatedElement, Mark, PageContext, PartLocation, ScreenAction, ScreenPart, ScreenPoint,
+    ScreenRegion, ScreenTarget, Settle, Settled, UntilStopped, Viewport, Window, WindowList,
 };
 
 /// Maximum number of search results.
@@ -42,12 +42,12 @@ const OWN_ACTIONS: [ActionKind; 5] = [
 pub struct WithAccessibility<C, A> {
     computer: C,
     applications: A,
-    reader: Option<BoxReader>,
+    reader: Option<BoxTextRecognizer>,
     /// Maps the model's coordinates to the screen.
     viewport: Option<Viewport>,
 }
 
-impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
+impl<C: Computer + WindowList, A: Accessibility> WithAccessibility<C, A> {
     /// Combines a screen and its applications.
     pub const fn new(computer: C, applications: A) -> Self {
         Self {
@@ -60,7 +60,7 @@ impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
 
     /// Adds OCR for windows without accessibility information.
     #[must_use]
-    pub fn with_reader(mut self, reader: BoxReader) -> Self {
+    pub fn with_text_recognizer(mut self, reader: BoxTextRecognizer) -> Self {
         self.reader = Some(reader);
         self
     }
@@ -75,12 +75,12 @@ impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
         &mut self.applications
     }
 
-    async fn tree(&mut self, detail: Detail) -> Result<Tree, DeviceError> {
+    async fn tree(&mut self, detail: Detail) -> Result<ElementTree, DeviceError> {
         let windows = self.computer.windows().await?;
         self.applications.tree(detail, &windows).await
     }
 
-    async fn element(&mut self, id: &str) -> Result<Located, DeviceError> {
+    async fn element(&mut self, id: &str) -> Result<LocatedElement, DeviceError> {
         let windows = self.computer.windows().await?;
         self.applications.element(id, &windows).await
     }
@@ -178,14 +178,18 @@ impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
     }
 
     /// Ensures that the frontmost window at this point is the element's.
-    async fn uncover(&mut self, located: &Located, at: ScreenPoint) -> Result<(), DeviceError> {
+    async fn uncover(
+        &mut self,
+        located: &LocatedElement,
+        at: ScreenPoint,
+    ) -> Result<(), DeviceError> {
         let windows = self.computer.windows().await?;
         let (covers, own) = (front_at(&windows, at), owner(&windows, &located.window));
         let (Some(covers), Some(own)) = (covers, own) else {
             return Ok(());
         };
         // A popup may extend beyond its window, over others.
-        let is_popup = !own.place.contains(at);
+        let is_popup = !own.bounds.contains(at);
         if is_popup || covers.id == own.id {
             return Ok(());
         }
@@ -312,7 +316,7 @@ impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
     async fn scroll_to(&mut self, target: &ScreenTarget) -> Result<ActionReport, DeviceError> {
         let id = self.ref_of(target).await?;
         self.applications.reveal(&id).await?;
-        let Located { element, .. } = self.element(&id).await?;
+        let LocatedElement { element, .. } = self.element(&id).await?;
         let is_in_view = element
             .bounds
             .is_some_and(|bounds| bounds.on(self.computer.size()).is_some());
@@ -332,7 +336,7 @@ fn front_at(windows: &[Window], at: ScreenPoint) -> Option<&Window> {
     windows
         .iter()
         .rev()
-        .find(|window| window.is_shown && window.place.contains(at))
+        .find(|window| window.is_shown && window.bounds.contains(at))
 }
 
 /// The window with this title, frontmost first.
@@ -357,13 +361,14 @@ fn stale(id: &str) -> DeviceError {
     }
 }
 
-impl<C: Computer + Windows, A: Accessibility> Computer for WithAccessibility<C, A> {
+impl<C: Computer + WindowList, A: Accessibility> Computer for WithAccessibility<C, A> {
     fn size(&self) -> Size {
         self.computer.size()
     }
 
     fn supports(&self, kind: &ActionKind) -> bool {
-        (OWN_ACTIONS.contains(kind) && self.applications.is_there()) || self.computer.supports(kind)
+        (OWN_ACTIONS.contains(kind) && self.applications.is_available())
+            || self.computer.supports(kind)
     }
 
     async fn capture(&mut self) -> Result<Frame, DeviceError> {
@@ -388,7 +393,7 @@ impl<C: Computer + Windows, A: Accessibility> Computer for WithAccessibility<C, 
     async fn ocr_words(&mut self, max_marks: usize) -> Result<Vec<Mark>, DeviceError> {
         let tree = match self.tree(Detail::Basic).await {
             // Without accessibility, all windows are recognized by OCR.
-            Err(DeviceError::Unavailable { .. }) => Tree::default(),
+            Err(DeviceError::Unavailable { .. }) => ElementTree::default(),
             tree => tree?,
         };
         let lines = self.recognize(&tree, None).await?;

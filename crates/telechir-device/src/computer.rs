@@ -166,7 +166,7 @@ pub trait Computer: Send {
     /// The region of the screen that the model sees: the complete screen, or one monitor if so
     /// configured.
     fn visible_region(&self) -> ScreenRegion {
-        ScreenRegion::whole(self.size())
+        ScreenRegion::of_screen(self.size())
     }
 
     /// Locates a part of the screen, for a screenshot of it alone.

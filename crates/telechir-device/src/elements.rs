@@ -13,12 +13,12 @@ use crate::{ScreenPoint, ScreenRegion};
 
 pub use choose::{AmbiguousMatch, choose, search};
 pub use role::{is_interactive, role_name};
-pub use state::{State, States};
+pub use state::{ElementState, ElementStates};
 pub use text::{Filter, Outline};
 
 /// A rectangle in pixels of the screen that may extend beyond it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Bounds {
+pub struct ScreenBounds {
     /// Distance from the screen's left edge in pixels.
     pub x: i32,
     /// Distance from the screen's top edge in pixels.
@@ -29,7 +29,7 @@ pub struct Bounds {
     pub height: u32,
 }
 
-impl Bounds {
+impl ScreenBounds {
     /// The part on a screen of this size; none if it is outside.
     pub fn on(self, screen: Size) -> Option<ScreenRegion> {
         let edges = |from: i32, length: u32, end: u32| {
@@ -115,9 +115,9 @@ pub struct Element {
     /// The id that its program assigned, if requested and present.
     pub automation_id: Option<String>,
     /// States of the element, such as checked.
-    pub states: States,
+    pub states: ElementStates,
     /// Bounds on the screen; none if it is not shown.
-    pub bounds: Option<Bounds>,
+    pub bounds: Option<ScreenBounds>,
     /// Names of its own actions, if requested.
     pub actions: Vec<String>,
 }
@@ -137,16 +137,16 @@ impl Element {
 /// A snapshot of the elements of all applications: parents before their children, each child one
 /// level deeper than its parent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tree {
+pub struct ElementTree {
     /// Elements in tree order.
     pub elements: Vec<Element>,
     /// Number of elements beyond the limit.
-    pub left_off: usize,
+    pub omitted: usize,
     /// Applications that did not answer in time.
-    pub silent: Vec<String>,
+    pub unresponsive: Vec<String>,
 }
 
-impl Tree {
+impl ElementTree {
     /// An element and all its descendants; none if it is not in the tree.
     pub fn below(&self, id: &str) -> Option<&[Element]> {
         let first = self.elements.iter().position(|element| element.id == id)?;
@@ -190,8 +190,8 @@ pub(crate) mod tests {
             name: name.to_owned(),
             value: None,
             automation_id: None,
-            states: States::default(),
-            bounds: is_shown.then_some(Bounds {
+            states: ElementStates::default(),
+            bounds: is_shown.then_some(ScreenBounds {
                 x: 0,
                 y: 0,
                 width: 10,
@@ -201,10 +201,10 @@ pub(crate) mod tests {
         }
     }
 
-    pub(crate) fn tree(elements: Vec<Element>) -> Tree {
-        Tree {
+    pub(crate) fn tree(elements: Vec<Element>) -> ElementTree {
+        ElementTree {
             elements,
-            ..Tree::default()
+            ..ElementTree::default()
         }
     }
 
@@ -233,14 +233,14 @@ pub(crate) mod tests {
 
     #[test]
     fn only_visible_parts_count() {
-        let bounds = |x, y, width, height| Bounds {
+        let bounds = |x, y, width, height| ScreenBounds {
             x,
             y,
             width,
             height,
         };
         let screen = Size::new(100, 50);
-        let centre = |bounds: Bounds| bounds.centre_on(screen).map(|at| (at.x(), at.y()));
+        let centre = |bounds: ScreenBounds| bounds.centre_on(screen).map(|at| (at.x(), at.y()));
         assert_eq!(centre(bounds(10, 10, 20, 20)), Some((20, 20)));
         assert_eq!(centre(bounds(-10, 40, 20, 20)), Some((5, 45)));
         assert_eq!(centre(bounds(99, 0, 1, 1)), Some((99, 0)));

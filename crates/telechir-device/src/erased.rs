@@ -7,9 +7,9 @@ use std::pin::Pin;
 use telechir_protocol::{ActionKind, CommandOutput, EditStep, EditTool, Size};
 
 use crate::{
-    ActionReport, Computer, DeviceError, Edited, Editor, Frame, Line, Mark, PageContext,
-    PartLocation, Screen, ScreenAction, ScreenPart, ScreenRegion, Settle, Settled, Shell,
-    ShellCommand, ShellInput, ShellJob, TextRecognizer, UntilStopped, Viewport,
+    ActionReport, Computer, DeviceError, Edited, Editor, Frame, Mark, PageContext, PartLocation,
+    Screen, ScreenAction, ScreenPart, ScreenRegion, Settle, Settled, Shell, ShellCommand,
+    ShellInput, ShellJob, TextLine, TextRecognizer, UntilStopped, Viewport,
 };
 
 type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, DeviceError>> + Send + 'a>>;
@@ -151,27 +151,27 @@ impl Computer for BoxComputer {
 }
 
 trait AnyReader: Send {
-    fn read<'a>(&'a mut self, frame: &'a Frame) -> Boxed<'a, Vec<Line>>;
+    fn read<'a>(&'a mut self, frame: &'a Frame) -> Boxed<'a, Vec<TextLine>>;
 }
 
 impl<R: TextRecognizer + 'static> AnyReader for R {
-    fn read<'a>(&'a mut self, frame: &'a Frame) -> Boxed<'a, Vec<Line>> {
+    fn read<'a>(&'a mut self, frame: &'a Frame) -> Boxed<'a, Vec<TextLine>> {
         Box::pin(TextRecognizer::read(self, frame))
     }
 }
 
 /// A boxed [`TextRecognizer`](crate::TextRecognizer).
-pub struct BoxReader(Box<dyn AnyReader>);
+pub struct BoxTextRecognizer(Box<dyn AnyReader>);
 
-impl BoxReader {
+impl BoxTextRecognizer {
     /// Boxes a text recognizer.
     pub fn new(reader: impl TextRecognizer + 'static) -> Self {
         Self(Box::new(reader))
     }
 }
 
-impl TextRecognizer for BoxReader {
-    async fn read(&mut self, frame: &Frame) -> Result<Vec<Line>, DeviceError> {
+impl TextRecognizer for BoxTextRecognizer {
+    async fn read(&mut self, frame: &Frame) -> Result<Vec<TextLine>, DeviceError> {
         self.0.read(frame).await
     }
 }
@@ -396,4 +396,4 @@ macro_rules! opaque {
         }
     )*};
 }
-opaque!(BoxComputer BoxEditor BoxReader BoxScreen BoxShell);
+opaque!(BoxComputer BoxEditor BoxTextRecognizer BoxScreen BoxShell);

@@ -69,7 +69,7 @@ impl Frame {
 
     /// Whether both show the same, as far as is known without decoding: two different PNGs may have
     /// equal pixels.
-    pub fn is_known_as(&self, other: &Self) -> bool {
+    pub fn is_known_equal(&self, other: &Self) -> bool {
         match (self.png(), other.png()) {
             (Some(one), Some(other)) => one == other,
             _ => self == other,
@@ -133,12 +133,12 @@ impl Frame {
         {
             return None;
         }
-        let (whole, row_bytes) = (self.bgrx(), size.width as usize * 4);
+        let (pixels, row_bytes) = (self.bgrx(), size.width as usize * 4);
         let mut bgrx = Vec::with_capacity(row_bytes * size.height as usize);
         for row in 0..size.height {
             let start =
                 ((origin.y() + row) as usize * self.size.width as usize + origin.x() as usize) * 4;
-            bgrx.extend_from_slice(whole.get(start..start + row_bytes)?);
+            bgrx.extend_from_slice(pixels.get(start..start + row_bytes)?);
         }
         Self::new(size, bgrx)
     }
@@ -214,12 +214,12 @@ mod tests {
     fn equal_pngs_are_known_without_decoding() {
         let never = |_: &[u8]| unreachable!("the PNG was decoded");
         let one = |png: &[u8]| Frame::packed(SIZE, png.to_vec(), never);
-        assert!(one(&[1]).is_known_as(&one(&[1])));
+        assert!(one(&[1]).is_known_equal(&one(&[1])));
         assert_eq!(one(&[1]), one(&[1]));
-        assert!(!one(&[1]).is_known_as(&one(&[2])));
-        assert!(packed(&[255]).is_known_as(&plain(RED)));
+        assert!(!one(&[1]).is_known_equal(&one(&[2])));
+        assert!(packed(&[255]).is_known_equal(&plain(RED)));
         // Different bytes, equal pixels.
-        assert!(!packed(&[255, 1]).is_known_as(&packed(&[255, 2])));
+        assert!(!packed(&[255, 1]).is_known_equal(&packed(&[255, 2])));
         assert_eq!(packed(&[255, 1]), packed(&[255, 2]));
     }
 

@@ -30,7 +30,7 @@ mod text_recognizer;
 mod viewport;
 mod windows;
 
-pub use accessibility::{Accessibility, Detail, Located};
+pub use accessibility::{Accessibility, Detail, LocatedElement};
 pub use accessible::WithAccessibility;
 pub use computer::{
     ActionReport, Computer, Effect, PageContext, PartLocation, Screen, ScreenPart, Settle, Settled,
@@ -38,15 +38,15 @@ pub use computer::{
 };
 pub use editor::{Edited, Editor};
 pub use elements::{
-    AmbiguousMatch, Bounds, Element, Filter, Outline, State, States, Tree, choose, is_interactive,
-    role_name, search,
+    AmbiguousMatch, Element, ElementState, ElementStates, ElementTree, Filter, Outline,
+    ScreenBounds, choose, is_interactive, role_name, search,
 };
-pub use erased::{BoxComputer, BoxEditor, BoxReader, BoxScreen, BoxShell};
+pub use erased::{BoxComputer, BoxEditor, BoxScreen, BoxShell, BoxTextRecognizer};
 pub use error::DeviceError;
 pub use frame::Frame;
 pub use marks::{Labels, Mark, MarkKind, draw};
 pub use screen_space::{ScreenAction, ScreenPoint, ScreenRegion, ScreenTarget};
 pub use shell::{Shell, ShellCommand, ShellInput, ShellJob, Typed};
-pub use text_recognizer::{Line, TextRecognizer, Word};
+pub use text_recognizer::{RecognizedWord, TextLine, TextRecognizer};
 pub use viewport::{TargetError, Viewport};
-pub use windows::{Window, Windows};
+pub use windows::{Window, WindowList};

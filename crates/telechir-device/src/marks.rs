@@ -6,7 +6,7 @@ mod draw;
 use telechir_protocol::FrameId;
 
 use crate::viewport::TargetError;
-use crate::{Element, ScreenRegion, ScreenTarget, State};
+use crate::{Element, ElementState, ScreenRegion, ScreenTarget};
 
 pub use draw::draw;
 
@@ -22,7 +22,7 @@ pub enum MarkKind {
     /// An element to choose: on or off, one of several.
     Choice,
     /// Words that OCR recognized.
-    Words,
+    OcrText,
 }
 
 impl MarkKind {
@@ -32,7 +32,7 @@ impl MarkKind {
         Self::Press,
         Self::Field,
         Self::Choice,
-        Self::Words,
+        Self::OcrText,
     ];
 
     /// The kind of an element's mark.
@@ -44,7 +44,7 @@ impl MarkKind {
             }
             "checkbox" | "radio" | "switch" | "option" | "listitem" | "treeitem" | "cell"
             | "combobox" | "menuitemcheckbox" | "menuitemradio" => Self::Choice,
-            _ if element.states.has(State::Editable) => Self::Field,
+            _ if element.states.has(ElementState::Editable) => Self::Field,
             _ => Self::Press,
         }
     }
@@ -57,7 +57,7 @@ impl MarkKind {
             Self::Press => [0, 120, 50],
             Self::Field => [180, 75, 0],
             Self::Choice => [150, 40, 170],
-            Self::Words => [95, 95, 95],
+            Self::OcrText => [95, 95, 95],
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Points of a screen. Only a [`Viewport`](crate::Viewport) creates them from a model's points.
 
-use telechir_protocol::{Action, FrameId, Named, Size};
+use telechir_protocol::{Action, FrameId, NamedElement, Size};
 
 /// A pixel inside the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,8 +39,8 @@ impl ScreenRegion {
 
     /// The part of a rectangle that is on a screen of `screen` pixels: from `left` and `top` to
     /// before `right` and `bottom`. None if it is outside the screen.
-    pub fn seen(screen: Size, [left, top, right, bottom]: [i32; 4]) -> Option<Self> {
-        let inside = |place: i32, end: u32| u32::try_from(place).unwrap_or(0).min(end);
+    pub fn clip(screen: Size, [left, top, right, bottom]: [i32; 4]) -> Option<Self> {
+        let inside = |edge: i32, end: u32| u32::try_from(edge).unwrap_or(0).min(end);
         let origin = ScreenPoint::new(inside(left, screen.width), inside(top, screen.height));
         let width = inside(right, screen.width).checked_sub(origin.x)?;
         let height = inside(bottom, screen.height).checked_sub(origin.y)?;
@@ -48,7 +48,7 @@ impl ScreenRegion {
     }
 
     /// The complete screen, which must not be empty.
-    pub const fn whole(screen: Size) -> Self {
+    pub const fn of_screen(screen: Size) -> Self {
         Self::new(ScreenPoint::new(0, 0), screen)
     }
 
@@ -84,7 +84,7 @@ pub enum ScreenTarget {
         frame: Option<FrameId>,
     },
     /// An element by name. Only the device knows whether exactly one matches.
-    Named(Named),
+    Named(NamedElement),
 }
 
 /// An action whose points are pixels of this screen. Scrolls count clicks or screen pixels.

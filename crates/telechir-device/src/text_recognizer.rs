@@ -2,26 +2,26 @@
 
 use std::future::Future;
 
-use crate::elements::Bounds;
+use crate::elements::ScreenBounds;
 use crate::{DeviceError, Frame};
 
 /// A recognized word and its bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Word {
+pub struct RecognizedWord {
     /// The recognized text.
     pub text: String,
     /// Bounds in pixels of the frame.
-    pub bounds: Bounds,
+    pub bounds: ScreenBounds,
 }
 
 /// Adjacent words on one line, from left to right.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Line {
+pub struct TextLine {
     /// Words of the line; never empty.
-    pub words: Vec<Word>,
+    pub words: Vec<RecognizedWord>,
 }
 
-impl Line {
+impl TextLine {
     /// The words joined by spaces.
     pub fn text(&self) -> String {
         let words: Vec<&str> = self.words.iter().map(|word| word.text.as_str()).collect();
@@ -29,9 +29,9 @@ impl Line {
     }
 
     /// The smallest rectangle around all words.
-    pub fn bounds(&self) -> Option<Bounds> {
+    pub fn bounds(&self) -> Option<ScreenBounds> {
         let words = self.words.iter().map(|word| word.bounds);
-        words.reduce(Bounds::around)
+        words.reduce(ScreenBounds::around)
     }
 }
 
@@ -44,5 +44,5 @@ pub trait TextRecognizer: Send {
     fn read(
         &mut self,
         frame: &Frame,
-    ) -> impl Future<Output = Result<Vec<Line>, DeviceError>> + Send;
+    ) -> impl Future<Output = Result<Vec<TextLine>, DeviceError>> + Send;
 }

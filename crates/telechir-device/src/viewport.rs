@@ -80,7 +80,7 @@ pub enum TargetError {
 impl Viewport {
     /// A screenshot of `screenshot` pixels that shows the complete screen of `screen` pixels.
     pub const fn new(screen: Size, screenshot: Size) -> Self {
-        Self::of_part(screen, ScreenRegion::whole(screen), screenshot)
+        Self::of_part(screen, ScreenRegion::of_screen(screen), screenshot)
     }
 
     /// A screenshot that shows only a part of a screen, such as one monitor.
@@ -136,7 +136,7 @@ impl Viewport {
     /// The position of a screen point in pixels of the screenshot: the inverse of [`Self::point`].
     /// A point that the screenshot does not show, such as a corner of a window outside the screen,
     /// is outside the screenshot.
-    pub fn seen_at(&self, x: i32, y: i32) -> (i32, i32) {
+    pub fn screenshot_point(&self, x: i32, y: i32) -> (i32, i32) {
         let back = |value: i32, origin: u32, from: u32, to: u32| {
             let value = value.saturating_sub_unsigned(origin);
             let seen = f64::from(value) * f64::from(to) / f64::from(from.max(1));
@@ -262,7 +262,7 @@ impl Viewport {
     fn part_of(&self, space: Space) -> ScreenRegion {
         match space {
             Space::Screenshot | Space::Thousandths => self.part,
-            Space::Screen => ScreenRegion::whole(self.screen),
+            Space::Screen => ScreenRegion::of_screen(self.screen),
         }
     }
 
@@ -372,11 +372,12 @@ mod tests {
             for x in 0..screenshot.width {
                 let y = x % screenshot.height;
                 let there = viewport.point(Point::new(x, y)).unwrap();
-                let back = viewport.seen_at(there.x().cast_signed(), there.y().cast_signed());
+                let back =
+                    viewport.screenshot_point(there.x().cast_signed(), there.y().cast_signed());
                 assert_eq!(back, (x.cast_signed(), y.cast_signed()), "{screen:?} {x}");
             }
             for x in 0..screen.width {
-                let (seen, _) = viewport.seen_at(x.cast_signed(), 0);
+                let (seen, _) = viewport.screenshot_point(x.cast_signed(), 0);
                 let again = viewport.point(Point::new(seen, 0)).unwrap();
                 let off = (f64::from(again.x()) - f64::from(x)).abs();
                 // The last screenshot pixel also stands for everything beyond its centre.
@@ -389,14 +390,14 @@ mod tests {
     #[test]
     fn a_region_of_the_screen_is_inside_its_region_of_the_screenshot() {
         let viewport = Viewport::new(Size::new(1600, 1000), Size::new(1280, 800));
-        let seen = ScreenRegion::seen(viewport.screen(), [101, 7, 201, 99]).unwrap();
+        let seen = ScreenRegion::clip(viewport.screen(), [101, 7, 201, 99]).unwrap();
         assert_eq!(viewport.screenshot_pixels(seen), [80, 5, 161, 80]);
     }
 
     /// The right one of two monitors, twice as large as its screenshot.
     fn right_monitor() -> Viewport {
         let screen = Size::new(3840, 1600);
-        let part = ScreenRegion::seen(screen, [1280, 0, 3840, 1600]).unwrap();
+        let part = ScreenRegion::clip(screen, [1280, 0, 3840, 1600]).unwrap();
         Viewport::of_part(screen, part, Size::new(1280, 800))
     }
 
@@ -414,10 +415,10 @@ mod tests {
         assert_eq!(there(of_screen), (5, 7));
         for x in 0..1280 {
             let there = viewport.point(Point::new(x, x / 2)).unwrap();
-            let back = viewport.seen_at(there.x().cast_signed(), there.y().cast_signed());
+            let back = viewport.screenshot_point(there.x().cast_signed(), there.y().cast_signed());
             assert_eq!(back, (x, x / 2));
         }
-        assert_eq!(viewport.seen_at(1180, 40), (-50, 20));
+        assert_eq!(viewport.screenshot_point(1180, 40), (-50, 20));
     }
 
     #[test]
@@ -428,10 +429,10 @@ mod tests {
             to: Point::new(1280, 800),
         };
         let region = viewport.region(region).unwrap();
-        let seen = ScreenRegion::seen(viewport.screen(), [2560, 800, 3840, 1600]);
+        let seen = ScreenRegion::clip(viewport.screen(), [2560, 800, 3840, 1600]);
         assert_eq!(Some(region), seen);
         assert_eq!(viewport.screenshot_pixels(region), [640, 400, 1280, 800]);
-        let elsewhere = ScreenRegion::seen(viewport.screen(), [0, 0, 1300, 10]).unwrap();
+        let elsewhere = ScreenRegion::clip(viewport.screen(), [0, 0, 1300, 10]).unwrap();
         assert_eq!(viewport.screenshot_pixels(elsewhere), [0, 0, 10, 5]);
     }
 
@@ -441,11 +442,15 @@ mod tests {
             let viewport = Viewport::new(screen, HD);
             for (x, y) in [(0, 0), (1, 1), (640, 359), (1279, 719), (3, 700)] {
                 let there = viewport.point(Point::new(x, y)).unwrap();
-                let back = viewport.seen_at(there.x().cast_signed(), there.y().cast_signed());
+                let back =
+                    viewport.screenshot_point(there.x().cast_signed(), there.y().cast_signed());
                 assert_eq!(back, (x, y), "{screen:?}");
             }
         }
-        assert_eq!(Viewport::new(UHD, HD).seen_at(-30, 4000), (-10, 1333));
+        assert_eq!(
+            Viewport::new(UHD, HD).screenshot_point(-30, 4000),
+            (-10, 1333)
+        );
     }
 
     #[test]
@@ -455,10 +460,10 @@ mod tests {
             from: Point::new(x0, y0),
             to: Point::new(x1, y1),
         };
-        let whole = viewport
+        let size = viewport
             .region(region(0, 0, 1280, 720))
             .map(ScreenRegion::size);
-        assert_eq!(whole, Ok(HD));
+        assert_eq!(size, Ok(HD));
         assert!(matches!(
             viewport.region(region(5, 5, 5, 9)),
             Err(TargetError::EmptyRegion { .. })

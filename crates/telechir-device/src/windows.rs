@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use crate::DeviceError;
-use crate::elements::Bounds;
+use crate::elements::ScreenBounds;
 
 /// A window of a screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,9 +15,9 @@ pub struct Window {
     /// The program's class name of the window.
     pub class: String,
     /// Visible bounds, including the frame.
-    pub place: Bounds,
+    pub bounds: ScreenBounds,
     /// Bounds of the content without the frame, the origin of the program's coordinates.
-    pub content: Bounds,
+    pub content: ScreenBounds,
     /// Whether it has the keyboard focus.
     pub is_active: bool,
     /// Whether it is on the screen.
@@ -25,7 +25,7 @@ pub struct Window {
 }
 
 /// A screen that knows its windows.
-pub trait Windows: Send {
+pub trait WindowList: Send {
     /// Returns all windows, from back to front; none without a window manager.
     ///
     /// # Errors

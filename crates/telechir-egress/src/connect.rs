@@ -4,11 +4,11 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 
-use telechir_policy::{Found, Remote, RuleReason, Verdict};
+use telechir_policy::{Remote, ResolvedAddress, RuleReason, Verdict};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::decision::{Decision, PROXY};
+use crate::decision::{ConnectionDecision, PROXY};
 use crate::egress::EgressShared;
 use crate::metered::Metered;
 use crate::refusal::ProxyRefusal;
@@ -25,11 +25,11 @@ pub(crate) async fn connect(
             return Err(refusal);
         }
     };
-    let decision = Decision::passed(inner.client, remote, reason);
+    let decision = ConnectionDecision::passed(inner.client, remote, reason);
     match connect_any(inner, remote, &found).await {
         Ok((stream, address)) => {
             let address = Some(address);
-            inner.report(Decision {
+            inner.report(ConnectionDecision {
                 address,
                 ..decision
             });
@@ -48,13 +48,13 @@ pub(crate) async fn connect(
 async fn resolve_and_judge(
     inner: &EgressShared,
     remote: &Remote,
-) -> Result<(Vec<Found>, RuleReason), ProxyRefusal> {
+) -> Result<(Vec<ResolvedAddress>, RuleReason), ProxyRefusal> {
     let host = remote.host();
     if inner.budget.is_spent() {
         return Err(ProxyRefusal::QuotaExceeded(inner.budget.max_bytes));
     }
     // Before name resolution: a DNS query is itself a message.
-    let early_refusal = inner.gate().before(remote);
+    let early_refusal = inner.gate().refusal_by_name(remote);
     if let Some(reason) = early_refusal {
         return Err(ProxyRefusal::Policy { host, reason });
     }
@@ -69,12 +69,15 @@ async fn resolve_and_judge(
     }
 }
 
-async fn resolve_remote(inner: &EgressShared, remote: &Remote) -> Result<Vec<Found>, ProxyRefusal> {
+async fn resolve_remote(
+    inner: &EgressShared,
+    remote: &Remote,
+) -> Result<Vec<ResolvedAddress>, ProxyRefusal> {
     let addresses = match remote.literal() {
         Some(address) => vec![address],
         None => resolve(inner, &remote.host()).await?,
     };
-    let found = addresses.into_iter().map(|address| Found {
+    let found = addresses.into_iter().map(|address| ResolvedAddress {
         address,
         is_this_machine: is_this_machine(address),
     });
@@ -116,11 +119,11 @@ fn is_this_machine(address: IpAddr) -> bool {
 async fn connect_any(
     inner: &EgressShared,
     remote: &Remote,
-    found: &[Found],
+    found: &[ResolvedAddress],
 ) -> io::Result<(TcpStream, IpAddr)> {
     let mut failed = io::Error::from(io::ErrorKind::NotFound);
     for found in found {
-        let Found { address, .. } = found;
+        let ResolvedAddress { address, .. } = found;
         let socket = SocketAddr::new(*address, remote.port());
         match timeout(
             inner.limits.connect_timeout,
@@ -143,7 +146,7 @@ async fn connect_any(
 /// are reached directly: from the upstream proxy they would mean another machine.
 async fn connect_socket(
     inner: &EgressShared,
-    found: &Found,
+    found: &ResolvedAddress,
     socket: SocketAddr,
 ) -> io::Result<TcpStream> {
     let is_here = found.is_this_machine || found.address.to_canonical().is_loopback();
@@ -154,23 +157,28 @@ async fn connect_socket(
 }
 
 /// The decision that reports a refusal.
-fn refused(inner: &EgressShared, remote: &Remote, refusal: &ProxyRefusal) -> Decision {
+fn refused(inner: &EgressShared, remote: &Remote, refusal: &ProxyRefusal) -> ConnectionDecision {
     let (rule, reason) = match refusal.reason() {
         Some(reason) => (reason.rule.as_str(), reason.reason.clone()),
         None => (PROXY, refusal.to_string()),
     };
-    Decision::refused(inner.client, remote, rule, reason)
+    ConnectionDecision::refused(inner.client, remote, rule, reason)
 }
 
 /// Reports a tunnel whose SNI differs from its `CONNECT` host.
 pub(crate) fn report_sni_mismatch(inner: &EgressShared, remote: &Remote, name: &str) {
     let reason = format!("The SNI in the tunnel differs from the CONNECT host: {name:?}.");
-    inner.report(Decision::refused(inner.client, remote, PROXY, reason));
+    inner.report(ConnectionDecision::refused(
+        inner.client,
+        remote,
+        PROXY,
+        reason,
+    ));
 }
 
 /// Reports a request without a valid target.
 pub(crate) fn invalid_target(inner: &EgressShared, target: &str, why: &ProxyRefusal) {
-    inner.report(Decision::invalid_target(
+    inner.report(ConnectionDecision::invalid_target(
         inner.client,
         target,
         why.to_string(),

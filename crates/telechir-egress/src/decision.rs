@@ -3,16 +3,16 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use telechir_policy::{Client, Remote, RuleReason};
+use telechir_policy::{NetworkClient, Remote, RuleReason};
 
 /// Rule name of refusals by the proxy itself.
 pub(crate) const PROXY: &str = "proxy";
 
 /// A judged connection or request. Contains no path and no header.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision {
+pub struct ConnectionDecision {
     /// The kind of program that connected.
-    pub client: Client,
+    pub client: NetworkClient,
     /// The host as judged; if the target has no valid host, its escaped text.
     pub host: String,
     /// The port; `None` if the target has no valid port.
@@ -27,9 +27,9 @@ pub struct Decision {
     pub reason: String,
 }
 
-impl Decision {
+impl ConnectionDecision {
     /// An allowed connection, with the rule that allows it.
-    pub(crate) fn passed(client: Client, remote: &Remote, reason: RuleReason) -> Self {
+    pub(crate) fn passed(client: NetworkClient, remote: &Remote, reason: RuleReason) -> Self {
         Self {
             client,
             host: remote.host(),
@@ -42,7 +42,12 @@ impl Decision {
     }
 
     /// A refused connection, with the rule that refuses it.
-    pub(crate) fn refused(client: Client, remote: &Remote, rule: &str, reason: String) -> Self {
+    pub(crate) fn refused(
+        client: NetworkClient,
+        remote: &Remote,
+        rule: &str,
+        reason: String,
+    ) -> Self {
         Self {
             client,
             host: remote.host(),
@@ -55,7 +60,7 @@ impl Decision {
     }
 
     /// A request whose target could not be parsed.
-    pub(crate) fn invalid_target(client: Client, target: &str, reason: String) -> Self {
+    pub(crate) fn invalid_target(client: NetworkClient, target: &str, reason: String) -> Self {
         Self {
             client,
             host: target.escape_default().to_string(),
@@ -68,7 +73,7 @@ impl Decision {
     }
 }
 
-impl fmt::Display for Decision {
+impl fmt::Display for ConnectionDecision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (client, host) = (self.client.name(), &self.host);
         let port = self.port.map(|port| format!(":{port}")).unwrap_or_default();

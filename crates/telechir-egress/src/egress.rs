@@ -5,19 +5,19 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use telechir_policy::{Client, Gate, Remote};
+use telechir_policy::{Gate, NetworkClient, Remote};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 use crate::metered::Budget;
 use crate::resolve::{Resolve, SystemResolver};
-use crate::{Admission, Decision, ProxyLimits, Upstream, serve};
+use crate::{Admission, ConnectionDecision, ProxyLimits, Upstream, serve};
 
 /// Number of recent refusals kept to explain a failed page load.
 const MAX_REFUSALS: usize = 64;
 
-type DecisionSink = dyn Fn(Decision) + Send + Sync;
+type DecisionSink = dyn Fn(ConnectionDecision) + Send + Sync;
 
 /// The egress proxy of one client of a session. Clones share its state.
 #[derive(Clone)]
@@ -25,10 +25,10 @@ pub struct Egress(Arc<EgressShared>);
 
 /// State shared by all connections of a proxy.
 pub(crate) struct EgressShared {
-    pub(crate) client: Client,
+    pub(crate) client: NetworkClient,
     gate: Mutex<Gate>,
     granted: Mutex<HashSet<(String, u16)>>,
-    refused: Mutex<VecDeque<Decision>>,
+    refused: Mutex<VecDeque<ConnectionDecision>>,
     pub(crate) resolver: Arc<dyn Resolve>,
     pub(crate) upstream: Option<Upstream>,
     pub(crate) limits: ProxyLimits,
@@ -81,7 +81,7 @@ impl Egress {
 
     /// Sets a callback for every decision. It must not block.
     #[must_use]
-    pub fn on_decision(self, report: impl Fn(Decision) + Send + Sync + 'static) -> Self {
+    pub fn on_decision(self, report: impl Fn(ConnectionDecision) + Send + Sync + 'static) -> Self {
         self.with(|inner| inner.report = Arc::new(report))
     }
 
@@ -104,7 +104,7 @@ impl Egress {
     }
 
     /// The kind of program that this proxy serves.
-    pub fn client(&self) -> Client {
+    pub fn client(&self) -> NetworkClient {
         self.0.client
     }
 
@@ -115,14 +115,14 @@ impl Egress {
 
     /// Allows the host and port of a URL that the user approved. Does not override rules that deny.
     pub fn grant(&self, address: &str) {
-        if let Some(remote) = Remote::visited(address) {
+        if let Some(remote) = Remote::for_navigation(address) {
             lock(&self.0.granted).insert((remote.host(), remote.port()));
         }
     }
 
     /// The reason and rule of the last refusal of a URL's host and port, if it was recent.
-    pub fn why_refused(&self, address: &str) -> Option<String> {
-        let remote = Remote::visited(address)?;
+    pub fn last_refusal(&self, address: &str) -> Option<String> {
+        let remote = Remote::for_navigation(address)?;
         let (host, port) = (remote.host(), Some(remote.port()));
         let refused = lock(&self.0.refused);
         let mut decisions = refused.iter();
@@ -151,7 +151,7 @@ impl EgressShared {
     }
 
     /// Records a decision and calls the callback.
-    pub(crate) fn report(&self, decision: Decision) {
+    pub(crate) fn report(&self, decision: ConnectionDecision) {
         tracing::debug!(%decision, "a connection");
         if !decision.passed {
             let mut refused = lock(&self.refused);

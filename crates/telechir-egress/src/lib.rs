@@ -35,7 +35,7 @@ mod serve;
 mod upstream;
 
 pub use admission::Admission;
-pub use decision::Decision;
+pub use decision::ConnectionDecision;
 pub use egress::{Egress, Serving};
 pub use limits::ProxyLimits;
 pub use resolve::{Resolve, ResolveFuture, SystemResolver};

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::io::Errno;
-use telechir_device::{DeviceError, Frame, Line, TextRecognizer};
-use telechir_process::confinement::{Confinement, ConfinementError, Limits, verify_inside};
+use telechir_device::{DeviceError, Frame, TextLine, TextRecognizer};
+use telechir_process::confinement::{Confinement, ConfinementError, ResourceLimits, verify_inside};
 use telechir_process::{Identity, Readiness, Stdio, find_program, package_of};
 use tokio::time::timeout;
 
@@ -58,12 +58,12 @@ impl Tesseract {
     }
 
     async fn table(&self, program: &Path, screenshot: &[u8]) -> Result<String, DeviceError> {
-        let limits = Limits {
+        let limits = ResourceLimits {
             processes: 32,
             memory_bytes: 1024 * MIB,
-            together_bytes: 1024 * MIB,
+            total_memory_bytes: 1024 * MIB,
             tmp_bytes: 16 * MIB,
-            ..Limits::default()
+            ..ResourceLimits::default()
         };
         let script = format!("{}{SCRIPT}", limits.script());
         let confinement = Confinement::new(self.identity, &limits).map_err(|e| refused(&e))?;
@@ -90,10 +90,10 @@ impl Tesseract {
             output.map_err(|e| failed(&e))?,
         );
         if first_line(&output).await.map_err(|e| failed(&e))? != "ready" {
-            return Err(refused(&info.complaint()));
+            return Err(refused(&info.failure()));
         }
         let first = info.first_process();
-        let first = first.ok_or_else(|| refused(&info.complaint()))?;
+        let first = first.ok_or_else(|| refused(&info.failure()))?;
         verify_inside(first).map_err(|error| refused(&error))?;
         match write_all(input, screenshot).await {
             // If it stopped reading, the incomplete output shows it.
@@ -110,7 +110,7 @@ impl Tesseract {
 }
 
 impl TextRecognizer for Tesseract {
-    async fn read(&mut self, frame: &Frame) -> Result<Vec<Line>, DeviceError> {
+    async fn read(&mut self, frame: &Frame) -> Result<Vec<TextLine>, DeviceError> {
         let Some(program) = find_program(&self.program) else {
             let package = package_of(PROGRAM).unwrap_or(PROGRAM);
             return Err(unavailable(&format!(

@@ -1,6 +1,6 @@
 //! Parses tesseract's TSV table into lines of adjacent words.
 
-use telechir_device::{Bounds, Line, Word};
+use telechir_device::{RecognizedWord, ScreenBounds, TextLine};
 
 use crate::pgm::SCALE;
 
@@ -10,13 +10,13 @@ const MIN_CONFIDENCE: f32 = 30.0;
 /// A word and the line that contains it.
 struct WordRow<'t> {
     line: [&'t str; 4],
-    word: Word,
+    word: RecognizedWord,
 }
 
 /// The lines of a table. Words with large gaps become separate lines, such as the items of a menu
 /// bar.
-pub(crate) fn lines(table: &str) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
+pub(crate) fn lines(table: &str) -> Vec<TextLine> {
+    let mut lines: Vec<TextLine> = Vec::new();
     let mut last: Option<[&str; 4]> = None;
     for row in table.lines().filter_map(parse_row) {
         let same_line = last == Some(row.line);
@@ -26,7 +26,7 @@ pub(crate) fn lines(table: &str) -> Vec<Line> {
             .filter(|line| same_line && belongs_to(line, &row.word))
         {
             Some(line) => line.words.push(row.word),
-            None => lines.push(Line {
+            None => lines.push(TextLine {
                 words: vec![row.word],
             }),
         }
@@ -35,7 +35,7 @@ pub(crate) fn lines(table: &str) -> Vec<Line> {
 }
 
 /// Whether a word is close enough to the end of a line to belong to it.
-fn belongs_to(line: &Line, word: &Word) -> bool {
+fn belongs_to(line: &TextLine, word: &RecognizedWord) -> bool {
     let Some(last) = line.words.last() else {
         return false;
     };
@@ -71,7 +71,7 @@ fn parse_row(row: &str) -> Option<WordRow<'_>> {
     let is_text = text.chars().any(char::is_alphanumeric)
         && confidence.parse::<f32>().ok()? >= MIN_CONFIDENCE;
     let scale = SCALE.cast_signed();
-    let bounds = Bounds {
+    let bounds = ScreenBounds {
         x: left.parse::<i32>().ok()? / scale,
         y: top.parse::<i32>().ok()? / scale,
         width: width.parse::<u32>().ok()?.div_ceil(SCALE),
@@ -79,7 +79,7 @@ fn parse_row(row: &str) -> Option<WordRow<'_>> {
     };
     is_text.then(|| WordRow {
         line: [page, block, paragraph, line],
-        word: Word {
+        word: RecognizedWord {
             text: text.to_owned(),
             bounds,
         },
@@ -103,12 +103,12 @@ mod tests {
 
     #[test]
     fn nearby_words_form_a_line() {
-        let lines: Vec<(String, Option<Bounds>)> = lines(TABLE)
+        let lines: Vec<(String, Option<ScreenBounds>)> = lines(TABLE)
             .iter()
             .map(|line| (line.text(), line.bounds()))
             .collect();
         let at = |x, y, width, height| {
-            Some(Bounds {
+            Some(ScreenBounds {
                 x,
                 y,
                 width,

@@ -9,7 +9,7 @@ use telechir_protocol::Key;
 /// Who owns a screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Display {
+pub enum DisplayOwner {
     /// Created for this session, with nothing else on it.
     Private,
     /// Existed before the session, with the user's own windows.
@@ -29,7 +29,7 @@ pub struct Resolved {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScreenFacts {
     /// Owner of the screen.
-    pub display: Display,
+    pub display: DisplayOwner,
     /// Keys that earlier calls left pressed.
     pub pressed: Vec<Key>,
     /// Addresses of the hosts that the call names.

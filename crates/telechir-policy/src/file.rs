@@ -13,7 +13,8 @@ use crate::screen_rule::{ComputerMatch, ScreenSubject};
 use crate::shell_rule::{ShellMatch, ShellSubject};
 use crate::url_rule::{Destination, UrlMatch, read_url};
 use crate::{
-    AddressClass, Device, Digest, Display, Policy, PolicyError, Reading, Verdict, read_command,
+    AddressClass, CommandReading, Device, Digest, DisplayOwner, Policy, PolicyError, Verdict,
+    read_command,
 };
 
 #[derive(Deserialize)]
@@ -67,7 +68,7 @@ mod network;
 
 use network::{NetworkFile, network_rule};
 
-rule!(ComputerRule, ComputerExample { actions: Vec<ActionKind>, device: Device, display: Display, });
+rule!(ComputerRule, ComputerExample { actions: Vec<ActionKind>, device: Device, display: DisplayOwner, });
 rule!(KeysRule, String { chords: Vec<String>, });
 rule!(UrlRule, String { scheme: Vec<String>, host: Vec<String>, port: Vec<u16>, address: Vec<AddressClass>, });
 rule!(ShellRule, String { words: Vec<WordPattern>, shell: ShellPlacement, redirection: bool, });
@@ -135,15 +136,15 @@ struct ComputerExample {
     #[serde(default = "on_desktop")]
     device: Device,
     #[serde(default = "private")]
-    display: Display,
+    display: DisplayOwner,
 }
 
 fn on_desktop() -> Device {
     Device::Desktop
 }
 
-fn private() -> Display {
-    Display::Private
+fn private() -> DisplayOwner {
+    DisplayOwner::Private
 }
 
 /// Converts positions in the file to lines, for errors.
@@ -464,11 +465,11 @@ fn shell_example(rule: &Rule<ShellMatch>, example: &str, is_sandboxed: bool) -> 
         rule.verdict_on(&part).is_some()
     };
     match read_command(&Command::Line(example.to_owned())) {
-        Reading::Known(parts) if rule.verdict >= Verdict::Ask => {
+        CommandReading::Known(parts) if rule.verdict >= Verdict::Ask => {
             parts.iter().any(|part| fits(Some(part), ""))
         }
-        Reading::Known(parts) => parts.iter().all(|part| fits(Some(part), "")),
-        Reading::Unknown(reason) => fits(None, &reason),
-        Reading::TooLong => false,
+        CommandReading::Known(parts) => parts.iter().all(|part| fits(Some(part), "")),
+        CommandReading::Unknown(reason) => fits(None, &reason),
+        CommandReading::TooLong => false,
     }
 }

@@ -13,10 +13,10 @@ use crate::screen_rule::{ComputerMatch, ScreenSubject};
 use crate::shell_rule::{ShellMatch, ShellSubject};
 use crate::url_rule::{Destination, UrlMatch};
 use crate::{
-    Denial, Digest, EditFacts, EditProposal, Judgement, Pending, Permitted, PolicyError, Proposal,
-    Question, Reading, RuleReason, ScreenFacts, ScreenProposal, ShellFacts, ShellProposal,
-    ShellTask, Verdict, edit_rule, file, key_rule, read_command, screen_rule, shell_rule, summary,
-    url_rule,
+    CommandReading, Denial, Digest, EditFacts, EditProposal, Judgement, PendingApproval, Permitted,
+    PolicyError, Proposal, Question, RuleReason, ScreenFacts, ScreenProposal, ShellFacts,
+    ShellProposal, ShellTask, Verdict, edit_rule, file, key_rule, read_command, screen_rule,
+    shell_rule, summary, url_rule,
 };
 
 /// The rules of one file. If none matches, the default of the kind applies.
@@ -115,8 +115,12 @@ impl Judge {
     /// Whether a command may change its shell.
     pub fn tainting(command: &Command) -> Tainting {
         match read_command(command) {
-            Reading::Known(commands) if !commands.iter().any(shell_rule::taints) => Tainting::Clean,
-            Reading::Known(_) | Reading::Unknown(_) | Reading::TooLong => Tainting::Tainted,
+            CommandReading::Known(commands) if !commands.iter().any(shell_rule::taints) => {
+                Tainting::Clean
+            }
+            CommandReading::Known(_) | CommandReading::Unknown(_) | CommandReading::TooLong => {
+                Tainting::Tainted
+            }
         }
     }
 
@@ -129,7 +133,7 @@ impl Judge {
         let mut pressed = facts.pressed.clone();
         let mut grounds = Vec::new();
         for action in &mut proposal.actions {
-            let is_confined = facts.display == crate::Display::Private;
+            let is_confined = facts.display == crate::DisplayOwner::Private;
             let step = ScreenSubject {
                 kind: action.kind(),
                 device: proposal.device,
@@ -141,7 +145,7 @@ impl Judge {
                 rule_reason = rule_reason.stricter(address);
             }
             rule_reason.verdict = rule_reason.verdict.for_confinement(is_confined);
-            key_rule::hold(&mut pressed, action);
+            key_rule::update_pressed_keys(&mut pressed, action);
             grounds.push(rule_reason);
         }
         let checks = proposal.safety_checks.clone();
@@ -287,19 +291,19 @@ impl Judge {
         facts: &ShellFacts,
     ) -> RuleReason {
         let parts = match read_command(command) {
-            Reading::TooLong => {
+            CommandReading::TooLong => {
                 let reason = format!(
                     "A command may be at most {} bytes long.",
                     crate::shell_read::MAX_BYTES
                 );
                 return RuleReason::built_in(Verdict::Deny, "length of a command", reason);
             }
-            Reading::Unknown(reason) => Err(reason),
+            CommandReading::Unknown(reason) => Err(reason),
             // Variables such as PATH or BASH_ENV change the meaning of every word.
-            Reading::Known(_) if !proposal.env.is_empty() => {
+            CommandReading::Known(_) if !proposal.env.is_empty() => {
                 Err("variables are set for it".to_owned())
             }
-            Reading::Known(parts) => Ok(parts),
+            CommandReading::Known(parts) => Ok(parts),
         };
         let judge_part = |judge: &mut Self, command, unknown: &str, is_tainted| {
             let is_sandboxed = facts.is_sandboxed;
@@ -401,7 +405,12 @@ fn conclude<P: Proposal>(
         has_hidden_characters: any_text(&canonical, summary::has_hidden),
         safety_checks: safety_checks.iter().map(escaped).collect(),
     };
-    Judgement::Ask(Pending::new(proposal, question, approval, safety_checks))
+    Judgement::Ask(PendingApproval::new(
+        proposal,
+        question,
+        approval,
+        safety_checks,
+    ))
 }
 
 /// Whether any text in the value satisfies `is`.

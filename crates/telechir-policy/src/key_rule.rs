@@ -79,7 +79,7 @@ pub(crate) fn chord_of(action: &Action) -> Option<&Chord> {
     clippy::wildcard_enum_match_arm,
     reason = "a new action is classified in `screen_rule`, whose match has no wildcard"
 )]
-pub fn hold(pressed: &mut Vec<Key>, action: &Action) {
+pub fn update_pressed_keys(pressed: &mut Vec<Key>, action: &Action) {
     match action {
         Action::KeyDown { chord } => pressed.extend(chord.canonical().keys().iter().cloned()),
         Action::KeyUp { chord } => {
@@ -187,7 +187,7 @@ mod tests {
     fn keys_pressed_by_earlier_calls_count() {
         let mut pressed = Vec::new();
         for chord in ["ctrl", "alt"] {
-            hold(
+            update_pressed_keys(
                 &mut pressed,
                 &Action::KeyDown {
                     chord: Chord::parse(chord).unwrap(),
@@ -195,7 +195,7 @@ mod tests {
             );
         }
         assert_eq!(verdict(&pressed, "F1"), Verdict::Deny);
-        hold(
+        update_pressed_keys(
             &mut pressed,
             &Action::KeyUp {
                 chord: Chord::parse("alt").unwrap(),

@@ -96,15 +96,15 @@ mod verdict;
 pub use address::AddressClass;
 pub use digest::Digest;
 pub use error::PolicyError;
-pub use facts::{Display, EditFacts, Resolved, ScreenFacts, ShellFacts};
+pub use facts::{DisplayOwner, EditFacts, Resolved, ScreenFacts, ShellFacts};
 pub use judge::{Judge, Policy, Tainting};
-pub use key_rule::hold;
-pub use network_rule::{Client, Found, Gate, Remote, RemoteError};
+pub use key_rule::update_pressed_keys;
+pub use network_rule::{Gate, NetworkClient, Remote, RemoteError, ResolvedAddress};
 pub use permit::{Denial, Judgement, Permitted};
 pub use proposal::{Device, EditProposal, Proposal, ScreenProposal, ShellProposal, ShellTask};
-pub use question::{Decision, Pending, Question};
+pub use question::{Decision, PendingApproval, Question};
 pub use rule::RuleReason;
-pub use shell_read::{Reading, Redirection, SimpleCommand, read_command};
+pub use shell_read::{CommandReading, Redirection, SimpleCommand, read_command};
 pub use summary::{
     escape, may_type, summarize, summarize_command, summarize_edit, summarize_shell_action,
 };

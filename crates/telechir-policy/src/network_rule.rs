@@ -16,7 +16,7 @@ use crate::{Policy, RuleReason, Verdict, summary};
 /// The program that opens a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Client {
+pub enum NetworkClient {
     /// The browser: each of its requests, by the rules for URLs.
     Browser,
     /// An application of the desktop.
@@ -25,7 +25,7 @@ pub enum Client {
     Shell,
 }
 
-impl Client {
+impl NetworkClient {
     /// The name in policy files and events.
     pub const fn name(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ impl Client {
 
 /// A resolved address of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct ResolvedAddress {
     /// The resolved address.
     pub address: IpAddr,
     /// Whether it leads back to this machine, whatever its range.
@@ -73,7 +73,7 @@ impl Remote {
     ///
     /// # Errors
     /// When it is anything else.
-    pub fn tunnel(authority: &str) -> Result<Self, RemoteError> {
+    pub fn for_tunnel(authority: &str) -> Result<Self, RemoteError> {
         let unreadable = || RemoteError::Unreadable(summary::escape(authority));
         let is_plain = |c: u8| c.is_ascii_alphanumeric() || b".-_:[]".contains(&c);
         let (host, port) = authority.rsplit_once(':').ok_or_else(unreadable)?;
@@ -94,8 +94,8 @@ impl Remote {
     /// When the host is invalid.
     pub fn host_and_port(host: &str, port: u16) -> Result<Self, RemoteError> {
         match host.parse::<IpAddr>() {
-            Ok(IpAddr::V6(_)) => Self::tunnel(&format!("[{host}]:{port}")),
-            Ok(IpAddr::V4(_)) | Err(_) => Self::tunnel(&format!("{host}:{port}")),
+            Ok(IpAddr::V6(_)) => Self::for_tunnel(&format!("[{host}]:{port}")),
+            Ok(IpAddr::V4(_)) | Err(_) => Self::for_tunnel(&format!("{host}:{port}")),
         }
     }
 
@@ -103,7 +103,7 @@ impl Remote {
     ///
     /// # Errors
     /// When it is not an `http` URL, or has user info.
-    pub fn fetched(address: &str) -> Result<Self, RemoteError> {
+    pub fn for_fetch(address: &str) -> Result<Self, RemoteError> {
         let unreadable = || RemoteError::Unreadable(summary::escape(address));
         let is_plain = |c: u8| c.is_ascii_graphic() && c != b'\\';
         let url = Url::parse(address).map_err(|_| unreadable())?;
@@ -127,7 +127,7 @@ impl Remote {
     }
 
     /// The target of a URL that a browser navigates to; none if it needs no network.
-    pub fn visited(address: &str) -> Option<Self> {
+    pub fn for_navigation(address: &str) -> Option<Self> {
         let url = url_rule::read_url(address)?;
         if !matches!(url.scheme(), "http" | "https") {
             return None;
@@ -174,7 +174,7 @@ fn port_is_plain(authority: &str) -> bool {
 /// Judges one client's connections by the rules of a policy.
 #[derive(Clone, Debug)]
 pub struct Gate {
-    client: Client,
+    client: NetworkClient,
     rules: Vec<Rule<UrlMatch>>,
     tally: RateCounter,
 }
@@ -182,18 +182,18 @@ pub struct Gate {
 /// A `[[network]]` rule: targets and clients.
 #[derive(Clone, Debug)]
 pub(crate) struct NetworkRule {
-    pub(crate) from: Option<Vec<Client>>,
+    pub(crate) from: Option<Vec<NetworkClient>>,
     pub(crate) rule: Rule<UrlMatch>,
 }
 
 impl Policy {
     /// The gate of a client. The browser's gate uses the rules for URLs, so that a page reaches no
     /// more than a model may navigate to.
-    pub fn gate(&self, client: Client) -> Gate {
+    pub fn gate(&self, client: NetworkClient) -> Gate {
         let rules = match client {
             // Their limits count the model's navigations, not the requests of a page.
-            Client::Browser => self.url.iter().cloned().map(without_limit).collect(),
-            Client::Desktop | Client::Shell => {
+            NetworkClient::Browser => self.url.iter().cloned().map(without_limit).collect(),
+            NetworkClient::Desktop | NetworkClient::Shell => {
                 let is_for = |rule: &&NetworkRule| match &rule.from {
                     Some(clients) => clients.contains(&client),
                     None => true,
@@ -217,17 +217,17 @@ fn without_limit(mut rule: Rule<UrlMatch>) -> Rule<UrlMatch> {
 
 impl Gate {
     /// The client of this gate.
-    pub const fn client(&self) -> Client {
+    pub const fn client(&self) -> NetworkClient {
         self.client
     }
 
     /// Whether any connection may be allowed. Otherwise the client needs no network at all.
     pub fn is_open(&self) -> bool {
-        self.client == Client::Browser || self.rules.iter().any(lets_through)
+        self.client == NetworkClient::Browser || self.rules.iter().any(lets_through)
     }
 
     /// Why this target is denied whatever its addresses are; none if they must be resolved.
-    pub fn before(&self, remote: &Remote) -> Option<RuleReason> {
+    pub fn refusal_by_name(&self, remote: &Remote) -> Option<RuleReason> {
         let url = &remote.url;
         let refuses = |rule: &&Rule<UrlMatch>| {
             let matcher = &rule.matcher;
@@ -241,18 +241,23 @@ impl Gate {
             });
         }
         let mut open = self.rules.iter().filter(|rule| lets_through(rule));
-        if self.client == Client::Browser || open.any(|rule| rule.matcher.fits_name(url)) {
+        if self.client == NetworkClient::Browser || open.any(|rule| rule.matcher.fits_name(url)) {
             return None;
         }
         Some(self.closed(&remote.host()))
     }
 
     /// The verdict on this target with all its resolved addresses.
-    pub fn judge(&mut self, remote: &Remote, found: &[Found], now: Duration) -> RuleReason {
+    pub fn judge(
+        &mut self,
+        remote: &Remote,
+        found: &[ResolvedAddress],
+        now: Duration,
+    ) -> RuleReason {
         let to = Destination::found(&remote.url, found);
         let closed = match self.client {
-            Client::Browser => url_rule::default(&to),
-            Client::Desktop | Client::Shell => self.closed(&remote.host()),
+            NetworkClient::Browser => url_rule::default(&to),
+            NetworkClient::Desktop | NetworkClient::Shell => self.closed(&remote.host()),
         };
         strictest(&self.rules, &to, &mut self.tally, now, || closed)
     }

@@ -2,7 +2,7 @@
 
 use telechir_protocol::{CallId, SafetyCheck};
 
-use crate::{Digest, Pending, Proposal, RuleReason};
+use crate::{Digest, PendingApproval, Proposal, RuleReason};
 
 /// The proof that exactly this proposal may run. Only this crate can create one.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl<P: Proposal> Permitted<P> {
     }
 
     /// The verdict and its rule.
-    pub fn ground(&self) -> &RuleReason {
+    pub fn rule_reason(&self) -> &RuleReason {
         &self.rule_reason
     }
 
@@ -65,7 +65,7 @@ pub enum Judgement<P> {
     /// The proposal may run.
     Allowed(Permitted<P>),
     /// The user must be asked.
-    Ask(Pending<P>),
+    Ask(PendingApproval<P>),
     /// The call with this id is denied.
     Denied(CallId, Denial),
 }

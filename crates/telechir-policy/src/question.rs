@@ -50,14 +50,14 @@ pub enum Decision {
 
 /// A proposal that waits for a decision. Deciding consumes it, so no decision counts twice.
 #[derive(Debug)]
-pub struct Pending<P> {
+pub struct PendingApproval<P> {
     proposal: P,
     question: Question,
     rule_reason: RuleReason,
     safety_checks: Vec<SafetyCheck>,
 }
 
-impl<P: Proposal> Pending<P> {
+impl<P: Proposal> PendingApproval<P> {
     pub(crate) fn new(
         proposal: P,
         question: Question,
@@ -83,7 +83,7 @@ impl<P: Proposal> Pending<P> {
     }
 
     /// The verdict and its rule.
-    pub fn ground(&self) -> &RuleReason {
+    pub fn rule_reason(&self) -> &RuleReason {
         &self.rule_reason
     }
 
@@ -91,7 +91,7 @@ impl<P: Proposal> Pending<P> {
     ///
     /// # Errors
     /// With the denial, if the user denied it or the decision is about another proposal.
-    pub fn settle(self, decision: Decision) -> Result<Permitted<P>, Denial> {
+    pub fn resolve(self, decision: Decision) -> Result<Permitted<P>, Denial> {
         match decision {
             Decision::Approve { digest } => self.approve(digest),
             Decision::Deny { reason } => Err(self.deny(reason)),

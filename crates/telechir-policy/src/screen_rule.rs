@@ -3,14 +3,14 @@
 use telechir_protocol::{Action, ActionKind};
 
 use crate::rule::{MatchCertainty, Matcher, Polarity, RuleReason};
-use crate::{Device, Display, Verdict};
+use crate::{Device, DisplayOwner, Verdict};
 
 /// A kind of action and the screen it is for.
 #[derive(Debug)]
 pub(crate) struct ScreenSubject {
     pub(crate) kind: ActionKind,
     pub(crate) device: Device,
-    pub(crate) display: Display,
+    pub(crate) display: DisplayOwner,
 }
 
 /// The conditions of a `[[computer]]` rule; an absent one matches everything.
@@ -18,7 +18,7 @@ pub(crate) struct ScreenSubject {
 pub(crate) struct ComputerMatch {
     pub(crate) actions: Option<Vec<ActionKind>>,
     pub(crate) device: Option<Device>,
-    pub(crate) display: Option<Display>,
+    pub(crate) display: Option<DisplayOwner>,
 }
 
 impl Matcher for ComputerMatch {
@@ -45,8 +45,10 @@ pub(crate) fn default(step: &ScreenSubject, action: &Action) -> RuleReason {
     match nature(action) {
         ActionClass::Looks => built_in(Verdict::Allow, "It only reads."),
         ActionClass::Acts => match step.display {
-            Display::Private => built_in(Verdict::Allow, "The display is private to this session."),
-            Display::Existing => built_in(Verdict::Ask, "The display is the user's own."),
+            DisplayOwner::Private => {
+                built_in(Verdict::Allow, "The display is private to this session.")
+            }
+            DisplayOwner::Existing => built_in(Verdict::Ask, "The display is the user's own."),
         },
         ActionClass::Reaches(what) => built_in(Verdict::Ask, what),
     }

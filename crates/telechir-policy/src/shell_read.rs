@@ -13,7 +13,7 @@ pub(crate) const MAX_BYTES: usize = 1024 * 1024;
 
 /// The meaning of a command, as far as it is certain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub enum Reading {
+pub enum CommandReading {
     /// Exactly these programs or builtins run, with exactly these words.
     Known(Vec<SimpleCommand>),
     /// The meaning is uncertain before bash runs it; the text tells the user why.
@@ -41,18 +41,20 @@ pub struct Redirection {
 }
 
 /// Reads a line, a script, or a list of arguments.
-pub fn read_command(command: &Command) -> Reading {
+pub fn read_command(command: &Command) -> CommandReading {
     let line = command.to_line();
     if line.len() > MAX_BYTES {
-        return Reading::TooLong;
+        return CommandReading::TooLong;
     }
     let reading = match read_line(&line) {
-        Ok(commands) => Reading::Known(commands),
-        Err(reason) => Reading::Unknown(reason),
+        Ok(commands) => CommandReading::Known(commands),
+        Err(reason) => CommandReading::Unknown(reason),
     };
     match (command, reading) {
-        (Command::Argv(argv), Reading::Known(commands)) if !is_just(&commands, argv) => {
-            Reading::Unknown("the list of arguments means something else to a shell".to_owned())
+        (Command::Argv(argv), CommandReading::Known(commands)) if !is_just(&commands, argv) => {
+            CommandReading::Unknown(
+                "the list of arguments means something else to a shell".to_owned(),
+            )
         }
         (_, reading) => reading,
     }

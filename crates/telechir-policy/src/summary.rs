@@ -1,6 +1,6 @@
 //! Text for users: what would be done, with nothing that hides, overwrites or reorders text.
 
-use telechir_protocol::display::Shown;
+use telechir_protocol::display::SafeText;
 use telechir_protocol::{
     Action, Chord, Command, EditStep, Key, Modifier, Region, ShellAction, Target,
 };
@@ -8,7 +8,7 @@ use telechir_protocol::{
 /// Escapes a text to one line without anything that hides, overwrites or reorders text, shortened
 /// to head and tail if it is long. It can never look like a line of the program's own.
 pub fn escape(text: &str) -> String {
-    one_line(&Shown::of(text).text)
+    one_line(&SafeText::of(text).text)
 }
 
 fn one_line(text: &str) -> String {
@@ -17,12 +17,12 @@ fn one_line(text: &str) -> String {
 
 /// Whether a text has characters that are invisible or misleading.
 pub(crate) fn has_hidden(text: &str) -> bool {
-    Shown::of(text).hidden
+    SafeText::of(text).hidden
 }
 
 /// Whether a word mixes letters of two similar-looking alphabets.
 pub(crate) fn mixes_alphabets(text: &str) -> bool {
-    Shown::of(text).mixed_scripts
+    SafeText::of(text).mixed_scripts
 }
 
 /// One line about an action for a timeline, without typed text.

@@ -6,7 +6,7 @@ use telechir_protocol::Action;
 use url::{Host, Url};
 
 use crate::rule::{MatchCertainty, Matcher, Polarity, RuleReason};
-use crate::{AddressClass, Found, Resolved, Verdict};
+use crate::{AddressClass, Resolved, ResolvedAddress, Verdict};
 
 /// A URL as it will be navigated to.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ impl<'a> Destination<'a> {
     }
 
     /// A destination with all resolved addresses, of which some may be this machine's own.
-    pub(crate) fn found(url: &'a Url, found: &[Found]) -> Self {
+    pub(crate) fn found(url: &'a Url, found: &[ResolvedAddress]) -> Self {
         let mut classes = by_name(&host_name(url).unwrap_or_default());
         classes.extend(found.iter().map(|found| match found.is_this_machine {
             true => ClassifiedAddress::plainly(AddressClass::Loopback),

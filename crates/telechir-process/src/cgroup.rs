@@ -19,12 +19,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-pub use effective_limits::Bounds;
+pub use effective_limits::EffectiveLimits;
 pub(crate) use end::{kill_members, try_remove};
 use hierarchy::{CgroupVersion, Hierarchy};
 
 use crate::Pid;
-use crate::confinement::Limits;
+use crate::confinement::ResourceLimits;
 use crate::guardian;
 
 /// Time for killed processes to exit before their cgroup is left to the guardian.
@@ -53,13 +53,13 @@ pub struct Cgroup {
     dirs: Vec<PathBuf>,
     /// The file in which the kernel counts processes killed for memory.
     killed: Option<File>,
-    bounds: Bounds,
+    bounds: EffectiveLimits,
 }
 
 impl Cgroup {
     /// Creates a cgroup with these limits, as far as possible; the effective limits list which
     /// are in effect.
-    pub fn new(limits: &Limits) -> Self {
+    pub fn new(limits: &ResourceLimits) -> Self {
         let mut group = Self::without_dirs();
         match hierarchy::all() {
             Ok(hierarchies) => group.claim(&hierarchies, limits),
@@ -78,12 +78,12 @@ impl Cgroup {
             name: format!("{}{us}-{number}", guardian::folder_prefix()),
             dirs: Vec::new(),
             killed: None,
-            bounds: Bounds::default(),
+            bounds: EffectiveLimits::default(),
         }
     }
 
     /// Creates a folder in each hierarchy that offers a needed controller.
-    fn claim(&mut self, hierarchies: &[Hierarchy], limits: &Limits) {
+    fn claim(&mut self, hierarchies: &[Hierarchy], limits: &ResourceLimits) {
         if hierarchies.is_empty() {
             self.bounds.add_unavailable("no cgroups are mounted");
         }
@@ -105,7 +105,7 @@ impl Cgroup {
         version: CgroupVersion,
         path: &std::path::Path,
         controller: &str,
-        limits: &Limits,
+        limits: &ResourceLimits,
     ) {
         let applied = self.bounds.apply(version, path, controller, limits);
         match applied {
@@ -120,7 +120,7 @@ impl Cgroup {
     }
 
     /// The limits in effect for all processes together, and which are unavailable.
-    pub const fn bounds(&self) -> &Bounds {
+    pub const fn effective_limits(&self) -> &EffectiveLimits {
         &self.bounds
     }
 
@@ -143,16 +143,16 @@ impl Cgroup {
     }
 
     /// Checks that a process is a member; if it is not, reports all limits as not in effect.
-    pub fn prove(&mut self, process: Pid) {
-        if !self.has(process) {
-            self.bounds = Bounds::default();
+    pub fn verify_member(&mut self, process: Pid) {
+        if !self.contains(process) {
+            self.bounds = EffectiveLimits::default();
             self.bounds
                 .add_unavailable("processes could not join the cgroup");
         }
     }
 
     /// Whether a process is a member.
-    pub fn has(&self, process: Pid) -> bool {
+    pub fn contains(&self, process: Pid) -> bool {
         let text = fs::read_to_string(format!("/proc/{}/cgroup", process.as_raw_nonzero()));
         let ending = format!("/{}", self.name);
         let seen = text.unwrap_or_default();

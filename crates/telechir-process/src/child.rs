@@ -115,7 +115,7 @@ impl Child {
 
     /// Releases the process without killing it; returns its pid. It is no longer cleaned up, so the
     /// caller must end it by its own protocol.
-    pub fn leave(mut self) -> Pid {
+    pub fn detach(mut self) -> Pid {
         self.pidfd = None;
         self.pid
     }

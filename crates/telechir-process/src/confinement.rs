@@ -18,10 +18,12 @@ use std::path::Path;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 pub use account::Account;
-pub use limits::Limits;
+pub use limits::ResourceLimits;
 pub use network::listen_inside;
-pub use protected::{Missing, Protected};
-pub use verify::{Told, explain_bwrap_error, gone, verify, verify_container, verify_inside};
+pub use protected::{MissingFiles, Protected};
+pub use verify::{
+    SandboxInfo, explain_bwrap_error, verify, verify_container, verify_inside, wait_for_exit,
+};
 pub use workspace::checked as workspace;
 
 use crate::{Identity, Spawn, Stdio, find_program, is_root};
@@ -70,7 +72,10 @@ impl Confinement {
     ///
     /// # Errors
     /// If the program would run as root, or bubblewrap is not installed.
-    pub fn new(identity: Option<Identity>, limits: &Limits) -> Result<Self, ConfinementError> {
+    pub fn new(
+        identity: Option<Identity>,
+        limits: &ResourceLimits,
+    ) -> Result<Self, ConfinementError> {
         let refuse = |why: &str| Err(ConfinementError(why.to_owned()));
         if identity.is_some_and(|identity| identity.uid == 0) {
             return refuse("it must not run as root");
@@ -88,7 +93,7 @@ impl Confinement {
         Ok(new.isolation(limits).system())
     }
 
-    fn isolation(self, limits: &Limits) -> Self {
+    fn isolation(self, limits: &ResourceLimits) -> Self {
         let (tmp, shared) = (
             limits.tmp_bytes.to_string(),
             limits.shared_memory_bytes.to_string(),
@@ -166,7 +171,7 @@ impl Confinement {
     pub fn command(
         self,
         command: impl IntoIterator<Item = impl AsRef<OsStr>>,
-    ) -> io::Result<(Spawn, Told)> {
+    ) -> io::Result<(Spawn, SandboxInfo)> {
         let [refused, unknown] = seccomp::filters()?;
         let (info, info_writer) = pipe_with(PipeFlags::CLOEXEC)?;
         let (errors, errors_writer) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -192,7 +197,7 @@ impl Confinement {
             .fd(INFO_FD, info_writer)
             .landlock(landlock::ruleset())
             .stderr(Stdio::Fd(errors_writer));
-        Ok((spawn, Told::new(info, errors)))
+        Ok((spawn, SandboxInfo::new(info, errors)))
     }
 }
 
@@ -203,13 +208,13 @@ mod tests {
     #[test]
     fn a_sandbox_as_root_is_refused() {
         let root = Identity { uid: 0, gid: 0 };
-        let error = Confinement::new(Some(root), &Limits::default()).map(|_| ());
+        let error = Confinement::new(Some(root), &ResourceLimits::default()).map(|_| ());
         assert_eq!(
             error,
             Err(ConfinementError("it must not run as root".to_owned()))
         );
         if is_root() {
-            assert!(Confinement::new(None, &Limits::default()).is_err());
+            assert!(Confinement::new(None, &ResourceLimits::default()).is_err());
         }
     }
 }

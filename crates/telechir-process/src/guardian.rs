@@ -22,13 +22,13 @@ use std::path::PathBuf;
 
 use crate::{Identity, SpawnError};
 
-pub use guard::{Guard, folder_prefix, note, owns_file, unnote, unowns_file};
+pub use guard::{Guardian, clear_hint, folder_prefix, register_file, set_hint, unregister_file};
 pub(crate) use guard::{
     SessionLink, current, ends_gracefully, has_guardian, process_ended, process_started,
     register_cgroup, unregister_cgroup,
 };
 pub(crate) use link::GuardianSocket;
-pub use run::{Notes, stand_watch};
+pub use run::{Hints, run_guardian};
 
 /// Environment variable that marks processes of the session; its value is the session's token.
 pub const MARKER: &str = "TELECHIR_SESSION";
@@ -42,14 +42,14 @@ pub struct CleanupScope {
     /// A user of this session alone: all its processes are killed with the session.
     pub identity: Option<Identity>,
     /// Kept open until the guardian has finished, such as the lock on the session's user.
-    pub held: Vec<OwnedFd>,
+    pub retained_fds: Vec<OwnedFd>,
     /// Folders whose entries with the prefix [`folder_prefix`] are removed.
     pub roots: Vec<PathBuf>,
 }
 
 /// Why the guardian could not be started. Messages complete "failed to".
 #[derive(Debug, thiserror::Error)]
-pub enum GuardError {
+pub enum GuardianError {
     /// The guardian's program could not be started.
     #[error(transparent)]
     Spawn(#[from] SpawnError),

@@ -35,7 +35,7 @@ mod sys;
 
 pub use rustix::process::{Pid, Resource, Rlimit, Signal};
 
-pub use cgroup::{Bounds, Cgroup};
+pub use cgroup::{Cgroup, EffectiveLimits};
 pub use child::Child;
 pub use connect::connect_as;
 pub use error::{SpawnError, SpawnStep};

@@ -16,7 +16,7 @@ const MAX_REPEATS: usize = 80;
 
 /// A text made safe to show, with facts for the user about the original.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shown {
+pub struct SafeText {
     /// The safe text. Lines end with `\n`; there are no other control characters.
     pub text: String,
     /// Whether the original has invisible characters, or ones that change how others are shown.
@@ -29,7 +29,7 @@ pub struct Shown {
     pub bytes: usize,
 }
 
-impl Shown {
+impl SafeText {
     /// Makes `text` safe to show.
     pub fn of(text: &str) -> Self {
         let (escaped, hidden) = escape_all(text);
@@ -54,7 +54,7 @@ impl Shown {
 /// assert_eq!(escape("safe\u{202e}txt"), r"safe\u{202e}txt");
 /// ```
 pub fn escape(text: &str) -> String {
-    Shown::of(text).text
+    SafeText::of(text).text
 }
 
 fn escape_all(text: &str) -> (String, bool) {

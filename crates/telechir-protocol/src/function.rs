@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 pub use incomplete::{IncompleteCall, IncompleteCallError, IncompleteCalls};
 
-use crate::{CallId, Content, Failure, Meta, bounded};
+use crate::{CallId, Content, Failure, Meta, json_limits};
 
 /// A call's arguments exactly as the provider returned them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ impl Arguments {
     pub fn to_value(&self) -> Result<Value, serde_json::Error> {
         match self {
             Self::Text(text) if text.trim().is_empty() => Ok(Value::Object(Map::new())),
-            Self::Text(text) => bounded::parse(text.as_bytes()),
+            Self::Text(text) => json_limits::parse(text.as_bytes()),
             Self::Json(members) => Ok(Value::Object(members.clone())),
         }
     }

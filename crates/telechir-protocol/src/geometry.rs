@@ -111,13 +111,13 @@ pub enum Target {
         frame: Option<FrameId>,
     },
     /// An element by name, independent of any screenshot.
-    Named(Named),
+    Named(NamedElement),
 }
 
 /// An element of an application by its accessibility properties. All given properties must match;
 /// at least one of `name`, `role` and `id` is given.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Named {
+pub struct NamedElement {
     /// Accessible name, such as the text on a button.
     pub name: Option<String>,
     /// Accessible role, such as `button`.
@@ -130,7 +130,7 @@ pub struct Named {
 }
 
 /// `button "Save" in the window "Untitled"`.
-impl fmt::Display for Named {
+impl fmt::Display for NamedElement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.role.as_deref().unwrap_or("element"))?;
         if let Some(name) = &self.name {

@@ -20,7 +20,6 @@
 
 mod action;
 mod approval;
-pub mod bounded;
 mod call;
 mod computer;
 mod content;
@@ -31,6 +30,7 @@ mod function;
 mod geometry;
 mod id;
 mod json;
+pub mod json_limits;
 mod key;
 mod media;
 #[cfg(feature = "schema")]
@@ -61,7 +61,7 @@ pub use failure::{Failure, FailureKind};
 pub use function::{
     Arguments, FunctionCall, FunctionResult, IncompleteCall, IncompleteCallError, IncompleteCalls,
 };
-pub use geometry::{FrameId, Named, Point, Region, Size, Space, Target};
+pub use geometry::{FrameId, NamedElement, Point, Region, Size, Space, Target};
 pub use id::{CallId, TargetId};
 pub use key::{Chord, Key, Modifier, NamedKey};
 pub use media::{DataContent, DataUri, HostedFileContent, Media, UriContent};

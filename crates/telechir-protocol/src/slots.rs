@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use expanded::{Piece, Pieces, Whole, pieces};
+pub use expanded::{Expanded, TextPart, TextParts, parts};
 pub(crate) use expanded::{is_equal, text_parts};
 
 /// U+A66E, chosen because it practically never occurs in real text. It is printed unchanged by
@@ -44,20 +44,20 @@ struct DocumentStrings {
 
 /// One string of a document, which keeps the document alive.
 #[derive(Clone)]
-pub struct Kept {
+pub struct SlotString {
     table: Arc<DocumentStrings>,
     index: usize,
 }
 
 /// A document whose long strings are known.
 #[derive(Debug)]
-pub struct Slotted {
+pub struct SlottedDocument {
     slots: Slots,
     /// Per string, whether it is decoded without a slot after all.
     is_excluded: Vec<bool>,
 }
 
-impl Slotted {
+impl SlottedDocument {
     /// Finds the strings of a JSON document that may be replaced by slots; returns the document if
     /// there are none.
     ///
@@ -100,7 +100,7 @@ impl Slotted {
     }
 
     /// Excludes a string from being replaced, because it was found where slots are not supported.
-    pub fn read_in_full(&mut self, index: usize) {
+    pub fn exclude(&mut self, index: usize) {
         if let Some(is_excluded) = self.is_excluded.get_mut(index) {
             *is_excluded = true;
         }
@@ -155,10 +155,10 @@ impl Slots {
     }
 
     /// The string with this index, as a shared reference.
-    fn stored(&self, index: usize) -> Option<Kept> {
+    fn stored(&self, index: usize) -> Option<SlotString> {
         let table = Arc::clone(self.0.as_ref()?);
         table.string(index)?;
-        Some(Kept { table, index })
+        Some(SlotString { table, index })
     }
 
     /// The index and the start of the slot that ends a text; none if the text has other slots.
@@ -187,7 +187,7 @@ impl DocumentStrings {
     }
 }
 
-impl AsRef<[u8]> for Kept {
+impl AsRef<[u8]> for SlotString {
     fn as_ref(&self) -> &[u8] {
         self.table.string(self.index).unwrap_or_default()
     }
@@ -211,15 +211,15 @@ fn new_key() -> String {
 }
 
 /// Replaces the slots in a value by their strings.
-pub fn fill(value: &mut Value, slots: &[Slots]) {
+pub fn expand(value: &mut Value, slots: &[Slots]) {
     match value {
         Value::String(text) => {
             if expanded::slots_of(text).next().is_some() {
                 *text = text_parts(text, slots).collect();
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| fill(item, slots)),
-        Value::Object(members) => members.values_mut().for_each(|value| fill(value, slots)),
+        Value::Array(items) => items.iter_mut().for_each(|item| expand(item, slots)),
+        Value::Object(members) => members.values_mut().for_each(|value| expand(value, slots)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
@@ -252,7 +252,7 @@ impl fmt::Debug for Slots {
     }
 }
 
-impl fmt::Debug for Kept {
+impl fmt::Debug for SlotString {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let length = self.as_ref().len();
         f.debug_struct("Kept").field("length", &length).finish()

@@ -16,10 +16,10 @@ mod write;
 use serde_json::{Map, Value};
 use telechir_protocol::{AnsweredTurn, ApprovalMode, FunctionTool, ModelTurn, Size, Tool};
 
-use crate::function_tools;
+use crate::codec::{ChatApi, Codec};
+use crate::fallback_tools;
 use crate::openai::Responses;
 use crate::stream::StreamDecoder;
-use crate::wire::{ChatApi, Codec};
 use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
 };
@@ -42,12 +42,12 @@ impl Codec for AgentFramework {
     }
 
     /// The sidecar refers to positions inside long texts.
-    fn takes_slots(&self) -> bool {
+    fn supports_slots(&self) -> bool {
         false
     }
 
     /// The framework does not restrict the ids of calls.
-    fn takes_repeated_ids(&self) -> bool {
+    fn allows_duplicate_ids(&self) -> bool {
         true
     }
 
@@ -81,8 +81,8 @@ impl Codec for AgentFramework {
         Responses.screenshot_size(model, size)
     }
 
-    fn image_base64(&self) -> usize {
-        Responses.image_base64()
+    fn max_image_base64(&self) -> usize {
+        Responses.max_image_base64()
     }
 
     fn screenshot_when(&self) -> ScreenshotWhen {
@@ -102,7 +102,7 @@ impl Codec for AgentFramework {
 
 fn editor_as_function(tool: &Tool) -> Tool {
     let is_hosted = matches!(tool, Tool::Hosted(_));
-    match function_tools::function(tool).filter(|_| is_hosted) {
+    match fallback_tools::declare_function(tool).filter(|_| is_hosted) {
         Some(function) => Tool::Function(FunctionTool {
             name: function.name,
             description: function.description,

@@ -40,8 +40,8 @@ mod xdotool_keys;
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
-use crate::stream::{Events, StreamDecoder};
-use crate::wire::{ChatApi, Codec};
+use crate::codec::{ChatApi, Codec};
+use crate::stream::{SseDecoder, StreamDecoder};
 use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
 };
@@ -72,9 +72,9 @@ pub(crate) use models::{supports_legacy_tools, supports_only_october_2024};
 pub(crate) use stream::AnthropicMessageBuilder;
 
 /// Codec of `anthropic-messages`.
-pub(crate) struct Messages;
+pub(crate) struct AnthropicMessages;
 
-impl Codec for Messages {
+impl Codec for AnthropicMessages {
     fn name(&self) -> &'static str {
         DIALECT
     }
@@ -103,7 +103,7 @@ impl Codec for Messages {
         screenshot_size(model, size)
     }
 
-    fn image_base64(&self) -> usize {
+    fn max_image_base64(&self) -> usize {
         image::MAX_BASE64_BYTES
     }
 
@@ -112,7 +112,9 @@ impl Codec for Messages {
     }
 
     fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
-        Some(Box::new(Events::new(AnthropicMessageBuilder::default())))
+        Some(Box::new(
+            SseDecoder::new(AnthropicMessageBuilder::default()),
+        ))
     }
 
     fn chat_api(&self) -> Option<&'static dyn ChatApi> {

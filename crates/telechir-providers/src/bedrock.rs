@@ -18,9 +18,9 @@ mod models;
 mod names;
 mod path;
 
-pub(crate) use agents::Agents;
-pub(crate) use anthropic_body::{Invoke, Messages};
-pub(crate) use converse::Converse;
+pub(crate) use agents::BedrockAgents;
+pub(crate) use anthropic_body::{BedrockInvoke, BedrockMessages};
+pub(crate) use converse::BedrockConverse;
 
 /// Maximum size of one image in bytes of base64.
 const MAX_IMAGE_BASE64_BYTES: usize = 5 * 1024 * 1024;

@@ -21,8 +21,8 @@ pub(crate) mod write;
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
-use crate::stream::{Events, StreamDecoder};
-use crate::wire::{ChatApi, Codec};
+use crate::codec::{ChatApi, Codec};
+use crate::stream::{SseDecoder, StreamDecoder};
 use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
 };
@@ -31,9 +31,9 @@ pub(crate) use flavour::Flavour;
 pub(crate) use stream::join_parts;
 
 /// The codec of the chat completion dialects.
-pub(crate) struct Chat(pub(crate) Flavour);
+pub(crate) struct ChatCompletions(pub(crate) Flavour);
 
-impl Codec for Chat {
+impl Codec for ChatCompletions {
     fn name(&self) -> &'static str {
         self.0.dialect()
     }
@@ -62,7 +62,7 @@ impl Codec for Chat {
         self.0.screenshot_size(model, size)
     }
 
-    fn image_base64(&self) -> usize {
+    fn max_image_base64(&self) -> usize {
         self.0.image_base64()
     }
 
@@ -71,7 +71,9 @@ impl Codec for Chat {
     }
 
     fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
-        Some(Box::new(Events::new(stream::CompletionBuilder::default())))
+        Some(Box::new(SseDecoder::new(
+            stream::CompletionBuilder::default(),
+        )))
     }
 
     fn chat_api(&self) -> Option<&'static dyn ChatApi> {

@@ -45,7 +45,7 @@ pub struct Vector {
 /// The result of one check of a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum CheckResult {
     /// The check does not apply to documents of this kind.
     #[default]
     NotApplicable,
@@ -57,7 +57,7 @@ pub enum Verdict {
 
 /// The results of all checks of one document.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct VectorReport {
     /// The file, relative to the manifest.
     pub file: String,
     /// The kind of document, as in the manifest.
@@ -67,19 +67,19 @@ pub struct Row {
     /// The expected result of the checks.
     pub expect: Expect,
     /// Whether it was decoded, or rejected if that is expected.
-    pub decode: Verdict,
+    pub decode: CheckResult,
     /// Whether it was encoded again.
-    pub encode: Verdict,
+    pub encode: CheckResult,
     /// Whether the encoded document equals the original.
-    pub identity: Verdict,
+    pub identity: CheckResult,
     /// Whether a stream decodes identically however it is split.
-    pub stream: Verdict,
+    pub stream: CheckResult,
     /// Number of positions at which the stream was split.
     pub cuts: usize,
     /// Whether the neutral values alone, without raw JSON, encode to the original; absent where
     /// that does not apply. Not required: `docs/fidelity.md` lists the exceptions.
     #[serde(rename = "bare")]
-    pub bare: Option<bool>,
+    pub survives_without_raw: Option<bool>,
     /// The losses from decoding and encoding.
     pub losses: Vec<Loss>,
     /// Errors that rejected the document, where a rejection is expected.
@@ -92,7 +92,7 @@ pub struct Row {
     pub problems: Vec<String>,
 }
 
-impl Row {
+impl VectorReport {
     /// Whether all expectations were met.
     pub fn is_good(&self) -> bool {
         self.problems.is_empty()
@@ -101,17 +101,17 @@ impl Row {
 
 impl Vector {
     /// Checks the document. `bytes` are the contents of `file`.
-    pub fn check(&self, bytes: &[u8]) -> Row {
+    pub fn check(&self, bytes: &[u8]) -> VectorReport {
         check::check(self, bytes)
     }
 
     /// The row of a document whose file cannot be read, with the reason.
-    pub fn unreadable(&self, problem: &str) -> Row {
+    pub fn unreadable(&self, problem: &str) -> VectorReport {
         check::unreadable(self, problem)
     }
 
     /// The row of a document whose file does not exist.
-    pub fn missing(&self) -> Row {
+    pub fn missing(&self) -> VectorReport {
         check::missing(self)
     }
 }

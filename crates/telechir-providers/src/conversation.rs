@@ -6,9 +6,9 @@ use std::fmt;
 use std::time::Duration;
 
 use serde_json::Value;
-use telechir_protocol::{AnsweredTurn, Content, ModelTurn, UsageContent, bounded};
+use telechir_protocol::{AnsweredTurn, Content, ModelTurn, UsageContent, json_limits};
 
-use crate::wire::ChatApi;
+use crate::codec::ChatApi;
 use crate::{Declaration, DecodeError, Dialect, EncodeError, Report};
 
 /// What a conversation starts with.
@@ -133,13 +133,13 @@ pub struct ProviderError {
 impl ProviderError {
     /// Reads an error body; `None` if the body is something else, for example a proxy's HTML page.
     pub fn from_body(bytes: &[u8]) -> Option<Self> {
-        let body = bounded::parse(bytes).ok()?;
-        Self::from_value(&body).or_else(|| Self::of_aws(&body))
+        let body = json_limits::parse(bytes).ok()?;
+        Self::from_value(&body).or_else(|| Self::from_aws(&body))
     }
 
     /// Reads an error body of AWS: a message, usually without the error's type, which is in a
     /// header.
-    pub(crate) fn of_aws(body: &Value) -> Option<Self> {
+    pub(crate) fn from_aws(body: &Value) -> Option<Self> {
         let text = |name: &str| body.get(name).and_then(Value::as_str);
         let message = text("message").or_else(|| text("Message"))?.to_owned();
         let kind = text("__type").or_else(|| text("code"));
@@ -185,7 +185,7 @@ impl ProviderError {
     /// How long to wait before sending the same request again, from an error body. Most providers
     /// use a header instead.
     pub fn retry_delay(bytes: &[u8]) -> Option<Duration> {
-        let body: Value = bounded::parse(bytes).ok()?;
+        let body: Value = json_limits::parse(bytes).ok()?;
         let details = body.get("error")?.get("details")?.as_array()?;
         let delay = details
             .iter()
@@ -232,7 +232,7 @@ impl Conversation {
     /// # Errors
     /// If the dialect is a format without an API endpoint.
     pub fn new(dialect: Dialect, options: RequestOptions) -> Result<Self, NotAService> {
-        let chat_api = dialect.wire().chat_api().ok_or(NotAService { dialect })?;
+        let chat_api = dialect.codec().chat_api().ok_or(NotAService { dialect })?;
         let task = chat_api.first_message(&options.task);
         Ok(Self {
             dialect,
@@ -256,8 +256,8 @@ impl Conversation {
     ///
     /// # Errors
     /// If the body is not JSON, not of this dialect, or repeats a call id.
-    pub fn take(&mut self, bytes: &[u8]) -> Result<Response, DecodeError> {
-        let body: Value = bounded::parse(bytes)?;
+    pub fn push_response(&mut self, bytes: &[u8]) -> Result<Response, DecodeError> {
+        let body: Value = json_limits::parse(bytes)?;
         if let Some(stop) = self.chat_api.failure(&body) {
             return Ok(Response {
                 turn: ModelTurn::new(Vec::new())?,
@@ -266,7 +266,7 @@ impl Conversation {
                 usage: UsageContent::default(),
             });
         }
-        let (turn, report) = self.dialect.wire().decode_response(body.clone())?;
+        let (turn, report) = self.dialect.codec().decode_response(body.clone())?;
         let has_calls = !turn.calls().is_empty();
         let (stop, usage) = self
             .chat_api
@@ -283,8 +283,8 @@ impl Conversation {
     ///
     /// # Errors
     /// If the results lack something that the dialect requires.
-    pub fn answer(&mut self, answered: &AnsweredTurn) -> Result<Report, EncodeError> {
-        let reply = self.dialect.encode_answers(answered)?;
+    pub fn push_results(&mut self, answered: &AnsweredTurn) -> Result<Report, EncodeError> {
+        let reply = self.dialect.encode_results(answered)?;
         self.chat_api.push_results(reply.items, &mut self.items);
         Ok(reply.report)
     }

@@ -5,14 +5,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde_json::{Map, Value};
-use telechir_protocol::slots::fill;
+use telechir_protocol::slots::expand;
 use telechir_protocol::{AnsweredTurn, Message, ModelTurn, Size};
 
-use crate::document::{self, Document, Input};
-use crate::wire::{ChatApi, Codec, Endpoint};
+use crate::codec::{ChatApi, Codec, Endpoint};
+use crate::document::{self, Document, DocumentInput};
 use crate::{
     Declaration, DecodeError, EncodeError, Report, ToolOffer, agent_framework, anthropic, bedrock,
-    chat, foreign, google, mistral, openai, repeated,
+    chat, duplicate_ids, google, misrouted, mistral, openai,
 };
 
 /// A provider's JSON format for tool calls and results.
@@ -84,28 +84,28 @@ impl Dialect {
 
     /// The dialect's name on the command line.
     pub fn name(self) -> &'static str {
-        self.wire().name()
+        self.codec().name()
     }
 
     fn names() -> String {
         Self::ALL.map(Self::name).join(", ")
     }
 
-    pub(crate) fn wire(self) -> &'static dyn Codec {
+    pub(crate) fn codec(self) -> &'static dyn Codec {
         match self {
-            Self::AnthropicMessages => &anthropic::Messages,
+            Self::AnthropicMessages => &anthropic::AnthropicMessages,
             Self::OpenaiResponses => &openai::Responses,
-            Self::BedrockConverse => &bedrock::Converse,
+            Self::BedrockConverse => &bedrock::BedrockConverse,
             Self::GoogleGenerateContent => &google::GenerateContent,
             Self::GoogleInteractions => &google::Interactions,
             Self::AgentFramework => &agent_framework::AgentFramework,
-            Self::Functions => &chat::Chat(chat::Flavour::Functions),
-            Self::FunctionsInline => &chat::Chat(chat::Flavour::Inline),
-            Self::MistralChat => &chat::Chat(chat::Flavour::Mistral),
-            Self::BedrockMessages => &bedrock::Messages,
-            Self::BedrockInvoke => &bedrock::Invoke,
+            Self::Functions => &chat::ChatCompletions(chat::Flavour::Functions),
+            Self::FunctionsInline => &chat::ChatCompletions(chat::Flavour::Inline),
+            Self::MistralChat => &chat::ChatCompletions(chat::Flavour::Mistral),
+            Self::BedrockMessages => &bedrock::BedrockMessages,
+            Self::BedrockInvoke => &bedrock::BedrockInvoke,
             Self::MistralConversations => &mistral::Conversations,
-            Self::BedrockAgents => &bedrock::Agents,
+            Self::BedrockAgents => &bedrock::BedrockAgents,
         }
     }
 
@@ -115,11 +115,11 @@ impl Dialect {
     /// If the document is not JSON, not of this dialect, or an error of the provider.
     pub fn decode_response<'a>(
         self,
-        document: impl Into<Input<'a>>,
+        document: impl Into<DocumentInput<'a>>,
     ) -> Result<(ModelTurn, Report), DecodeError> {
-        let wire = self.wire();
+        let wire = self.codec();
         let read = |value| self.decode_own(value, |value| wire.decode_response(value));
-        document::read(document.into(), wire.takes_slots(), read)
+        document::read(document.into(), wire.supports_slots(), read)
     }
 
     /// Decodes a history: a request, a list of messages or items, or one response. An owned
@@ -129,11 +129,11 @@ impl Dialect {
     /// If the document is not JSON or not of this dialect.
     pub fn decode_history<'a>(
         self,
-        document: impl Into<Input<'a>>,
+        document: impl Into<DocumentInput<'a>>,
     ) -> Result<(History, Report), DecodeError> {
-        let wire = self.wire();
+        let wire = self.codec();
         let read = |value| self.decode_own(value, |value| wire.decode_history(value));
-        document::read(document.into(), wire.takes_slots(), read)
+        document::read(document.into(), wire.supports_slots(), read)
     }
 
     /// Decodes a document and rejects it if it has calls of another dialect. Decoding alone would
@@ -143,7 +143,7 @@ impl Dialect {
         value: Value,
         read: impl FnOnce(Value) -> Result<T, DecodeError>,
     ) -> Result<T, DecodeError> {
-        let misrouted = foreign::find(self, &value);
+        let misrouted = misrouted::find(self, &value);
         match (read(value), misrouted) {
             (Ok(_) | Err(DecodeError::WrongShape { .. }), Some(error)) => Err(error),
             (read, _) => read,
@@ -154,8 +154,8 @@ impl Dialect {
     ///
     /// # Errors
     /// If the results lack something that the dialect requires.
-    pub fn encode_answers(self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        let wire = self.wire();
+    pub fn encode_results(self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
+        let wire = self.codec();
         let mut slots = Vec::new();
         turn.gather_slots(&mut slots);
         let without_slots = || {
@@ -166,7 +166,7 @@ impl Dialect {
         if slots.is_empty() {
             return wire.encode_results(turn);
         }
-        if !wire.takes_slots() {
+        if !wire.supports_slots() {
             return without_slots();
         }
         let mut written = wire.encode_results(turn);
@@ -174,7 +174,7 @@ impl Dialect {
             written = without_slots();
         }
         let mut reply = written?;
-        reply.items.iter_mut().for_each(|item| fill(item, &slots));
+        reply.items.iter_mut().for_each(|item| expand(item, &slots));
         Ok(reply)
     }
 
@@ -184,7 +184,7 @@ impl Dialect {
     /// # Errors
     /// If the history lacks something that the dialect requires.
     pub fn encode_history(self, history: &History) -> Result<(Value, Report), EncodeError> {
-        let (document, report) = self.write_history(history)?;
+        let (document, report) = self.encode_document(history)?;
         Ok((document.into_value(), report))
     }
 
@@ -193,11 +193,11 @@ impl Dialect {
     ///
     /// # Errors
     /// If the history lacks something that the dialect requires.
-    pub fn write_history(self, history: &History) -> Result<(Document, Report), EncodeError> {
-        let wire = self.wire();
-        let deduplicated = match wire.takes_repeated_ids() {
+    pub fn encode_document(self, history: &History) -> Result<(Document, Report), EncodeError> {
+        let wire = self.codec();
+        let deduplicated = match wire.allows_duplicate_ids() {
             true => None,
-            false => repeated::deduplicate(&history.messages, wire.raw_dialect()),
+            false => duplicate_ids::deduplicate(&history.messages, wire.raw_dialect()),
         };
         let Some((messages, mut report)) = deduplicated else {
             return write_history(wire, history);
@@ -211,18 +211,18 @@ impl Dialect {
     /// The size to which a screenshot of a `size` screen is scaled, so that the model neither
     /// shrinks nor rejects it. If `model` is absent, the newest model's limits apply.
     pub fn screenshot_size(self, model: Option<&str>, size: Size) -> Size {
-        self.wire().screenshot_size(model, size)
+        self.codec().screenshot_size(model, size)
     }
 
     /// Maximum size of one image in bytes, from the dialect's limit on base64. Every dialect
     /// accepts PNG, JPEG and WebP.
     pub fn max_image_bytes(self) -> usize {
-        self.wire().image_base64() / 4 * 3
+        self.codec().max_image_base64() / 4 * 3
     }
 
     /// Whether a screenshot goes with every result or with the last of a batch.
     pub fn screenshot_when(self) -> ScreenshotWhen {
-        self.wire().screenshot_when()
+        self.codec().screenshot_when()
     }
 
     /// Encodes tool declarations for a model.
@@ -230,12 +230,12 @@ impl Dialect {
     /// # Errors
     /// If the model does not support a tool, or a screen size that it requires is missing.
     pub fn declare(self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
-        self.wire().declare(offer)
+        self.codec().declare(offer)
     }
 
     /// The API's default endpoint; `None` for a format without an API.
     pub fn service(self) -> Option<Endpoint> {
-        self.wire().chat_api().map(ChatApi::endpoint)
+        self.codec().chat_api().map(ChatApi::endpoint)
     }
 }
 
@@ -248,7 +248,7 @@ fn write_history(wire: &dyn Codec, history: &History) -> Result<(Document, Repor
         complete.messages.iter_mut().for_each(Message::fill_slots);
         wire.encode_history(&complete)
     };
-    let mut written = if slots.is_empty() || wire.takes_slots() {
+    let mut written = if slots.is_empty() || wire.supports_slots() {
         wire.encode_history(history)
     } else {
         without_slots()

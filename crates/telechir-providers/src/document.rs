@@ -7,14 +7,14 @@ use std::io;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use serde_json::ser::Formatter;
-use telechir_protocol::slots::{self, Kept, Slots, Slotted, Whole};
-use telechir_protocol::{Message, ModelTurn, bounded};
+use telechir_protocol::slots::{self, Expanded, SlotString, Slots, SlottedDocument};
+use telechir_protocol::{Message, ModelTurn, json_limits};
 
-use crate::{DecodeError, EncodeError, Envelope, History, Report, numbers};
+use crate::{DecodeError, EncodeError, Envelope, History, Report, precision};
 
 /// A document to decode. An owned document is not copied: the decoded images refer to it.
 #[derive(Debug)]
-pub struct Input<'a>(Cow<'a, [u8]>);
+pub struct DocumentInput<'a>(Cow<'a, [u8]>);
 
 /// An encoded document, ready to be written.
 #[derive(Clone, Debug)]
@@ -25,14 +25,14 @@ pub struct Document {
 
 /// A part of an encoded document.
 #[derive(Clone, Debug)]
-pub struct Part(PartBytes);
+pub struct DocumentPart(PartBytes);
 
 #[derive(Clone, Debug)]
 enum PartBytes {
     /// The JSON around the images.
     Text(Vec<u8>),
     /// An image, inside the document it was read from.
-    Image(Kept),
+    Image(SlotString),
 }
 
 impl Document {
@@ -64,34 +64,34 @@ impl Document {
 
     /// The document as compact JSON in parts, to be concatenated. Images are not copied: their
     /// parts refer to the documents they were read from.
-    pub fn to_parts(&self) -> Vec<Part> {
+    pub fn to_parts(&self) -> Vec<DocumentPart> {
         let text = self.template.to_string();
-        let part = |piece: slots::Piece<'_>| {
+        let part = |piece: slots::TextPart<'_>| {
             let own = || PartBytes::Text(piece.as_bytes().to_vec());
-            Part(piece.kept().map_or_else(own, PartBytes::Image))
+            DocumentPart(piece.slot_string().map_or_else(own, PartBytes::Image))
         };
-        slots::pieces(&text, &self.slots).map(part).collect()
+        slots::parts(&text, &self.slots).map(part).collect()
     }
 
     /// The document as a JSON value. Copies its images.
     pub fn into_value(mut self) -> Value {
-        slots::fill(&mut self.template, &self.slots);
+        slots::expand(&mut self.template, &self.slots);
         self.template
     }
 }
 
-impl AsRef<[u8]> for Part {
+impl AsRef<[u8]> for DocumentPart {
     fn as_ref(&self) -> &[u8] {
         match &self.0 {
             PartBytes::Text(bytes) => bytes,
-            PartBytes::Image(kept) => kept.as_ref(),
+            PartBytes::Image(image) => image.as_ref(),
         }
     }
 }
 
 impl Serialize for Document {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let filled = Whole {
+        let filled = Expanded {
             value: &self.template,
             slots: &self.slots,
         };
@@ -113,7 +113,7 @@ impl Formatter for SlotFiller<'_> {
         if self.slots.is_empty() {
             return writer.write_all(fragment.as_bytes());
         }
-        slots::pieces(fragment, self.slots).try_for_each(|piece| writer.write_all(piece.as_bytes()))
+        slots::parts(fragment, self.slots).try_for_each(|piece| writer.write_all(piece.as_bytes()))
     }
 }
 
@@ -170,19 +170,19 @@ impl ContainsSlots for ModelTurn {
 /// Decodes a document with slots in place of its images, if the dialect supports that. A string
 /// that ends up anywhere but in a raw representation or a `data:` URL is read in full.
 pub(crate) fn read<T: ContainsSlots>(
-    input: Input<'_>,
+    input: DocumentInput<'_>,
     with_slots: bool,
     read: impl Fn(Value) -> Result<(T, Report), DecodeError>,
 ) -> Result<(T, Report), DecodeError> {
     let read = |document: &[u8]| {
-        let (read, mut report) = read(bounded::parse(document)?)?;
-        numbers::report(document, "", &mut report);
+        let (read, mut report) = read(json_limits::parse(document)?)?;
+        precision::report(document, "", &mut report);
         Ok((read, report))
     };
     if !with_slots {
         return read(&input.0);
     }
-    let mut slotted = match Slotted::new(input.0) {
+    let mut slotted = match SlottedDocument::new(input.0) {
         Ok(slotted) => slotted,
         Err(document) => return read(&document),
     };
@@ -201,7 +201,7 @@ pub(crate) fn read<T: ContainsSlots>(
             return Ok((decoded, report));
         }
         for index in (0..found.len()).filter(|index| found[*index] != seen[*index]) {
-            slotted.read_in_full(index);
+            slotted.exclude(index);
         }
     }
     read(slotted.document())
@@ -211,7 +211,7 @@ pub(crate) fn read<T: ContainsSlots>(
 fn occurrences<T: ContainsSlots>(
     read: &T,
     report: &Report,
-    slotted: &Slotted,
+    slotted: &SlottedDocument,
 ) -> serde_json::Result<Vec<usize>> {
     let mut found = vec![0; slotted.count()];
     let counting = SlotCounter {
@@ -263,26 +263,26 @@ pub(crate) fn is_touched<T>(
     };
     let mut losses = report.losses.iter();
     losses.any(|loss| {
-        let mut texts = [&loss.what, &loss.place, &loss.why]
+        let mut texts = [&loss.what, &loss.location, &loss.why]
             .into_iter()
-            .chain(&loss.kept);
+            .chain(&loss.preserved_as);
         texts.any(|text| slots::is_touched(text))
     }) || written.iter().any(|value| slots::is_damaged(value, slots))
 }
 
-impl From<Vec<u8>> for Input<'_> {
+impl From<Vec<u8>> for DocumentInput<'_> {
     fn from(document: Vec<u8>) -> Self {
         Self(Cow::Owned(document))
     }
 }
 
-impl From<String> for Input<'_> {
+impl From<String> for DocumentInput<'_> {
     fn from(document: String) -> Self {
         Self(Cow::Owned(document.into_bytes()))
     }
 }
 
-impl<'a, T: AsRef<[u8]> + ?Sized> From<&'a T> for Input<'a> {
+impl<'a, T: AsRef<[u8]> + ?Sized> From<&'a T> for DocumentInput<'a> {
     fn from(document: &'a T) -> Self {
         Self(Cow::Borrowed(document.as_ref()))
     }

@@ -94,7 +94,7 @@ pub(crate) fn media(content: &Content) -> Option<Media> {
 }
 
 /// The text of a text content.
-pub(crate) fn words(content: &Content) -> Option<&str> {
+pub(crate) fn text_of_content(content: &Content) -> Option<&str> {
     if let Content::Text(text) = content {
         Some(text.text.as_str())
     } else {
@@ -103,10 +103,10 @@ pub(crate) fn words(content: &Content) -> Option<&str> {
 }
 
 /// The texts of all text contents, joined by `separator`.
-pub(crate) fn all_words(contents: &[Content], separator: &str) -> String {
+pub(crate) fn joined_texts(contents: &[Content], separator: &str) -> String {
     contents
         .iter()
-        .filter_map(words)
+        .filter_map(text_of_content)
         .collect::<Vec<_>>()
         .join(separator)
 }

@@ -127,7 +127,7 @@ fn report_losses(
             "the API has no field for it",
         );
     }
-    for (provider, names) in settings::of_others(meta, PROVIDER) {
+    for (provider, names) in settings::of_other_providers(meta, PROVIDER) {
         let what = format!("settings of {provider}: {}", names.join(", "));
         report.lost(what, location, "they belong to another provider");
     }

@@ -19,36 +19,36 @@ mod agent_framework;
 mod anthropic;
 mod bedrock;
 mod chat;
-mod companion;
+mod codec;
 pub mod conform;
 mod conversation;
 mod declaration;
 mod dialect;
 mod digest;
 mod document;
+mod duplicate_ids;
 mod error;
+mod extra_tools;
+mod fallback_tools;
 mod fields;
-mod foreign;
-mod function_tools;
 mod google;
+mod misrouted;
 mod mistral;
-mod numbers;
 mod openai;
-mod repeated;
+mod precision;
 mod report;
 mod settings;
 mod stream;
-mod wire;
 
-pub use companion::{desktop_tool, page_tool};
+pub use codec::Endpoint;
 pub use conversation::{
     Conversation, ImageLimit, NotAService, ProviderError, Request, RequestOptions, Response,
     StopReason,
 };
 pub use declaration::{Declaration, ToolOffer};
 pub use dialect::{Dialect, EncodedReply, Envelope, History, ScreenshotWhen, UnknownDialect};
-pub use document::{Document, Input, Part};
+pub use document::{Document, DocumentInput, DocumentPart};
 pub use error::{DecodeError, EncodeError};
+pub use extra_tools::{desktop_tool, page_tool};
 pub use report::{Loss, Report};
-pub use stream::{CallDelta, Delta, Stream, StreamError, StreamedResponse};
-pub use wire::Endpoint;
+pub use stream::{CallDelta, Delta, ResponseStream, StreamError, StreamedResponse};

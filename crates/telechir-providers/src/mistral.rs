@@ -19,8 +19,8 @@ use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
 use crate::chat::Flavour;
 use crate::chat::declare::declare_as;
-use crate::stream::{Events, StreamDecoder};
-use crate::wire::{ChatApi, Codec};
+use crate::codec::{ChatApi, Codec};
+use crate::stream::{SseDecoder, StreamDecoder};
 use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
 };
@@ -74,7 +74,7 @@ impl Codec for Conversations {
         FLAVOUR.screenshot_size(model, size)
     }
 
-    fn image_base64(&self) -> usize {
+    fn max_image_base64(&self) -> usize {
         FLAVOUR.image_base64()
     }
 
@@ -83,9 +83,9 @@ impl Codec for Conversations {
     }
 
     fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
-        Some(Box::new(
-            Events::new(stream::ConversationBuilder::default()),
-        ))
+        Some(Box::new(SseDecoder::new(
+            stream::ConversationBuilder::default(),
+        )))
     }
 
     fn chat_api(&self) -> Option<&'static dyn ChatApi> {

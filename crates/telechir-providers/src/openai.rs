@@ -19,8 +19,8 @@ mod write;
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
-use crate::stream::{Events, StreamDecoder};
-use crate::wire::{ChatApi, Codec};
+use crate::codec::{ChatApi, Codec};
+use crate::stream::{SseDecoder, StreamDecoder};
 use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
 };
@@ -66,7 +66,7 @@ impl Codec for Responses {
         screenshot_size(size)
     }
 
-    fn image_base64(&self) -> usize {
+    fn max_image_base64(&self) -> usize {
         MAX_IMAGE_URL_CHARS
     }
 
@@ -76,7 +76,9 @@ impl Codec for Responses {
     }
 
     fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
-        Some(Box::new(Events::new(stream::ResponsesBuilder::default())))
+        Some(Box::new(SseDecoder::new(
+            stream::ResponsesBuilder::default(),
+        )))
     }
 
     fn chat_api(&self) -> Option<&'static dyn ChatApi> {

@@ -9,13 +9,13 @@ pub struct Loss {
     pub what: String,
     /// The location, as a path or a call: `messages[2].content[0]`, `call toolu_01`.
     #[serde(rename = "where")]
-    pub place: String,
+    pub location: String,
     /// The reason, usually something that the target dialect lacks.
     pub why: String,
     /// How the value was preserved, for example `as a text item after the result`; absent if it was
     /// dropped.
     #[serde(rename = "kept", default, skip_serializing_if = "Option::is_none")]
-    pub kept: Option<String>,
+    pub preserved_as: Option<String>,
 }
 
 /// All losses of one translation; empty if it was exact.
@@ -35,26 +35,26 @@ impl Report {
     ) {
         self.losses.push(Loss {
             what: what.into(),
-            place: location.into(),
+            location: location.into(),
             why: why.into(),
-            kept: None,
+            preserved_as: None,
         });
     }
 
     /// Records a value that was preserved in another form.
-    pub fn kept(
+    pub fn preserved(
         &mut self,
         what: impl Into<String>,
         location: impl Into<String>,
         why: impl Into<String>,
         how: impl Into<String>,
     ) {
-        let kept = Some(how.into());
+        let preserved_as = Some(how.into());
         self.losses.push(Loss {
             what: what.into(),
-            place: location.into(),
+            location: location.into(),
             why: why.into(),
-            kept,
+            preserved_as: preserved_as,
         });
     }
 

@@ -5,7 +5,7 @@ use telechir_protocol::Meta;
 
 /// Providers other than `own` with the names of their significant settings. A setting is not
 /// significant if neutral values repeat it or only the provider itself can use it.
-pub(crate) fn of_others<'a>(meta: &'a Meta, own: &str) -> Vec<(&'a str, Vec<&'a str>)> {
+pub(crate) fn of_other_providers<'a>(meta: &'a Meta, own: &str) -> Vec<(&'a str, Vec<&'a str>)> {
     let others = meta
         .additional_properties
         .iter()

@@ -11,16 +11,16 @@ use serde::Serialize;
 use serde_json::Value;
 use telechir_protocol::{IncompleteCall, IncompleteCallError, ModelTurn};
 
-use crate::numbers::RoundedNumbers;
+use crate::precision::RoundedNumbers;
 use crate::{DecodeError, Dialect, Report};
 
-pub(crate) use events::{EventAssembler, Events};
+pub(crate) use events::{EventAssembler, SseDecoder};
 
 /// Maximum size of one streamed response, in bytes.
-pub(crate) const MAX_RESPONSE: usize = 256 * 1024 * 1024;
+pub(crate) const MAX_RESPONSE_BYTES: usize = 256 * 1024 * 1024;
 
 /// A response that is being received.
-pub struct Stream {
+pub struct ResponseStream {
     dialect: Dialect,
     decoder: Box<dyn StreamDecoder>,
     received_bytes: usize,
@@ -132,7 +132,7 @@ pub enum StreamError {
     Broken,
     /// Parts of a call contradict each other.
     #[error(transparent)]
-    Pieces(#[from] IncompleteCallError),
+    InconsistentCall(#[from] IncompleteCallError),
     /// The assembled response cannot be decoded.
     #[error(transparent)]
     Decode(#[from] DecodeError),
@@ -179,9 +179,9 @@ impl Dialect {
     /// assert!(received.turn.calls().is_empty());
     /// # Ok::<(), telechir_providers::StreamError>(())
     /// ```
-    pub fn stream(self) -> Option<Stream> {
-        let decoder = self.wire().stream_decoder()?;
-        Some(Stream {
+    pub fn stream(self) -> Option<ResponseStream> {
+        let decoder = self.codec().stream_decoder()?;
+        Some(ResponseStream {
             dialect: self,
             decoder,
             received_bytes: 0,
@@ -190,7 +190,7 @@ impl Dialect {
     }
 }
 
-impl Stream {
+impl ResponseStream {
     /// Takes the next bytes, which may end anywhere in an event, and returns what they add.
     ///
     /// # Errors
@@ -201,9 +201,9 @@ impl Stream {
             return Err(StreamError::Broken);
         }
         self.received_bytes = self.received_bytes.saturating_add(bytes.len());
-        let pushed = if self.received_bytes > MAX_RESPONSE {
+        let pushed = if self.received_bytes > MAX_RESPONSE_BYTES {
             Err(StreamError::TooLong {
-                limit: MAX_RESPONSE,
+                limit: MAX_RESPONSE_BYTES,
             })
         } else {
             self.decoder.push(bytes)
@@ -222,8 +222,8 @@ impl Stream {
         }
         let mut rounded = RoundedNumbers::default();
         let response = self.decoder.finish(&mut rounded)?;
-        let (turn, mut report) = self.dialect.wire().decode_response(response.clone())?;
-        rounded.tell("", &mut report);
+        let (turn, mut report) = self.dialect.codec().decode_response(response.clone())?;
+        rounded.report_to("", &mut report);
         Ok(StreamedResponse {
             response,
             turn,
@@ -232,7 +232,7 @@ impl Stream {
     }
 }
 
-impl std::fmt::Debug for Stream {
+impl std::fmt::Debug for ResponseStream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Stream")
             .field("dialect", &self.dialect)

@@ -98,55 +98,55 @@ fn floor(value: f64) -> u32 {
 
 /// Limits on the time, size and number of everything a session does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct SessionLimits {
     /// Timeout of a command if the call names none.
-    pub command: Duration,
+    pub command_timeout: Duration,
     /// Maximum total time of all commands of a call, also if the call names more.
-    pub command_at_most: Duration,
+    pub max_command_timeout: Duration,
     /// Maximum retained output of a command in bytes, stdout and stderr together.
-    pub output_bytes: usize,
+    pub max_output_bytes: usize,
     /// Duration of a wait action that names none.
-    pub wait: Duration,
+    pub default_wait: Duration,
     /// Maximum duration of a wait action.
-    pub wait_at_most: Duration,
+    pub max_wait: Duration,
     /// Timeout of a device action, in addition to the action's own duration.
-    pub action: Duration,
+    pub action_timeout: Duration,
     /// How long to wait for the user's decision; after that the answer is no.
-    pub approval: Duration,
+    pub approval_timeout: Duration,
     /// Maximum number of approval questions per minute; further ones are denied.
-    pub questions_a_minute: usize,
+    pub max_questions_per_minute: usize,
     /// Timeout for resolving a host name.
-    pub resolve: Duration,
+    pub resolve_timeout: Duration,
     /// How long to wait for the screen to settle before a screenshot.
     pub settle: Settle,
     /// How long to wait for the screen to settle between two actions.
-    pub between: Settle,
+    pub settle_between_actions: Settle,
     /// Maximum number of actions per call.
-    pub actions: usize,
+    pub max_actions: usize,
 }
 
-impl Default for Limits {
+impl Default for SessionLimits {
     fn default() -> Self {
         let ms = Duration::from_millis;
         Self {
-            command: Duration::from_secs(30),
-            command_at_most: Duration::from_secs(600),
-            output_bytes: 64 * 1024,
-            wait: Duration::from_secs(1),
-            wait_at_most: Duration::from_secs(60),
-            action: Duration::from_secs(60),
-            approval: Duration::from_secs(600),
-            questions_a_minute: 20,
-            resolve: Duration::from_secs(3),
+            command_timeout: Duration::from_secs(30),
+            max_command_timeout: Duration::from_secs(600),
+            max_output_bytes: 64 * 1024,
+            default_wait: Duration::from_secs(1),
+            max_wait: Duration::from_secs(60),
+            action_timeout: Duration::from_secs(60),
+            approval_timeout: Duration::from_secs(600),
+            max_questions_per_minute: 20,
+            resolve_timeout: Duration::from_secs(3),
             settle: Settle {
                 quiet: ms(45),
                 ceiling: ms(2000),
             },
-            between: Settle {
+            settle_between_actions: Settle {
                 quiet: ms(40),
                 ceiling: ms(500),
             },
-            actions: 200,
+            max_actions: 200,
         }
     }
 }

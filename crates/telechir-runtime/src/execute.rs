@@ -11,11 +11,11 @@ use telechir_device::{
     ActionReport, BoxComputer, Computer as _, DeviceError, Frame, Labels, Mark, PageContext,
     PartLocation, ScreenPart, ScreenRegion, Settle, Settled, UntilStopped, Viewport,
 };
-use telechir_policy::{Device, Display, Permitted, ScreenProposal, hold};
+use telechir_policy::{Device, DisplayOwner, Permitted, ScreenProposal, update_pressed_keys};
 use telechir_protocol::{Action, ActionKind, Failure, FailureKind, Key, Size, Target};
 
 use crate::observe::LastFrame;
-use crate::{DeviceKind, Limits, ScreenshotRule};
+use crate::{DeviceKind, ScreenshotRule, SessionLimits};
 pub(crate) use shell::{CommandLimits, ShellSlot};
 
 pub(crate) use editor::EditorSlot;
@@ -28,7 +28,7 @@ const OCR_TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) struct ScreenSlot {
     computer: BoxComputer,
     pub(crate) device: Device,
-    pub(crate) display: Display,
+    pub(crate) display: DisplayOwner,
     /// Maps points of the latest screenshot to the screen.
     pub(crate) viewport: Viewport,
     /// The latest screenshot of the full visible region.
@@ -47,7 +47,7 @@ impl ScreenSlot {
     pub(crate) fn new(
         computer: BoxComputer,
         device: Device,
-        display: Display,
+        display: DisplayOwner,
         rule: ScreenshotRule,
     ) -> Self {
         let mut screen = Self {
@@ -117,7 +117,7 @@ impl ScreenSlot {
         &mut self,
         permit: &Permitted<ScreenProposal>,
         step: usize,
-        limits: &Limits,
+        limits: &SessionLimits,
     ) -> Result<ActionReport, DeviceError> {
         let action = self.permitted(permit, step)?;
         self.settle_after_action(limits).await?;
@@ -128,7 +128,7 @@ impl ScreenSlot {
                 message: sentence(&error.to_string()),
             })?;
         self.computer.set_viewport(self.viewport);
-        let limit = limits.action + requested_duration(action);
+        let limit = limits.action_timeout + requested_duration(action);
         let done = within(
             "perform the action",
             limit,
@@ -137,7 +137,7 @@ impl ScreenSlot {
         .await;
         self.is_moving = true;
         if done.is_ok() {
-            hold(&mut self.pressed, action);
+            update_pressed_keys(&mut self.pressed, action);
         }
         let done = done.map_err(|error| self.with_label_target(error, action));
         self.note_loss(done)
@@ -160,12 +160,17 @@ impl ScreenSlot {
         permit: &Permitted<ScreenProposal>,
         step: usize,
         part: &ScreenPart,
-        limits: &Limits,
+        limits: &SessionLimits,
     ) -> Result<PartLocation, DeviceError> {
         self.permitted(permit, step)?;
         self.settle_after_action(limits).await?;
         self.computer.set_viewport(self.viewport);
-        let located = within("find it", limits.action, self.computer.locate_part(part)).await;
+        let located = within(
+            "find it",
+            limits.action_timeout,
+            self.computer.locate_part(part),
+        )
+        .await;
         self.note_loss(located)
     }
 
@@ -175,12 +180,12 @@ impl ScreenSlot {
         permit: &Permitted<ScreenProposal>,
         step: usize,
         settle: Settle,
-        limits: &Limits,
+        limits: &SessionLimits,
     ) -> Result<(Frame, Settled), DeviceError> {
         self.permitted(permit, step)?;
         self.is_moving = false;
         // One for the wait and one for the capture.
-        let limit = settle.ceiling + limits.action * 2;
+        let limit = settle.ceiling + limits.action_timeout * 2;
         let seen = within(
             "capture the screen",
             limit,
@@ -196,11 +201,11 @@ impl ScreenSlot {
         permit: &Permitted<ScreenProposal>,
         step: usize,
         max_marks: usize,
-        limits: &Limits,
+        limits: &SessionLimits,
     ) -> Result<Vec<Mark>, DeviceError> {
         self.permitted(permit, step)?;
         let marks = self.computer.marks(max_marks);
-        let marks = within("list the elements", limits.action, marks).await;
+        let marks = within("list the elements", limits.action_timeout, marks).await;
         self.note_loss(marks)
     }
 
@@ -223,7 +228,7 @@ impl ScreenSlot {
         &mut self,
         permit: &Permitted<ScreenProposal>,
         step: usize,
-        limits: &Limits,
+        limits: &SessionLimits,
     ) -> Result<Option<String>, DeviceError> {
         self.permitted(permit, step)?;
         if !self.computer.supports(&ActionKind::ReadPage) {
@@ -237,38 +242,50 @@ impl ScreenSlot {
             tab: None,
         };
         let read = self.computer.perform(&read);
-        let read = within("list the elements", limits.action, read).await;
+        let read = within("list the elements", limits.action_timeout, read).await;
         Ok(self.note_loss(read)?.text)
     }
 
     /// Waits until the screen settles.
-    async fn settle(&mut self, settle: Settle, limits: &Limits) -> Result<Settled, DeviceError> {
+    async fn settle(
+        &mut self,
+        settle: Settle,
+        limits: &SessionLimits,
+    ) -> Result<Settled, DeviceError> {
         self.is_moving = false;
-        let limit = settle.ceiling + limits.action;
+        let limit = settle.ceiling + limits.action_timeout;
         let settled = within("settle", limit, self.computer.settle(settle)).await;
         self.note_loss(settled)
     }
 
     /// Settles briefly before the next action; before a screenshot the wait is longer.
-    async fn settle_after_action(&mut self, limits: &Limits) -> Result<(), DeviceError> {
+    async fn settle_after_action(&mut self, limits: &SessionLimits) -> Result<(), DeviceError> {
         if self.is_moving {
-            self.settle(limits.between, limits).await?;
+            self.settle(limits.settle_between_actions, limits).await?;
         }
         Ok(())
     }
 
     /// The browser's URL and tabs.
-    pub(crate) async fn context(&mut self, limits: &Limits) -> Result<PageContext, DeviceError> {
+    pub(crate) async fn context(
+        &mut self,
+        limits: &SessionLimits,
+    ) -> Result<PageContext, DeviceError> {
         self.settle_after_action(limits).await?;
-        let context = within("list the tabs", limits.action, self.computer.page_context()).await;
+        let context = within(
+            "list the tabs",
+            limits.action_timeout,
+            self.computer.page_context(),
+        )
+        .await;
         self.note_loss(context)
     }
 
     /// Releases all pressed keys and buttons.
-    pub(crate) async fn release(&mut self, limits: &Limits) -> Result<(), DeviceError> {
+    pub(crate) async fn release(&mut self, limits: &SessionLimits) -> Result<(), DeviceError> {
         let released = within(
             "release the keys",
-            limits.action,
+            limits.action_timeout,
             self.computer.release_inputs(),
         )
         .await;

@@ -23,7 +23,9 @@ use telechir_protocol::CallId;
 
 use crate::{JournalError, SessionEvent};
 use folder::Folder;
-pub use read::{Record, RecordKind, Verified, VerifyFault, read, read_blob, verify, verify_since};
+pub use read::{
+    JournalRecord, RecordKind, Verified, VerifyFault, read, read_blob, verify, verify_since,
+};
 use reserve::Reserve;
 use transaction::{WriteOp, WriteReply};
 use writer::JournalWriter;

@@ -34,11 +34,11 @@ mod session;
 
 pub use approver::{Approver, DenyAll};
 pub use bus::EventReader;
-pub use config::{AutoScreenshot, Limits, ScreenshotRule};
+pub use config::{AutoScreenshot, ScreenshotRule, SessionLimits};
 pub use error::{JournalError, RuntimeError};
 pub use event::{ActionEffect, CallKind, DeviceKind, SessionEvent};
 pub use journal::{
-    Journal, Record, RecordKind, RunId, Verified, VerifyFault, read, read_blob, verify,
+    Journal, JournalRecord, RecordKind, RunId, Verified, VerifyFault, read, read_blob, verify,
     verify_since,
 };
 pub use screenshot::png;

@@ -9,7 +9,7 @@ use telechir_protocol::{CallId, Failure, FailureKind, FrameId, Media, Region, Se
 use crate::execute::{ScreenSlot, sentence};
 use crate::recorder::{Recorder, millis};
 use crate::screenshot::encode_screenshot;
-use crate::{Limits, RuntimeError, ScreenshotRule, SessionEvent};
+use crate::{RuntimeError, ScreenshotRule, SessionEvent, SessionLimits};
 
 /// A screenshot for a result.
 #[derive(Clone, Debug)]
@@ -62,7 +62,7 @@ pub(crate) enum MarkMode {
 pub(crate) struct Camera<'a> {
     pub(crate) recorder: &'a Recorder,
     pub(crate) rule: ScreenshotRule,
-    pub(crate) limits: &'a Limits,
+    pub(crate) limits: &'a SessionLimits,
     pub(crate) marking: MarkMode,
     pub(crate) screenshots: &'a mut u64,
 }
@@ -244,13 +244,13 @@ impl LastFrame {
         let drawn = |mark: &Mark| (mark.region, mark.kind);
         (self.size, self.rule) == (size, rule)
             && self.marks.iter().map(drawn).eq(marks.iter().map(drawn))
-            && self.frame.is_known_as(frame)
+            && self.frame.is_known_equal(frame)
     }
 }
 
 /// The part of a frame inside `region`, without a copy if that is the complete frame.
 fn crop_frame(frame: Frame, region: ScreenRegion) -> Result<Frame, Failure> {
-    if region == ScreenRegion::whole(frame.size()) {
+    if region == ScreenRegion::of_screen(frame.size()) {
         return Ok(frame);
     }
     frame.crop(region).ok_or_else(|| {
@@ -304,7 +304,7 @@ impl MarkedElements {
 /// One line about a mark, with the centre of its region on the screenshot.
 pub(crate) fn mark_line(mark: &Mark, viewport: &Viewport) -> String {
     let centre = mark.region.centre();
-    let (x, y) = viewport.seen_at(centre.x().cast_signed(), centre.y().cast_signed());
+    let (x, y) = viewport.screenshot_point(centre.x().cast_signed(), centre.y().cast_signed());
     format!("{} at {x},{y}", mark.line)
 }
 

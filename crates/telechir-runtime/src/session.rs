@@ -4,7 +4,7 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use telechir_device::{BoxComputer, BoxEditor, BoxShell};
-use telechir_policy::{Device, Display, Judge, Policy};
+use telechir_policy::{Device, DisplayOwner, Judge, Policy};
 use telechir_protocol::{ActionKind, AnsweredTurn, ModelTurn, Size};
 
 use crate::approver::BoxApprover;
@@ -12,8 +12,8 @@ use crate::execute::{EditorSlot, ScreenSlot, ShellSlot, until_stopped};
 use crate::pipeline::{Delivery, QuestionRate};
 use crate::recorder::Recorder;
 use crate::{
-    Approver, AutoScreenshot, DenyAll, DeviceKind, EventReader, Journal, Limits, RunId,
-    RuntimeError, ScreenshotRule, SessionEvent, pipeline,
+    Approver, AutoScreenshot, DenyAll, DeviceKind, EventReader, Journal, RunId, RuntimeError,
+    ScreenshotRule, SessionEvent, SessionLimits, pipeline,
 };
 
 /// Builds a session. Only the policy is required; without a journal the session is recorded in a
@@ -21,7 +21,7 @@ use crate::{
 #[derive(Debug)]
 pub struct SessionBuilder {
     policy: Policy,
-    screens: Vec<(Device, Display, BoxComputer)>,
+    screens: Vec<(Device, DisplayOwner, BoxComputer)>,
     shell: Option<BoxShell>,
     editor: Option<BoxEditor>,
     approver: BoxApprover,
@@ -30,32 +30,32 @@ pub struct SessionBuilder {
     auto_screenshot: AutoScreenshot,
     screenshot: ScreenshotRule,
     marks: Option<usize>,
-    limits: Limits,
+    limits: SessionLimits,
 }
 
 impl SessionBuilder {
     /// Adds a private desktop, started for this session.
     #[must_use]
     pub fn desktop(self, desktop: BoxComputer) -> Self {
-        self.screen(Device::Desktop, Display::Private, desktop)
+        self.screen(Device::Desktop, DisplayOwner::Private, desktop)
     }
 
     /// Adds an existing desktop, which shows the user's own windows.
     #[must_use]
     pub fn existing_desktop(self, desktop: BoxComputer) -> Self {
-        self.screen(Device::Desktop, Display::Existing, desktop)
+        self.screen(Device::Desktop, DisplayOwner::Existing, desktop)
     }
 
     /// Adds a private browser, started for this session.
     #[must_use]
     pub fn browser(self, browser: BoxComputer) -> Self {
-        self.screen(Device::Browser, Display::Private, browser)
+        self.screen(Device::Browser, DisplayOwner::Private, browser)
     }
 
     /// Adds an existing browser, which has the user's own tabs.
     #[must_use]
     pub fn existing_browser(self, browser: BoxComputer) -> Self {
-        self.screen(Device::Browser, Display::Existing, browser)
+        self.screen(Device::Browser, DisplayOwner::Existing, browser)
     }
 
     /// Adds a shell for commands.
@@ -95,7 +95,7 @@ impl SessionBuilder {
 
     /// Sets which results include a screenshot that was not requested.
     #[must_use]
-    pub fn observe(mut self, when: AutoScreenshot) -> Self {
+    pub fn auto_screenshot(mut self, when: AutoScreenshot) -> Self {
         self.auto_screenshot = when;
         self
     }
@@ -117,7 +117,7 @@ impl SessionBuilder {
 
     /// Sets the limits on time, size and number.
     #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
+    pub fn limits(mut self, limits: SessionLimits) -> Self {
         self.limits = limits;
         self
     }
@@ -170,7 +170,7 @@ impl SessionBuilder {
         })
     }
 
-    fn screen(mut self, device: Device, display: Display, computer: BoxComputer) -> Self {
+    fn screen(mut self, device: Device, display: DisplayOwner, computer: BoxComputer) -> Self {
         self.screens.retain(|(other, ..)| *other != device);
         self.screens.push((device, display, computer));
         // The desktop comes first: it is the default screen of a call without a target.
@@ -203,7 +203,7 @@ pub struct Session {
     pub(crate) auto_screenshot: AutoScreenshot,
     pub(crate) screenshot: ScreenshotRule,
     pub(crate) marks: Option<usize>,
-    pub(crate) limits: Limits,
+    pub(crate) limits: SessionLimits,
     started_at: Instant,
     /// Number of screenshots taken, from which the next one gets its name.
     pub(crate) screenshots: u64,
@@ -230,7 +230,7 @@ impl Session {
             auto_screenshot: AutoScreenshot::default(),
             screenshot: ScreenshotRule::default(),
             marks: None,
-            limits: Limits::default(),
+            limits: SessionLimits::default(),
         }
     }
 
@@ -262,7 +262,7 @@ impl Session {
     /// Cleans up after a turn whose future was dropped, instead of at the start of the next turn:
     /// releases keys and buttons and ends a running command. After the kill switch it also ends
     /// background jobs. Otherwise it does nothing.
-    pub async fn settle(&mut self) {
+    pub async fn finish_dropped_turn(&mut self) {
         pipeline::recover(self).await;
         pipeline::check_kill_switch(self).await;
     }
@@ -289,12 +289,12 @@ impl Session {
     }
 
     /// Emits an event of the caller, such as the agent loop.
-    pub fn announce(&self, event: SessionEvent) {
+    pub fn emit(&self, event: SessionEvent) {
         self.recorder.emit(event);
     }
 
     /// Returns a sender for events that devices cause outside of calls.
-    pub fn announcer(&self) -> EventSender {
+    pub fn event_sender(&self) -> EventSender {
         EventSender(self.recorder.clone())
     }
 
@@ -354,7 +354,7 @@ impl Session {
     pub async fn close(mut self) -> Result<(), RuntimeError> {
         let mut first = None;
         for screen in std::mem::take(&mut self.screens) {
-            let (device, limit) = (screen.kind(), self.limits.action);
+            let (device, limit) = (screen.kind(), self.limits.action_timeout);
             if let Err(message) = screen.close(limit).await {
                 first.get_or_insert(RuntimeError::Close {
                     device: device.name(),
@@ -363,7 +363,7 @@ impl Session {
             }
         }
         if let Some(shell) = self.shell.take()
-            && let Err(message) = shell.close(self.limits.action).await
+            && let Err(message) = shell.close(self.limits.action_timeout).await
         {
             first.get_or_insert(RuntimeError::Close {
                 device: "shell",

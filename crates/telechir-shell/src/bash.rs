@@ -436,7 +436,7 @@ impl Shell for Bash {
 
     fn bounds(&self) -> Option<String> {
         let group = self.session.as_ref()?.group.as_ref()?;
-        Some(group.bounds().to_string())
+        Some(group.effective_limits().to_string())
     }
 
     async fn close(mut self) -> Result<(), DeviceError> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use telechir_egress::Egress;
 use telechir_process::Identity;
-pub use telechir_process::confinement::{Limits, Missing};
+pub use telechir_process::confinement::{MissingFiles, ResourceLimits};
 
 /// The isolation between commands and the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,13 +29,13 @@ pub struct Sandbox {
     /// Additional writable paths, at the same location inside.
     pub writable: Vec<PathBuf>,
     /// Treatment of protected files of the workspace that do not exist.
-    pub missing: Missing,
+    pub missing: MissingFiles,
     /// The egress proxy; `None` means no network.
     pub network: Option<Egress>,
     /// Additional environment variables.
     pub env: Vec<(String, String)>,
     /// Resource limits of commands.
-    pub limits: Limits,
+    pub limits: ResourceLimits,
     /// Folder for small session files; default `/dev/shm`, else `/tmp`.
     pub runtime_dir: PathBuf,
     /// Folder for files of long outputs; default `/tmp`.
@@ -50,10 +50,10 @@ impl Sandbox {
             identity: None,
             read_only: Vec::new(),
             writable: Vec::new(),
-            missing: Missing::MayBeMade,
+            missing: MissingFiles::Creatable,
             network: None,
             env: Vec::new(),
-            limits: Limits::default(),
+            limits: ResourceLimits::default(),
             runtime_dir: runtime_dir(),
             output_dir: PathBuf::from("/tmp"),
         }
@@ -77,7 +77,7 @@ pub struct Docker {
     /// container.
     pub engine_env: Vec<(String, String)>,
     /// Resource limits of commands.
-    pub limits: Limits,
+    pub limits: ResourceLimits,
     /// Folder for small session files; default `/dev/shm`, else `/tmp`.
     pub runtime_dir: PathBuf,
     /// Folder for files of long outputs; default `/tmp`.
@@ -102,7 +102,7 @@ impl Docker {
             identity,
             env: Vec::new(),
             engine_env: Vec::new(),
-            limits: Limits::default(),
+            limits: ResourceLimits::default(),
             runtime_dir: runtime_dir(),
             output_dir: PathBuf::from("/tmp"),
         }

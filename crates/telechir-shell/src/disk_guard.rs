@@ -14,7 +14,7 @@ use telechir_process::{Pid, Signal};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use crate::config::Limits;
+use crate::config::ResourceLimits;
 use crate::processes::{self, SessionMarks, ShellProcess};
 
 /// Check intervals with little and with much free space.
@@ -36,7 +36,7 @@ struct MinFree {
 }
 
 impl MinFree {
-    fn new(folder: &Path, limits: &Limits) -> io::Result<Self> {
+    fn new(folder: &Path, limits: &ResourceLimits) -> io::Result<Self> {
         let free = free(folder)?;
         let configured = [limits.min_free_bytes, limits.min_free_files];
         let min_free = std::array::from_fn(|at| {
@@ -79,7 +79,12 @@ pub(crate) struct DiskGuard {
 
 impl DiskGuard {
     /// Starts monitoring the file system of a folder that a session's processes can write to.
-    pub(crate) fn start(folder: &Path, limits: &Limits, root: Pid, shell: Pid) -> io::Result<Self> {
+    pub(crate) fn start(
+        folder: &Path,
+        limits: &ResourceLimits,
+        root: Pid,
+        shell: Pid,
+    ) -> io::Result<Self> {
         let floor = Arc::new(MinFree::new(folder, limits)?);
         let killed = Arc::new(AtomicU64::new(0));
         let mut task = JoinSet::new();
@@ -268,10 +273,10 @@ mod tests {
     #[test]
     fn on_a_nearly_full_disk_half_of_the_space_is_usable() {
         let folder = std::env::temp_dir();
-        let limits = Limits {
+        let limits = ResourceLimits {
             min_free_bytes: u64::MAX,
             min_free_files: 1,
-            ..Limits::default()
+            ..ResourceLimits::default()
         };
         let floor = MinFree::new(&folder, &limits).expect("a file system");
         let available = floor.available(free(&folder).expect("a file system"));

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{PidfdFlags, pidfd_open};
 use telechir_device::{DeviceError, ShellInput, ShellJob};
-use telechir_process::confinement::gone;
+use telechir_process::confinement::wait_for_exit;
 use telechir_process::{Pid, Readiness, Signal};
 use telechir_protocol::{Command, CommandOutput, InputRequest, ShellOutcome};
 use tokio::task::JoinSet;
@@ -134,7 +134,7 @@ impl Jobs {
             let ended = tokio::select! {
                 biased;
                 code = output::read_fields(&end, 1) => code.ok().and_then(|code| code.parse().ok()),
-                _exited = gone(leader_fd.as_fd()) => output::read_exit_code(&end),
+                _exited = wait_for_exit(leader_fd.as_fd()) => output::read_exit_code(&end),
             };
             end_log.set_end(ended.map_or(JobEnd::Killed, JobEnd::Code));
         });

@@ -49,5 +49,5 @@ mod spool;
 mod terminal;
 
 pub use bash::Bash;
-pub use config::{Docker, Host, Isolation, Limits, Missing, Sandbox};
+pub use config::{Docker, Host, Isolation, MissingFiles, ResourceLimits, Sandbox};
 pub use editor::FileEditor;

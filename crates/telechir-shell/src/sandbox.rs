@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use telechir_device::DeviceError;
 use telechir_egress::{Egress, Serving};
 use telechir_process::confinement::{
-    self, Account, Confinement, ConfinementError, Protected, Told,
+    self, Account, Confinement, ConfinementError, Protected, SandboxInfo,
 };
 use telechir_process::{Cgroup, Identity, Pid, Spawn, Stdio, is_root};
 
@@ -27,7 +27,7 @@ const USER_NAME: &str = "telechir";
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) spawn: Spawn,
-    pub(crate) info: Told,
+    pub(crate) info: SandboxInfo,
     pub(crate) protected: Protected,
     pub(crate) group: Cgroup,
 }

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 use telechir_device::DeviceError;
 use telechir_egress::Serving;
-use telechir_process::confinement::{self, Protected, Told, gone};
+use telechir_process::confinement::{self, Protected, SandboxInfo, wait_for_exit};
 use telechir_process::{Cgroup, Child, Pid, Signal, SpawnError, Stdio};
 use tokio::time::{sleep, timeout};
 
@@ -55,7 +55,7 @@ pub(crate) struct ShellSession {
     /// Kills that were already reported.
     reported: KillCounts,
     /// Kept open as long as the sandbox runs.
-    _info: Option<Told>,
+    _info: Option<SandboxInfo>,
     _protected: Option<Protected>,
     _network: Option<Serving>,
     /// Kept open, because the container ends when they close.
@@ -149,7 +149,7 @@ impl ShellSession {
         let child = prepared.spawn.spawn().await;
         let child = child
             .map_err(|error: SpawnError| sandbox::unavailable(&format!("failed to {error}")))?;
-        let complaint = || sandbox::unavailable_because(prepared.info.complaint());
+        let complaint = || sandbox::unavailable_because(prepared.info.failure());
         let report = first_report(&mut channel, &child)
             .await
             .ok_or_else(complaint)?;
@@ -169,9 +169,9 @@ impl ShellSession {
         let disk = DiskGuard::start(&workspace, &sandbox.limits, first, session.shell);
         session.disk = Some(disk.map_err(failed)?);
         let mut group = prepared.group;
-        group.prove(session.shell);
-        if !group.bounds().hold() {
-            tracing::info!(bounds = %group.bounds(), "limits");
+        group.verify_member(session.shell);
+        if !group.effective_limits().limits_totals() {
+            tracing::info!(bounds = %group.effective_limits(), "limits");
         }
         session.group = Some(group);
         Ok(session)
@@ -259,7 +259,7 @@ impl ShellSession {
         let (now, mut kill_notice) = (self.ended(), String::new());
         let what = |count| if count == 1 { "a process" } else { "processes" };
         if let Some(group) = self.group.as_ref().filter(|_| now.memory > reported.memory) {
-            let mib = group.bounds().memory_bytes.unwrap_or_default() >> 20;
+            let mib = group.effective_limits().memory_bytes.unwrap_or_default() >> 20;
             let what = what(now.memory - reported.memory);
             kill_notice.push_str(&format!(
                 "[the kernel killed {what}: total memory use exceeded {mib} MiB]\n"
@@ -313,7 +313,7 @@ impl ShellSession {
         let gone = timeout(END_TIMEOUT, async {
             self.child.wait().await?;
             match &self.first {
-                Some(first) => gone(first.as_fd()).await,
+                Some(first) => wait_for_exit(first.as_fd()).await,
                 None => {
                     // Processes started while the others were killed.
                     while !self.processes().is_empty() {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// A real component that a test runs against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Part {
+pub enum Component {
     /// An X server: Xvfb.
     XServer,
     /// The Chromium browser.
@@ -19,7 +19,7 @@ pub enum Part {
     Tesseract,
 }
 
-impl Part {
+impl Component {
     /// All components, in the order of the tally.
     pub const ALL: [Self; 5] = [
         Self::XServer,
@@ -60,7 +60,7 @@ impl Part {
 /// # Panics
 /// If the component is not installed; `make setup` installs it.
 #[track_caller]
-pub fn require(part: Part) {
+pub fn require(part: Component) {
     let found = part
         .programs()
         .iter()
@@ -75,7 +75,7 @@ pub fn require(part: Part) {
 }
 
 /// Appends a line to the tally in the folder `TELECHIR_TALLY`; without the variable, does nothing.
-fn record(part: Part) {
+fn record(part: Component) {
     #[expect(
         clippy::disallowed_methods,
         reason = "a test process has no other configuration"

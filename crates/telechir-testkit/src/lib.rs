@@ -7,10 +7,10 @@
 //! require(Part::Chromium);
 //! ```
 
+pub mod desktop_fixture;
 pub mod gate;
 pub mod page;
 pub mod provider;
-pub mod scene;
 pub mod site;
 pub mod witness;
 pub mod xvfb;

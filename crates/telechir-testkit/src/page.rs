@@ -12,7 +12,7 @@ use axum::response::{Html, IntoResponse};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
-use telechir_device::contract::computer::{Seen, Witness};
+use telechir_device::contract::computer::{ObservedInput, Witness};
 use telechir_protocol::{Button, Key, Modifier};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -291,11 +291,14 @@ impl Witness for PageWitness {
         TEXT_AREA
     }
 
-    async fn seen(&mut self, enough: &(dyn Fn(&[Seen]) -> bool + Sync)) -> Vec<Seen> {
+    async fn observed(
+        &mut self,
+        enough: &(dyn Fn(&[ObservedInput]) -> bool + Sync),
+    ) -> Vec<ObservedInput> {
         let mut changes = self.reports.count.subscribe();
         let deadline = Instant::now() + CEILING;
         loop {
-            let seen: Vec<Seen> = self
+            let seen: Vec<ObservedInput> = self
                 .events()
                 .iter()
                 .filter_map(PageEvent::to_seen)
@@ -328,7 +331,7 @@ impl Witness for PageWitness {
 
 impl PageEvent {
     /// The event in the contract's form; none if it has no equivalent.
-    pub fn to_seen(&self) -> Option<Seen> {
+    pub fn to_seen(&self) -> Option<ObservedInput> {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -337,13 +340,13 @@ impl PageEvent {
         let at = (self.client_x as u32, self.client_y as u32);
         let modifiers = self.modifiers();
         Some(match self.kind.as_str() {
-            "mousemove" => Seen::Motion { at },
-            "mousedown" => Seen::ButtonDown {
+            "mousemove" => ObservedInput::Motion { at },
+            "mousedown" => ObservedInput::ButtonDown {
                 button: button(self.button)?,
                 at,
                 modifiers,
             },
-            "mouseup" => Seen::ButtonUp {
+            "mouseup" => ObservedInput::ButtonUp {
                 button: button(self.button)?,
                 at,
             },
@@ -352,12 +355,12 @@ impl PageEvent {
                     self.delta_x / PIXELS_PER_CLICK,
                     self.delta_y / PIXELS_PER_CLICK,
                 );
-                Seen::Scroll { dx, dy, modifiers }
+                ObservedInput::Scroll { dx, dy, modifiers }
             }
-            "keydown" => Seen::KeyDown {
+            "keydown" => ObservedInput::KeyDown {
                 key: Key::parse(&self.key),
             },
-            "keyup" => Seen::KeyUp {
+            "keyup" => ObservedInput::KeyUp {
                 key: Key::parse(&self.key),
             },
             _ => return None,

@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use telechir_device::contract::computer::{Seen, Witness};
+use telechir_device::contract::computer::{ObservedInput, Witness};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use x11rb::connection::Connection;
 
-use crate::xvfb::{Client, connect};
+use crate::xvfb::{XClient, connect};
 use window::WitnessWindow;
 
 /// Timeout of every wait.
@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How the witness reads its events.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Manners {
+pub struct ReadMode {
     /// Replies to `_NET_WM_PING`, as GTK and browsers do and xterm does not.
     pub answers_pings: bool,
     /// Delay before each key press is handled, as in a busy program.
@@ -32,7 +32,7 @@ pub struct Manners {
 /// The input received so far.
 #[derive(Debug, Default)]
 struct WitnessLog {
-    seen: Vec<Seen>,
+    seen: Vec<ObservedInput>,
     text: String,
     /// Ctrl+A was pressed: the next character replaces the text.
     all_selected: bool,
@@ -43,7 +43,7 @@ struct WitnessLog {
 /// A fullscreen window with the keyboard focus, read by its own thread.
 #[derive(Debug)]
 pub struct XWitness {
-    client: Arc<Client>,
+    client: Arc<XClient>,
     window: WitnessWindow,
     record: Arc<Mutex<WitnessLog>>,
     /// Number of events received.
@@ -58,7 +58,7 @@ impl XWitness {
     ///
     /// # Panics
     /// If the window cannot be opened or gets no focus.
-    pub async fn open(environment: &[(String, String)], manners: Manners) -> Self {
+    pub async fn open(environment: &[(String, String)], manners: ReadMode) -> Self {
         let (client, screen, socket) = connect(environment);
         let client = Arc::new(client);
         let window = WitnessWindow::new(&client, screen, manners);
@@ -111,7 +111,7 @@ impl XWitness {
     }
 
     /// Waits until the events satisfy `enough`; false on a timeout.
-    pub async fn arrives(&mut self, enough: &(dyn Fn(&[Seen]) -> bool + Sync)) -> bool {
+    pub async fn arrives(&mut self, enough: &(dyn Fn(&[ObservedInput]) -> bool + Sync)) -> bool {
         self.wait_for(|record| enough(&record.seen)).await
     }
 
@@ -178,7 +178,10 @@ impl Witness for XWitness {
         (40, 40)
     }
 
-    async fn seen(&mut self, enough: &(dyn Fn(&[Seen]) -> bool + Sync)) -> Vec<Seen> {
+    async fn observed(
+        &mut self,
+        enough: &(dyn Fn(&[ObservedInput]) -> bool + Sync),
+    ) -> Vec<ObservedInput> {
         self.catch_up().await;
         self.wait_for(|record| enough(&record.seen)).await;
         self.catch_up().await;

@@ -10,7 +10,7 @@ use x11rb::protocol::xtest::ConnectionExt as _;
 use x11rb::rust_connection::{DefaultStream, ReplyError, RustConnection};
 
 /// A blocking X connection.
-pub type Client = RustConnection<DefaultStream>;
+pub type XClient = RustConnection<DefaultStream>;
 
 /// Connects to the display that `environment` names, like a program started with it.
 ///
@@ -19,7 +19,7 @@ pub type Client = RustConnection<DefaultStream>;
 ///
 /// # Panics
 /// If the connection fails.
-pub fn connect(environment: &[(String, String)]) -> (Client, usize, UnixStream) {
+pub fn connect(environment: &[(String, String)]) -> (XClient, usize, UnixStream) {
     let (stream, socket) = socket(environment);
     let cookie =
         fs::read(value(environment, "XAUTHORITY")).unwrap_or_else(|error| panic!("{error}"));
@@ -121,7 +121,7 @@ pub fn set_monitors(environment: &[(String, String)], monitors: &[(&str, [u16; 4
 ///
 /// # Errors
 /// The server's reason for rejecting the connection.
-pub fn connect_without_cookie(environment: &[(String, String)]) -> Result<Client, String> {
+pub fn connect_without_cookie(environment: &[(String, String)]) -> Result<XClient, String> {
     let (stream, _socket) = socket(environment);
     RustConnection::connect_to_stream_with_auth_info(stream, 0, Vec::new(), Vec::new())
         .map_err(|error| error.to_string())

@@ -305,7 +305,7 @@ impl Computer for Desktop {
     }
 
     fn visible_region(&self) -> ScreenRegion {
-        let full_screen = ScreenRegion::whole(self.size());
+        let full_screen = ScreenRegion::of_screen(self.size());
         self.visible_part.unwrap_or(full_screen)
     }
 
@@ -403,7 +403,7 @@ impl Computer for Desktop {
     }
 }
 
-impl telechir_device::Windows for Desktop {
+impl telechir_device::WindowList for Desktop {
     async fn windows(&mut self) -> Result<Vec<Window>, DeviceError> {
         let DisplayIo { view, windows, .. } = &mut self.io;
         let listed = match windows.list(&view.connection).await {
@@ -415,7 +415,7 @@ impl telechir_device::Windows for Desktop {
         let active = listed.active;
         let all = listed.windows.into_iter().map(|window| Window {
             id: windows.name(window.window),
-            place: window.bounds.to_bounds(),
+            bounds: window.bounds.to_bounds(),
             content: window.content().to_bounds(),
             is_active: active == Some(window.window),
             is_shown: !window.state.is_minimized,

@@ -87,7 +87,7 @@ impl DisplayIo {
         viewport: Viewport,
     ) -> Result<ActionReport, DeviceError> {
         let Position { x, y } = pointer::position(&self.view.connection).await?;
-        let (x, y) = viewport.seen_at(x.into(), y.into());
+        let (x, y) = viewport.screenshot_point(x.into(), y.into());
         Ok(ActionReport {
             effect: Effect::Confirmed,
             text: Some(format!("X={x},Y={y}")),

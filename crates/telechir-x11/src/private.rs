@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use telechir_device::DeviceError;
 use telechir_egress::Egress;
-use telechir_process::confinement::{self, Limits, Missing, Protected};
+use telechir_process::confinement::{self, MissingFiles, Protected, ResourceLimits};
 use telechir_process::{Cgroup, Child, Identity, Pid, is_root};
 use telechir_protocol::Size;
 use tempfile::TempDir;
@@ -53,7 +53,7 @@ pub struct DisplayOptions {
     /// absent means their home.
     pub workspace: Option<PathBuf>,
     /// How protected files that do not exist in the workspace are handled.
-    pub missing: Missing,
+    pub missing: MissingFiles,
     /// The egress proxy for applications; without it they have no network.
     pub network: Option<Egress>,
     /// Whether to start a window manager, which provides frames, focus and shortcuts such as
@@ -72,7 +72,7 @@ impl DisplayOptions {
         Self {
             size: Size::new(1280, 800),
             workspace: None,
-            missing: Missing::MayBeMade,
+            missing: MissingFiles::Creatable,
             network: None,
             identity,
             session_dir: session_dir.into(),
@@ -135,9 +135,9 @@ impl PrivateDisplay {
         let protected = protected
             .transpose()
             .map_err(|error| unavailable(&error.to_string()))?;
-        let group = Cgroup::new(&Limits::default());
-        if !group.bounds().hold() {
-            tracing::info!(bounds = %group.bounds(), "limits");
+        let group = Cgroup::new(&ResourceLimits::default());
+        if !group.effective_limits().limits_totals() {
+            tracing::info!(bounds = %group.effective_limits(), "limits");
         }
         let reservation = files::Reservation::take()
             .map_err(|error| failed("reserve a display number in /tmp", &error))?;

@@ -11,7 +11,7 @@ impl Desktop {
     /// Starts a new private display when its X server exits. The running action fails with
     /// [`DeviceError::Restarted`]. Has no effect on an existing display.
     #[must_use]
-    pub const fn beginning_anew(mut self) -> Self {
+    pub const fn restarting(mut self) -> Self {
         self.restarts = true;
         self
     }

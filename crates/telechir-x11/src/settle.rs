@@ -162,7 +162,7 @@ impl DamageWatch {
                         unsettled,
                         waited: now - start,
                         animated_region: animated
-                            .and_then(|area| ScreenRegion::seen(wait.screen, area)),
+                            .and_then(|area| ScreenRegion::clip(wait.screen, area)),
                     });
                 }
                 WaitStep::Sample => {

@@ -383,8 +383,9 @@ fn attributes(window: &WindowInfo, listed: &WindowList, viewport: Viewport) -> V
 
 /// Bounds in screenshot coordinates: `[120, 80, 760, 560]`.
 pub(crate) fn format_bounds(bounds: Rect, viewport: Viewport) -> String {
-    let (left, top) = viewport.seen_at(bounds.x, bounds.y);
-    let (right, bottom) = viewport.seen_at(bounds.x + bounds.width, bounds.y + bounds.height);
+    let (left, top) = viewport.screenshot_point(bounds.x, bounds.y);
+    let (right, bottom) =
+        viewport.screenshot_point(bounds.x + bounds.width, bounds.y + bounds.height);
     format!("[{left}, {top}, {right}, {bottom}]")
 }
 

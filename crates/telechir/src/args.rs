@@ -12,7 +12,7 @@ use telechir_browser::ProfileId;
 use telechir_egress::Upstream;
 use telechir_protocol::{Chord, Size};
 use telechir_providers::Dialect;
-use telechir_runtime::{Format, Limits};
+use telechir_runtime::{Format, SessionLimits};
 use telechir_shell::Docker;
 use telechir_x11::{Corner, KillSwitch, Typing};
 
@@ -249,17 +249,17 @@ impl DeviceArguments {
     }
 
     /// Timeouts and output sizes of the session.
-    pub(crate) fn limits(&self) -> Limits {
-        let mut limits = Limits::default();
+    pub(crate) fn limits(&self) -> SessionLimits {
+        let mut limits = SessionLimits::default();
         if let Some(seconds) = self.command_timeout {
-            limits.command = Duration::from_secs(seconds);
-            limits.command_at_most = limits.command_at_most.max(limits.command);
+            limits.command_timeout = Duration::from_secs(seconds);
+            limits.max_command_timeout = limits.max_command_timeout.max(limits.command_timeout);
         }
         if let Some(bytes) = self
             .max_output_bytes
             .and_then(|bytes| usize::try_from(bytes).ok())
         {
-            limits.output_bytes = bytes;
+            limits.max_output_bytes = bytes;
         }
         limits
     }

@@ -4,18 +4,19 @@ use std::path::PathBuf;
 
 use telechir_atspi::{AtSpi, BusSocket};
 use telechir_browser::{
-    Addresses, Browser, Files, Options, Profile, ProfileLock, Sandbox as BrowserSandbox, Surface,
+    AllowedUrls, Browser, ChromiumSandbox as BrowserSandbox, FileAccess, Options, Profile,
+    ProfileLock, Surface,
 };
 use telechir_device::{
-    BoxComputer, BoxEditor, BoxReader, BoxScreen, BoxShell, Computer, DeviceError, Editor as _,
-    Screen, Shell, WithAccessibility,
+    BoxComputer, BoxEditor, BoxScreen, BoxShell, BoxTextRecognizer, Computer, DeviceError,
+    Editor as _, Screen, Shell, WithAccessibility,
 };
 use telechir_ocr::Tesseract;
-use telechir_policy::{Client, Display, Policy};
+use telechir_policy::{DisplayOwner, NetworkClient, Policy};
 use telechir_process::Identity;
 use telechir_protocol::{ComputerUseTool, Environment, HostedTool, ShellTool, Size, Tool};
 use telechir_providers::desktop_tool;
-use telechir_shell::{Bash, Docker, FileEditor, Host, Isolation, Missing, Sandbox};
+use telechir_shell::{Bash, Docker, FileEditor, Host, Isolation, MissingFiles, Sandbox};
 use telechir_x11::{Desktop, DisplayOptions, ExistingDisplay, PrivateDisplay};
 
 use crate::args::{DeviceArguments, container};
@@ -33,9 +34,9 @@ const SEARCH: &str = "https://www.google.com/search?q={query}";
 pub(crate) struct Devices {
     pub(crate) folder: SessionDir,
     pub(crate) desktop: Option<BoxComputer>,
-    pub(crate) display: Display,
+    pub(crate) display: DisplayOwner,
     pub(crate) browser: Option<BoxComputer>,
-    pub(crate) browser_display: Display,
+    pub(crate) browser_display: DisplayOwner,
     pub(crate) shell: Option<BoxShell>,
     pub(crate) editor: Option<BoxEditor>,
     network: EgressProxies,
@@ -58,9 +59,9 @@ impl Devices {
         let mut devices = Self {
             folder,
             desktop: None,
-            display: Display::Private,
+            display: DisplayOwner::Private,
             browser: None,
-            browser_display: Display::Private,
+            browser_display: DisplayOwner::Private,
             shell: None,
             editor: None,
             network: EgressProxies::new(policy, arguments.proxy.clone()),
@@ -137,7 +138,7 @@ impl Devices {
             let desktop = configured(display.into_desktop().await?, arguments).await?;
             Ok(self.with_accessibility(desktop, applications))
         } else {
-            self.display = Display::Existing;
+            self.display = DisplayOwner::Existing;
             let cookie = cookie();
             let existing = ExistingDisplay::connect(display, cookie.as_deref())
                 .await?
@@ -154,7 +155,7 @@ impl Devices {
     fn with_accessibility(&self, desktop: Desktop, applications: Option<AtSpi>) -> BoxComputer {
         let reader = Tesseract::new(self.folder.identity());
         let desktop = WithAccessibility::new(desktop, applications);
-        BoxComputer::new(desktop.with_reader(BoxReader::new(reader)))
+        BoxComputer::new(desktop.with_text_recognizer(BoxTextRecognizer::new(reader)))
     }
 
     async fn private_display(
@@ -167,17 +168,17 @@ impl Devices {
         options.accessibility = accessibility;
         options.workspace = Some(self.folder.workspace());
         options.missing = self.missing();
-        options.network = self.network.proxy_for(Client::Desktop);
-        options.ends_last = matches!(self.folder.profile(), Profile::Kept(_));
+        options.network = self.network.proxy_for(NetworkClient::Desktop);
+        options.ends_last = matches!(self.folder.profile(), Profile::Persistent(_));
         PrivateDisplay::start(options).await
     }
 
     /// In a workspace that the operator named, programs outside the sandbox act on new files.
-    fn missing(&self) -> Missing {
+    fn missing(&self) -> MissingFiles {
         if self.folder.is_private() {
-            Missing::MayBeMade
+            MissingFiles::Creatable
         } else {
-            Missing::AreMasked
+            MissingFiles::Masked
         }
     }
 
@@ -190,19 +191,19 @@ impl Devices {
             } else {
                 BrowserSandbox::On
             },
-            profiles: self.folder.path().to_owned(),
+            temp_dir: self.folder.path().to_owned(),
             profile: self.folder.profile(),
-            egress: self.network.proxy_for(Client::Browser),
-            memory_bytes: match page.browser_memory_limit {
+            egress: self.network.proxy_for(NetworkClient::Browser),
+            max_memory_bytes: match page.browser_memory_limit {
                 Some(mebibytes) => mebibytes << 20,
-                None => Options::default().memory_bytes,
+                None => Options::default().max_memory_bytes,
             },
             scale: page.scale.unwrap_or(1.0),
-            persona: page.emulation(),
-            addresses: Addresses::Judged,
-            files: Some(Files {
+            emulation: page.emulation(),
+            allowed_urls: AllowedUrls::Judged,
+            files: Some(FileAccess {
                 workspace: self.folder.workspace(),
-                keeps_downloads: arguments.downloads,
+                saves_downloads: arguments.downloads,
             }),
             search: Some(
                 arguments
@@ -211,11 +212,11 @@ impl Devices {
                     .unwrap_or_else(|| SEARCH.to_owned()),
             ),
             // The policy judges scripts; without a rule it asks for approval.
-            scripts: true,
+            allows_scripts: true,
             ..Options::default()
         };
         if let Some(address) = &page.cdp {
-            self.browser_display = Display::Existing;
+            self.browser_display = DisplayOwner::Existing;
             return Browser::attach(address, arguments.screen_size(), options).await;
         }
         Browser::launch(self.surface(arguments).await?, options).await
@@ -250,7 +251,7 @@ impl Devices {
             Isolation::Sandbox(Sandbox {
                 identity: self.folder.identity(),
                 missing: self.missing(),
-                network: self.network.proxy_for(Client::Shell),
+                network: self.network.proxy_for(NetworkClient::Shell),
                 ..Sandbox::new(workspace)
             })
         };
@@ -372,7 +373,7 @@ async fn configured(desktop: Desktop, arguments: &DeviceArguments) -> Result<Des
         None => desktop,
     };
     Ok(if arguments.restart_desktop {
-        desktop.beginning_anew()
+        desktop.restarting()
     } else {
         desktop
     })

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use telechir_browser::{ProfileLock, ProfileUse, close_folder};
-use telechir_process::guardian::{CleanupScope, Guard, Notes, note, stand_watch, unnote};
+use telechir_browser::{ProfileLock, ProfileUse, restrict_folder};
+use telechir_process::guardian::{
+    CleanupScope, Guardian, Hints, clear_hint, run_guardian, set_hint,
+};
 use telechir_process::{Identity, Spawn};
 use telechir_x11::ExistingDisplay;
 
@@ -28,7 +30,7 @@ pub(crate) async fn start(
     lock: Option<&File>,
     profile: Option<&ProfileLock>,
     parent: &Path,
-) -> Result<Guard, CliError> {
+) -> Result<Guardian, CliError> {
     // A copy of a profile is complete before this process ends; a persistent one may still be written.
     let profile = profile.filter(|claim| claim.usage() == ProfileUse::Persist);
     let locks = [
@@ -39,12 +41,12 @@ pub(crate) async fn start(
     roots.dedup();
     let scope = CleanupScope {
         identity,
-        held: locks.into_iter().flatten().collect(),
+        retained_fds: locks.into_iter().flatten().collect(),
         roots,
     };
     // This very binary, even if its file was replaced in the meantime.
     let program = || Spawn::new("/proc/self/exe").arg("guardian");
-    let guard = Guard::start(program, scope, |outcome| match outcome {
+    let guard = Guardian::start(program, scope, |outcome| match outcome {
         Ok(()) => tracing::warn!("the session's guardian exited; a new one was started"),
         Err(error) => tracing::error!(
             error = chain(&error),
@@ -54,7 +56,7 @@ pub(crate) async fn start(
     });
     let guard = guard.await?;
     if let Some(profile) = profile {
-        note(PROFILE, &profile.folder().to_string_lossy());
+        set_hint(PROFILE, &profile.folder().to_string_lossy());
     }
     Ok(guard)
 }
@@ -64,17 +66,17 @@ pub(crate) async fn start(
 pub(crate) fn clean_at_end(display: &str, cookie: Option<&Path>, free: &[u8]) {
     let cookie = cookie.map(Path::to_string_lossy).unwrap_or_default();
     let free: Vec<String> = free.iter().map(u8::to_string).collect();
-    note(DISPLAY, &format!("{display}\n{}\n{cookie}", free.join(" ")));
+    set_hint(DISPLAY, &format!("{display}\n{}\n{cookie}", free.join(" ")));
 }
 
 /// Cancels `clean_at_end`: this process restored the display itself.
 pub(crate) fn cleaned() {
-    unnote(DISPLAY);
+    clear_hint(DISPLAY);
 }
 
 /// Runs as the guardian.
 pub(crate) fn watch() -> Result<ExitCode, CliError> {
-    let cleaned = stand_watch(clean).map_err(|_| {
+    let cleaned = run_guardian(clean).map_err(|_| {
         CliError::usage("`guardian` is started by a session and cannot be run by hand")
     })?;
     Ok(if cleaned {
@@ -85,9 +87,9 @@ pub(crate) fn watch() -> Result<ExitCode, CliError> {
 }
 
 /// Cleans up after the session's process died; errors have no recipient.
-fn clean(notes: Notes) {
+fn clean(notes: Hints) {
     if let Some(folder) = notes.get(PROFILE) {
-        close_folder(Path::new(folder));
+        restrict_folder(Path::new(folder));
     }
     let Some((display, rest)) = notes.get(DISPLAY).and_then(|note| note.split_once('\n')) else {
         return;

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use telechir_egress::{Decision, Egress, Upstream};
-use telechir_policy::{Client, Policy};
+use telechir_egress::{ConnectionDecision, Egress, Upstream};
+use telechir_policy::{NetworkClient, Policy};
 use telechir_runtime::{DeviceKind, EventSender, SessionEvent};
 
 /// Maximum number of decisions stored before the session exists, such as those of a starting
@@ -25,7 +25,7 @@ pub(crate) struct NetworkEvents(Arc<Mutex<EventsState>>);
 #[derive(Debug)]
 enum EventsState {
     /// The session does not exist yet; decisions wait for it.
-    Early(Vec<Decision>),
+    Early(Vec<ConnectionDecision>),
     Open(EventSender),
     /// The session is closed; decisions are dropped.
     Closed,
@@ -41,7 +41,7 @@ impl EgressProxies {
     }
 
     /// The egress proxy of a client; none if no rule gives it network access.
-    pub(crate) fn proxy_for(&self, client: Client) -> Option<Egress> {
+    pub(crate) fn proxy_for(&self, client: NetworkClient) -> Option<Egress> {
         let gate = self.policy.gate(client);
         let events = self.events.clone();
         if !gate.is_open() {
@@ -77,7 +77,7 @@ impl NetworkEvents {
         *self.lock() = EventsState::Closed;
     }
 
-    fn record(&self, decision: Decision) {
+    fn record(&self, decision: ConnectionDecision) {
         match &mut *self.lock() {
             EventsState::Early(early) if early.len() < MAX_EARLY_DECISIONS => early.push(decision),
             EventsState::Early(_) | EventsState::Closed => {}
@@ -90,12 +90,12 @@ impl NetworkEvents {
     }
 }
 
-fn event(decision: Decision) -> SessionEvent {
+fn event(decision: ConnectionDecision) -> SessionEvent {
     SessionEvent::ConnectionJudged {
         device: match decision.client {
-            Client::Browser => DeviceKind::Browser,
-            Client::Desktop => DeviceKind::Desktop,
-            Client::Shell => DeviceKind::Shell,
+            NetworkClient::Browser => DeviceKind::Browser,
+            NetworkClient::Desktop => DeviceKind::Desktop,
+            NetworkClient::Shell => DeviceKind::Shell,
         },
         host: decision.host,
         port: decision.port,

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use telechir_policy::{Display, Policy};
+use telechir_policy::{DisplayOwner, Policy};
 use telechir_protocol::{
     Action, AnsweredTurn, ComputerCall, Content, ModelTurn, Size, TargetId, Tool, ToolResult,
 };
@@ -92,14 +92,14 @@ pub(crate) async fn start(
     }
     if let Some(desktop) = devices.desktop {
         builder = match devices.display {
-            Display::Private => builder.desktop(desktop),
-            Display::Existing => builder.existing_desktop(desktop),
+            DisplayOwner::Private => builder.desktop(desktop),
+            DisplayOwner::Existing => builder.existing_desktop(desktop),
         };
     }
     if let Some(browser) = devices.browser {
         builder = match devices.browser_display {
-            Display::Private => builder.browser(browser),
-            Display::Existing => builder.existing_browser(browser),
+            DisplayOwner::Private => builder.browser(browser),
+            DisplayOwner::Existing => builder.existing_browser(browser),
         };
     }
     if let Some(shell) = devices.shell {
@@ -109,7 +109,7 @@ pub(crate) async fn start(
         builder = builder.editor(editor);
     }
     let session = builder.build()?;
-    network.open(session.announcer());
+    network.open(session.event_sender());
     Ok(LiveSession {
         session,
         tools,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use telechir_browser::{Profile, ProfileLock, ProfileUse};
-use telechir_process::guardian::{Guard, folder_prefix};
+use telechir_process::guardian::{Guardian, folder_prefix};
 use telechir_process::{Identity, is_root};
 use tempfile::TempDir;
 
@@ -26,7 +26,7 @@ pub(crate) struct SessionDir {
     identity: Option<Identity>,
     // Dropped after the folder, which it inspects, and before the lock, because it kills that user's
     // processes.
-    guard: Guard,
+    guard: Guardian,
     // Dropped after the guardian: when that ends, nothing writes to the profile any more.
     profile: Option<ProfileLock>,
     // Keeps other sessions from using the same identity.
@@ -49,7 +49,7 @@ impl SessionDir {
         let parent = short_enough(std::env::temp_dir());
         let guard = guardian::start(identity, lock.as_ref(), profile.as_ref(), &parent).await?;
         if let Some(profile) = &profile {
-            profile.give_to(identity)?;
+            profile.transfer_to(identity)?;
         }
         let folder = tempfile::Builder::new()
             .prefix(&folder_prefix())
@@ -106,7 +106,7 @@ impl SessionDir {
             return Profile::Fresh;
         };
         match claim.usage() {
-            ProfileUse::Persist => Profile::Kept(claim.data()),
+            ProfileUse::Persist => Profile::Persistent(claim.data()),
             ProfileUse::ReadOnly => Profile::CopyOf(claim.data()),
         }
     }

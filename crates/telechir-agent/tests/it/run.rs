@@ -136,7 +136,7 @@ impl TestRun {
         };
         let mut builder = Session::builder(policy())
             .desktop(BoxComputer::new(screen))
-            .observe(observe);
+            .auto_screenshot(observe);
         if self.session_has_shell {
             let shell = RecordingShell {
                 actions: self.actions.clone(),

@@ -1,6 +1,6 @@
 //! Reads what is needed only for visible elements: bounds, values, labels and identifiers.
 
-use telechir_device::{Bounds, Detail, State, Window};
+use telechir_device::{Detail, ElementState, ScreenBounds, Window};
 
 use super::{AccessibleNode, Toolkit};
 use crate::bus::AtSpiBus;
@@ -79,14 +79,14 @@ async fn read_bounds(bus: &AtSpiBus, nodes: &mut [AccessibleNode], context: &Pos
 pub(crate) type Extent = (i32, i32, i32, i32);
 
 /// The bounds of an extent relative to (`left`, `top`); `None` if it is empty.
-pub(crate) fn bounds_of(extent: Extent, (left, top): (i32, i32)) -> Option<Bounds> {
+pub(crate) fn bounds_of(extent: Extent, (left, top): (i32, i32)) -> Option<ScreenBounds> {
     let (x, y, width, height) = extent;
     let length = |length: i32| u32::try_from(length).ok().filter(|length| *length > 0);
     // GTK 3 reports this for elements without a position.
     if (x, y, width, height) == (-1, -1, 1, 1) {
         return None;
     }
-    Some(Bounds {
+    Some(ScreenBounds {
         x: x.saturating_add(left),
         y: y.saturating_add(top),
         width: length(width)?,
@@ -126,7 +126,7 @@ pub(crate) fn corner(
 /// Clips elements to the visible part of their list or page, whatever they report. Menus may extend
 /// beyond their window.
 fn clip(nodes: &mut [AccessibleNode]) {
-    let mut views: Vec<(usize, Option<Bounds>)> = Vec::new();
+    let mut views: Vec<(usize, Option<ScreenBounds>)> = Vec::new();
     for node in nodes.iter_mut() {
         while views.last().is_some_and(|(depth, _)| *depth >= node.depth) {
             views.pop();
@@ -235,7 +235,7 @@ pub(crate) fn readable(text: &str) -> String {
 
 pub(crate) fn holds_text(node: &AccessibleNode) -> bool {
     let role = role::name(node.role);
-    let is_field = node.bits.meaning(node.role).has(State::Editable)
+    let is_field = node.bits.meaning(node.role).has(ElementState::Editable)
         || matches!(&*role, "textbox" | "searchbox" | "terminal");
     node.abilities.has(Abilities::TEXT) && is_field && node.role != role::PASSWORD
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use telechir_device::{Accessibility as _, Computer as _, Detail, DeviceError};
 use telechir_process::Signal;
-use telechir_protocol::{Action, Named, Point, Target};
+use telechir_protocol::{Action, NamedElement, Point, Target};
 
 use crate::fixture::{DesktopFixture, click, named};
 
@@ -27,7 +27,7 @@ async fn a_hanging_application_does_not_delay_the_others() {
         start.elapsed()
     );
     assert!(tree.elements.iter().any(|one| one.name == "File"));
-    assert_eq!(tree.silent.len(), 1, "{:?}", tree.silent);
+    assert_eq!(tree.unresponsive.len(), 1, "{:?}", tree.unresponsive);
     // The second time the timeout is shorter.
     let start = Instant::now();
     fixture.tree(Detail::Basic).await;
@@ -45,7 +45,7 @@ async fn a_hanging_application_does_not_delay_the_others() {
         rustix::process::kill_process(*pid, Signal::CONT).unwrap();
     }
     fixture
-        .until("it to answer again", |tree| tree.silent.is_empty())
+        .until("it to answer again", |tree| tree.unresponsive.is_empty())
         .await;
     fixture.element(&named("menuitem", "Session")).await;
     fixture.close().await;
@@ -102,9 +102,9 @@ async fn a_lost_bus_is_reported_at_once() {
 async fn an_unknown_name_lists_the_available_elements() {
     let mut fixture = DesktopFixture::with("mousepad", &[]).await;
     fixture.element(&named("menu", "File")).await;
-    let nothing = Named {
+    let nothing = NamedElement {
         name: Some("Fly to the moon".to_owned()),
-        ..Named::default()
+        ..NamedElement::default()
     };
     let target = Target::Named(nothing);
     let error = fixture.perform(click(target)).await.unwrap_err();

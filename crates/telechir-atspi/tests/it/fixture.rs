@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use telechir_atspi::{AtSpi, BusSocket};
 use telechir_device::{
-    Accessibility as _, ActionReport, BoxReader, Computer as _, Detail, DeviceError, Element,
-    ScreenAction, Settle, Tree, Viewport, Windows as _, WithAccessibility, choose,
+    Accessibility as _, ActionReport, BoxTextRecognizer, Computer as _, Detail, DeviceError,
+    Element, ElementTree, ScreenAction, Settle, Viewport, WindowList as _, WithAccessibility,
+    choose,
 };
 use telechir_ocr::Tesseract;
 use telechir_process::{Identity, Pid, is_root};
-use telechir_protocol::{Action, Named, Target};
-use telechir_testkit::gate::{Part, require};
+use telechir_protocol::{Action, NamedElement, Target};
+use telechir_testkit::gate::{Component, require};
 use telechir_x11::{Desktop, DisplayOptions, PrivateDisplay};
 use tempfile::TempDir;
 
@@ -34,8 +35,8 @@ pub(crate) struct DesktopFixture {
 
 impl DesktopFixture {
     pub(crate) async fn new() -> Self {
-        require(Part::XServer);
-        require(Part::Dbus);
+        require(Component::XServer);
+        require(Component::Dbus);
         let folder = tempfile::tempdir().unwrap();
         let workspace = folder.path().join("workspace");
         fs::create_dir(&workspace).unwrap();
@@ -57,7 +58,7 @@ impl DesktopFixture {
         let desktop = display.into_desktop().await.unwrap();
         Self {
             desktop: WithAccessibility::new(desktop, applications)
-                .with_reader(BoxReader::new(Tesseract::new(identity()))),
+                .with_text_recognizer(BoxTextRecognizer::new(Tesseract::new(identity()))),
             workspace,
             folder,
         }
@@ -74,14 +75,18 @@ impl DesktopFixture {
         display.launch(program, args).await.unwrap()
     }
 
-    pub(crate) async fn tree(&mut self, detail: Detail) -> Tree {
+    pub(crate) async fn tree(&mut self, detail: Detail) -> ElementTree {
         let windows = self.desktop.computer().windows().await.unwrap();
         let applications = self.desktop.applications();
         applications.tree(detail, &windows).await.unwrap()
     }
 
     /// Waits until the tree matches.
-    pub(crate) async fn until(&mut self, what: &str, fits: impl Fn(&Tree) -> bool) -> Tree {
+    pub(crate) async fn until(
+        &mut self,
+        what: &str,
+        fits: impl Fn(&ElementTree) -> bool,
+    ) -> ElementTree {
         let start = Instant::now();
         loop {
             let tree = self.tree(Detail::Basic).await;
@@ -98,8 +103,9 @@ impl DesktopFixture {
     }
 
     /// Waits until exactly one element matches and is visible.
-    pub(crate) async fn element(&mut self, named: &Named) -> Element {
-        let there = |tree: &Tree| choose(tree, named).is_ok_and(|at| tree.elements[at].is_shown());
+    pub(crate) async fn element(&mut self, named: &NamedElement) -> Element {
+        let there =
+            |tree: &ElementTree| choose(tree, named).is_ok_and(|at| tree.elements[at].is_shown());
         let tree = self.until(&named.to_string(), there).await;
         let index = choose(&tree, named).unwrap();
         tree.elements[index].clone()
@@ -138,7 +144,7 @@ impl DesktopFixture {
     }
 }
 
-pub(crate) fn outline(tree: &Tree) -> String {
+pub(crate) fn outline(tree: &ElementTree) -> String {
     let lines = tree.elements.iter().map(|element| {
         let bounds = element.bounds.map(|b| (b.x, b.y, b.width, b.height));
         format!(
@@ -150,11 +156,11 @@ pub(crate) fn outline(tree: &Tree) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-pub(crate) fn named(role: &str, name: &str) -> Named {
-    Named {
+pub(crate) fn named(role: &str, name: &str) -> NamedElement {
+    NamedElement {
         name: Some(name.to_owned()),
         role: Some(role.to_owned()),
-        ..Named::default()
+        ..NamedElement::default()
     }
 }
 

@@ -4,9 +4,9 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use telechir_device::{Computer as _, DeviceError, MarkKind};
-use telechir_protocol::{Named, Target};
-use telechir_testkit::gate::{Part, require};
-use telechir_testkit::scene::LEGIBLE_XTERM;
+use telechir_protocol::{NamedElement, Target};
+use telechir_testkit::desktop_fixture::LEGIBLE_XTERM;
+use telechir_testkit::gate::{Component, require};
 
 use crate::fixture::{DesktopFixture, click};
 
@@ -16,7 +16,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// A terminal that shows these lines, each followed by three empty ones, and writes the mouse
 /// report of a click to a file.
 async fn terminal(lines: &[&str]) -> DesktopFixture {
-    require(Part::Tesseract);
+    require(Component::Tesseract);
     let shown = lines.join("\\r\\n\\r\\n\\r\\n\\r\\n");
     let script = format!(
         "stty raw -echo; printf '\\033[?1000h{shown}\\r\\n'; dd bs=1 count=6 of=clicked; sleep 600"
@@ -38,9 +38,9 @@ async fn terminal(lines: &[&str]) -> DesktopFixture {
 }
 
 fn named(name: &str) -> Target {
-    Target::Named(Named {
+    Target::Named(NamedElement {
         name: Some(name.to_owned()),
-        ..Named::default()
+        ..NamedElement::default()
     })
 }
 
@@ -49,7 +49,7 @@ async fn terminal_text_is_clicked_by_its_content() {
     let mut fixture = terminal(&["Delete all messages", "Keep them", "Ask me later"]).await;
     let recognized = fixture.desktop.ocr_words(99).await.unwrap();
     assert!(
-        recognized.iter().all(|item| item.kind == MarkKind::Words),
+        recognized.iter().all(|item| item.kind == MarkKind::OcrText),
         "{recognized:?}"
     );
     assert_eq!(fixture.desktop.ocr_words(2).await.unwrap().len(), 2);

@@ -4,11 +4,11 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use telechir_device::{
-    Computer as _, Detail, DeviceError, Effect, Element, Labels, MarkKind, Outline, ScreenAction,
-    State, Tree, Viewport, draw,
+    Computer as _, Detail, DeviceError, Effect, Element, ElementState, ElementTree, Labels,
+    MarkKind, Outline, ScreenAction, Viewport, draw,
 };
-use telechir_protocol::{Action, Button, ClickCount, Named, Target};
-use telechir_testkit::gate::{Part, require};
+use telechir_protocol::{Action, Button, ClickCount, NamedElement, Target};
+use telechir_testkit::gate::{Component, require};
 
 use crate::fixture::{DesktopFixture, click, invoke, named, outline, set};
 
@@ -119,7 +119,7 @@ async fn menus_and_dialogs_are_operated_by_name() {
         .await
         .unwrap();
     // The dialog ignores input while it reads the folder and shows no sign of it.
-    let open = |tree: Tree| tree.elements.iter().any(|one| &*one.role == "filechooser");
+    let open = |tree: ElementTree| tree.elements.iter().any(|one| &*one.role == "filechooser");
     let start = Instant::now();
     while open(fixture.tree(Detail::Basic).await) {
         // If it has just closed, the button is gone and nothing is clicked.
@@ -173,7 +173,7 @@ async fn a_qt_program_is_operated_by_name() {
     fixture.element(&named("menuitem", "Settings")).await;
     // Its results are in a read-only text field.
     let is_field = |one: &Element| {
-        &*one.role == "textbox" && one.is_shown() && !one.states.has(State::ReadOnly)
+        &*one.role == "textbox" && one.is_shown() && !one.states.has(ElementState::ReadOnly)
     };
     let tree = fixture
         .until("a field", |tree| tree.elements.iter().any(is_field))
@@ -222,7 +222,7 @@ fn page(rows: usize) -> String {
 
 #[tokio::test]
 async fn a_chromium_page_is_operated_by_name() {
-    require(Part::Chromium);
+    require(Component::Chromium);
     let mut fixture = DesktopFixture::new().await;
     let path = fixture.workspace.join("page.html");
     fs::write(&path, page(900)).unwrap();
@@ -237,7 +237,7 @@ async fn a_chromium_page_is_operated_by_name() {
     let args: Vec<&str> = flags.into_iter().chain([address.as_str()]).collect();
     fixture.launch("chromium", &args).await;
     fixture.element(&named("button", "Send it")).await;
-    let is_complete = |tree: &Tree| tree.elements.len() > 2_700;
+    let is_complete = |tree: &ElementTree| tree.elements.len() > 2_700;
     let tree = fixture.until("the complete page", is_complete).await;
     let shown = tree.elements.iter().filter(|one| one.is_shown()).count();
     assert!(
@@ -277,9 +277,9 @@ async fn a_chromium_page_is_operated_by_name() {
             .await;
         assert_eq!(done.unwrap().effect, Effect::Confirmed, "{action} {name}");
     }
-    let more = Target::Named(Named {
+    let more = Target::Named(NamedElement {
         name: Some("More".to_owned()),
-        ..Named::default()
+        ..NamedElement::default()
     });
     for action in ["expand", "expand", "collapse"] {
         let done = fixture.perform(invoke(more.clone(), Some(action))).await;

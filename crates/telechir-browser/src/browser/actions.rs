@@ -20,7 +20,7 @@ use crate::{address, script};
 
 impl Browser {
     async fn navigate(&mut self, url: &str, tab: Option<&str>) -> Result<(), DeviceError> {
-        let url = address::resolve(url, self.options.addresses)?;
+        let url = address::resolve(url, self.options.allowed_urls)?;
         if let Some(egress) = &self.options.egress {
             // Every URL here was permitted, by a rule or by the user.
             egress.grant(url.as_str());
@@ -76,7 +76,7 @@ impl Browser {
     async fn new_tab(&mut self, url: Option<&str>) -> Result<(), DeviceError> {
         // Resolved first: a refused URL opens no tab.
         let url = url
-            .map(|url| address::resolve(url, self.options.addresses))
+            .map(|url| address::resolve(url, self.options.allowed_urls))
             .transpose()?;
         self.front().await?;
         if self.registry.tabs().len() >= MAX_TABS {
@@ -241,7 +241,7 @@ impl Browser {
             Action::Reload { tab } => self.reload(tab.as_deref()).await,
             Action::Search { query } => {
                 let url = address::search(self.options.search.as_deref(), query.as_deref())?;
-                let url = address::resolve(&url, self.options.addresses)?;
+                let url = address::resolve(&url, self.options.allowed_urls)?;
                 // This URL was not judged by the policy; the egress proxy does.
                 self.load(url.as_str(), None).await
             }
@@ -305,7 +305,7 @@ impl Browser {
                 let (tab, _) = self.tab(tab.as_deref()).await?;
                 Ok(self.registry.request_log(&tab.session))
             }
-            Action::Javascript { script, tab } if self.options.scripts => {
+            Action::Javascript { script, tab } if self.options.allows_scripts => {
                 let (_, page) = self.live_tab(tab.as_deref()).await?;
                 script::run(&page, script).await
             }

@@ -25,7 +25,7 @@ impl Browser {
             }
         }
         let (_, page) = self.front().await?;
-        self.options.persona.check(&page).await?;
+        self.options.emulation.check(&page).await?;
         match &self.screen {
             Some(_) => wait_until_filled(self.setup.scale.size(self.size), &page, deadline).await,
             // A round trip: all earlier commands are in effect afterwards.

@@ -1,8 +1,8 @@
 //! A screenshot with the elements, epoch and pixel ratio of the same moment.
 
 use telechir_device::{
-    Computer as _, DeviceError, Element, Frame, Mark, MarkKind, ScreenRegion, ScreenTarget, State,
-    States,
+    Computer as _, DeviceError, Element, ElementState, ElementStates, Frame, Mark, MarkKind,
+    ScreenRegion, ScreenTarget,
 };
 use telechir_protocol::Size;
 
@@ -119,7 +119,7 @@ fn region_of(node: &PageNode, screenshot: Size, scale: Scale) -> Option<ScreenRe
         top.saturating_add(height),
     ];
     let edges = edges.map(|edge| scale.edge(edge));
-    let region = ScreenRegion::seen(screenshot, edges)?;
+    let region = ScreenRegion::clip(screenshot, edges)?;
     let size = region.size();
     (size.width >= MIN_MARK_PX && size.height >= MIN_MARK_PX).then_some(region)
 }
@@ -128,9 +128,9 @@ fn region_of(node: &PageNode, screenshot: Size, scale: Scale) -> Option<ScreenRe
 fn element(node: &PageNode, id: &str) -> Element {
     let is_editor = node.role == "textbox";
     let states = if is_editor {
-        States::of(&[State::Editable])
+        ElementStates::of(&[ElementState::Editable])
     } else {
-        States::default()
+        ElementStates::default()
     };
     Element {
         id: id.to_owned(),

@@ -3,7 +3,7 @@
 use telechir_device::Screen as _;
 use telechir_protocol::Size;
 
-use crate::options::{Options, Sandbox, Surface};
+use crate::options::{ChromiumSandbox, Options, Surface};
 use crate::setup::Setup;
 
 /// Flags for every browser.
@@ -109,8 +109,8 @@ pub(super) fn of(
     let Size { width, height } = setup.scale.size(size);
     flags.push(format!("--window-size={width},{height}"));
     flags.push(format!("--force-device-scale-factor={}", options.scale));
-    flags.extend(options.persona.flags());
-    if options.sandbox == Sandbox::Off {
+    flags.extend(options.emulation.flags());
+    if options.sandbox == ChromiumSandbox::Off {
         flags.push("--no-sandbox".to_owned());
     }
     if let Some(proxy) = proxy {

@@ -34,11 +34,11 @@ impl ProfileDir {
         let folder = tempfile::Builder::new()
             .prefix("chromium-")
             .permissions(Permissions::from_mode(0o700))
-            .tempdir_in(&options.profiles)?;
+            .tempdir_in(&options.temp_dir)?;
         create_dir(folder.path().join("tmp"))?;
         let persistent = match &options.profile {
             options::Profile::Fresh => None,
-            options::Profile::Kept(persistent) => Some(persistent.clone()),
+            options::Profile::Persistent(persistent) => Some(persistent.clone()),
             options::Profile::CopyOf(original) => {
                 fs_tree::copy(original, folder.path())?;
                 None

@@ -127,13 +127,13 @@ fn only_its_owner_can_enter_it() {
     };
     let closed = Permissions::from_mode(0o700);
     fs::set_permissions(root.path(), closed).unwrap();
-    let refused = claim.give_to(Some(identity)).unwrap_err();
+    let refused = claim.transfer_to(Some(identity)).unwrap_err();
     assert!(refused.to_string().contains("cannot enter"), "{refused}");
     let open = Permissions::from_mode(0o755);
     fs::set_permissions(root.path(), open).unwrap();
     let file = folder.join(DATA_DIR).join("file");
     fs::write(&file, "").unwrap();
-    claim.give_to(Some(identity)).unwrap();
+    claim.transfer_to(Some(identity)).unwrap();
     assert_eq!(fs::metadata(&file).unwrap().uid(), identity.uid);
     assert_eq!(claim.owner(), Some(identity));
     assert_eq!(mode(&folder), 0o711);

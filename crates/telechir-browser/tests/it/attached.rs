@@ -4,11 +4,11 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use telechir_browser::{Browser, Files, Options};
+use telechir_browser::{Browser, FileAccess, Options};
 use telechir_device::{Computer as _, DeviceError};
 use telechir_process::{Child, Spawn, Stdio};
 use telechir_protocol::Action;
-use telechir_testkit::gate::{Part, require};
+use telechir_testkit::gate::{Component, require};
 use telechir_testkit::site::Site;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -39,7 +39,7 @@ impl Foreign {
     }
 
     async fn start_with(page: &str, flags: &[&str]) -> Self {
-        require(Part::Chromium);
+        require(Component::Chromium);
         let folder = tempfile::tempdir().unwrap();
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
         std::fs::set_permissions(folder.path(), open).unwrap();
@@ -185,12 +185,12 @@ async fn files_are_uploaded_to_an_attached_browser() {
     std::fs::write(folder.path().join("secret"), "secret").unwrap();
     let foreign = Foreign::start("about:blank").await;
     let options = Options {
-        profiles: folder.path().to_owned(),
-        files: Some(Files {
+        temp_dir: folder.path().to_owned(),
+        files: Some(FileAccess {
             workspace,
-            keeps_downloads: true,
+            saves_downloads: true,
         }),
-        scripts: true,
+        allows_scripts: true,
         ..options()
     };
     let mut browser = Browser::attach(&foreign.socket, SIZE, options)

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use telechir_browser::{Addresses, Browser, Options, Surface};
+use telechir_browser::{AllowedUrls, Browser, Options, Surface};
 use telechir_device::{ActionReport, Computer as _, DeviceError, ScreenAction, Settle, Viewport};
 use telechir_process::{Identity, is_root};
 use telechir_protocol::{Action, Button, Chord, ClickCount, Point, Size, StateChange, Target};
-use telechir_testkit::gate::{Part, require};
+use telechir_testkit::gate::{Component, require};
 use telechir_testkit::page::PageWitness;
 use tokio::time::{Instant, sleep};
 
@@ -22,7 +22,7 @@ pub(crate) const SETTLE: Settle = Settle {
 pub(crate) fn options() -> Options {
     Options {
         identity: is_root().then(|| Identity::unprivileged(3_877).unwrap()),
-        addresses: Addresses::WebAndData,
+        allowed_urls: AllowedUrls::WebAndData,
         ..Options::default()
     }
 }
@@ -34,7 +34,7 @@ pub(crate) async fn headless() -> Browser {
 
 /// A headless browser with these options.
 pub(crate) async fn headless_with(options: Options) -> Browser {
-    require(Part::Chromium);
+    require(Component::Chromium);
     Browser::launch(Surface::Headless(SIZE), options)
         .await
         .unwrap()
@@ -172,7 +172,7 @@ pub(crate) async fn script(browser: &mut Browser, script: &str) -> String {
 /// A browser with `scripts` enabled.
 pub(crate) async fn scripted() -> Browser {
     headless_with(Options {
-        scripts: true,
+        allows_scripts: true,
         ..options()
     })
     .await

@@ -4,7 +4,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use telechir_browser::{Browser, Files, Options};
+use telechir_browser::{Browser, FileAccess, Options};
 use telechir_device::{Computer as _, DeviceError};
 use telechir_protocol::{Action, Button, Chord, ClickCount, Modifier, ScrollUnit, Target};
 use telechir_testkit::page::{PageEvent, PageWitness};
@@ -461,12 +461,12 @@ async fn run(browser: Browser) {
 fn with_a_file() -> (tempfile::TempDir, Options) {
     let (folder, workspace) = workspace();
     fs::write(workspace.join("a.txt"), "a").unwrap();
-    let files = Some(Files {
+    let files = Some(FileAccess {
         workspace,
-        keeps_downloads: false,
+        saves_downloads: false,
     });
     let options = Options {
-        profiles: folder.path().to_owned(),
+        temp_dir: folder.path().to_owned(),
         files,
         ..options()
     };

@@ -3,7 +3,7 @@
 use telechir_browser::{Browser, ColorScheme, Emulation, Options, Surface};
 use telechir_device::{Computer as _, DeviceError};
 use telechir_protocol::{Action, Size};
-use telechir_testkit::gate::{Part, require};
+use telechir_testkit::gate::{Component, require};
 use telechir_testkit::site::Site;
 
 use crate::common::{SIZE, click_on, go, headless_with, options, perform, read, ref_of, text_of};
@@ -56,8 +56,8 @@ async fn seen_by_all(browser: &mut Browser, site: &Site) {
 async fn emulation_applies_to_pages_frames_and_workers() {
     let site = Site::serve([("report", EMULATION_PAGE)]).await.unwrap();
     let mut browser = headless_with(Options {
-        scripts: true,
-        persona: austrian(),
+        allows_scripts: true,
+        emulation: austrian(),
         ..options()
     })
     .await;
@@ -107,7 +107,7 @@ async fn contexts_of_one_chromium_are_isolated_and_close_independently() {
 
 #[tokio::test]
 async fn unknown_locales_zones_and_scales_are_errors() {
-    require(Part::Chromium);
+    require(Component::Chromium);
     let zone = Emulation {
         timezone: Some("Mars/Olympus".to_owned()),
         ..Emulation::default()
@@ -116,12 +116,12 @@ async fn unknown_locales_zones_and_scales_are_errors() {
         locale: Some("no such language".to_owned()),
         ..Emulation::default()
     };
-    for (persona, fragment) in [
+    for (emulation, fragment) in [
         (zone, "timezone \"Mars/Olympus\""),
         (locale, "locale \"no such"),
     ] {
         let options = Options {
-            persona,
+            emulation,
             ..options()
         };
         let refused = Browser::launch(Surface::Headless(SIZE), options).await;
@@ -139,7 +139,7 @@ async fn unknown_locales_zones_and_scales_are_errors() {
 #[tokio::test]
 async fn a_scale_applies_to_screenshots_and_points_but_not_to_page_sizes() {
     let mut browser = headless_with(Options {
-        scripts: true,
+        allows_scripts: true,
         scale: 2.0,
         ..options()
     })

@@ -10,7 +10,7 @@ use std::fs;
 use telechir_browser::{Browser, Emulation, Options};
 use telechir_device::Computer as _;
 use telechir_process::Cgroup;
-use telechir_process::confinement::Limits;
+use telechir_process::confinement::ResourceLimits;
 
 use crate::common::{SIZE, go, headless, headless_with, options, page, script};
 use crate::isolation::{eventually, folder, group};
@@ -76,7 +76,7 @@ async fn leave_nothing(cycles: u32, open: impl AsyncFn(Options) -> Browser) {
     let mut before = None;
     for cycle in 0..cycles {
         let mut browser = open(Options {
-            profiles: folder.path().to_owned(),
+            temp_dir: folder.path().to_owned(),
             ..options()
         })
         .await;
@@ -130,12 +130,15 @@ async fn closed_or_dropped_contexts_leave_nothing() {
 
 #[tokio::test]
 async fn a_page_that_exceeds_the_memory_limit_is_killed_with_a_reason() {
-    if !Cgroup::new(&Limits::default()).bounds().hold() {
+    if !Cgroup::new(&ResourceLimits::default())
+        .effective_limits()
+        .limits_totals()
+    {
         return;
     }
     let mut browser = headless_with(Options {
-        scripts: true,
-        memory_bytes: 512 << 20,
+        allows_scripts: true,
+        max_memory_bytes: 512 << 20,
         ..options()
     })
     .await;

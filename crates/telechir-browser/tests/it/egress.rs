@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use telechir_browser::{Browser, Options};
 use telechir_device::{Computer as _, DeviceError};
-use telechir_egress::{Decision, Egress};
-use telechir_policy::{Client, Policy};
+use telechir_egress::{ConnectionDecision, Egress};
+use telechir_policy::{NetworkClient, Policy};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::task::JoinSet;
@@ -258,15 +258,15 @@ fn hurried() -> Options {
 }
 
 /// An egress proxy that permits the good server.
-fn way_out(good: SocketAddr, more: &str) -> (Egress, Arc<Mutex<Vec<Decision>>>) {
+fn way_out(good: SocketAddr, more: &str) -> (Egress, Arc<Mutex<Vec<ConnectionDecision>>>) {
     let port = good.port();
     let text = format!(
         "[[url]]\nhost = ['127.0.0.1']\nport = [{port}]\nverdict = 'allow'\nreason = 'Good.'\n{more}"
     );
-    let decisions: Arc<Mutex<Vec<Decision>>> = Arc::default();
+    let decisions: Arc<Mutex<Vec<ConnectionDecision>>> = Arc::default();
     let telling = Arc::clone(&decisions);
     let policy = Policy::from_toml(&text, "test").unwrap();
-    let egress = Egress::new(policy.gate(Client::Browser))
+    let egress = Egress::new(policy.gate(NetworkClient::Browser))
         .on_decision(move |decision| telling.lock().unwrap().push(decision));
     (egress, decisions)
 }
@@ -284,7 +284,7 @@ async fn no_attempt_of_a_hostile_page_arrives() {
     browser.close().await.unwrap();
     assert_eq!(fixture.seen(), [""; 0], "not even a connection");
     let decisions = decisions.lock().unwrap().clone();
-    let bad = |decision: &&Decision| decision.port == Some(fixture.bad.port());
+    let bad = |decision: &&ConnectionDecision| decision.port == Some(fixture.bad.port());
     assert!(
         decisions
             .iter()
@@ -294,7 +294,7 @@ async fn no_attempt_of_a_hostile_page_arrives() {
     assert!(decisions.iter().filter(bad).count() >= 10, "{decisions:?}");
     // Chromium makes no connections by itself.
     let port = fixture.good.port();
-    let strange: Vec<&Decision> = decisions
+    let strange: Vec<&ConnectionDecision> = decisions
         .iter()
         .filter(|decision| ![Some(port), Some(fixture.bad.port())].contains(&decision.port))
         .collect();
@@ -358,7 +358,7 @@ async fn an_approved_host_is_reached_with_its_subresources() {
     let fixture = EgressFixture::new().await;
     let text = "[[url]]\nhost = ['127.0.0.1']\nverdict = 'ask'\nreason = 'Asked.'";
     let policy = Policy::from_toml(text, "test").unwrap();
-    let egress = Egress::new(policy.gate(Client::Browser));
+    let egress = Egress::new(policy.gate(NetworkClient::Browser));
     let mut browser = headless_with(Options {
         egress: Some(egress),
         ..options()

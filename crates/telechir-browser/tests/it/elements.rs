@@ -76,7 +76,7 @@ async fn an_element_out_of_view_is_scrolled_to_and_clicked() {
 #[tokio::test]
 async fn a_ref_of_a_replaced_document_or_a_removed_element_is_stale() {
     let mut browser = headless_with(Options {
-        scripts: true,
+        allows_scripts: true,
         ..options()
     })
     .await;
@@ -172,7 +172,7 @@ async fn text_has_the_lines_of_the_page_s_style() {
 #[tokio::test]
 async fn the_page_does_not_see_the_walker() {
     let mut browser = headless_with(Options {
-        scripts: true,
+        allows_scripts: true,
         ..options()
     })
     .await;
@@ -199,7 +199,7 @@ async fn scripts_run_only_if_allowed() {
         "{refused:?}"
     );
     let mut browser = headless_with(Options {
-        scripts: true,
+        allows_scripts: true,
         ..options()
     })
     .await;

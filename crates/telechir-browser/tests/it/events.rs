@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use telechir_browser::{Addresses, Browser, Files, Options};
+use telechir_browser::{AllowedUrls, Browser, FileAccess, Options};
 use telechir_device::{ActionReport, Computer as _, DeviceError};
 use telechir_protocol::{Action, StateChange};
 use telechir_testkit::site::Site;
@@ -193,17 +193,17 @@ async fn a_pdf_is_displayed() {
 async fn a_pdf_is_downloaded_by_the_headless_shell() {
     let server = Server::start(answer).await;
     let (_folder, workspace) = workspace();
-    for (keeps_downloads, files) in [(false, 0), (true, 1)] {
+    for (saves_downloads, files) in [(false, 0), (true, 1)] {
         let mut browser = headless_with(Options {
-            files: Some(Files {
+            files: Some(FileAccess {
                 workspace: workspace.clone(),
-                keeps_downloads,
+                saves_downloads,
             }),
             ..options()
         })
         .await;
         let went = go(&mut browser, &server.url("/paper.pdf")).await;
-        assert_eq!(went.is_ok(), keeps_downloads, "{went:?}");
+        assert_eq!(went.is_ok(), saves_downloads, "{went:?}");
         let notices = match went {
             Ok(done) => done.text.unwrap_or_default(),
             Err(error) => error.to_string(),
@@ -219,7 +219,7 @@ async fn a_pdf_is_downloaded_by_the_headless_shell() {
             notices.contains("is a PDF, which this browser does not show"),
             "{notices}"
         );
-        if keeps_downloads && !notices.contains("downloads/paper.pdf") {
+        if saves_downloads && !notices.contains("downloads/paper.pdf") {
             notices_until(&mut browser, "downloads/paper.pdf").await;
         }
         let saved = std::fs::read(workspace.join("downloads/paper.pdf"));
@@ -300,7 +300,7 @@ async fn a_screenshot_of_a_hanging_page_is_an_error_and_the_next_one_works() {
 #[tokio::test]
 async fn a_crash_is_reported_and_the_tab_can_be_used_again() {
     let mut browser = headless_with(Options {
-        addresses: Addresses::Judged,
+        allowed_urls: AllowedUrls::Judged,
         ..options()
     })
     .await;

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use telechir_browser::{Browser, Files, Options};
+use telechir_browser::{Browser, FileAccess, Options};
 use telechir_device::{ActionReport, Computer as _, DeviceError};
 use telechir_protocol::{Action, StateChange, Target};
 use tempfile::TempDir;
@@ -29,14 +29,14 @@ pub(crate) fn workspace() -> (TempDir, PathBuf) {
 }
 
 async fn with_files(folder: &Path, workspace: &Path) -> Browser {
-    let files = Files {
+    let files = FileAccess {
         workspace: workspace.to_owned(),
-        keeps_downloads: true,
+        saves_downloads: true,
     };
     headless_with(Options {
-        profiles: folder.to_owned(),
+        temp_dir: folder.to_owned(),
         files: Some(files),
-        scripts: true,
+        allows_scripts: true,
         ..options()
     })
     .await

@@ -94,7 +94,7 @@ fn is_reported<T>(what: &str, done: Result<T, DeviceError>) {
 async fn a_decompression_bomb_costs_its_page_at_most() {
     let server = Server::start(bombs).await;
     let mut browser = headless_with(Options {
-        memory_bytes: 2 << 30,
+        max_memory_bytes: 2 << 30,
         ..options()
     })
     .await;
@@ -113,7 +113,7 @@ async fn a_decompression_bomb_costs_its_page_at_most() {
 async fn a_page_of_a_million_elements_is_read_in_part() {
     // Layout precedes reading and takes long on a busy machine.
     let mut browser = headless_with(Options {
-        scripts: true,
+        allows_scripts: true,
         reply_timeout: BOUND / 2,
         ..options()
     })

@@ -41,7 +41,7 @@ async fn site() -> Site {
 }
 
 #[tokio::test]
-async fn a_same_site_frame_is_read_in_place() {
+async fn a_same_site_frame_is_read_inline() {
     let site = site().await;
     let mut browser = headless().await;
     go(&mut browser, &site.url("same")).await.unwrap();

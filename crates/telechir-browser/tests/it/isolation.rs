@@ -134,7 +134,7 @@ async fn no_port_is_open() {
 async fn closing_leaves_no_process_and_no_profile() {
     let folder = folder();
     let browser = headless_with(Options {
-        profiles: folder.path().to_owned(),
+        temp_dir: folder.path().to_owned(),
         ..options()
     })
     .await;
@@ -153,7 +153,7 @@ async fn closing_leaves_no_process_and_no_profile() {
 async fn dropping_leaves_no_process_and_no_profile() {
     let folder = folder();
     let mut browser = headless_with(Options {
-        profiles: folder.path().to_owned(),
+        temp_dir: folder.path().to_owned(),
         ..options()
     })
     .await;
@@ -173,7 +173,7 @@ async fn only_its_user_can_read_a_profile() {
     use std::os::unix::fs::MetadataExt as _;
     let folder = folder();
     let _browser = headless_with(Options {
-        profiles: folder.path().to_owned(),
+        temp_dir: folder.path().to_owned(),
         ..options()
     })
     .await;
@@ -193,7 +193,7 @@ async fn only_its_user_can_read_a_profile() {
 async fn a_killed_browser_is_reported_and_restarted() {
     let folder = folder();
     let mut browser = headless_with(Options {
-        profiles: folder.path().to_owned(),
+        temp_dir: folder.path().to_owned(),
         ..options()
     })
     .await;

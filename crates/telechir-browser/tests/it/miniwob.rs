@@ -199,7 +199,7 @@ async fn tasks_of_other_people_s_pages_are_solved() {
 #[tokio::test]
 async fn tasks_are_solved_in_a_window() {
     let options = Options {
-        scripts: true,
+        allows_scripts: true,
         ..options()
     };
     let outcomes = play(windowed_with(options).await, &IN_A_WINDOW, &[2]).await;

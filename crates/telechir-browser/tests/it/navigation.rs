@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use futures_util::{SinkExt as _, StreamExt as _};
-use telechir_browser::{Addresses, Browser, Options};
+use telechir_browser::{AllowedUrls, Browser, Options};
 use telechir_device::{Computer as _, DeviceError, Effect, Settle};
 use telechir_protocol::{Action, UnsettledReason};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -85,7 +85,7 @@ async fn goes_back_and_forward_and_reloads() {
 #[tokio::test]
 async fn refuses_schemes_other_than_http_and_https() {
     let options = Options {
-        addresses: Addresses::Web,
+        allowed_urls: AllowedUrls::Web,
         ..options()
     };
     let mut browser = headless_with(options).await;

@@ -53,9 +53,9 @@ impl ProfileFixture {
     /// The options of a browser with the profile.
     fn options(&self, usage: ProfileUse) -> (Options, ProfileLock) {
         let claim = self.profiles.claim(&shop(), usage, "a test").unwrap();
-        claim.give_to(options().identity).unwrap();
+        claim.transfer_to(options().identity).unwrap();
         let profile = match usage {
-            ProfileUse::Persist => Profile::Kept(claim.data()),
+            ProfileUse::Persist => Profile::Persistent(claim.data()),
             ProfileUse::ReadOnly => Profile::CopyOf(claim.data()),
         };
         let options = Options {

@@ -8,7 +8,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use telechir_device::{DeviceError, Frame, Screen, Settle, Settled};
 use telechir_process::{Child, Spawn};
 use telechir_protocol::{Size, UnsettledReason};
-use telechir_testkit::gate::{Part, require};
+use telechir_testkit::gate::{Component, require};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
 use tokio::time::{Instant, sleep, timeout};
@@ -28,7 +28,7 @@ pub(crate) struct TestScreen {
 
 impl TestScreen {
     pub(crate) async fn open() -> Self {
-        require(Part::XServer);
+        require(Component::XServer);
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
         let Size { width, height } = SIZE;
         let screen = format!("{width}x{height}x24");

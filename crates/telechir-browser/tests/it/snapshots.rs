@@ -439,7 +439,7 @@ async fn screenshot_marks_and_epoch_are_of_the_same_moment() {
     assert_eq!((go_.kind, name.kind), (MarkKind::Press, MarkKind::Field));
     assert_eq!(
         go_.region.origin(),
-        ScreenRegion::seen(SIZE, [100, 60, 180, 90])
+        ScreenRegion::clip(SIZE, [100, 60, 180, 90])
             .unwrap()
             .origin()
     );

@@ -5,7 +5,7 @@ use std::time::Duration;
 use telechir_browser::{Browser, Options, Surface};
 use telechir_device::{BoxScreen, Computer as _, Settle};
 use telechir_protocol::{Action, Button, ClickCount};
-use telechir_testkit::gate::{Part, require};
+use telechir_testkit::gate::{Component, require};
 use telechir_testkit::page::PageWitness;
 
 use crate::common::{SETTLE, at, click, go, notices_until, options, page, perform};
@@ -18,7 +18,7 @@ async fn windowed() -> Browser {
 }
 
 pub(crate) async fn windowed_with(options: Options) -> Browser {
-    require(Part::Chromium);
+    require(Component::Chromium);
     let screen = BoxScreen::new(TestScreen::open().await);
     Browser::launch(Surface::Window(screen), options)
         .await

@@ -1,15 +1,16 @@
 //! Finds a named target among the elements, or by OCR in windows without accessibility information.
 
-use telechir_protocol::Named;
+use telechir_protocol::NamedElement;
 
 use super::{WithAccessibility, ocr, refused};
-use crate::elements::{AmbiguousMatch, Tree, choose};
+use crate::elements::{AmbiguousMatch, ElementTree, choose};
 use crate::{
-    Accessibility, Computer, Detail, DeviceError, Line, ScreenPoint, TextRecognizer as _, Windows,
+    Accessibility, Computer, Detail, DeviceError, ScreenPoint, TextLine, TextRecognizer as _,
+    WindowList,
 };
 
-impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
-    pub(super) async fn find_named(&mut self, named: &Named) -> Result<String, DeviceError> {
+impl<C: Computer + WindowList, A: Accessibility> WithAccessibility<C, A> {
+    pub(super) async fn find_named(&mut self, named: &NamedElement) -> Result<String, DeviceError> {
         let (tree, found) = self.find_in_tree(named).await?;
         found.map_err(|ambiguous| not_found(&ambiguous, &tree))
     }
@@ -17,8 +18,8 @@ impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
     /// Finds the ref of an element, and returns the tree it was searched in.
     async fn find_in_tree(
         &mut self,
-        named: &Named,
-    ) -> Result<(Tree, Result<String, AmbiguousMatch>), DeviceError> {
+        named: &NamedElement,
+    ) -> Result<(ElementTree, Result<String, AmbiguousMatch>), DeviceError> {
         let mut named = named.clone();
         if let Some(window) = named.window.take() {
             named.window = Some(self.title_of(window).await?);
@@ -37,7 +38,7 @@ impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
     /// The pixel of a named element, or of recognized text.
     pub(super) async fn pixel_of_named(
         &mut self,
-        named: &Named,
+        named: &NamedElement,
     ) -> Result<ScreenPoint, DeviceError> {
         let (tree, found) = self.find_in_tree(named).await?;
         let ambiguous = match found {
@@ -62,7 +63,7 @@ impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
         let viewport = self.viewport;
         let seen_at = |at: ScreenPoint| {
             let (x, y) = (at.x().cast_signed(), at.y().cast_signed());
-            viewport.map_or((x, y), |viewport| viewport.seen_at(x, y))
+            viewport.map_or((x, y), |viewport| viewport.screenshot_point(x, y))
         };
         ocr::find(&lines, name, self.computer.size(), seen_at).map_err(|several| {
             if several.is_empty() {
@@ -81,9 +82,9 @@ impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
     /// of them.
     pub(super) async fn recognize(
         &mut self,
-        tree: &Tree,
+        tree: &ElementTree,
         window: Option<&str>,
-    ) -> Result<Vec<Line>, DeviceError> {
+    ) -> Result<Vec<TextLine>, DeviceError> {
         let windows = self.computer.windows().await?;
         let size = self.computer.size();
         let mut unknown_areas = ocr::unknown_areas(tree, &windows, size);
@@ -115,14 +116,14 @@ impl<C: Computer + Windows, A: Accessibility> WithAccessibility<C, A> {
 }
 
 /// The error as a sentence, with the applications that did not answer: the element may be theirs.
-fn missing(error: &AmbiguousMatch, tree: &Tree) -> String {
+fn missing(error: &AmbiguousMatch, tree: &ElementTree) -> String {
     let mut message = format!("Failed to {error}.");
-    for name in &tree.silent {
+    for name in &tree.unresponsive {
         message.push_str(&format!(" {name} does not answer."));
     }
     message
 }
 
-fn not_found(error: &AmbiguousMatch, tree: &Tree) -> DeviceError {
+fn not_found(error: &AmbiguousMatch, tree: &ElementTree) -> DeviceError {
     refused(missing(error, tree))
 }

@@ -3,7 +3,7 @@
 use telechir_protocol::Size;
 
 use super::{front_at, owner};
-use crate::elements::Tree;
+use crate::elements::ElementTree;
 use crate::{Mark, MarkKind, ScreenTarget, Window};
 
 /// A smaller element can neither be seen nor clicked.
@@ -11,7 +11,7 @@ const MIN_ELEMENT_PX: u32 = 4;
 
 /// Interactive elements that are in view and not covered by another window.
 pub(super) fn interactive_marks(
-    tree: &Tree,
+    tree: &ElementTree,
     windows: &[Window],
     size: Size,
     max_marks: usize,
@@ -32,7 +32,7 @@ pub(super) fn interactive_marks(
             .last()
             .is_some_and(|mark| mark.region.centre() == region.centre());
         let is_in_front = own.is_none_or(|own| {
-            !own.place.contains(region.centre())
+            !own.bounds.contains(region.centre())
                 || front_at(windows, region.centre()).is_none_or(|front| front.id == own.id)
         });
         if marks.len() < max_marks && element.is_interactive() && is_seen && !is_same && is_in_front

@@ -1,9 +1,9 @@
 //! Text recognized in windows without accessibility information, and searching it.
 
-use telechir_protocol::{Named, Size};
+use telechir_protocol::{NamedElement, Size};
 
-use crate::elements::{Bounds, Tree};
-use crate::{Line, Mark, MarkKind, ScreenPoint, ScreenTarget, Window};
+use crate::elements::{ElementTree, ScreenBounds};
+use crate::{Mark, MarkKind, ScreenPoint, ScreenTarget, TextLine, Window};
 
 /// Maximum number of candidates in an error.
 const MAX_CANDIDATES: usize = 15;
@@ -16,19 +16,23 @@ const ROLE: &str = "text";
 pub(super) struct UnknownArea {
     /// Title of the window; empty without a window manager.
     pub(super) title: String,
-    pub(super) bounds: Bounds,
+    pub(super) bounds: ScreenBounds,
     id: Option<String>,
 }
 
 /// The parts without accessibility information: windows without elements, or the complete screen if
 /// there are no windows.
-pub(super) fn unknown_areas(tree: &Tree, windows: &[Window], screen: Size) -> Vec<UnknownArea> {
+pub(super) fn unknown_areas(
+    tree: &ElementTree,
+    windows: &[Window],
+    screen: Size,
+) -> Vec<UnknownArea> {
     let is_known = |window: &Window| {
         let tops = (0..tree.elements.len()).filter(|index| tree.elements[*index].depth == 0);
         let mut named = tops.filter(|index| tree.elements[*index].name == window.title);
         named.any(|index| tree.subtree(index)[1..].iter().any(|one| one.is_shown()))
     };
-    let screen_bounds = Bounds {
+    let screen_bounds = ScreenBounds {
         x: 0,
         y: 0,
         width: screen.width,
@@ -61,10 +65,10 @@ impl UnknownArea {
     /// The visible lines in screen coordinates, without words that another window covers.
     pub(super) fn visible_lines(
         &self,
-        lines: Vec<Line>,
+        lines: Vec<TextLine>,
         windows: &[Window],
         screen: Size,
-    ) -> Vec<Line> {
+    ) -> Vec<TextLine> {
         let lines = lines.into_iter().map(|mut line| {
             for word in &mut line.words {
                 word.bounds.x = word.bounds.x.saturating_add(self.bounds.x);
@@ -86,13 +90,13 @@ impl UnknownArea {
 }
 
 /// The lines as marks, at most `max_marks`.
-pub(super) fn marks(lines: &[Line], screen: Size, max_marks: usize) -> Vec<Mark> {
-    let mark = |line: &Line| {
+pub(super) fn marks(lines: &[TextLine], screen: Size, max_marks: usize) -> Vec<Mark> {
+    let mark = |line: &TextLine| {
         let region = line.bounds()?.on(screen)?;
         Some(Mark {
             target: ScreenTarget::Point(region.centre()),
             region,
-            kind: MarkKind::Words,
+            kind: MarkKind::OcrText,
             line: format!("{ROLE} {:?}", line.text()),
         })
     };
@@ -100,7 +104,7 @@ pub(super) fn marks(lines: &[Line], screen: Size, max_marks: usize) -> Vec<Mark>
 }
 
 /// Whether recognized text could be the named element.
-pub(super) fn may_match(named: &Named) -> bool {
+pub(super) fn may_match(named: &NamedElement) -> bool {
     let is_text = |role: &String| matches!(&*crate::role_name(role), "text" | "label");
     named.name.is_some() && named.id.is_none() && named.role.as_ref().is_none_or(is_text)
 }
@@ -120,7 +124,7 @@ enum WordMatch {
 /// # Errors
 /// With the equally good matches, each with its position from `seen_at`; empty if none matches.
 pub(super) fn find(
-    lines: &[Line],
+    lines: &[TextLine],
     text: &str,
     screen: Size,
     seen_at: impl Fn(ScreenPoint) -> (i32, i32),
@@ -140,7 +144,10 @@ pub(super) fn find(
             if fit == WordMatch::Within && wanted.len() > 1 {
                 continue;
             }
-            let bounds = some.iter().map(|word| word.bounds).reduce(Bounds::around);
+            let bounds = some
+                .iter()
+                .map(|word| word.bounds)
+                .reduce(ScreenBounds::around);
             if let Some(at) = bounds.and_then(|bounds| bounds.centre_on(screen)) {
                 found.push((fit, at, line.text()));
             }
@@ -180,22 +187,22 @@ fn fit(word: &str, wanted: &str) -> Option<WordMatch> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Word;
+    use crate::RecognizedWord;
 
     const SCREEN: Size = Size::new(400, 300);
 
     /// Words of 30 by 10 pixels, 40 apart.
-    fn line(y: i32, text: &str) -> Line {
-        let word = |(at, text): (i32, &str)| Word {
+    fn line(y: i32, text: &str) -> TextLine {
+        let word = |(at, text): (i32, &str)| RecognizedWord {
             text: text.to_owned(),
-            bounds: Bounds {
+            bounds: ScreenBounds {
                 x: at * 40,
                 y,
                 width: 30,
                 height: 10,
             },
         };
-        Line {
+        TextLine {
             words: (0..).zip(text.split(' ')).map(word).collect(),
         }
     }

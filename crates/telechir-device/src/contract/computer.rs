@@ -36,7 +36,7 @@ pub use screen::{
     a_frame_is_as_large_as_the_screen, refuses_an_unknown_element, reports_the_pointer_position,
     reports_unsupported_actions, settling_ends,
 };
-pub use seen::{Pressed, Seen, Witness};
+pub use seen::{ObservedInput, StillPressed, Witness};
 pub use text::{
     a_text_can_submit, any_character_arrives_exactly, newlines_are_typed_as_enter,
     plain_text_arrives_exactly, text_after_text_arrives_in_order, text_can_replace_existing_text,
@@ -139,15 +139,15 @@ async fn fail(device: &mut impl Computer, action: ScreenAction) -> DeviceError {
 
 /// Waits until `presses` buttons and keys were pressed and all released, or the witness times out;
 /// returns everything that was observed.
-async fn seen_all_released(witness: &mut impl Witness, presses: usize) -> Vec<Seen> {
+async fn seen_all_released(witness: &mut impl Witness, presses: usize) -> Vec<ObservedInput> {
     let seen = witness
-        .seen(&|seen| {
+        .observed(&|seen| {
             let downs = seen.iter().filter(|seen| seen.is_press()).count();
-            downs >= presses && Pressed::after(seen).is_empty()
+            downs >= presses && StillPressed::after(seen).is_empty()
         })
         .await;
     assert!(
-        Pressed::after(&seen).is_empty(),
+        StillPressed::after(&seen).is_empty(),
         "something stays pressed: {seen:?}"
     );
     seen

@@ -1,8 +1,8 @@
 //! Finds elements by name: the one that is meant, or all that match a query.
 
-use telechir_protocol::Named;
+use telechir_protocol::NamedElement;
 
-use super::{Element, Tree, role_name};
+use super::{Element, ElementTree, role_name};
 
 /// Maximum number of candidates in an error.
 const MAX_CANDIDATES: usize = 15;
@@ -17,7 +17,7 @@ pub enum AmbiguousMatch {
     )]
     None {
         /// The searched element.
-        named: Box<Named>,
+        named: Box<NamedElement>,
         /// Similar elements, each as one line.
         candidates: Vec<String>,
     },
@@ -28,7 +28,7 @@ pub enum AmbiguousMatch {
     )]
     Several {
         /// The searched element.
-        named: Box<Named>,
+        named: Box<NamedElement>,
         /// Number of matching elements.
         count: usize,
         /// The matching elements, each as one line.
@@ -59,7 +59,7 @@ type MatchRank = (NameMatch, bool, bool);
 ///
 /// # Errors
 /// When none matches, or several match equally well.
-pub fn choose(tree: &Tree, named: &Named) -> Result<usize, AmbiguousMatch> {
+pub fn choose(tree: &ElementTree, named: &NamedElement) -> Result<usize, AmbiguousMatch> {
     let ranked: Vec<(MatchRank, usize)> = (0..tree.elements.len())
         .filter_map(|index| Some((rank(tree, index, named)?, index)))
         .collect();
@@ -87,7 +87,7 @@ pub fn choose(tree: &Tree, named: &Named) -> Result<usize, AmbiguousMatch> {
     }
 }
 
-fn rank(tree: &Tree, index: usize, named: &Named) -> Option<MatchRank> {
+fn rank(tree: &ElementTree, index: usize, named: &NamedElement) -> Option<MatchRank> {
     let element = tree.elements.get(index)?;
     if let Some(role) = &named.role
         && role_name(role) != element.role
@@ -122,7 +122,7 @@ fn name_match(wanted: &str, name: &str) -> Option<NameMatch> {
 }
 
 /// An element with its window, which distinguishes equal names.
-fn line_with_window(tree: &Tree, index: usize) -> String {
+fn line_with_window(tree: &ElementTree, index: usize) -> String {
     let line = tree.elements[index].line();
     match tree.window_of(index) {
         Some(window) if !window.name.is_empty() && tree.elements[index].depth > 0 => {
@@ -133,7 +133,7 @@ fn line_with_window(tree: &Tree, index: usize) -> String {
 }
 
 /// Possible alternatives: elements that share a word, then interactive ones.
-fn alternatives(tree: &Tree, named: &Named) -> Vec<String> {
+fn alternatives(tree: &ElementTree, named: &NamedElement) -> Vec<String> {
     let words = words(named.name.as_deref().unwrap_or_default());
     let mut indexes: Vec<(usize, usize)> = tree
         .elements
@@ -169,7 +169,7 @@ fn score(element: &Element, words: &[String]) -> usize {
 
 /// Elements that match the words of a query, best first: all words if any element has all of them,
 /// else some.
-pub fn search<'a>(tree: &'a Tree, query: &str, max_results: usize) -> Vec<&'a Element> {
+pub fn search<'a>(tree: &'a ElementTree, query: &str, max_results: usize) -> Vec<&'a Element> {
     let words = words(query);
     let mut hits: Vec<(usize, &Element)> = tree
         .elements
@@ -199,7 +199,7 @@ mod tests {
     use super::super::tests::{element, tree};
     use super::*;
 
-    fn editor() -> Tree {
+    fn editor() -> ElementTree {
         tree(vec![
             element(0, "e1", "window", "Untitled 1 - Mousepad"),
             element(1, "e2", "menu", "File"),
@@ -215,14 +215,14 @@ mod tests {
         ])
     }
 
-    fn named(name: &str) -> Named {
-        Named {
+    fn named(name: &str) -> NamedElement {
+        NamedElement {
             name: Some(name.to_owned()),
-            ..Named::default()
+            ..NamedElement::default()
         }
     }
 
-    fn found(named: &Named) -> Result<String, AmbiguousMatch> {
+    fn found(named: &NamedElement) -> Result<String, AmbiguousMatch> {
         let tree = editor();
         choose(&tree, named).map(|index| tree.elements[index].id.clone())
     }
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn an_interactive_element_precedes_its_label() {
         assert_eq!(found(&named("Name")).as_deref(), Ok("e11"));
-        let label = Named {
+        let label = NamedElement {
             role: Some("label".to_owned()),
             ..named("Name")
         };
@@ -247,12 +247,12 @@ mod tests {
 
     #[test]
     fn a_role_and_a_window_disambiguate_elements() {
-        let item = Named {
+        let item = NamedElement {
             role: Some("menu item".to_owned()),
             ..named("Save")
         };
         assert_eq!(found(&item).as_deref(), Ok("e3"));
-        let close = Named {
+        let close = NamedElement {
             window: Some("mousepad".to_owned()),
             ..named("Close")
         };
@@ -280,9 +280,9 @@ mod tests {
     fn an_id_is_found_without_a_name() {
         let mut tree = editor();
         tree.elements[4].automation_id = Some("close-button".to_owned());
-        let by_id = Named {
+        let by_id = NamedElement {
             id: Some("close-button".to_owned()),
-            ..Named::default()
+            ..NamedElement::default()
         };
         assert_eq!(choose(&tree, &by_id), Ok(4));
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{State, States};
+use super::{ElementState, ElementStates};
 
 /// Toolkits' names in letters only, and the common names.
 const ROLE_ALIASES: [(&str, &str); 27] = [
@@ -105,8 +105,8 @@ pub fn role_name(role_text: &str) -> Cow<'static, str> {
 }
 
 /// Whether a user could act on an element of this role and in this state.
-pub fn is_interactive(role: &str, states: States) -> bool {
+pub fn is_interactive(role: &str, states: ElementStates) -> bool {
     INTERACTIVE.contains(&role)
-        || states.has(State::Editable)
-        || (states.has(State::Focusable) && !CONTAINER_ROLES.contains(&role))
+        || states.has(ElementState::Editable)
+        || (states.has(ElementState::Focusable) && !CONTAINER_ROLES.contains(&role))
 }

@@ -6,11 +6,11 @@ macro_rules! states {
     ($($(#[$doc:meta])* $state:ident = $name:literal,)*) => {
         /// One possible state of an element.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum State {
+        pub enum ElementState {
             $($(#[$doc])* $state,)*
         }
 
-        impl State {
+        impl ElementState {
             /// All states, in the order of their names in descriptions.
             pub const ALL: &'static [Self] = &[$(Self::$state,)*];
 
@@ -65,36 +65,36 @@ states! {
 
 /// A set of states.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct States(u32);
+pub struct ElementStates(u32);
 
-impl States {
+impl ElementStates {
     /// Creates a set of these states.
-    pub fn of(states: &[State]) -> Self {
+    pub fn of(states: &[ElementState]) -> Self {
         let mut all = Self::default();
         states.iter().for_each(|state| all.add(*state));
         all
     }
 
     /// Adds a state.
-    pub const fn add(&mut self, state: State) {
+    pub const fn add(&mut self, state: ElementState) {
         self.0 |= 1 << state as u32;
     }
 
     /// Whether the set contains a state.
-    pub const fn has(self, state: State) -> bool {
+    pub const fn has(self, state: ElementState) -> bool {
         self.0 & (1 << state as u32) != 0
     }
 
     /// Iterates over the states.
-    pub fn iter(self) -> impl Iterator<Item = State> {
-        State::ALL
+    pub fn iter(self) -> impl Iterator<Item = ElementState> {
+        ElementState::ALL
             .iter()
             .copied()
             .filter(move |state| self.has(*state))
     }
 }
 
-impl fmt::Debug for States {
+impl fmt::Debug for ElementStates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.iter()).finish()
     }

@@ -1,6 +1,6 @@
 //! Elements as lines of text for a model: `button "Save" [e12]`.
 
-use super::{Element, State, Tree};
+use super::{Element, ElementState, ElementTree};
 
 /// Which elements an outline includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -85,10 +85,11 @@ impl Element {
             line.push_str(&quoted(id));
         }
         let has = |state| self.states.has(state);
-        if has(State::Checkable) && !has(State::Checked) && !has(State::Mixed) {
+        if has(ElementState::Checkable) && !has(ElementState::Checked) && !has(ElementState::Mixed)
+        {
             line.push_str(" unchecked");
         }
-        if has(State::Expandable) && !has(State::Expanded) {
+        if has(ElementState::Expandable) && !has(ElementState::Expanded) {
             line.push_str(" collapsed");
         }
         for state in self.states.iter().filter(|state| is_listed(*state)) {
@@ -103,26 +104,26 @@ impl Element {
 }
 
 /// Relevant states; that an element can be focused, selected or edited follows from its role.
-const fn is_listed(state: State) -> bool {
+const fn is_listed(state: ElementState) -> bool {
     match state {
-        State::Active
-        | State::Focused
-        | State::Checked
-        | State::Mixed
-        | State::Pressed
-        | State::Expanded
-        | State::Selected
-        | State::ReadOnly
-        | State::Disabled
-        | State::Required
-        | State::Invalid
-        | State::Busy
-        | State::Modal => true,
-        State::Focusable
-        | State::Checkable
-        | State::Expandable
-        | State::Selectable
-        | State::Editable => false,
+        ElementState::Active
+        | ElementState::Focused
+        | ElementState::Checked
+        | ElementState::Mixed
+        | ElementState::Pressed
+        | ElementState::Expanded
+        | ElementState::Selected
+        | ElementState::ReadOnly
+        | ElementState::Disabled
+        | ElementState::Required
+        | ElementState::Invalid
+        | ElementState::Busy
+        | ElementState::Modal => true,
+        ElementState::Focusable
+        | ElementState::Checkable
+        | ElementState::Expandable
+        | ElementState::Selectable
+        | ElementState::Editable => false,
     }
 }
 
@@ -141,7 +142,7 @@ fn quoted(text: &str) -> String {
     format!("{line:?}")
 }
 
-impl Tree {
+impl ElementTree {
     /// The elements as lines, indented below their parents; `root` limits them to one subtree. None
     /// if the root is not in the tree.
     pub fn outline(&self, root: Option<&str>, outline: &Outline) -> Option<String> {
@@ -150,13 +151,13 @@ impl Tree {
             None => &self.elements,
         };
         let (mut lines, mut left_off) = lines(elements, outline);
-        left_off += if root.is_none() { self.left_off } else { 0 };
+        left_off += if root.is_none() { self.omitted } else { 0 };
         if left_off > 0 {
             lines.push(format!(
                 "[{left_off} more elements; request a part by its ref, fewer levels, or only interactive elements]"
             ));
         }
-        for name in &self.silent {
+        for name in &self.unresponsive {
             lines.push(format!(
                 "[{name} does not answer; its elements are missing]"
             ));
@@ -210,13 +211,13 @@ fn repeats_parent(element: &Element, lines: &[String], ancestors: &[usize]) -> b
 mod tests {
     use super::super::tests::{element, tree};
     use super::*;
-    use crate::elements::States;
+    use crate::elements::ElementStates;
 
-    fn calculator() -> Tree {
+    fn calculator() -> ElementTree {
         let mut display = element(2, "e4", "textbox", "");
         display.value = Some("6 × 7".to_owned());
         let mut box_ = element(2, "e6", "checkbox", "Degrees");
-        box_.states = States::of(&[State::Checkable, State::Focused]);
+        box_.states = ElementStates::of(&[ElementState::Checkable, ElementState::Focused]);
         tree(vec![
             element(0, "e1", "window", "Calculator"),
             element(1, "e2", "panel", ""),

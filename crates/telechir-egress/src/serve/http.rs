@@ -50,7 +50,7 @@ async fn open_tunnel(
     conn: &ProxyConnection,
     mut request: Request<Incoming>,
 ) -> Result<Response<Body>, ProxyRefusal> {
-    let remote = parse_target(conn, request.uri(), Remote::tunnel)?;
+    let remote = parse_target(conn, request.uri(), Remote::for_tunnel)?;
     let network = connect::connect(&conn.inner, &remote).await?;
     let upgrade = hyper::upgrade::on(&mut request);
     conn.tasks
@@ -75,7 +75,7 @@ async fn fetch(
             "expected an absolute URL in the request line, found a path",
         ));
     }
-    let remote = parse_target(conn, request.uri(), Remote::fetched)?;
+    let remote = parse_target(conn, request.uri(), Remote::for_fetch)?;
     let host = remote.host();
     let no_answer = |error: hyper::Error| ProxyRefusal::NoAnswer {
         host: host.clone(),

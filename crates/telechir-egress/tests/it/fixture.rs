@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use telechir_egress::{
-    Admission, Decision, Egress, ProxyLimits, Resolve, ResolveFuture, Serving, Upstream,
+    Admission, ConnectionDecision, Egress, ProxyLimits, Resolve, ResolveFuture, Serving, Upstream,
 };
-use telechir_policy::{Client, Policy};
+use telechir_policy::{NetworkClient, Policy};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -120,17 +120,21 @@ pub(crate) struct Proxy {
     pub(crate) egress: Egress,
     pub(crate) names: Names,
     pub(crate) address: SocketAddr,
-    decisions: Arc<Mutex<Vec<Decision>>>,
+    decisions: Arc<Mutex<Vec<ConnectionDecision>>>,
     _serving: Serving,
 }
 
 impl Proxy {
-    pub(crate) async fn new(policy: &str, client: Client) -> Self {
+    pub(crate) async fn new(policy: &str, client: NetworkClient) -> Self {
         Self::with(policy, client, ProxyLimits::default(), Admission::Everyone).await
     }
 
     /// A proxy with an upstream proxy.
-    pub(crate) async fn with_upstream(policy: &str, client: Client, upstream: Upstream) -> Self {
+    pub(crate) async fn with_upstream(
+        policy: &str,
+        client: NetworkClient,
+        upstream: Upstream,
+    ) -> Self {
         let mut proxy = Self::new(policy, client).await;
         proxy.egress = proxy.egress.clone().via_proxy(upstream);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -141,7 +145,7 @@ impl Proxy {
 
     pub(crate) async fn with(
         policy: &str,
-        client: Client,
+        client: NetworkClient,
         limits: ProxyLimits,
         admission: Admission,
     ) -> Self {
@@ -164,7 +168,7 @@ impl Proxy {
         }
     }
 
-    pub(crate) fn decisions(&self) -> Vec<Decision> {
+    pub(crate) fn decisions(&self) -> Vec<ConnectionDecision> {
         self.decisions.lock().unwrap().clone()
     }
 

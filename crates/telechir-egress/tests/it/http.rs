@@ -1,6 +1,6 @@
 //! Requests without a tunnel.
 
-use telechir_policy::Client;
+use telechir_policy::NetworkClient;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::fixture::{Proxy, Witness, next};
@@ -17,7 +17,7 @@ async fn a_redirect_is_judged_as_the_next_request() {
     let location = format!("http://127.0.0.1:{}/secret", private.port());
     let answer = format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n");
     let public = Witness::answering(&answer).await;
-    let proxy = Proxy::new(&open(public.port()), Client::Browser).await;
+    let proxy = Proxy::new(&open(public.port()), NetworkClient::Browser).await;
     let answer = proxy
         .get(&format!("http://127.0.0.1:{}/", public.port()))
         .await;
@@ -33,7 +33,7 @@ async fn a_redirect_is_judged_as_the_next_request() {
 #[tokio::test]
 async fn the_host_header_is_the_judged_host() {
     let witness = Witness::page().await;
-    let proxy = Proxy::new(&open(witness.port()), Client::Browser).await;
+    let proxy = Proxy::new(&open(witness.port()), NetworkClient::Browser).await;
     let request = format!(
         "GET http://127.0.0.1:{}/x HTTP/1.1\r\nHost: other.example\r\nHost: third.example\r\n\
          Proxy-Connection: keep-alive\r\nProxy-Authorization: Basic eDp5\r\nX-Gone: 1\r\n\
@@ -63,7 +63,7 @@ async fn a_refusal_names_host_rule_and_reason() {
         verdict = 'deny'
         reason = 'Advertising is blocked.'
     ";
-    let proxy = Proxy::new(text, Client::Browser).await;
+    let proxy = Proxy::new(text, NetworkClient::Browser).await;
     let answer = proxy.get("http://ads.example/track?token=secret").await;
     assert!(answer.starts_with("HTTP/1.1 403 Forbidden\r\n"), "{answer}");
     assert!(
@@ -86,7 +86,7 @@ async fn a_refusal_names_host_rule_and_reason() {
 
 #[tokio::test]
 async fn invalid_proxy_requests_are_refused() {
-    let proxy = Proxy::new("", Client::Browser).await;
+    let proxy = Proxy::new("", NetworkClient::Browser).await;
     let refused = [
         (
             "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n",
@@ -132,7 +132,7 @@ async fn invalid_proxy_requests_are_refused() {
 #[tokio::test]
 async fn conflicting_content_lengths_are_refused() {
     let witness = Witness::page().await;
-    let proxy = Proxy::new(&open(witness.port()), Client::Browser).await;
+    let proxy = Proxy::new(&open(witness.port()), NetworkClient::Browser).await;
     let request = format!(
         "POST http://127.0.0.1:{}/ HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 30\r\n\r\nabc",
         witness.port()
@@ -145,7 +145,7 @@ async fn conflicting_content_lengths_are_refused() {
 #[tokio::test]
 async fn bodies_are_forwarded_in_both_directions() {
     let witness = Witness::page().await;
-    let proxy = Proxy::new(&open(witness.port()), Client::Browser).await;
+    let proxy = Proxy::new(&open(witness.port()), NetworkClient::Browser).await;
     let body = "x".repeat(2000);
     let request = format!(
         "POST http://127.0.0.1:{}/ HTTP/1.1\r\nContent-Length: 2000\r\nConnection: close\r\n\r\n{body}",
@@ -159,7 +159,7 @@ async fn upgraded_connections_are_forwarded() {
     let answer =
         "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
     let witness = Witness::answering(answer).await;
-    let proxy = Proxy::new(&open(witness.port()), Client::Browser).await;
+    let proxy = Proxy::new(&open(witness.port()), NetworkClient::Browser).await;
     let mut stream = proxy.dial().await;
     let request = format!(
         "GET http://127.0.0.1:{}/ws HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
@@ -187,7 +187,7 @@ async fn an_approved_host_is_reachable_and_a_denied_address_stays_denied() {
         verdict = 'ask'
         reason = 'The user reviews it.'
     ";
-    let proxy = Proxy::new(text, Client::Browser).await;
+    let proxy = Proxy::new(text, NetworkClient::Browser).await;
     let url = format!("http://reviewed.example:{}/", witness.port());
     proxy.names.set("reviewed.example", &[&["127.0.0.1"]]);
     let answer = proxy.get(&url).await;
@@ -195,7 +195,7 @@ async fn an_approved_host_is_reachable_and_a_denied_address_stays_denied() {
         answer.starts_with("HTTP/1.1 403 ") && answer.contains("requires approval"),
         "{answer}"
     );
-    let why = proxy.egress.why_refused(&url);
+    let why = proxy.egress.last_refusal(&url);
     assert!(why.is_some_and(|why| why.starts_with("The user reviews it.")));
     proxy.egress.grant(&url);
     assert!(proxy.get(&url).await.ends_with("hello"));

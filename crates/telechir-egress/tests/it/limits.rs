@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use telechir_egress::{Admission, ProxyLimits};
-use telechir_policy::Client;
+use telechir_policy::NetworkClient;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::fixture::{Proxy, Witness, next};
@@ -15,7 +15,7 @@ fn me() -> u32 {
 }
 
 async fn limited(limits: ProxyLimits) -> Proxy {
-    Proxy::with(LOCAL, Client::Shell, limits, Admission::Everyone).await
+    Proxy::with(LOCAL, NetworkClient::Shell, limits, Admission::Everyone).await
 }
 
 #[tokio::test]
@@ -24,7 +24,13 @@ async fn only_the_configured_user_is_served() {
     let url = format!("http://127.0.0.1:{}/", witness.port());
     let with = async |uid| {
         let admission = Admission::User(uid);
-        let proxy = Proxy::with(LOCAL, Client::Shell, ProxyLimits::default(), admission).await;
+        let proxy = Proxy::with(
+            LOCAL,
+            NetworkClient::Shell,
+            ProxyLimits::default(),
+            admission,
+        )
+        .await;
         proxy.get(&url).await
     };
     assert!(with(me()).await.ends_with("hello"));

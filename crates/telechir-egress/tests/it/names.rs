@@ -1,6 +1,6 @@
 //! Names are resolved once, by the proxy, and every address is judged.
 
-use telechir_policy::Client;
+use telechir_policy::NetworkClient;
 
 use crate::fixture::{Proxy, Witness};
 
@@ -19,7 +19,10 @@ const GOOD: &str = "
 
 #[tokio::test]
 async fn an_allowed_host_is_reached() {
-    let (witness, proxy) = (Witness::page().await, Proxy::new(GOOD, Client::Shell).await);
+    let (witness, proxy) = (
+        Witness::page().await,
+        Proxy::new(GOOD, NetworkClient::Shell).await,
+    );
     proxy.names.set("good.example", &[&["127.0.0.1"]]);
     let answer = proxy
         .get(&format!("http://GOOD.example.:{}/a?b", witness.port()))
@@ -41,7 +44,7 @@ async fn an_allowed_host_is_reached() {
 
 #[tokio::test]
 async fn a_host_without_a_rule_is_refused_without_resolving_it() {
-    let proxy = Proxy::new(GOOD, Client::Shell).await;
+    let proxy = Proxy::new(GOOD, NetworkClient::Shell).await;
     let answer = proxy.get("http://secret.evil.example/").await;
     assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
     assert!(answer.contains("Rule: default: network"), "{answer}");
@@ -54,7 +57,7 @@ async fn a_host_without_a_rule_is_refused_without_resolving_it() {
 
 #[tokio::test]
 async fn a_wildcard_matches_only_subdomains() {
-    let proxy = Proxy::new(GOOD, Client::Shell).await;
+    let proxy = Proxy::new(GOOD, NetworkClient::Shell).await;
     for host in ["wild.example", "a.wild.example.evil", "notwild.example"] {
         let answer = proxy.get(&format!("http://{host}/")).await;
         assert!(answer.starts_with("HTTP/1.1 403 "), "{host}: {answer}");
@@ -66,7 +69,10 @@ async fn a_wildcard_matches_only_subdomains() {
 
 #[tokio::test]
 async fn an_allowed_name_that_resolves_to_loopback_is_refused() {
-    let (witness, proxy) = (Witness::page().await, Proxy::new(GOOD, Client::Shell).await);
+    let (witness, proxy) = (
+        Witness::page().await,
+        Proxy::new(GOOD, NetworkClient::Shell).await,
+    );
     let target = format!("public-only.example:{}", witness.port());
     for addresses in [
         &["127.0.0.1"][..],
@@ -90,7 +96,10 @@ async fn an_allowed_name_that_resolves_to_loopback_is_refused() {
 
 #[tokio::test]
 async fn dns_rebinding_has_no_effect() {
-    let (witness, proxy) = (Witness::page().await, Proxy::new(GOOD, Client::Shell).await);
+    let (witness, proxy) = (
+        Witness::page().await,
+        Proxy::new(GOOD, NetworkClient::Shell).await,
+    );
     let (other, port) = (Witness::page().await, witness.port());
     // Judged and connected with the first result: the name is resolved only once.
     proxy
@@ -125,7 +134,7 @@ async fn addresses_of_this_machine_count_as_loopback() {
         return; // Without a route the machine has no other address.
     };
     let text = "[[network]]\naddress = ['public', 'private']\nverdict = 'allow'\nreason = 'x'";
-    let proxy = Proxy::new(text, Client::Shell).await;
+    let proxy = Proxy::new(text, NetworkClient::Shell).await;
     proxy.names.set("me.example", &[&[&own.ip().to_string()]]);
     let answer = proxy.get("http://me.example/").await;
     assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
@@ -133,7 +142,10 @@ async fn addresses_of_this_machine_count_as_loopback() {
 
 #[tokio::test]
 async fn ip_addresses_need_their_own_rule() {
-    let (witness, proxy) = (Witness::page().await, Proxy::new(GOOD, Client::Shell).await);
+    let (witness, proxy) = (
+        Witness::page().await,
+        Proxy::new(GOOD, NetworkClient::Shell).await,
+    );
     let port = witness.port();
     for host in [
         "127.0.0.1",
@@ -165,7 +177,7 @@ async fn hosts_that_resemble_an_allowed_one_are_refused() {
     ";
     let (witness, proxy) = (
         Witness::page().await,
-        Proxy::new(policy, Client::Shell).await,
+        Proxy::new(policy, NetworkClient::Shell).await,
     );
     proxy.names.set("good.example", &[&["127.0.0.1"]]);
     let port = witness.port();

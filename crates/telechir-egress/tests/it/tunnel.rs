@@ -1,6 +1,6 @@
 //! Tunnels: forwarded without terminating TLS, after checking the SNI.
 
-use telechir_policy::Client;
+use telechir_policy::NetworkClient;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::fixture::{Proxy, Witness, next};
@@ -33,7 +33,7 @@ fn client_hello(name: &str) -> Vec<u8> {
 
 async fn proxied() -> (Witness, Proxy, String) {
     let witness = Witness::answering("").await;
-    let proxy = Proxy::new(GOOD, Client::Shell).await;
+    let proxy = Proxy::new(GOOD, NetworkClient::Shell).await;
     proxy.names.set("good.example", &[&["127.0.0.1"]]);
     let target = format!("good.example:{}", witness.port());
     (witness, proxy, target)
@@ -107,7 +107,7 @@ async fn data_of_a_host_that_sends_first_is_forwarded() {
         stream.write_all(b"SSH-2.0-x\r\n").await.unwrap();
         next(&mut stream).await
     });
-    let proxy = Proxy::new(GOOD, Client::Shell).await;
+    let proxy = Proxy::new(GOOD, NetworkClient::Shell).await;
     let (mut stream, _) = proxy.tunnel(&format!("127.0.0.1:{port}")).await;
     assert_eq!(next(&mut stream).await, b"SSH-2.0-x\r\n");
     stream.write_all(b"SSH-2.0-y\r\n").await.unwrap();

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use telechir_policy::Client;
+use telechir_policy::NetworkClient;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -77,7 +77,7 @@ impl Drop for UpstreamStub {
 
 async fn with_upstream(upstream: &UpstreamStub) -> Proxy {
     let upstream = format!("http://{}", upstream.address).parse().unwrap();
-    let proxy = Proxy::with_upstream(GOOD, Client::Shell, upstream).await;
+    let proxy = Proxy::with_upstream(GOOD, NetworkClient::Shell, upstream).await;
     proxy.names.set("good.example", &[&["93.184.216.34"]]);
     proxy.names.set("inner.example", &[&["10.0.0.7"]]);
     proxy.names.set("here.example", &[&["127.0.0.1"]]);

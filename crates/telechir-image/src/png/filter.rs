@@ -75,13 +75,13 @@ fn apply(kind: FilterKind, above: &[u8], current: &[u8], out: &mut [u8]) {
     let left = &current[..length - PIXEL];
     let corner = &above[..length - PIXEL];
     let (top, here) = (&above[PIXEL..], &current[PIXEL..]);
-    for (place, byte) in first.iter_mut().enumerate() {
+    for (index, byte) in first.iter_mut().enumerate() {
         let predicted = match kind {
             FilterKind::Nothing | FilterKind::Sub => 0,
-            FilterKind::Up | FilterKind::Paeth => above[place],
-            FilterKind::Average => above[place] / 2,
+            FilterKind::Up | FilterKind::Paeth => above[index],
+            FilterKind::Average => above[index] / 2,
         };
-        *byte = current[place].wrapping_sub(predicted);
+        *byte = current[index].wrapping_sub(predicted);
     }
     match kind {
         FilterKind::Nothing => rest.copy_from_slice(here),
@@ -142,11 +142,11 @@ mod tests {
     /// The decoder as the specification defines it.
     fn undo(kind: u8, above: &[u8], row: &[u8]) -> Vec<u8> {
         let mut out: Vec<u8> = Vec::new();
-        for (place, byte) in row.iter().enumerate() {
-            let before = place.checked_sub(PIXEL);
+        for (index, byte) in row.iter().enumerate() {
+            let before = index.checked_sub(PIXEL);
             let left = before.map_or(0, |at| out[at]);
             let corner = before.map_or(0, |at| above[at]);
-            let top = above[place];
+            let top = above[index];
             let predicted = match kind {
                 0 => 0,
                 1 => left,

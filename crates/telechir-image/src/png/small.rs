@@ -160,9 +160,9 @@ fn compress(
     dictionary.map_err(|error| error.as_str().to_owned())?;
     let mut body = vec![0; compress_bound(bytes.len()) + 64];
     let status = deflate.compress(bytes, &mut body, flush);
-    let whole = deflate.total_in() == bytes.len() as u64;
+    let is_complete = deflate.total_in() == bytes.len() as u64;
     match (status, usize::try_from(deflate.total_out())) {
-        (Ok(status), Ok(length)) if status == expected && whole => body.truncate(length),
+        (Ok(status), Ok(length)) if status == expected && is_complete => body.truncate(length),
         (status, _) => return Err(format!("deflate ended with {status:?}")),
     }
     Ok(body)

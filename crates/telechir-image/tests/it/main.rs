@@ -165,9 +165,9 @@ fn formats_have_names_and_media_types() {
 
 #[test]
 fn one_colour_stays_that_colour_at_any_size() {
-    let whole = frame(Size::new(97, 61), |_, _| [255, 128, 3]);
+    let source = frame(Size::new(97, 61), |_, _| [255, 128, 3]);
     for size in [Size::new(96, 60), Size::new(13, 61), Size::new(1, 1)] {
-        let image = shrink(&whole, size).unwrap();
+        let image = shrink(&source, size).unwrap();
         assert_eq!(image.size(), size);
         let pixels = (size.width * size.height) as usize;
         assert_eq!(image.to_rgb(), [255, 128, 3].repeat(pixels));
@@ -176,10 +176,10 @@ fn one_colour_stays_that_colour_at_any_size() {
 
 #[test]
 fn a_thin_line_is_still_seen_when_it_is_smaller() {
-    let whole = frame(Size::new(400, 400), |x, _| {
+    let source = frame(Size::new(400, 400), |x, _| {
         if x == 201 { [0; 3] } else { [255; 3] }
     });
-    let image = shrink(&whole, Size::new(200, 200)).unwrap();
+    let image = shrink(&source, Size::new(200, 200)).unwrap();
     let darkest = (0..200)
         .filter_map(|x| image.pixel(x, 100))
         .map(|[red, ..]| red)
@@ -189,6 +189,9 @@ fn a_thin_line_is_still_seen_when_it_is_smaller() {
 
 #[test]
 fn the_same_size_is_the_same_frame() {
-    let whole = frame(Size::new(30, 20), noise);
-    assert_eq!(shrink(&whole, whole.size()).unwrap(), whole);
+    let source = frame(Size::new(30, 20), noise);
+    assert_eq!(
+        shrink(&source, source.size()).unwrap(),
+        source
+    );
 }

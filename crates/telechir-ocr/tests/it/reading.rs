@@ -6,8 +6,8 @@ use telechir_device::{Computer as _, DeviceError, Frame, TextRecognizer as _};
 use telechir_ocr::Tesseract;
 use telechir_process::{Identity, is_root};
 use telechir_protocol::Size;
-use telechir_testkit::gate::{Part, require};
-use telechir_testkit::scene::LEGIBLE_XTERM;
+use telechir_testkit::desktop_fixture::LEGIBLE_XTERM;
+use telechir_testkit::gate::{Component, require};
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 
 /// How long the terminal may take to show its text on a busy machine.
@@ -20,8 +20,8 @@ fn identity() -> Option<Identity> {
 
 #[tokio::test]
 async fn terminal_text_is_recognized_at_its_position() {
-    require(Part::XServer);
-    require(Part::Tesseract);
+    require(Component::XServer);
+    require(Component::Tesseract);
     let folder = tempfile::tempdir().unwrap();
     let options = DisplayOptions::new(folder.path(), identity());
     let mut display = PrivateDisplay::start(options).await.unwrap();

@@ -9,9 +9,9 @@ use super::{
 use crate::network_rule::NetworkRule;
 use crate::rule::Rule;
 use crate::url_rule::{Destination, UrlMatch};
-use crate::{AddressClass, Client, PolicyError, Remote, Verdict};
+use crate::{AddressClass, NetworkClient, PolicyError, Remote, Verdict};
 
-rule!(NetworkFile, String { from: Vec<Client>, host: Vec<String>, port: Vec<u16>, address: Vec<AddressClass>, });
+rule!(NetworkFile, String { from: Vec<NetworkClient>, host: Vec<String>, port: Vec<u16>, address: Vec<AddressClass>, });
 
 pub(super) fn network_rule(
     origin: &FilePosition<'_>,
@@ -24,7 +24,11 @@ pub(super) fn network_rule(
     check_list(origin, line, "port", file.port.as_ref())?;
     check_list(origin, line, "address", file.address.as_ref())?;
     let from = file.from.take();
-    if from.iter().flatten().any(|from| *from == Client::Browser) {
+    if from
+        .iter()
+        .flatten()
+        .any(|from| *from == NetworkClient::Browser)
+    {
         let problem = "`from` is \"shell\", \"desktop\" or both; the browser has [[url]] rules";
         return Err(origin.problem(line, problem));
     }
@@ -42,13 +46,13 @@ pub(super) fn network_rule(
     check_rule(origin, line, &rule)?;
     check_verdicts(origin, line, &rule)?;
     check_examples(origin, line, &examples, |example| {
-        let remote = Remote::tunnel(example).map_err(|_| {
+        let remote = Remote::for_tunnel(example).map_err(|_| {
             let problem = format!(
                 "the example {example:?} is not a host with a port, such as example.com:443"
             );
             origin.problem(line, problem)
         })?;
-        let to = remote.literal().map(|address| crate::Found {
+        let to = remote.literal().map(|address| crate::ResolvedAddress {
             address,
             is_this_machine: false,
         });

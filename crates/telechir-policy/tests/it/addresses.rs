@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use telechir_policy::{Client, Found, Gate, Policy, Remote, RemoteError, Verdict};
+use telechir_policy::{Gate, NetworkClient, Policy, Remote, RemoteError, ResolvedAddress, Verdict};
 
 use crate::screen::{facts, navigate};
 
@@ -119,8 +119,8 @@ const DISGUISED: &[&str] = &[
     "bücher.example:443",
 ];
 
-fn found(addresses: &[&str]) -> Vec<Found> {
-    let parse = |address: &&str| Found {
+fn found(addresses: &[&str]) -> Vec<ResolvedAddress> {
+    let parse = |address: &&str| ResolvedAddress {
         address: address.parse::<IpAddr>().unwrap(),
         is_this_machine: false,
     };
@@ -133,7 +133,7 @@ fn judge(gate: &mut Gate, remote: &Remote, addresses: &[&str]) -> Verdict {
         Some(literal) => vec![literal],
         None => addresses.to_vec(),
     };
-    if let Some(ground) = gate.before(remote) {
+    if let Some(ground) = gate.refusal_by_name(remote) {
         return ground.verdict;
     }
     gate.judge(remote, &found(&addresses), Duration::ZERO)
@@ -165,12 +165,16 @@ fn no_spelling_of_an_address_that_is_not_public_passes_anywhere() {
             let url = format!("http://{host}/");
             assert_eq!(navigate(policy, &url, &facts()), Verdict::Deny, "{url}");
         }
-        let remote = match Remote::tunnel(&format!("{host}:443")) {
+        let remote = match Remote::for_tunnel(&format!("{host}:443")) {
             Ok(remote) => remote,
             Err(_) if *unwritable == "%" => continue,
             Err(error) => panic!("{host}: {error}"),
         };
-        for client in [Client::Browser, Client::Desktop, Client::Shell] {
+        for client in [
+            NetworkClient::Browser,
+            NetworkClient::Desktop,
+            NetworkClient::Shell,
+        ] {
             for policy in [&default, &open] {
                 let verdict = judge(&mut policy.gate(client), &remote, &["93.184.216.34"]);
                 assert_eq!(verdict, Verdict::Deny, "{host} for {client:?}");
@@ -182,7 +186,7 @@ fn no_spelling_of_an_address_that_is_not_public_passes_anywhere() {
 #[test]
 fn an_ambiguous_host_is_refused() {
     for text in DISGUISED {
-        assert!(Remote::tunnel(text).is_err(), "{text:?}");
+        assert!(Remote::for_tunnel(text).is_err(), "{text:?}");
     }
     for url in [
         "http://user@example.com/",
@@ -194,7 +198,7 @@ fn an_ambiguous_host_is_refused() {
         "/path",
         "*",
     ] {
-        assert!(Remote::fetched(url).is_err(), "{url:?}");
+        assert!(Remote::for_fetch(url).is_err(), "{url:?}");
     }
 }
 
@@ -217,7 +221,7 @@ fn only_http_is_fetched() {
         "https://example.com/",
         "ws://example.com/",
     ] {
-        let error = Remote::fetched(url).unwrap_err();
+        let error = Remote::for_fetch(url).unwrap_err();
         assert!(matches!(error, RemoteError::Scheme(_)), "{url}: {error:?}");
     }
 }
@@ -225,18 +229,18 @@ fn only_http_is_fetched() {
 #[test]
 fn a_host_has_one_spelling() {
     let tunnel = |text: &str| {
-        let remote = Remote::tunnel(text).unwrap();
+        let remote = Remote::for_tunnel(text).unwrap();
         (remote.host(), remote.port())
     };
     assert_eq!(tunnel("EXAMPLE.com.:443"), ("example.com".to_owned(), 443));
     assert_eq!(tunnel("0x7f.1:80"), ("127.0.0.1".to_owned(), 80));
     assert_eq!(tunnel("[0::1]:8080"), ("[::1]".to_owned(), 8080));
-    let fetched = Remote::fetched("http://Example.COM/a?b#c").unwrap();
+    let fetched = Remote::for_fetch("http://Example.COM/a?b#c").unwrap();
     assert_eq!(
         (fetched.host().as_str(), fetched.port()),
         ("example.com", 80)
     );
-    let fetched = Remote::fetched("http://example.com:443/").unwrap();
+    let fetched = Remote::for_fetch("http://example.com:443/").unwrap();
     assert_eq!(fetched.port(), 443);
     let remote = Remote::host_and_port("::1", 80).unwrap();
     assert_eq!(remote.literal(), "::1".parse().ok());
@@ -245,9 +249,9 @@ fn a_host_has_one_spelling() {
 #[test]
 fn a_shell_reaches_the_named_hosts_and_no_other() {
     let policy = policy(SHELL_MAY_GO);
-    let mut gate = policy.gate(Client::Shell);
+    let mut gate = policy.gate(NetworkClient::Shell);
     let mut reach = |host: &str| {
-        let remote = Remote::tunnel(&format!("{host}:443")).unwrap();
+        let remote = Remote::for_tunnel(&format!("{host}:443")).unwrap();
         judge(&mut gate, &remote, &["93.184.216.34"])
     };
     for host in [
@@ -272,22 +276,29 @@ fn a_shell_reaches_the_named_hosts_and_no_other() {
         assert_eq!(reach(host), Verdict::Deny, "{host}");
     }
     assert!(gate.is_open());
-    assert!(!policy.gate(Client::Desktop).is_open());
-    assert!(!Policy::default_policy().gate(Client::Shell).is_open());
+    assert!(!policy.gate(NetworkClient::Desktop).is_open());
+    assert!(
+        !Policy::default_policy()
+            .gate(NetworkClient::Shell)
+            .is_open()
+    );
 }
 
 #[test]
 fn a_host_that_no_rule_names_is_refused_before_it_is_looked_up() {
-    let gate = policy(SHELL_MAY_GO).gate(Client::Shell);
-    let before = |host: &str| gate.before(&Remote::tunnel(host).unwrap()).is_some();
+    let gate = policy(SHELL_MAY_GO).gate(NetworkClient::Shell);
+    let before = |host: &str| {
+        gate.refusal_by_name(&Remote::for_tunnel(host).unwrap())
+            .is_some()
+    };
     assert!(before("secret-in-a-name.evil.test:443"));
     assert!(!before("example.com:443"));
 }
 
 #[test]
 fn a_named_host_leads_nowhere_private_by_what_its_owner_makes_of_it() {
-    let mut gate = policy(SHELL_MAY_GO).gate(Client::Shell);
-    let remote = Remote::tunnel("example.com:443").unwrap();
+    let mut gate = policy(SHELL_MAY_GO).gate(NetworkClient::Shell);
+    let remote = Remote::for_tunnel("example.com:443").unwrap();
     let mut with = |addresses: &[&str]| judge(&mut gate, &remote, addresses);
     assert_eq!(with(&["93.184.216.34", "2606:4700::1111"]), Verdict::Allow);
     for bad in [
@@ -308,9 +319,9 @@ fn a_named_host_leads_nowhere_private_by_what_its_owner_makes_of_it() {
 
 #[test]
 fn an_address_of_this_machine_is_loopback_however_public_it_looks() {
-    let mut gate = policy(SHELL_MAY_GO).gate(Client::Shell);
-    let remote = Remote::tunnel("example.com:443").unwrap();
-    let neutral = Found {
+    let mut gate = policy(SHELL_MAY_GO).gate(NetworkClient::Shell);
+    let remote = Remote::for_tunnel("example.com:443").unwrap();
+    let neutral = ResolvedAddress {
         address: "93.184.216.34".parse().unwrap(),
         is_this_machine: true,
     };
@@ -324,10 +335,10 @@ fn an_address_of_this_machine_is_loopback_however_public_it_looks() {
 fn what_is_private_is_reached_where_a_rule_names_it() {
     let rule = |rest: &str| {
         let text = format!("[[network]]\n{rest}\nverdict = 'allow'\nreason = 'x'");
-        policy(&text).gate(Client::Shell)
+        policy(&text).gate(NetworkClient::Shell)
     };
     let reach = |gate: &mut Gate, target_suffix: &str, addresses: &[&str]| {
-        judge(gate, &Remote::tunnel(target_suffix).unwrap(), addresses)
+        judge(gate, &Remote::for_tunnel(target_suffix).unwrap(), addresses)
     };
     let mut by_class = rule("host = ['db.corp.example']\naddress = ['private']");
     assert_eq!(
@@ -386,11 +397,11 @@ fn a_page_reaches_what_the_browser_may_be_sent_to() {
         verdict = 'deny'
         reason = 'No.'
     ";
-    let mut gate = policy(text).gate(Client::Browser);
+    let mut gate = policy(text).gate(NetworkClient::Browser);
     let mut reach = |target_suffix: &str| {
         judge(
             &mut gate,
-            &Remote::tunnel(target_suffix).unwrap(),
+            &Remote::for_tunnel(target_suffix).unwrap(),
             &["93.184.216.34"],
         )
     };
@@ -414,8 +425,8 @@ fn a_limit_of_connections_counts() {
         reason = 'A few.'
         limit = { count = 2, then = 'deny' }
     ";
-    let mut gate = policy(text).gate(Client::Desktop);
-    let remote = Remote::tunnel("example.com:443").unwrap();
+    let mut gate = policy(text).gate(NetworkClient::Desktop);
+    let remote = Remote::for_tunnel("example.com:443").unwrap();
     let mut next = || judge(&mut gate, &remote, &["93.184.216.34"]);
     assert_eq!(
         [next(), next(), next()],

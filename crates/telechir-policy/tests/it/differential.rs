@@ -8,7 +8,7 @@ use std::process::{Command as Process, Stdio};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
-use telechir_policy::{Reading, read_command};
+use telechir_policy::{CommandReading, read_command};
 use telechir_protocol::Command;
 
 /// No piece is the name of a builtin or program, so bash finds nothing to run and reports the
@@ -68,14 +68,14 @@ fn run_by_bash(folder: &Path, scripts: &[String]) -> Vec<HashSet<Vec<String>>> {
 #[test]
 fn bash_runs_nothing_that_was_not_read() {
     let read = |script: String| match read_command(&Command::Line(script.clone())) {
-        Reading::Known(commands) => Some((
+        CommandReading::Known(commands) => Some((
             script,
             commands
                 .into_iter()
                 .map(|command| command.words)
                 .collect::<HashSet<_>>(),
         )),
-        Reading::Unknown(_) | Reading::TooLong => None,
+        CommandReading::Unknown(_) | CommandReading::TooLong => None,
     };
     let (scripts, read): (Vec<String>, Vec<_>) = scripts(6000).into_iter().filter_map(read).unzip();
     assert!(

@@ -2,7 +2,7 @@
 
 #[cfg(test)]
 use proptest::prelude::*;
-use telechir_policy::{Reading, read_command};
+use telechir_policy::{CommandReading, read_command};
 use telechir_protocol::Command;
 
 /// Checks bytes as a line, or as the arguments of one program.
@@ -13,7 +13,7 @@ pub(crate) fn check(which: u8, bytes: &[u8]) {
     } else {
         Command::Line(text.clone().into_owned())
     };
-    let Reading::Known(commands) = read_command(&command) else {
+    let CommandReading::Known(commands) = read_command(&command) else {
         return;
     };
     assert!(!commands.is_empty(), "something runs");
@@ -21,7 +21,7 @@ pub(crate) fn check(which: u8, bytes: &[u8]) {
         assert!(!one.words.is_empty(), "a command has a program");
         // The words alone, as a list of arguments, mean the same again.
         let again = read_command(&Command::Argv(one.words.clone()));
-        if let Reading::Known(again) = again {
+        if let CommandReading::Known(again) = again {
             assert_eq!(again.len(), 1);
             assert_eq!(again[0].words, one.words);
         }
@@ -84,7 +84,7 @@ fn unclosed_brackets_are_not_parsed() {
         format!("{open} '{}'", ")".repeat(36)),
     ] {
         let reading = read_command(&Command::Line(command.clone()));
-        assert!(matches!(reading, Reading::Unknown(_)), "{command}");
+        assert!(matches!(reading, CommandReading::Unknown(_)), "{command}");
     }
 }
 
@@ -92,7 +92,7 @@ fn unclosed_brackets_are_not_parsed() {
 #[test]
 fn an_impossible_descriptor_is_not_parsed() {
     let reading = read_command(&Command::Line("cat 55555555555</etc/hosts".to_owned()));
-    assert!(matches!(reading, Reading::Unknown(_)), "{reading:?}");
+    assert!(matches!(reading, CommandReading::Unknown(_)), "{reading:?}");
 }
 
 /// The parser would exhaust memory.
@@ -107,7 +107,7 @@ fn here_documents_are_not_parsed() {
         "echo \"$( <<[T$( <<[T$(T$( <<[T$(\"",
     ] {
         let reading = read_command(&Command::Line(command.to_owned()));
-        assert!(matches!(reading, Reading::Unknown(_)), "{command}");
+        assert!(matches!(reading, CommandReading::Unknown(_)), "{command}");
     }
     for command in [
         "grep '<<' notes",
@@ -116,7 +116,7 @@ fn here_documents_are_not_parsed() {
     ] {
         let reading = read_command(&Command::Line(command.to_owned()));
         assert!(
-            matches!(reading, Reading::Known(_)),
+            matches!(reading, CommandReading::Known(_)),
             "{command}: {reading:?}"
         );
     }
@@ -127,6 +127,6 @@ fn ambiguous_words_are_not_parsed() {
     for word in ["a[$ed-'", "a['ed-'", "a[b", "case x in x) if ", "! { "] {
         let command = word.repeat(40);
         let reading = read_command(&Command::Line(command.clone()));
-        assert!(matches!(reading, Reading::Unknown(_)), "{command}");
+        assert!(matches!(reading, CommandReading::Unknown(_)), "{command}");
     }
 }

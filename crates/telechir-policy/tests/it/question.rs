@@ -1,12 +1,12 @@
 //! Questions: bound to one exact call, rendered from the proposal, decided once.
 
 use serde_json::json;
-use telechir_policy::{Decision, Digest, Judge, Judgement, Pending, Policy, ShellProposal};
+use telechir_policy::{Decision, Digest, Judge, Judgement, PendingApproval, Policy, ShellProposal};
 
 use crate::screen;
 use crate::shell::{SANDBOX, proposal};
 
-fn pending(command: &str) -> Pending<ShellProposal> {
+fn pending(command: &str) -> PendingApproval<ShellProposal> {
     match Judge::new(Policy::default_policy()).shell(proposal(&[command]), &SANDBOX) {
         Judgement::Ask(pending) => pending,
         Judgement::Allowed(_) | Judgement::Denied(..) => panic!("no question"),
@@ -16,14 +16,14 @@ fn pending(command: &str) -> Pending<ShellProposal> {
 #[test]
 fn a_yes_holds_for_the_very_call_only() {
     let other = pending("rm b").question().approve();
-    let denial = pending("rm a").settle(other).unwrap_err();
+    let denial = pending("rm a").resolve(other).unwrap_err();
     assert_eq!(
         denial.reason,
         "The approval was for another proposal, so it is not valid."
     );
     let approval = pending("rm a");
     let yes = approval.question().approve();
-    assert!(approval.settle(yes).is_ok());
+    assert!(approval.resolve(yes).is_ok());
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn the_call_id_is_part_of_what_is_approved() {
     let Judgement::Ask(again) = Judge::new(Policy::default_policy()).shell(again, &SANDBOX) else {
         panic!("no question")
     };
-    assert!(again.settle(pending("rm a").question().approve()).is_err());
+    assert!(again.resolve(pending("rm a").question().approve()).is_err());
 }
 
 #[test]
@@ -41,11 +41,11 @@ fn a_denial_has_a_reason() {
     let no = Decision::Deny {
         reason: "not today".to_owned(),
     };
-    assert_eq!(pending("rm a").settle(no).unwrap_err().reason, "not today");
+    assert_eq!(pending("rm a").resolve(no).unwrap_err().reason, "not today");
     let made_up = Decision::Approve {
         digest: Digest::of_json(&json!("rm a")),
     };
-    assert!(pending("rm a").settle(made_up).is_err());
+    assert!(pending("rm a").resolve(made_up).is_err());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use telechir_policy::{
-    Device, Display, Judge, Judgement, Policy, Resolved, ScreenFacts, ScreenProposal, Verdict,
+    Device, DisplayOwner, Judge, Judgement, Policy, Resolved, ScreenFacts, ScreenProposal, Verdict,
 };
 use telechir_protocol::{Action, SafetyCheck, SafetySource};
 
@@ -14,7 +14,7 @@ use crate::shell::verdict;
 pub(crate) fn facts() -> ScreenFacts {
     let (pressed, resolved) = (Vec::new(), Vec::new());
     ScreenFacts {
-        display: Display::Private,
+        display: DisplayOwner::Private,
         pressed,
         resolved,
         now: Duration::ZERO,
@@ -52,7 +52,10 @@ fn windows_and_the_clipboard_of_an_existing_display_need_approval() {
         (&hidden, Verdict::Ask, Verdict::Ask),
         (&start, Verdict::Ask, Verdict::Ask),
     ] {
-        for (display, wanted) in [(Display::Private, private), (Display::Existing, existing)] {
+        for (display, wanted) in [
+            (DisplayOwner::Private, private),
+            (DisplayOwner::Existing, existing),
+        ] {
             let mut judge = Judge::new(Policy::default_policy());
             let facts = ScreenFacts { display, ..facts() };
             let approval = proposal(std::slice::from_ref(action));
@@ -236,31 +239,31 @@ fn each_kind_of_action_has_its_default() {
     };
     let click = json!({ "action": "click", "coordinate": [1, 2] });
     assert_eq!(
-        judge(json!({ "action": "screenshot" }), Display::Existing),
+        judge(json!({ "action": "screenshot" }), DisplayOwner::Existing),
         Verdict::Allow
     );
-    assert_eq!(judge(click.clone(), Display::Private), Verdict::Allow);
-    assert_eq!(judge(click, Display::Existing), Verdict::Ask);
+    assert_eq!(judge(click.clone(), DisplayOwner::Private), Verdict::Allow);
+    assert_eq!(judge(click, DisplayOwner::Existing), Verdict::Ask);
     assert_eq!(
         judge(
             json!({ "action": "type", "text": "a\nb" }),
-            Display::Private
+            DisplayOwner::Private
         ),
         Verdict::Allow
     );
     assert_eq!(
         judge(
             json!({ "action": "type", "text": "\u{3}" }),
-            Display::Private
+            DisplayOwner::Private
         ),
         Verdict::Ask
     );
     assert_eq!(
-        judge(json!({ "action": "dance" }), Display::Private),
+        judge(json!({ "action": "dance" }), DisplayOwner::Private),
         Verdict::Ask
     );
     let script = json!({ "action": "javascript", "script": "1" });
-    assert_eq!(judge(script, Display::Private), Verdict::Ask);
+    assert_eq!(judge(script, DisplayOwner::Private), Verdict::Ask);
 }
 
 #[test]
@@ -293,7 +296,7 @@ fn a_providers_check_is_always_a_question() {
         panic!("not asked")
     };
     let yes = pending.question().approve();
-    assert_eq!(pending.settle(yes).unwrap().acknowledged(), [check]);
+    assert_eq!(pending.resolve(yes).unwrap().acknowledged(), [check]);
 }
 
 #[test]

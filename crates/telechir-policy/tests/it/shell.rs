@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, json};
 use telechir_policy::{
-    Judge, Judgement, Policy, Reading, ShellFacts, ShellProposal, ShellTask, Verdict, read_command,
+    CommandReading, Judge, Judgement, Policy, ShellFacts, ShellProposal, ShellTask, Verdict,
+    read_command,
 };
 use telechir_protocol::Command;
 
@@ -226,7 +227,7 @@ fn attacks_on_the_parser_need_approval() {
 fn a_backslash_at_a_lines_end_is_never_read() {
     for line in ["echo a\\\nb", "echo \"\\$\\\n(x)\"", "echo 'a\\\nb'"] {
         let reading = read_command(&Command::Line(line.to_owned()));
-        let wanted = Reading::Unknown("one of its lines ends with a backslash".to_owned());
+        let wanted = CommandReading::Unknown("one of its lines ends with a backslash".to_owned());
         assert_eq!(reading, wanted, "{line:?}");
     }
 }
@@ -240,12 +241,12 @@ fn a_deny_rule_holds_behind_any_number_of_commands() {
     .unwrap();
     for count in [50, 10_000] {
         let line = format!("{}curl http://x", "true && ".repeat(count));
-        let began = Instant::now();
+        let start = Instant::now();
         assert_eq!(judge(&policy, &[&line], &SANDBOX), Verdict::Deny);
         assert!(
-            began.elapsed() < Duration::from_secs(20),
+            start.elapsed() < Duration::from_secs(20),
             "took {:?}",
-            began.elapsed()
+            start.elapsed()
         );
     }
     assert_eq!(
@@ -274,7 +275,7 @@ fn a_deny_rule_makes_what_cannot_be_read_a_question() {
 
 #[test]
 fn too_large_or_too_deep_is_answered_at_once() {
-    let began = Instant::now();
+    let start = Instant::now();
     check(Verdict::Deny, &[&"x".repeat(2 * 1024 * 1024)]);
     check(
         Verdict::Ask,
@@ -305,9 +306,9 @@ fn too_large_or_too_deep_is_answered_at_once() {
         ],
     );
     assert!(
-        began.elapsed() < Duration::from_secs(30),
+        start.elapsed() < Duration::from_secs(30),
         "took {:?}",
-        began.elapsed()
+        start.elapsed()
     );
 }
 
@@ -370,7 +371,7 @@ fn a_rule_for_words_ends_where_the_same_call_changes_the_shell() {
 }
 
 #[test]
-fn the_host_shell_asks_even_for_what_only_looks() {
+fn the_host_shell_requires_approval_even_for_reads() {
     let host = ShellFacts {
         is_sandboxed: false,
         ..SANDBOX

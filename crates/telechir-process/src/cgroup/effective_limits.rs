@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::hierarchy::CgroupVersion;
 use super::write;
-use crate::confinement::Limits;
+use crate::confinement::ResourceLimits;
 
 const MIB: u64 = 1 << 20;
 /// Processes of ours in the cgroup: bubblewrap's, and the bash that starts the first command.
@@ -17,7 +17,7 @@ const CPU_PERIOD_US: u64 = 100_000;
 
 /// Limits for all processes of a cgroup together. `Display` prints one sentence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Bounds {
+pub struct EffectiveLimits {
     /// Memory in bytes; `None` if not limited.
     pub memory_bytes: Option<u64>,
     /// Whether `memory_bytes` includes swap.
@@ -32,14 +32,14 @@ pub struct Bounds {
     pub unavailable: Vec<String>,
 }
 
-impl Bounds {
+impl EffectiveLimits {
     /// Whether both memory and the number of processes are limited in total.
-    pub const fn hold(&self) -> bool {
+    pub const fn limits_totals(&self) -> bool {
         self.memory_bytes.is_some() && self.processes.is_some()
     }
 
     /// The limits in effect, as text.
-    pub fn held(&self) -> String {
+    pub fn summary(&self) -> String {
         let mut parts = Vec::new();
         if let Some(bytes) = self.memory_bytes {
             let swap = if self.counts_swap { " with swap" } else { "" };
@@ -62,7 +62,7 @@ impl Bounds {
     }
 
     /// Why other limits are not in effect, as text.
-    pub fn why_not(&self) -> String {
+    pub fn unavailable_reasons(&self) -> String {
         if self.unavailable.is_empty() {
             return "cgroup controllers that are not available".to_owned();
         }
@@ -82,10 +82,10 @@ impl Bounds {
         version: CgroupVersion,
         folder: &Path,
         controller: &str,
-        limits: &Limits,
+        limits: &ResourceLimits,
     ) -> io::Result<()> {
         match controller {
-            "memory" => self.apply_memory(version, folder, limits.together_bytes),
+            "memory" => self.apply_memory(version, folder, limits.total_memory_bytes),
             "pids" => {
                 let max = limits.processes + OVERHEAD_PROCESSES;
                 write(folder.join("pids.max"), &max.to_string())?;
@@ -125,7 +125,7 @@ impl Bounds {
         &mut self,
         version: CgroupVersion,
         folder: &Path,
-        limits: &Limits,
+        limits: &ResourceLimits,
     ) -> io::Result<()> {
         let weight = limits.processor_weight.clamp(1, 10_000);
         let (file, text) = match version {
@@ -162,11 +162,11 @@ fn within_machine(requested: u64) -> u64 {
     total.map_or(requested, |kib| requested.min(kib * 1024 / 4 * 3))
 }
 
-impl fmt::Display for Bounds {
+impl fmt::Display for EffectiveLimits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.held())?;
-        if !self.hold() {
-            write!(f, "; no limit in total: {}", self.why_not())?;
+        f.write_str(&self.summary())?;
+        if !self.limits_totals() {
+            write!(f, "; no limit in total: {}", self.unavailable_reasons())?;
         }
         Ok(())
     }
@@ -181,13 +181,13 @@ mod tests {
         version: CgroupVersion,
         controller: &str,
         files: &[&str],
-        limits: &Limits,
+        limits: &ResourceLimits,
     ) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         for file in files {
             fs::write(folder.path().join(file), "").unwrap();
         }
-        let mut bounds = Bounds::default();
+        let mut bounds = EffectiveLimits::default();
         bounds
             .apply(version, folder.path(), controller, limits)
             .unwrap();
@@ -197,12 +197,12 @@ mod tests {
 
     #[test]
     fn each_version_has_its_own_files_and_units() {
-        let limits = Limits {
-            together_bytes: 64 * MIB,
+        let limits = ResourceLimits {
+            total_memory_bytes: 64 * MIB,
             processes: 10,
             processor_weight: 50,
             processor_percent: Some(150),
-            ..Limits::default()
+            ..ResourceLimits::default()
         };
         let one = ["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"];
         let two = ["memory.max", "memory.swap.max"];
@@ -237,8 +237,8 @@ mod tests {
     fn a_kernel_without_swap_accounting_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("memory.max"), "").unwrap();
-        let mut bounds = Bounds::default();
-        let limits = Limits::default();
+        let mut bounds = EffectiveLimits::default();
+        let limits = ResourceLimits::default();
         bounds
             .apply(CgroupVersion::Two, folder.path(), "memory", &limits)
             .unwrap();
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn missing_limits_are_listed_with_the_reason() {
-        let mut bounds = Bounds::default();
+        let mut bounds = EffectiveLimits::default();
         bounds.add_unavailable("/sys/fs/cgroup is read-only");
         bounds.add_unavailable("/sys/fs/cgroup is read-only");
         assert_eq!(

@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 
 use super::hierarchy::{self, CgroupVersion, Hierarchy};
 use super::{Cgroup, layout};
-use crate::confinement::Limits;
+use crate::confinement::ResourceLimits;
 use crate::{Pid, Signal, Spawn, spawner};
 
 const MIB: u64 = 1 << 20;
 
-fn limits() -> Limits {
-    Limits {
+fn limits() -> ResourceLimits {
+    ResourceLimits {
         processes: 20,
-        together_bytes: 64 * MIB,
+        total_memory_bytes: 64 * MIB,
         processor_percent: Some(50),
-        ..Limits::default()
+        ..ResourceLimits::default()
     }
 }
 
@@ -24,8 +24,11 @@ fn limits() -> Limits {
 /// reported with a reason.
 fn group() -> Option<Cgroup> {
     let group = Cgroup::new(&limits());
-    assert!(group.bounds().hold() || !group.bounds().unavailable.is_empty());
-    group.bounds().hold().then_some(group)
+    assert!(
+        group.effective_limits().limits_totals()
+            || !group.effective_limits().unavailable.is_empty()
+    );
+    group.effective_limits().limits_totals().then_some(group)
 }
 
 fn sh(script: &str, group: &Cgroup) -> Spawn {
@@ -53,8 +56,12 @@ async fn memory_of_all_processes_is_limited_counted_and_released() {
     let hog = "perl -e '$x = \"x\" x (24 << 20); sleep 1000'";
     let script = format!("for i in 1 2 3 4; do {hog} & done; wait");
     let child = sh(&script, &group).spawn().await.unwrap();
-    group.prove(child.pid());
-    assert!(group.bounds().hold(), "{}", group.bounds());
+    group.verify_member(child.pid());
+    assert!(
+        group.effective_limits().limits_totals(),
+        "{}",
+        group.effective_limits()
+    );
     until("the kernel kills a process", || {
         group.killed_for_memory() > 0
     });
@@ -79,7 +86,7 @@ async fn a_process_joins_by_clone_or_by_writing_its_pid() {
             }
         }
         let child = spawner::start(plan).await.unwrap();
-        assert!(group.has(child.pid()), "by clone: {is_cloned}");
+        assert!(group.contains(child.pid()), "by clone: {is_cloned}");
     }
 }
 
@@ -128,9 +135,9 @@ async fn a_process_outside_the_group_fails_verification() {
     let Some(mut group) = group() else {
         return;
     };
-    group.prove(rustix::process::getpid());
-    assert!(!group.bounds().hold());
-    let text = group.bounds().to_string();
+    group.verify_member(rustix::process::getpid());
+    assert!(!group.effective_limits().limits_totals());
+    let text = group.effective_limits().to_string();
     assert!(text.contains("could not join the cgroup"), "{text}");
 }
 

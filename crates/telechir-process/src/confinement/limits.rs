@@ -2,7 +2,7 @@
 
 /// Limits for the programs of one sandbox. Those in total need a cgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ResourceLimits {
     /// Maximum number of processes and threads in total.
     pub processes: u64,
     /// Maximum number of open files per process.
@@ -11,7 +11,7 @@ pub struct Limits {
     pub memory_bytes: u64,
     /// Maximum memory in total with a cgroup, in bytes, including memory disks and swap; capped at
     /// three quarters of the machine's memory.
-    pub together_bytes: u64,
+    pub total_memory_bytes: u64,
     /// Weight for processor time with a cgroup, from 1 to 10,000; the default of other cgroups is
     /// 100.
     pub processor_weight: u32,
@@ -33,13 +33,13 @@ pub struct Limits {
 
 const MIB: u64 = 1 << 20;
 
-impl Default for Limits {
+impl Default for ResourceLimits {
     fn default() -> Self {
         Self {
             processes: 512,
             open_files: 4096,
             memory_bytes: 4096 * MIB,
-            together_bytes: 4096 * MIB,
+            total_memory_bytes: 4096 * MIB,
             processor_weight: 100,
             processor_percent: None,
             file_bytes: 16 * 1024 * MIB,
@@ -51,7 +51,7 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
+impl ResourceLimits {
     /// A bash script with which the first command inside limits itself and its descendants, and
     /// becomes the first victim of the OOM killer. It runs inside, because per-user limits would
     /// count processes outside.

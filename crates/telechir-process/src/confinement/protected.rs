@@ -47,12 +47,12 @@ const TOP_LEVEL: [&str; 27] = [
 
 /// Treatment of protected files that do not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Missing {
+pub enum MissingFiles {
     /// They can be created inside: for a workspace that no other program uses.
-    MayBeMade,
+    Creatable,
     /// An empty read-only file takes their place until the end, so that they cannot be created
     /// inside.
-    AreMasked,
+    Masked,
 }
 
 /// How a path of the workspace is mounted in the sandbox.
@@ -81,7 +81,7 @@ impl Protected {
     /// # Errors
     /// If a missing file cannot be masked. If missing files are masked, also if a protected path is
     /// a link or leads over one, because that link could be replaced.
-    pub fn find(folder: &Path, missing: Missing) -> Result<Self, ConfinementError> {
+    pub fn find(folder: &Path, missing: MissingFiles) -> Result<Self, ConfinementError> {
         let mut found = ProtectedFinder {
             folder,
             missing,
@@ -119,7 +119,7 @@ impl Confinement {
 #[derive(Debug)]
 struct ProtectedFinder<'a> {
     folder: &'a Path,
-    missing: Missing,
+    missing: MissingFiles,
     mounts: BTreeMap<PathBuf, MountAccess>,
     masks: Masks,
 }
@@ -138,7 +138,7 @@ impl ProtectedFinder<'_> {
                 self.mount_read_only(&there);
                 self.share(&there)
             }
-            Err(_) if self.missing == Missing::AreMasked => {
+            Err(_) if self.missing == MissingFiles::Masked => {
                 let masked = self.masks.add(&there);
                 masked.map_err(|error| {
                     ConfinementError(format!("failed to protect {}: {error}", there.display()))
@@ -176,8 +176,8 @@ impl ProtectedFinder<'_> {
     /// we use, no other program follows it.
     fn refuse(&self, link: &Path) -> Result<(), ConfinementError> {
         match self.missing {
-            Missing::MayBeMade => Ok(()),
-            Missing::AreMasked => Err(ConfinementError(format!(
+            MissingFiles::Creatable => Ok(()),
+            MissingFiles::Masked => Err(ConfinementError(format!(
                 "{} is a link at a protected path, and a command could replace it; put its target \
                  there, or choose another folder with --workspace",
                 link.display()

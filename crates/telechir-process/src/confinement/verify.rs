@@ -16,12 +16,12 @@ const MAX_BWRAP_OUTPUT_BYTES: usize = 64 * 1024;
 /// The pipes on which bubblewrap reports about a sandbox. Keep this as long as the sandbox runs:
 /// a process that writes to a pipe without a reader is killed.
 #[derive(Debug)]
-pub struct Told {
+pub struct SandboxInfo {
     info: OwnedFd,
     errors: OwnedFd,
 }
 
-impl Told {
+impl SandboxInfo {
     pub(super) const fn new(info: OwnedFd, errors: OwnedFd) -> Self {
         Self { info, errors }
     }
@@ -37,7 +37,7 @@ impl Told {
     }
 
     /// The reason why the sandbox failed; call this after bubblewrap exited.
-    pub fn complaint(&self) -> ConfinementError {
+    pub fn failure(&self) -> ConfinementError {
         explain_bwrap_error(&text_now(&self.errors))
     }
 }
@@ -143,7 +143,7 @@ pub(super) fn children_of(parent: Pid) -> Vec<Pid> {
 ///
 /// # Errors
 /// If polling the pidfd fails.
-pub async fn gone(process: BorrowedFd<'_>) -> io::Result<()> {
+pub async fn wait_for_exit(process: BorrowedFd<'_>) -> io::Result<()> {
     let at_once = Timespec {
         tv_sec: 0,
         tv_nsec: 0,

@@ -16,7 +16,7 @@ use rustix::process::Pid;
 
 use super::link::GuardianSocket;
 use super::state::{CleanupChange, CleanupState, OwnedFile};
-use super::{CleanupScope, GRACEFUL, GuardError, MARKER, processes};
+use super::{CleanupScope, GRACEFUL, GuardianError, MARKER, processes};
 use crate::spawner::{start, start_and_wait};
 use crate::{Child, Spawn, Stdio};
 
@@ -49,7 +49,7 @@ impl SessionLink {
 /// Handle of this process's guardian. When it is ended or dropped, the guardian cleans up, and
 /// this waits for it.
 #[derive(Debug)]
-pub struct Guard {
+pub struct Guardian {
     registration: SessionRegistration,
     done: Receiver<bool>,
 }
@@ -58,7 +58,7 @@ pub struct Guard {
 #[derive(Debug)]
 struct SessionRegistration(Arc<str>);
 
-impl Guard {
+impl Guardian {
     /// Starts `program` as the guardian: it must call `run_guardian` and gets
     /// the socket as its standard input. Call this before starting any program to be cleaned up.
     ///
@@ -70,9 +70,9 @@ impl Guard {
     pub async fn start(
         program: impl Fn() -> Spawn + Send + 'static,
         scope: CleanupScope,
-        lost: impl Fn(Result<(), GuardError>) + Send + 'static,
-    ) -> Result<Self, GuardError> {
-        let token = random_token().map_err(GuardError::Socket)?;
+        lost: impl Fn(Result<(), GuardianError>) + Send + 'static,
+    ) -> Result<Self, GuardianError> {
+        let token = random_token().map_err(GuardianError::Socket)?;
         let state = CleanupState {
             token: token.clone(),
             owner: rustix::process::getpid().as_raw_nonzero().get(),
@@ -80,7 +80,7 @@ impl Guard {
             roots: scope.roots,
             ..CleanupState::default()
         };
-        let retained = scope.held;
+        let retained = scope.retained_fds;
         let (link, spawn) = prepare(&program, &state, &retained)?;
         let mut session_link = SessionLink {
             link: Arc::new(link),
@@ -104,10 +104,10 @@ impl Guard {
                 }
                 lost(Ok(()));
             }
-            lost(Err(GuardError::Again));
+            lost(Err(GuardianError::Again));
         };
         let thread = thread::Builder::new().name("telechir-guard".to_owned());
-        thread.spawn(supervise).map_err(GuardError::Thread)?;
+        thread.spawn(supervise).map_err(GuardianError::Thread)?;
         Ok(Self { registration, done })
     }
 
@@ -125,7 +125,7 @@ impl Guard {
     }
 }
 
-impl Drop for Guard {
+impl Drop for Guardian {
     fn drop(&mut self) {
         let _nobody_waits = self.finish();
     }
@@ -144,7 +144,7 @@ pub fn folder_prefix() -> String {
 ///
 /// # Errors
 /// If `temporary` does not exist.
-pub fn owns_file(name: &Path, temporary: &Path, companion: &Path) -> io::Result<()> {
+pub fn register_file(name: &Path, temporary: &Path, companion: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(temporary)?;
     let file = OwnedFile {
         device: found.dev(),
@@ -156,7 +156,7 @@ pub fn owns_file(name: &Path, temporary: &Path, companion: &Path) -> io::Result<
 }
 
 /// Removes a file from the guardian's list.
-pub fn unowns_file(name: &Path) {
+pub fn unregister_file(name: &Path) {
     send_change(CleanupChange::RemoveFile(name.to_owned()));
 }
 
@@ -177,18 +177,18 @@ pub(crate) fn ends_gracefully(pid: Pid) {
     if current().is_some()
         && let Some(start_time) = processes::start_time(pid)
     {
-        note(&format!("{GRACEFUL}{pid}"), &start_time.to_string());
+        set_hint(&format!("{GRACEFUL}{pid}"), &start_time.to_string());
     }
 }
 
 /// Sets a hint that the guardian's cleanup function gets. Must not be secret: the guardian's
 /// memory is not protected.
-pub fn note(key: &str, value: &str) {
+pub fn set_hint(key: &str, value: &str) {
     send_change(CleanupChange::SetHint(key.to_owned(), value.to_owned()));
 }
 
 /// Removes a hint.
-pub fn unnote(key: &str) {
+pub fn clear_hint(key: &str) {
     send_change(CleanupChange::ClearHint(key.to_owned()));
 }
 
@@ -214,7 +214,7 @@ pub(crate) fn process_started(pid: i32) {
 /// Removes a reaped program, whose pid can be reused from now on.
 pub(crate) fn process_ended(pid: i32) {
     send_change(CleanupChange::Ended(pid));
-    unnote(&format!("{GRACEFUL}{pid}"));
+    clear_hint(&format!("{GRACEFUL}{pid}"));
 }
 
 fn send_change(change: CleanupChange) {
@@ -226,10 +226,10 @@ fn send_change(change: CleanupChange) {
 }
 
 impl SessionRegistration {
-    fn register(session_link: &SessionLink) -> Result<Self, GuardError> {
+    fn register(session_link: &SessionLink) -> Result<Self, GuardianError> {
         let mut current = current_lock();
         if current.is_some() {
-            return Err(GuardError::Second);
+            return Err(GuardianError::Second);
         }
         *current = Some(session_link.clone());
         Ok(Self(Arc::clone(&session_link.token)))
@@ -264,20 +264,20 @@ fn prepare(
     program: &impl Fn() -> Spawn,
     state: &CleanupState,
     retained: &[OwnedFd],
-) -> Result<(GuardianSocket, Spawn), GuardError> {
-    let failed = |errno: Errno| GuardError::Socket(errno.into());
+) -> Result<(GuardianSocket, Spawn), GuardianError> {
+    let failed = |errno: Errno| GuardianError::Socket(errno.into());
     let (link, guardian_end) = GuardianSocket::pair().map_err(failed)?;
     for message in state.messages() {
         link.send_message(&message);
     }
     let mut spawn = program().stdin(Stdio::Fd(guardian_end)).cwd("/").detached();
     for (number, retained) in (3..).zip(retained) {
-        spawn = spawn.fd(number, retained.try_clone().map_err(GuardError::Socket)?);
+        spawn = spawn.fd(number, retained.try_clone().map_err(GuardianError::Socket)?);
     }
     Ok((link, spawn))
 }
 
-async fn start_guardian(spawn: Spawn) -> Result<Child, GuardError> {
+async fn start_guardian(spawn: Spawn) -> Result<Child, GuardianError> {
     let (plan, _no_pipes) = spawn.prepare()?;
     Ok(start(plan).await?)
 }
@@ -287,7 +287,7 @@ fn restart_guardian(
     session_link: &mut SessionLink,
     program: &impl Fn() -> Spawn,
     retained: &[OwnedFd],
-) -> Result<Child, GuardError> {
+) -> Result<Child, GuardianError> {
     let spawn = {
         let mut current = current_lock();
         let (link, spawn) = prepare(program, &lock_state(&session_link.state), retained)?;

@@ -24,7 +24,7 @@ const MAX_KILL: Duration = Duration::from_millis(1_400);
 const GRACE: Duration = Duration::from_secs(3);
 
 /// Hints set by `set_hint`, by key.
-pub type Notes = BTreeMap<String, String>;
+pub type Hints = BTreeMap<String, String>;
 
 /// Waits until the parent process ends, then cleans up after it. Returns whether nothing was left.
 ///
@@ -34,7 +34,7 @@ pub type Notes = BTreeMap<String, String>;
 ///
 /// # Errors
 /// If this process was not started as a guardian.
-pub fn stand_watch(release: impl FnOnce(Notes) + Send) -> Result<bool, Errno> {
+pub fn run_guardian(release: impl FnOnce(Hints) + Send) -> Result<bool, Errno> {
     block_signals();
     let _cosmetic = rustix::thread::set_name(c"telechir-guard");
     let mut guardian = GuardianLoop::connect()?;
@@ -101,7 +101,7 @@ impl GuardianLoop {
         )
     }
 
-    fn clean(mut self, release: impl FnOnce(Notes) + Send) -> bool {
+    fn clean(mut self, release: impl FnOnce(Hints) + Send) -> bool {
         let start = Instant::now();
         let own_pid = getpid().as_raw_nonzero().get();
         let spared = [own_pid, self.state.owner];
@@ -126,7 +126,7 @@ impl GuardianLoop {
 }
 
 /// Waits for programs with a grace period; returns whether there are any.
-fn wait_for_graceful(hints: &Notes) -> bool {
+fn wait_for_graceful(hints: &Hints) -> bool {
     let graceful: Vec<OwnedFd> = hints.iter().flat_map(graceful).collect();
     kill::wait_for_exits(&graceful, GRACE);
     !graceful.is_empty()

@@ -5,9 +5,9 @@ use std::future::pending;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use telechir_process::confinement::Limits;
+use telechir_process::confinement::ResourceLimits;
 use telechir_process::guardian::{
-    CleanupScope, Guard, GuardError, folder_prefix, note, owns_file, stand_watch,
+    CleanupScope, Guardian, GuardianError, folder_prefix, register_file, run_guardian, set_hint,
 };
 use telechir_process::{Cgroup, Child, Identity, Pid, Signal, Spawn, Stdio, is_root};
 use tempfile::TempDir;
@@ -115,7 +115,7 @@ fn helper_that_guards() {
     let Some(folder) = variable("GUARDED") else {
         return;
     };
-    let cleaned = stand_watch(|notes| {
+    let cleaned = run_guardian(|notes| {
         let display = notes.get("display").map(String::as_str).unwrap_or_default();
         fs::write(Path::new(&folder).join("released"), display).unwrap();
     });
@@ -136,12 +136,12 @@ async fn helper_that_owns() {
     };
     let charge = CleanupScope {
         identity,
-        held: Vec::new(),
+        retained_fds: Vec::new(),
         roots: vec![root.clone()],
     };
     let guardian = || this_binary("guardian::helper_that_guards");
     let (program, renewed) = (root.clone(), root.join("renewed"));
-    let guard = Guard::start(
+    let guard = Guardian::start(
         move || guardian().env("GUARDED", &program),
         charge,
         move |outcome| {
@@ -150,25 +150,25 @@ async fn helper_that_owns() {
         },
     );
     let guard = guard.await.unwrap();
-    let second = Guard::start(guardian, CleanupScope::default(), |_| ()).await;
-    assert!(matches!(second, Err(GuardError::Second)));
+    let second = Guardian::start(guardian, CleanupScope::default(), |_| ()).await;
+    assert!(matches!(second, Err(GuardianError::Second)));
     let session = root.join(format!("{}session", folder_prefix()));
     fs::create_dir_all(session.join("deep/er")).unwrap();
     let closed = std::os::unix::fs::PermissionsExt::from_mode(0o555);
     fs::set_permissions(session.join("deep"), closed).unwrap();
     let made = root.join(format!("{}lock", folder_prefix()));
     fs::write(&made, "").unwrap();
-    owns_file(&root.join("lock"), &made, &root.join("socket")).unwrap();
+    register_file(&root.join("lock"), &made, &root.join("socket")).unwrap();
     fs::hard_link(&made, root.join("lock")).unwrap();
     fs::write(root.join("socket"), "").unwrap();
-    note("display", ":0");
+    set_hint("display", ":0");
     let is_named = identity.is_none() && role != "group";
     let script = if is_named {
         PROCESS_TREE
     } else {
         UNMARKED_TREE
     };
-    let group = Cgroup::new(&Limits::default());
+    let group = Cgroup::new(&ResourceLimits::default());
     let family = sh(script)
         .cgroup(&group)
         .env("PATH", "/usr/bin:/bin")
@@ -286,7 +286,10 @@ async fn unmarked_processes_of_the_session_s_user_are_killed() {
 
 #[tokio::test]
 async fn unmarked_processes_of_a_cgroup_are_killed_and_it_is_removed() {
-    if !Cgroup::new(&Limits::default()).bounds().hold() {
+    if !Cgroup::new(&ResourceLimits::default())
+        .effective_limits()
+        .limits_totals()
+    {
         return;
     }
     let fixture = OwnerFixture::of("group", None).await;

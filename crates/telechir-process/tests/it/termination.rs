@@ -168,7 +168,7 @@ async fn helper_that_detaches_a_child() {
     }
     let child = Spawn::new("sleep").arg("1000").detached();
     let child = child.fd(3, reopen(3)).spawn().await.unwrap();
-    let pid = child.leave().as_raw_nonzero().to_string();
+    let pid = child.detach().as_raw_nonzero().to_string();
     rustix::io::write(reopen(3), pid.as_bytes()).unwrap();
 }
 

@@ -7,7 +7,7 @@ use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::slots::{self, Slots, Whole};
+use crate::slots::{self, Expanded, Slots};
 
 /// A provider's own JSON, retained so that the same provider gets back exactly what it sent.
 #[derive(Clone, Deserialize)]
@@ -38,7 +38,7 @@ impl Raw {
             return Cow::Borrowed(&self.json);
         }
         let mut json = self.json.clone();
-        slots::fill(&mut json, std::slice::from_ref(&self.slots));
+        slots::expand(&mut json, std::slice::from_ref(&self.slots));
         Cow::Owned(json)
     }
 
@@ -65,11 +65,11 @@ impl Raw {
 
     pub(crate) fn fill(&mut self) {
         let slots = std::mem::take(&mut self.slots);
-        slots::fill(&mut self.json, std::slice::from_ref(&slots));
+        slots::expand(&mut self.json, std::slice::from_ref(&slots));
     }
 
-    fn expanded(&self) -> Whole<'_> {
-        Whole {
+    fn expanded(&self) -> Expanded<'_> {
+        Expanded {
             value: &self.json,
             slots: std::slice::from_ref(&self.slots),
         }

@@ -106,7 +106,7 @@ impl EditStep {
     }
 
     /// Whether the step leaves all files unchanged.
-    pub fn only_looks(&self) -> bool {
+    pub fn is_read_only(&self) -> bool {
         matches!(self, Self::View { .. })
     }
 }

@@ -4,7 +4,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::{FrameId, Named, Point, Region, Space, Target};
+use super::{FrameId, NamedElement, Point, Region, Space, Target};
 use crate::json::{InvalidMember, Members, number, number_of};
 
 impl Point {
@@ -83,7 +83,7 @@ impl Target {
             return Point::from_json(value).map(Self::Point);
         }
         if !members.contains_key("label") && !members.contains_key("ref") {
-            return Named::from_json(members.clone()).map(Self::Named);
+            return NamedElement::from_json(members.clone()).map(Self::Named);
         }
         let mut members = Members::new(members.clone());
         let target = members.element().ok()??;
@@ -91,7 +91,7 @@ impl Target {
     }
 }
 
-impl Named {
+impl NamedElement {
     const MEMBERS: [&str; 4] = ["name", "role", "id", "window"];
 
     fn to_json(&self) -> Value {

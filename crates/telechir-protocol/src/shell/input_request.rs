@@ -40,12 +40,14 @@ impl InputRequestKind {
     ];
 
     /// The kind with this [`Self::words`] text.
-    pub fn of_words(words: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.words() == words)
+    pub fn from_description(words: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|kind| kind.description() == words)
     }
 
     /// The kind as text, as in "it waits for …".
-    pub fn words(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Self::Line => "a line of text",
             Self::Hidden => "text that is not shown, such as a password",

@@ -7,7 +7,7 @@ use serde::ser::{SerializeMap as _, SerializeSeq as _};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::{Kept, SLOT_CLOSE, SLOT_OPEN, Slots};
+use super::{SLOT_CLOSE, SLOT_OPEN, SlotString, Slots};
 
 /// A slot that was found in a text.
 pub(super) struct FoundSlot<'a> {
@@ -55,14 +55,14 @@ fn slot_at(text: &str, start: usize) -> Option<FoundSlot<'_>> {
 
 /// A part of a text.
 #[derive(Clone, Debug)]
-pub enum Piece<'a> {
+pub enum TextPart<'a> {
     /// Literal text between slots.
     Text(&'a str),
     /// The string of a slot, by its index.
     Slot(&'a Slots, usize),
 }
 
-impl<'a> Piece<'a> {
+impl<'a> TextPart<'a> {
     /// The bytes of the part.
     pub fn as_bytes(&self) -> &'a [u8] {
         match self {
@@ -76,7 +76,7 @@ impl<'a> Piece<'a> {
     }
 
     /// The string of the slot, as a shared reference; none for literal text.
-    pub fn kept(&self) -> Option<Kept> {
+    pub fn slot_string(&self) -> Option<SlotString> {
         match self {
             Self::Text(_) => None,
             Self::Slot(slots, index) => slots.stored(*index),
@@ -85,8 +85,8 @@ impl<'a> Piece<'a> {
 }
 
 /// The parts of a text: literal text and the strings of its slots.
-pub fn pieces<'a>(text: &'a str, slots: &'a [Slots]) -> Pieces<'a> {
-    Pieces {
+pub fn parts<'a>(text: &'a str, slots: &'a [Slots]) -> TextParts<'a> {
+    TextParts {
         text,
         slots,
         next: None,
@@ -96,25 +96,25 @@ pub fn pieces<'a>(text: &'a str, slots: &'a [Slots]) -> Pieces<'a> {
 /// The parts of a text as strings.
 pub(crate) fn text_parts<'a>(text: &'a str, slots: &'a [Slots]) -> impl Iterator<Item = &'a str> {
     let as_text = |piece| match piece {
-        Piece::Text(text) => text,
+        TextPart::Text(text) => text,
         // Slots stand for ASCII only.
-        Piece::Slot(..) => str::from_utf8(piece.as_bytes()).unwrap_or_default(),
+        TextPart::Slot(..) => str::from_utf8(piece.as_bytes()).unwrap_or_default(),
     };
-    pieces(text, slots).map(as_text)
+    parts(text, slots).map(as_text)
 }
 
 /// Iterates over the parts of a text, in order.
 #[derive(Debug)]
-pub struct Pieces<'a> {
+pub struct TextParts<'a> {
     text: &'a str,
     slots: &'a [Slots],
-    next: Option<Piece<'a>>,
+    next: Option<TextPart<'a>>,
 }
 
-impl<'a> Iterator for Pieces<'a> {
-    type Item = Piece<'a>;
+impl<'a> Iterator for TextParts<'a> {
+    type Item = TextPart<'a>;
 
-    fn next(&mut self) -> Option<Piece<'a>> {
+    fn next(&mut self) -> Option<TextPart<'a>> {
         if let Some(string) = self.next.take() {
             return Some(string);
         }
@@ -124,10 +124,10 @@ impl<'a> Iterator for Pieces<'a> {
         let known = |found: FoundSlot<'_>| {
             let mut slots = self.slots.iter();
             let slots = slots.find(|slots| slots.string(found.key, found.index).is_some())?;
-            Some((found.range, Piece::Slot(slots, found.index)))
+            Some((found.range, TextPart::Slot(slots, found.index)))
         };
         let Some((range, string)) = slots_of(self.text).find_map(known) else {
-            return Some(Piece::Text(std::mem::take(&mut self.text)));
+            return Some(TextPart::Text(std::mem::take(&mut self.text)));
         };
         let before = &self.text[..range.start];
         self.text = &self.text[range.end..];
@@ -135,20 +135,20 @@ impl<'a> Iterator for Pieces<'a> {
             return Some(string);
         }
         self.next = Some(string);
-        Some(Piece::Text(before))
+        Some(TextPart::Text(before))
     }
 }
 
 /// A value that serializes with its slots expanded.
 #[derive(Clone, Copy, Debug)]
-pub struct Whole<'a> {
+pub struct Expanded<'a> {
     /// The value with slots.
     pub value: &'a Value,
     /// The documents of its slots.
     pub slots: &'a [Slots],
 }
 
-impl<'a> Whole<'a> {
+impl<'a> Expanded<'a> {
     fn part(&self, value: &'a Value) -> Self {
         Self {
             value,
@@ -166,7 +166,7 @@ impl std::fmt::Display for ExpandedText<'_> {
     }
 }
 
-impl Serialize for Whole<'_> {
+impl Serialize for Expanded<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.value {
             Value::String(text) => {
@@ -197,7 +197,7 @@ impl Serialize for Whole<'_> {
 }
 
 /// Whether two values are equal with their slots expanded.
-pub(crate) fn is_equal(one: Whole<'_>, other: Whole<'_>) -> bool {
+pub(crate) fn is_equal(one: Expanded<'_>, other: Expanded<'_>) -> bool {
     let (a, b) = (one.slots, other.slots);
     match (one.value, other.value) {
         (Value::String(x), Value::String(y)) => x == y || text(x, a) == text(y, b),

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::json;
 use telechir_protocol::Content;
-use telechir_protocol::display::{Shown, describe, escape};
+use telechir_protocol::display::{SafeText, describe, escape};
 
 use crate::{read, strategies};
 
@@ -19,7 +19,7 @@ fn terminal_control_is_shown_and_marked() {
         "a\u{0}b",
         "a\u{7f}b",
     ] {
-        let shown = Shown::of(sly);
+        let shown = SafeText::of(sly);
         assert!(shown.hidden, "{sly:?}");
         assert!(
             shown.text.chars().all(|c| !c.is_control()),
@@ -61,7 +61,7 @@ fn invisible_characters_are_shown_and_marked() {
         '\u{34f}',
     ];
     for c in invisible {
-        let shown = Shown::of(&format!("a{c}b"));
+        let shown = SafeText::of(&format!("a{c}b"));
         assert!(shown.hidden, "{c:?}");
         assert_eq!(shown.text, format!("a{}b", c.escape_unicode()), "{c:?}");
     }
@@ -75,24 +75,24 @@ fn ordinary_text_is_shown_as_it_is() {
         "a\n  b\n\nc",
         "",
     ] {
-        let shown = Shown::of(plain);
+        let shown = SafeText::of(plain);
         assert_eq!(shown.text, plain);
         assert!(!shown.hidden && !shown.mixed_scripts, "{plain:?}");
     }
     assert_eq!(escape("a\tb"), r"a\tb");
-    assert!(!Shown::of("a\tb").hidden);
+    assert!(!SafeText::of("a\tb").hidden);
 }
 
 #[test]
 fn letters_that_look_like_others_are_marked() {
-    assert!(Shown::of("\u{441}url https://x").mixed_scripts);
-    assert!(Shown::of("https://g\u{43e}\u{43e}d.com").mixed_scripts);
-    assert!(!Shown::of("curl Москва").mixed_scripts);
+    assert!(SafeText::of("\u{441}url https://x").mixed_scripts);
+    assert!(SafeText::of("https://g\u{43e}\u{43e}d.com").mixed_scripts);
+    assert!(!SafeText::of("curl Москва").mixed_scripts);
 }
 
 #[test]
 fn long_runs_are_collapsed() {
-    let pushed = Shown::of(&format!("ls{}rm -rf ~", "\n".repeat(80)));
+    let pushed = SafeText::of(&format!("ls{}rm -rf ~", "\n".repeat(80)));
     assert_eq!(
         pushed.text,
         "ls\n⟨80 line breaks, 80 blanks in all⟩\nrm -rf ~"

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use telechir_protocol::slots::{Slotted, Whole, fill};
+use telechir_protocol::slots::{Expanded, SlottedDocument, expand};
 use telechir_protocol::{Content, DataContent, Raw};
 
 use crate::strategies::json_value;
@@ -14,11 +14,11 @@ fn screenshot(letter: char) -> String {
     letter.to_string().repeat(5000)
 }
 
-fn slotted(document: &str) -> Slotted {
-    Slotted::new(Cow::Borrowed(document.as_bytes())).unwrap()
+fn slotted(document: &str) -> SlottedDocument {
+    SlottedDocument::new(Cow::Borrowed(document.as_bytes())).unwrap()
 }
 
-fn parsed(slotted: &Slotted) -> Value {
+fn parsed(slotted: &SlottedDocument) -> Value {
     serde_json::from_slice(&slotted.text()).unwrap()
 }
 
@@ -110,7 +110,7 @@ fn only_long_plain_strings_have_slots() {
     ];
     for document in none {
         let document = document.to_string().into_bytes();
-        assert!(Slotted::new(Cow::Borrowed(&document)).is_err());
+        assert!(SlottedDocument::new(Cow::Borrowed(&document)).is_err());
     }
     let address = json!(format!("data:image/png;base64,{long}")).to_string();
     let text = String::from_utf8(slotted(&address).text()).unwrap();
@@ -128,9 +128,9 @@ fn text_that_looks_like_a_slot_is_text() {
     let neutral = slotted(&encoded.to_string());
     let template = parsed(&neutral);
     let mut filled = template.clone();
-    fill(&mut filled, std::slice::from_ref(neutral.slots()));
+    expand(&mut filled, std::slice::from_ref(neutral.slots()));
     assert_eq!(filled, encoded);
-    let raw = Whole {
+    let raw = Expanded {
         value: &template,
         slots: std::slice::from_ref(neutral.slots()),
     };
@@ -159,9 +159,9 @@ proptest! {
     #[test]
     fn any_document_is_read_as_without_slots((value, pretty) in document()) {
         let text = if pretty { format!("{value:#}") } else { value.to_string() };
-        if let Ok(slotted) = Slotted::new(Cow::Borrowed(text.as_bytes())) {
+        if let Ok(slotted) = SlottedDocument::new(Cow::Borrowed(text.as_bytes())) {
             let mut read = parsed(&slotted);
-            fill(&mut read, std::slice::from_ref(slotted.slots()));
+            expand(&mut read, std::slice::from_ref(slotted.slots()));
             prop_assert_eq!(read, value);
         }
     }
@@ -176,11 +176,11 @@ proptest! {
         let at = at.index(bytes.len());
         bytes[at] = byte;
         let read = serde_json::from_slice::<Value>(&bytes);
-        if let Ok(slotted) = Slotted::new(Cow::Borrowed(&bytes)) {
+        if let Ok(slotted) = SlottedDocument::new(Cow::Borrowed(&bytes)) {
             let with_slots = serde_json::from_slice::<Value>(&slotted.text());
             prop_assert_eq!(read.is_ok(), with_slots.is_ok());
             if let (Ok(read), Ok(mut with_slots)) = (read, with_slots) {
-                fill(&mut with_slots, std::slice::from_ref(slotted.slots()));
+                expand(&mut with_slots, std::slice::from_ref(slotted.slots()));
                 prop_assert_eq!(read, with_slots);
             }
         }

@@ -17,7 +17,7 @@ use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput};
 use serde_json::{Value, json};
-use telechir_providers::{Dialect, Part};
+use telechir_providers::{Dialect, DocumentPart};
 
 const DIALECT: Dialect = Dialect::AnthropicMessages;
 
@@ -70,14 +70,14 @@ fn bare(bytes: &[u8]) -> Value {
 /// Decodes and encodes; input and output are both in memory.
 fn round_trip_in_memory(bytes: Vec<u8>) -> Vec<u8> {
     let (history, _) = DIALECT.decode_history(bytes).expect("a history");
-    let (document, _) = DIALECT.write_history(&history).expect("a request");
+    let (document, _) = DIALECT.encode_document(&history).expect("a request");
     document.to_vec()
 }
 
 /// Decodes and encodes into parts; images stay in the memory of the input.
-fn in_parts(bytes: Vec<u8>) -> Vec<Part> {
+fn in_parts(bytes: Vec<u8>) -> Vec<DocumentPart> {
     let (history, _) = DIALECT.decode_history(bytes).expect("a history");
-    let (document, _) = DIALECT.write_history(&history).expect("a request");
+    let (document, _) = DIALECT.encode_document(&history).expect("a request");
     document.to_parts()
 }
 
@@ -98,7 +98,7 @@ fn criterion() {
         let (history, _) = DIALECT.decode_history(bytes.clone()).expect("a history");
         let encode = || {
             DIALECT
-                .write_history(&history)
+                .encode_document(&history)
                 .expect("a request")
                 .0
                 .to_vec()

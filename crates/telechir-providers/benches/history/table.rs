@@ -79,7 +79,7 @@ fn round_of(bytes: &[u8]) -> [Duration; NAMES.len()] {
     let (history, _) = DIALECT.decode_history(bytes.to_vec()).expect("a history");
     let write = timed(|| {
         DIALECT
-            .write_history(&history)
+            .encode_document(&history)
             .map(|(document, _)| document.to_vec())
     });
     let both = timed(|| round_trip_in_memory(again));
@@ -101,7 +101,7 @@ fn peaks(bytes: &[u8]) {
     let of_input = |peak: usize| peak as f64 / bytes.len() as f64;
     let streamed = memory::peak(|| {
         let (history, _) = DIALECT.decode_history(bytes.to_vec()).expect("a history");
-        let (document, _) = DIALECT.write_history(&history).expect("a request");
+        let (document, _) = DIALECT.encode_document(&history).expect("a request");
         document.write_to(std::io::sink()).expect("a sink");
     });
     let parts = memory::peak(|| in_parts(bytes.to_vec()));

@@ -8,7 +8,7 @@ use telechir_protocol::{
 
 use super::function_mapping::{self, FunctionCalls};
 use super::{PROVIDER, read};
-use crate::openai::action::Speaker;
+use crate::openai::action::ActionEncoder;
 
 /// Marks a text that repeats another content for the model.
 pub(super) const REPEATED_CALL: &str = "said_for";
@@ -243,7 +243,7 @@ fn computer_call(call: &ComputerCall) -> Value {
     // Each action is encoded separately: the framework passes on actions of the service, and
     // actions that the service does not have use our own names.
     let actions = call.actions.iter().flat_map(|action| {
-        let native = Speaker::default().actions(std::slice::from_ref(action));
+        let native = ActionEncoder::default().encode(std::slice::from_ref(action));
         native.map_or_else(|| vec![Value::Object(action.to_json())], |(text, _)| text)
     });
     let actions: Vec<Value> = actions

@@ -12,8 +12,8 @@ use telechir_protocol::{
 };
 
 use super::{PROVIDER, encode_native};
-use crate::companion;
-use crate::function_tools::{self, Answer, Known};
+use crate::extra_tools;
+use crate::fallback_tools::{self, CallInfo, FunctionOutput};
 
 /// The property for the function name that a call used.
 const NAME: &str = "name";
@@ -22,7 +22,7 @@ const MEMBERS: &str = "members";
 
 /// Calls so far that are function calls of our tools; their results are function results.
 #[derive(Default)]
-pub(super) struct FunctionCalls(HashMap<String, Known>);
+pub(super) struct FunctionCalls(HashMap<String, CallInfo>);
 
 impl FunctionCalls {
     /// Collects the calls of a turn.
@@ -34,7 +34,7 @@ impl FunctionCalls {
 
     /// Records a call; the last call with an id is the one that a result refers to.
     pub(super) fn note(&mut self, content: &Content) {
-        let Some((Some(id), known)) = function_tools::known(content) else {
+        let Some((Some(id), known)) = fallback_tools::call_info(content) else {
             return;
         };
         if is_function(content) {
@@ -65,7 +65,7 @@ impl FunctionCalls {
     }
 }
 
-fn decode_result(known: &Known, result: FunctionResult) -> Content {
+fn decode_result(known: &CallInfo, result: FunctionResult) -> Content {
     let to_text = |value: Value| {
         value
             .as_str()
@@ -78,14 +78,14 @@ fn decode_result(known: &Known, result: FunctionResult) -> Content {
         .map(to_text);
     let mut meta = result.meta;
     set_aside(&mut meta);
-    let answer = Answer {
+    let answer = FunctionOutput {
         call_id: result.call_id,
         name: result.name,
         text,
         parts: result.items,
         meta,
     };
-    let mut content = function_tools::answer(Some(known), answer);
+    let mut content = fallback_tools::decode_result(Some(known), answer);
     let error = match &mut content {
         Content::ComputerResult(result) => &mut result.error,
         Content::ShellResult(result) => &mut result.error,
@@ -105,7 +105,8 @@ pub(super) fn decode_call(call: FunctionCall) -> Content {
         .call_id
         .as_ref()
         .filter(|_| call.requires_local_execution);
-    let read = id.map(|id| function_tools::read(&call.name, id.as_str(), call.arguments.clone()));
+    let read =
+        id.map(|id| fallback_tools::decode_call(&call.name, id.as_str(), call.arguments.clone()));
     let Some(mut content) = read else {
         return Content::FunctionCall(call);
     };
@@ -150,7 +151,7 @@ fn needs_function(call: &ShellCall) -> bool {
 
 /// Whether the call is for a browser; the service's computer tool has no browser actions.
 fn is_for_browser(call: &ComputerCall) -> bool {
-    call.group.as_deref() == Some(companion::BROWSER)
+    call.group.as_deref() == Some(extra_tools::BROWSER)
 }
 
 fn original_name(content: &Content) -> Option<&str> {
@@ -162,7 +163,7 @@ pub(super) fn encode_call(content: &Content) -> Option<Value> {
     if !is_function(content) {
         return None;
     }
-    let called = function_tools::called(content)?;
+    let called = fallback_tools::to_function_call(content)?;
     let (call_id, item_id, exception) = match content {
         Content::ComputerCall(call) => (&call.call_id, &call.item_id, &call.exception),
         Content::ShellCall(call) => (&call.call_id, &call.item_id, &call.exception),
@@ -171,8 +172,8 @@ pub(super) fn encode_call(content: &Content) -> Option<Value> {
     };
     let name = match content {
         // `execute_browser` has different arguments.
-        _ if companion::is_browser(&called.name) => &called.name,
-        Content::ShellCall(_) => original_name(content).unwrap_or(companion::SHELL),
+        _ if extra_tools::is_browser(&called.name) => &called.name,
+        Content::ShellCall(_) => original_name(content).unwrap_or(extra_tools::SHELL),
         _ => original_name(content).unwrap_or(&called.name),
     };
     Some(json!({
@@ -189,7 +190,7 @@ pub(super) fn encode_result(content: &Content) -> Option<Value> {
         Content::EditResult(result) => ToolResult::Edit(result),
         _ => return None,
     };
-    let rendered = function_tools::tell(&result);
+    let rendered = fallback_tools::render_result(&result);
     let error = match &result {
         ToolResult::Computer(result) => result.error.as_ref(),
         ToolResult::Shell(result) => result.error.as_ref(),

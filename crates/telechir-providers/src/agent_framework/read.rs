@@ -194,7 +194,7 @@ fn computer_call(mut members: Map<String, Value>) -> Content {
 
 fn actions(step: &Value) -> Result<Vec<Action>, String> {
     let mut unused = Report::default();
-    let openai = action::batch(&Value::Array(vec![step.clone()]), "", &mut unused);
+    let openai = action::decode_batch(&Value::Array(vec![step.clone()]), "", &mut unused);
     if openai.problem.is_none() && unused.is_lossless() {
         return Ok(openai.actions);
     }

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::UsageContent;
 
 use super::limits;
+use crate::codec::{ChatApi, Endpoint};
 use crate::conversation::{text_of, usage};
-use crate::wire::{ChatApi, Endpoint};
 use crate::{ImageLimit, Request, RequestOptions, StopReason};
 
 const VERSION: &str = "2026-10-21";

@@ -9,8 +9,8 @@ use super::decode_block::{Block, text};
 use super::media::missing;
 use super::models::{self, OCTOBER_2024_BETA, ToolVersion};
 use super::{DIALECT, PROVIDER};
-use crate::companion;
 use crate::declaration::hosted_settings;
+use crate::extra_tools;
 use crate::{Declaration, EncodeError, Report, ToolOffer};
 
 /// The API version these declarations are for.
@@ -133,7 +133,7 @@ impl AnthropicDeclarationBuilder<'_> {
                     ("name".to_owned(), json!("bash")),
                 ]);
                 self.add(entry, &tool.additional_properties, CLIENT_TOOL);
-                self.companion(companion::shell_tool(), &Map::new());
+                self.companion(extra_tools::shell_tool(), &Map::new());
             }
             Tool::Function(tool) => self.function(tool),
             Tool::CodeInterpreter {
@@ -229,7 +229,7 @@ impl AnthropicDeclarationBuilder<'_> {
             self.add(entry, &tool.additional_properties, TOOLSET);
             return Ok(());
         }
-        let function = companion::tool(&tool.excluded_actions);
+        let function = extra_tools::browser_tool(&tool.excluded_actions);
         self.companion(function, &tool.additional_properties);
         Ok(())
     }

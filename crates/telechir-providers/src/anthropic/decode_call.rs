@@ -13,7 +13,7 @@ use super::decode_action;
 use super::decode_block::{Block, meta, text};
 use super::input::{InputResult, ToolInput, excerpt};
 use super::stream::INVALID_INPUT;
-use crate::{companion, function_tools};
+use crate::{extra_tools, fallback_tools};
 
 pub(super) const COMPUTER: &str = "computer";
 pub(super) const BROWSER: &str = "browser";
@@ -122,8 +122,10 @@ fn legacy_tool(block: &Block, id: &str, input: InputResult<Map<String, Value>>) 
 fn companion(block: &Block, id: &str, name: &str, input: &Map<String, Value>) -> Option<Content> {
     let arguments = Arguments::Json(input.clone());
     let mut content = match name {
-        companion::COMPUTER | companion::SHELL => function_tools::read(name, id, arguments),
-        _ => Content::ComputerCall(companion::computer_call(name, id, &arguments)?),
+        extra_tools::COMPUTER | extra_tools::SHELL => {
+            fallback_tools::decode_call(name, id, arguments)
+        }
+        _ => Content::ComputerCall(extra_tools::decode_computer_call(name, id, &arguments)?),
     };
     if let Some(own) = content.meta_mut() {
         *own = meta(block, &["id", "name", "input"]);

@@ -285,7 +285,7 @@ impl AnthropicHistoryDecoder<'_> {
         let content = decode_block::decode(block, &self.context);
         for kind in decode_result::unparsed_kinds(block, &content) {
             let why = "results of this kind have no field for it";
-            self.report.kept(
+            self.report.preserved(
                 format!("a block of type {kind}"),
                 location,
                 why,

@@ -29,7 +29,7 @@ pub(super) fn decode(block: &Block, context: &BlockContext) -> Option<Content> {
             Content::ComputerResult(computer(block, id, group.clone(), action, is_error))
         }
         Some(ToolUseKind::Shell) => {
-            let mut result = shell_text::parse(id, &all_text(block), is_error);
+            let mut result = shell_text::decode(id, &all_text(block), is_error);
             result.meta = meta(block, KNOWN);
             Content::ShellResult(result)
         }

@@ -31,8 +31,8 @@ pub(super) struct LossNotes<'a> {
 }
 
 impl LossNotes<'_> {
-    fn kept(&mut self, what: &str, why: &str, how: impl Into<String>) {
-        self.report.kept(what, self.location, why, how);
+    fn preserved(&mut self, what: &str, why: &str, how: impl Into<String>) {
+        self.report.preserved(what, self.location, why, how);
     }
 }
 
@@ -179,7 +179,7 @@ fn pixel_point(point: Point, notes: &mut LossNotes<'_>) -> Option<(i64, i64)> {
     }
     let (x, y) = (point.x.round(), point.y.round());
     if (x, y) != (point.x, point.y) {
-        notes.kept(
+        notes.preserved(
             "fractions of a pixel",
             "coordinates are integers",
             "rounded",
@@ -238,7 +238,7 @@ fn notches(
         notches.push((if dx < 0.0 { "left" } else { "right" }, count(dx)));
     }
     if unit == ScrollUnit::Pixels {
-        notes.kept(
+        notes.preserved(
             "scroll distance in pixels",
             "scroll distances are wheel notches",
             format!(
@@ -247,7 +247,7 @@ fn notches(
             ),
         );
     } else if dx.fract() != 0.0 || dy.fract() != 0.0 {
-        notes.kept(
+        notes.preserved(
             "fractions of a notch",
             "scroll distances are integers",
             format!("as {}", describe(&notches)),
@@ -266,7 +266,7 @@ fn describe(notches: &[(&str, u32)]) -> String {
 
 fn wait(duration: Option<Duration>, notes: &mut LossNotes<'_>) -> Duration {
     duration.unwrap_or_else(|| {
-        notes.kept(
+        notes.preserved(
             "wait without a duration",
             "a wait requires a duration",
             "as a wait of 1 second",

@@ -166,7 +166,7 @@ fn hosted_code_as_text(
             "another provider stores them",
         );
     }
-    report.kept(
+    report.preserved(
         "hosted code",
         location,
         "another provider ran it",

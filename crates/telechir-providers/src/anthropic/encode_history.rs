@@ -287,14 +287,14 @@ impl<'a> AnthropicHistoryEncoder<'a> {
         }
         self.switch_role(Role::System)?;
         if self.messages.is_empty() && self.blocks.is_empty() {
-            self.report.kept(
+            self.report.preserved(
                 "instructions before the conversation",
                 location,
                 "they belong in the request's `system`",
                 "as a system message",
             );
         } else if *role == Role::Developer {
-            self.report.kept(
+            self.report.preserved(
                 "a developer message",
                 location,
                 "the dialect has no such role",
@@ -392,7 +392,7 @@ impl<'a> AnthropicHistoryEncoder<'a> {
         {
             return self.result_blocks(content, &result, Some(pending), &format!("result {id}"));
         }
-        self.report.kept(
+        self.report.preserved(
             "a missing result",
             format!("call {id}"),
             "every call requires a result",

@@ -301,7 +301,7 @@ impl ToolResultEncoder {
         let mut texts = texts(call, result, is_only, is_page);
         if self.is_history && !is_page && result.current_url.is_some() {
             let why = "a computer result has no field for it";
-            report.kept("current_url", location, why, "in its text");
+            report.preserved("current_url", location, why, "in its text");
         }
         let wants_image = part.wants_image(action);
         if wants_image && images.is_empty() {
@@ -311,7 +311,7 @@ impl ToolResultEncoder {
                     result.call_id, part.name
                 )));
             }
-            report.kept(
+            report.preserved(
                 "a screenshot result without an image",
                 location,
                 "the result must contain an image",
@@ -503,7 +503,7 @@ fn shell(
     );
     if parts.len() != result.outputs.len() || parts.len() < 2 {
         let mut contents = vec![if is_requested_stop(call, result) {
-            ToolResultContent::Text(shell_text::write(result))
+            ToolResultContent::Text(shell_text::encode(result))
         } else {
             shell_content(result)
         }];
@@ -537,7 +537,7 @@ fn is_requested_stop(call: &ToolCall, result: &ShellResult) -> bool {
 }
 
 fn shell_content(result: &ShellResult) -> ToolResultContent {
-    let text = shell_text::write(result);
+    let text = shell_text::encode(result);
     if shell_text::is_error(result) {
         ToolResultContent::Error(text_or(&text, "The command failed."))
     } else {

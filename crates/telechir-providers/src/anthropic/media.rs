@@ -77,7 +77,7 @@ fn data_image(
         }
         // Without this the provider rejects the request.
         block["transformations"] = json!({"oversized_image": "downsize"});
-        report.kept(
+        report.preserved(
             format!("image that {problem}"),
             location,
             "it exceeds the model's image size",

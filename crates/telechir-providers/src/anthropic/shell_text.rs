@@ -19,7 +19,7 @@ use telechir_protocol::{
 const STDERR_LINE: &str = "[stderr]\n";
 
 /// Encodes a result. Never empty, except for another program's empty text.
-pub(crate) fn write(result: &ShellResult) -> String {
+pub(crate) fn encode(result: &ShellResult) -> String {
     if let ([output], true, None) = (result.outputs.as_slice(), result.combined, &result.error) {
         return output.stdout.clone();
     }
@@ -33,7 +33,7 @@ pub(crate) fn write(result: &ShellResult) -> String {
 }
 
 /// Decodes an encoded result; another program's text becomes one combined output.
-pub(crate) fn parse(call_id: CallId, text: &str, is_error: bool) -> ShellResult {
+pub(crate) fn decode(call_id: CallId, text: &str, is_error: bool) -> ShellResult {
     parse_sections(call_id.clone(), text, true).unwrap_or_else(|| {
         let outcome = if is_error {
             ShellOutcome::Error
@@ -149,7 +149,7 @@ fn status_facts(output: &CommandOutput) -> Vec<String> {
         facts.push(outcome_name(&output.outcome));
     }
     if let Some(awaiting) = &output.awaiting {
-        facts.push(format!("it waits for {}", awaiting.kind.words()));
+        facts.push(format!("it waits for {}", awaiting.kind.description()));
         if !awaiting.prompt.is_empty() {
             let prompt = serde_json::Value::from(awaiting.prompt.as_str());
             facts.push(format!("prompt {prompt}"));
@@ -254,7 +254,7 @@ fn fact(status: &mut ShellStatusLine, fact: &str) -> Option<()> {
     } else if let Some(ms) = fact.strip_suffix(" ms") {
         status.output.duration_ms = Some(ms.parse().ok()?);
     } else if let Some(name) = fact.strip_prefix("it waits for ") {
-        let (kind, prompt) = (InputRequestKind::of_words(name)?, String::new());
+        let (kind, prompt) = (InputRequestKind::from_description(name)?, String::new());
         status.output.awaiting = Some(InputRequest { kind, prompt });
     } else if let Some(prompt) = fact.strip_prefix("prompt ") {
         status.output.awaiting.as_mut()?.prompt = serde_json::from_str(prompt).ok()?;
@@ -322,7 +322,7 @@ fn parse_sections(call_id: CallId, text: &str, checked: bool) -> Option<ShellRes
         }
     }
     result.outputs.reverse();
-    let again = || write(&result) == text;
+    let again = || encode(&result) == text;
     (!checked || again()).then_some(result)
 }
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use telechir_protocol::bounded;
+use telechir_protocol::json_limits;
 
 use super::decode_block::{Block, text};
 use super::detect;
-use crate::numbers::RoundedNumbers;
+use crate::precision::RoundedNumbers;
 use crate::stream::{CallDelta, Delta, EventAssembler};
 use crate::{DecodeError, StreamError};
 
@@ -220,13 +220,13 @@ impl AnthropicMessageBuilder {
         let is_call = is_call(&builder.block);
         let input = std::mem::take(&mut builder.input);
         if !input.trim().is_empty() {
-            let read = bounded::parse(input.as_bytes()).ok();
+            let read = json_limits::parse(input.as_bytes()).ok();
             let parsed = read.filter(Value::is_object);
             let is_parsed = parsed.is_some();
             let parsed = parsed.unwrap_or_else(|| json!({ INVALID_INPUT: &input }));
             builder.block.insert("input".to_owned(), parsed);
             if is_parsed {
-                self.rounded.look(input.as_bytes(), "");
+                self.rounded.check(input.as_bytes(), "");
             }
         }
         Ok(is_call

@@ -103,7 +103,7 @@ fn tab_json(tab: &TabState, location: &str, report: &mut Report) -> Value {
         let cleaned = cleaned(text);
         if cleaned != text {
             let why = "texts have at most 4096 characters, and no control characters";
-            report.kept(
+            report.preserved(
                 format!("{what} of tab {}", tab.tab_id),
                 location,
                 why,

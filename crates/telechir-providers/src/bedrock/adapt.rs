@@ -144,7 +144,7 @@ fn replace_unsendable_media(content: &mut Content, location: &str, report: &mut 
         Content::ComputerResult(result) => {
             let extra = result.screenshot.clone().map(Content::from);
             if let Some(replacement_text) = extra.as_ref().and_then(replacement_text) {
-                report.kept("an image by URL", location, WHY, HOW);
+                report.preserved("an image by URL", location, WHY, HOW);
                 let text = result.text_output.take();
                 result.text_output = Some(text.map_or_else(
                     || replacement_text.clone(),
@@ -181,7 +181,7 @@ fn replace_media(content: &mut Content, location: &str, report: &mut Report) -> 
     let Some(replacement_text) = replacement_text(content) else {
         return false;
     };
-    report.kept("a file by URL or id", location, WHY, HOW);
+    report.preserved("a file by URL or id", location, WHY, HOW);
     *content = Content::Text(TextContent::new(replacement_text));
     true
 }

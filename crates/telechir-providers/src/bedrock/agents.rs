@@ -16,8 +16,8 @@ use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
 use super::event_stream_response::EventStreamResponse;
 use crate::anthropic;
+use crate::codec::{ChatApi, Codec};
 use crate::stream::StreamDecoder;
-use crate::wire::{ChatApi, Codec};
 use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
 };
@@ -35,15 +35,15 @@ const CONFIRMATION: &str = "user_confirmation";
 const MAX_CALLS: usize = 5;
 
 /// Codec of `bedrock-agents`.
-pub(crate) struct Agents;
+pub(crate) struct BedrockAgents;
 
-impl Codec for Agents {
+impl Codec for BedrockAgents {
     fn name(&self) -> &'static str {
         DIALECT
     }
 
     /// Results are compared with the documents that they were decoded from.
-    fn takes_slots(&self) -> bool {
+    fn supports_slots(&self) -> bool {
         false
     }
 
@@ -72,7 +72,7 @@ impl Codec for Agents {
         anthropic::screenshot_size(model.or(Some("claude-3-7-sonnet")), size)
     }
 
-    fn image_base64(&self) -> usize {
+    fn max_image_base64(&self) -> usize {
         super::MAX_IMAGE_BASE64_BYTES
     }
 

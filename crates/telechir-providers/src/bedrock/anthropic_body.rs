@@ -15,8 +15,8 @@ use telechir_protocol::{AnsweredTurn, Message, ModelTurn, Size};
 use super::event_stream_response::EventStreamResponse;
 use super::{adapt, detect};
 use crate::anthropic;
-use crate::stream::{Events, StreamDecoder};
-use crate::wire::{ChatApi, Codec};
+use crate::codec::{ChatApi, Codec};
+use crate::stream::{SseDecoder, StreamDecoder};
 use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, Envelope, History, Report, ScreenshotWhen,
     ToolOffer,
@@ -29,12 +29,12 @@ const INVOKE: &str = "bedrock-invoke";
 const SAMPLING: [&str; 3] = ["temperature", "top_p", "top_k"];
 
 /// Codec of `bedrock-messages`: Anthropic's Messages API on Bedrock.
-pub(crate) struct Messages;
+pub(crate) struct BedrockMessages;
 
 /// Codec of `bedrock-invoke`: InvokeModel with Anthropic's request body.
-pub(crate) struct Invoke;
+pub(crate) struct BedrockInvoke;
 
-impl Codec for Messages {
+impl Codec for BedrockMessages {
     fn name(&self) -> &'static str {
         MESSAGES
     }
@@ -82,7 +82,7 @@ impl Codec for Messages {
         anthropic::screenshot_size(model, size)
     }
 
-    fn image_base64(&self) -> usize {
+    fn max_image_base64(&self) -> usize {
         super::MAX_IMAGE_BASE64_BYTES
     }
 
@@ -91,7 +91,7 @@ impl Codec for Messages {
     }
 
     fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
-        Some(Box::new(Events::new(
+        Some(Box::new(SseDecoder::new(
             anthropic::AnthropicMessageBuilder::default(),
         )))
     }
@@ -101,7 +101,7 @@ impl Codec for Messages {
     }
 }
 
-impl Codec for Invoke {
+impl Codec for BedrockInvoke {
     fn name(&self) -> &'static str {
         INVOKE
     }
@@ -138,7 +138,7 @@ impl Codec for Invoke {
         anthropic::screenshot_size(model, size)
     }
 
-    fn image_base64(&self) -> usize {
+    fn max_image_base64(&self) -> usize {
         super::MAX_IMAGE_BASE64_BYTES
     }
 

@@ -227,7 +227,7 @@ fn placeholder_id(id: &CallId, placeholder: Placeholder, report: &mut Report) ->
     match placeholder {
         Placeholder::Encoded(extra) => extra.into(),
         Placeholder::Digest(digest) => {
-            report.kept(
+            report.preserved(
                 format!("id {id}"),
                 format!("call {id}"),
                 "ids have at most 64 characters",

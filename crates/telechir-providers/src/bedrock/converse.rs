@@ -18,8 +18,8 @@ use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
 use super::event_stream_response::EventStreamResponse;
 use crate::anthropic;
+use crate::codec::{ChatApi, Codec};
 use crate::stream::StreamDecoder;
-use crate::wire::{ChatApi, Codec};
 use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
 };
@@ -39,9 +39,9 @@ const OPAQUE_PREFIX: &str = "bedrock_";
 type JsonObject = Map<String, Value>;
 
 /// Codec of `bedrock-converse`.
-pub(crate) struct Converse;
+pub(crate) struct BedrockConverse;
 
-impl Codec for Converse {
+impl Codec for BedrockConverse {
     fn name(&self) -> &'static str {
         DIALECT
     }
@@ -70,7 +70,7 @@ impl Codec for Converse {
         anthropic::screenshot_size(model, size)
     }
 
-    fn image_base64(&self) -> usize {
+    fn max_image_base64(&self) -> usize {
         super::MAX_IMAGE_BASE64_BYTES
     }
 

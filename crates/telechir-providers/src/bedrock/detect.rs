@@ -70,7 +70,7 @@ pub(super) fn reject_error_body(document: &Value) -> Result<(), DecodeError> {
     ]
     .iter()
     .any(|name| members.contains_key(*name));
-    let error = ProviderError::of_aws(document).filter(|_| !is_answer);
+    let error = ProviderError::from_aws(document).filter(|_| !is_answer);
     let Some(ProviderError { kind, message }) = error else {
         return Ok(());
     };

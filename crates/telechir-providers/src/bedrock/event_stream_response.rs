@@ -1,12 +1,12 @@
 //! Decodes event-stream frames of JSON and passes the events to a dialect's [`EventAssembler`].
 
 use serde_json::{Map, Value};
-use telechir_protocol::bounded;
+use telechir_protocol::json_limits;
 
 use super::event_stream::{EventFrame, EventFrameReader};
 use crate::StreamError;
 use crate::conversation::text_of;
-use crate::numbers::RoundedNumbers;
+use crate::precision::RoundedNumbers;
 use crate::stream::{Delta, EventAssembler, StreamDecoder};
 
 /// Decodes a stream of frames. An event's name is its frame's `:event-type`.
@@ -32,7 +32,7 @@ impl<A: EventAssembler> StreamDecoder for EventStreamResponse<A> {
         let mut deltas = Vec::new();
         for (at, frame) in self.reader.push(bytes)?.into_iter().enumerate() {
             let event = event(&frame, before + at + 1)?;
-            self.rounded.look(&frame.payload, "");
+            self.rounded.check(&frame.payload, "");
             deltas.extend(self.assembler.event(Some(&frame.name), event)?);
         }
         Ok(deltas)
@@ -55,7 +55,7 @@ fn event(frame: &EventFrame, number: usize) -> Result<Value, StreamError> {
     let json = if frame.payload.is_empty() {
         Ok(Value::Object(Map::new()))
     } else {
-        bounded::parse(&frame.payload)
+        json_limits::parse(&frame.payload)
     };
     if frame.kind != "event" {
         return Err(exception(frame, &json.unwrap_or_default()));

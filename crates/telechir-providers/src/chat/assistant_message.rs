@@ -9,8 +9,8 @@ use super::envelope::CHOICE_NUMBER;
 use super::parts;
 use super::read::{DEVELOPER, EMPTY, LEGACY_ROLE, MEMBER, MEMBERS, PARTS};
 use super::write::MessageWriter;
+use crate::fallback_tools::{self, CallInfo, RenderedResult};
 use crate::fields::passed_on;
-use crate::function_tools::{self, Known, Told};
 
 /// An assistant message under construction.
 #[derive(Debug, Default)]
@@ -43,7 +43,7 @@ impl MessageWriter {
             Role::Developer => {
                 let why = "not every service supports this role";
                 self.report
-                    .kept("the role developer", path, why, "as the role system");
+                    .preserved("the role developer", path, why, "as the role system");
                 "system"
             }
             Role::User | Role::Tool | Role::Assistant => "user",
@@ -81,7 +81,7 @@ impl MessageWriter {
     fn write_as_text(&mut self, content: &Content, path: &str, parts: &mut Vec<Value>) {
         let mut as_text = |what: &str, text: String| {
             self.report
-                .kept(what, path, "messages have no such part", "as text");
+                .preserved(what, path, "messages have no such part", "as text");
             parts.push(json!({"type": "text", "text": text}));
         };
         if let Content::Error(ErrorContent { message, .. }) = content {
@@ -127,7 +127,7 @@ impl MessageWriter {
             let how = "as a user message";
             let why = "assistant messages hold only text";
             self.report
-                .kept("an image or file of the model", path, why, how);
+                .preserved("an image or file of the model", path, why, how);
             self.push_user(json!({"role": "user", "content": media}));
         }
     }
@@ -139,7 +139,7 @@ impl MessageWriter {
         content: &Content,
         path: &str,
     ) {
-        if function_tools::known(content).is_some() {
+        if fallback_tools::call_info(content).is_some() {
             return self.add_call(draft, content, path);
         }
         if let Content::Reasoning(reasoning) = content {
@@ -210,7 +210,7 @@ impl MessageWriter {
             }
             if call.actions.is_empty() {
                 let how = "as a call without actions";
-                self.report.kept("an invalid call", path, why, how);
+                self.report.preserved("an invalid call", path, why, how);
             }
         }
         if let Content::ShellCall(call) = content
@@ -218,7 +218,7 @@ impl MessageWriter {
         {
             let how = "as a call of the function `shell`";
             self.report
-                .kept("the executor of the commands", path, why, how);
+                .preserved("the executor of the commands", path, why, how);
         }
         if let Content::FunctionCall(call) = content
             && !call.requires_local_execution
@@ -226,7 +226,7 @@ impl MessageWriter {
             let how = "as a call of a function of the same name";
             let what = format!("a call of `{}` executed by the provider", call.name);
             self.report
-                .kept(what, path, "it belongs to another provider", how);
+                .preserved(what, path, "it belongs to another provider", how);
         }
     }
 
@@ -264,7 +264,7 @@ impl MessageWriter {
         let parts: Vec<&Content> = hosted.inputs.iter().chain(&hosted.results).collect();
         let texts: Vec<String> = parts
             .iter()
-            .filter_map(|part| crate::fields::words(part))
+            .filter_map(|part| crate::fields::text_of_content(part))
             .map(str::to_owned)
             .collect();
         for media in parts.iter().filter_map(|part| crate::fields::media(part)) {
@@ -274,7 +274,8 @@ impl MessageWriter {
             }
         }
         let text = format!("[{what}] {}", texts.join("\n"));
-        self.report.kept(what, path, why, "as text of the model");
+        self.report
+            .preserved(what, path, why, "as text of the model");
         draft
             .parts
             .push(json!({"type": "text", "text": text.trim_end()}));
@@ -383,8 +384,8 @@ fn restore_members(flavour: Flavour, message: &Message, item: &mut Value) {
 pub(super) fn result(
     writer: &MessageWriter,
     id: &str,
-    rendered: &Told,
-    known: Option<&Known>,
+    rendered: &RenderedResult,
+    known: Option<&CallInfo>,
     message: &Message,
 ) -> Value {
     let flavour = writer.flavour;
@@ -402,11 +403,13 @@ pub(super) fn result(
         item.insert("tool_call_id".to_owned(), id.into());
     }
     let name = match known {
-        Some(Known::Function(name)) => Some(name.as_str()),
-        Some(Known::Computer(family, _)) if family.as_deref() == Some("browser") => Some("browser"),
-        Some(Known::Computer(..)) => Some(function_tools::COMPUTER),
-        Some(Known::Shell) => Some(function_tools::SHELL),
-        Some(Known::Edit) | None => None,
+        Some(CallInfo::Function(name)) => Some(name.as_str()),
+        Some(CallInfo::Computer(family, _)) if family.as_deref() == Some("browser") => {
+            Some("browser")
+        }
+        Some(CallInfo::Computer(..)) => Some(fallback_tools::COMPUTER),
+        Some(CallInfo::Shell) => Some(fallback_tools::SHELL),
+        Some(CallInfo::Edit) | None => None,
     };
     if let Some(name) = name.filter(|_| no_id || flavour == Flavour::Mistral) {
         item.insert("name".to_owned(), name.into());

@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::{Arguments, Content, FunctionCall, Meta};
 
 use super::Flavour;
+use crate::fallback_tools;
 use crate::fields::{Fields, kind, object, object_of, present, raw, raw_of, some_text};
-use crate::function_tools;
 
 /// Property that stores the entry type, if it is not `function`.
 const FORM: &str = "form";
@@ -92,7 +92,7 @@ fn function(function: Option<&Fields>, call_id: &str) -> Content {
         None => Arguments::Text(String::new()),
     };
     match name {
-        Some(name) => function_tools::read(name, call_id, arguments),
+        Some(name) => fallback_tools::decode_call(name, call_id, arguments),
         None => unreadable(call_id, "the function name is missing", arguments),
     }
 }
@@ -145,7 +145,7 @@ pub(super) fn write(flavour: Flavour, content: &Content, id: &str) -> Option<Val
     if let Some(json) = unedited(flavour, content, id) {
         return Some(json.clone());
     }
-    let called = function_tools::called(content)?;
+    let called = fallback_tools::to_function_call(content)?;
     let meta = content.meta()?;
     let property = |name: &str| meta.property(flavour.provider(), name);
     let arguments = match &called.arguments {

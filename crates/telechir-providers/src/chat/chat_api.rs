@@ -1,13 +1,13 @@
 //! Conversation state for chat completions: messages are resent with every request.
 
 use serde_json::{Map, Value, json};
-use telechir_protocol::{UsageContent, bounded};
+use telechir_protocol::{UsageContent, json_limits};
 
 use super::Flavour;
 use super::read::is_result;
+use crate::codec::{ChatApi, Endpoint};
 use crate::conversation::text_of;
 use crate::fields::{Fields, list, object, present, some_text};
-use crate::wire::{ChatApi, Endpoint};
 use crate::{ImageLimit, Request, RequestOptions, StopReason};
 
 const REMOVED_SCREENSHOT: &str = "[An older screenshot was removed to save room.]";
@@ -204,7 +204,7 @@ pub(crate) fn repair_arguments(function: &mut Value) {
     let Some(arguments) = function.get("arguments").and_then(Value::as_str) else {
         return;
     };
-    let read = bounded::parse(arguments.as_bytes());
+    let read = json_limits::parse(arguments.as_bytes());
     if !read.is_ok_and(|value| value.is_object()) {
         let repaired = if arguments.trim().is_empty() {
             json!({})

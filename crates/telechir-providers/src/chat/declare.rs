@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::{ComputerUseTool, HostedTool, RawTool, Tool};
 
 use super::Flavour;
+use crate::fallback_tools::{self, FunctionDeclaration};
 use crate::fields::Fields;
-use crate::function_tools::{self, Function};
 use crate::{Declaration, EncodeError, Report, ToolOffer};
 
 /// Maximum length of a function name in characters.
@@ -60,7 +60,7 @@ struct FunctionDeclarer<'a> {
 
 impl FunctionDeclarer<'_> {
     fn tool(&mut self, tool: &Tool, path: &str) -> Result<(), EncodeError> {
-        if let Some(function) = function_tools::function(tool) {
+        if let Some(function) = fallback_tools::declare_function(tool) {
             if let Tool::ComputerUse(tool) = tool {
                 self.note_screen(tool, path);
             }
@@ -93,7 +93,7 @@ impl FunctionDeclarer<'_> {
     fn note_screen(&mut self, tool: &ComputerUseTool, path: &str) {
         if tool.display_width.is_some() && tool.display_height.is_some() {
             let how = "in the function's description";
-            self.report.kept(
+            self.report.preserved(
                 "display size",
                 path,
                 "functions have no size parameter",
@@ -113,7 +113,7 @@ impl FunctionDeclarer<'_> {
         self.tools.push(tool);
     }
 
-    fn function(&mut self, function: Function, tool: &Tool) -> Result<(), EncodeError> {
+    fn function(&mut self, function: FunctionDeclaration, tool: &Tool) -> Result<(), EncodeError> {
         let name = function.name.clone();
         let refused = |problem: String| {
             Err(EncodeError::Missing {

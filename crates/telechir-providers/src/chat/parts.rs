@@ -7,8 +7,8 @@ use telechir_protocol::{
 
 use super::Flavour;
 use crate::fields::{
-    Fields, all_words, keep, kind, list, object, object_of, owned, passed_on, raw, raw_of, restore,
-    text, verbatim,
+    Fields, joined_texts, keep, kind, list, object, object_of, owned, passed_on, raw, raw_of,
+    restore, text, verbatim,
 };
 
 /// Part fields without a neutral equivalent.
@@ -156,7 +156,7 @@ fn thinking(flavour: Flavour, part: &Fields) -> Content {
     meta.set_property(flavour.provider(), CHUNK, true.into());
     keep(&mut meta, flavour.provider(), part, &["closed"]);
     Content::Reasoning(ReasoningContent {
-        text: Some(all_words(&chunks, "")).filter(|text| !text.is_empty()),
+        text: Some(joined_texts(&chunks, "")).filter(|text| !text.is_empty()),
         item_id: None,
         protected_data: owned(part, "signature"),
         meta,

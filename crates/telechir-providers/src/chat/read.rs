@@ -10,8 +10,8 @@ use super::call::{self, given_id};
 use super::parts;
 use super::{Flavour, result_images};
 use crate::Report;
+use crate::fallback_tools::{self, CallInfo, FunctionOutput};
 use crate::fields::{Fields, list, owned, present, raw, some_text, text};
-use crate::function_tools::{self, Answer, Known};
 
 /// Stores message fields without a neutral equivalent.
 pub(super) const MEMBERS: &str = "members";
@@ -45,7 +45,7 @@ const KNOWN_FIELDS: [&str; 7] = [
 pub(super) struct MessageReader {
     pub(super) flavour: Flavour,
     /// Known calls by id.
-    pub(super) calls_by_id: HashMap<String, Known>,
+    pub(super) calls_by_id: HashMap<String, CallInfo>,
     /// Calls with a generated id and their function names, in order, until a result arrives.
     unanswered: VecDeque<(String, Option<String>)>,
     generated: usize,
@@ -215,12 +215,12 @@ impl MessageReader {
     }
 
     fn remember(&mut self, entry: &call::ToolCallEntry, generated: &str) {
-        let Some((_, known)) = function_tools::known(&entry.content) else {
+        let Some((_, known)) = fallback_tools::call_info(&entry.content) else {
             return;
         };
         if entry.call_id == generated {
             self.generated += 1;
-            let name = function_tools::called(&entry.content).map(|called| called.name);
+            let name = fallback_tools::to_function_call(&entry.content).map(|called| called.name);
             self.unanswered.push_back((generated.to_owned(), name));
         }
         self.calls_by_id.insert(entry.call_id.clone(), known);
@@ -237,7 +237,7 @@ impl MessageReader {
             other => parts::read(self.flavour, other),
         };
         parts.extend(after.iter().cloned());
-        let answer = Answer {
+        let answer = FunctionOutput {
             call_id: id.as_deref().map(Into::into),
             name: owned(value, "name"),
             text: content.and_then(Value::as_str).map(str::to_owned),
@@ -245,7 +245,7 @@ impl MessageReader {
             meta: Default::default(),
         };
         let known = id.as_ref().and_then(|id| self.calls_by_id.get(id));
-        function_tools::answer(known, answer)
+        fallback_tools::decode_result(known, answer)
     }
 }
 

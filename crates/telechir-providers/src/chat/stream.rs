@@ -15,7 +15,7 @@ pub(crate) use self::content::join as join_parts;
 use crate::StreamError;
 use crate::conversation::ProviderError;
 use crate::fields::{Fields, list, object, present, some_text};
-use crate::numbers::RoundedNumbers;
+use crate::precision::RoundedNumbers;
 use crate::stream::{CallDelta, Delta, EventAssembler};
 
 /// Maximum number of choices in one response.

@@ -12,8 +12,8 @@ use super::read::{AFTER, MessageReader, is_result};
 use super::result_images;
 use super::{Flavour, assistant_message};
 use crate::digest::digest;
+use crate::fallback_tools;
 use crate::fields::raw_of;
-use crate::function_tools;
 use crate::{Envelope, History, Report};
 
 /// Writes a history in its original envelope, or as a list of messages.
@@ -120,7 +120,7 @@ impl MessageWriter {
             return;
         }
         for id in unanswered {
-            self.report.kept(
+            self.report.preserved(
                 "the absence of a result",
                 format!("call {id}"),
                 "every call must be answered before the next message",
@@ -167,7 +167,7 @@ impl MessageWriter {
                     .lost(format!("member `{name}`"), name.clone(), why);
                 continue;
             };
-            self.report.kept(
+            self.report.preserved(
                 format!("member `{name}`"),
                 name.clone(),
                 why,
@@ -210,7 +210,7 @@ impl MessageWriter {
         };
         let provider = self.flavour.provider();
         let result = message.contents.first().and_then(result_of);
-        let rendered = result.as_ref().map(function_tools::tell);
+        let rendered = result.as_ref().map(fallback_tools::render_result);
         let after = result
             .as_ref()
             .and_then(|_| message.contents.first()?.meta()?.property(provider, AFTER))
@@ -275,7 +275,7 @@ impl MessageWriter {
 
     /// The call id to send: the original, or a replacement that the API accepts.
     pub(super) fn wire_id(&mut self, content: &Content, path: &str) -> String {
-        let own = match function_tools::known(content) {
+        let own = match fallback_tools::call_info(content) {
             Some((Some(id), _)) => id.to_owned(),
             _ => format!("call_{}", self.items.len()),
         };
@@ -298,7 +298,7 @@ impl MessageWriter {
             Flavour::Functions | Flavour::Inline => "ids are limited to 40 characters",
         };
         let how = format!("as `{id}`, which cannot be mapped back");
-        self.report.kept(format!("id `{own}`"), path, why, how);
+        self.report.preserved(format!("id `{own}`"), path, why, how);
         self.ids.insert(own, id.clone());
         id
     }
@@ -313,7 +313,7 @@ impl MessageWriter {
     ) {
         let own = result.call_id().map_or("", CallId::as_str).to_owned();
         let id = self.ids.get(&own).cloned().unwrap_or(own);
-        let rendered = function_tools::tell(result);
+        let rendered = fallback_tools::render_result(result);
         let known = self.reader.calls_by_id.get(&id).cloned();
         let is_late = !self.reader.calls_by_id.is_empty() && !self.unanswered.contains(&id);
         if is_late {
@@ -357,14 +357,19 @@ impl MessageWriter {
 
     /// Records a call from a message that is not part of the output.
     pub(super) fn remember(&mut self, content: &Content, id: String) {
-        if let Some((_, known)) = function_tools::known(content) {
+        if let Some((_, known)) = fallback_tools::call_info(content) {
             self.reader.calls_by_id.insert(id.clone(), known);
             self.unanswered.push(id);
         }
     }
 
-    fn write_late_result(&mut self, id: &str, rendered: function_tools::Told, path: &str) {
-        self.report.kept(
+    fn write_late_result(
+        &mut self,
+        id: &str,
+        rendered: fallback_tools::RenderedResult,
+        path: &str,
+    ) {
+        self.report.preserved(
             format!("the result of call {id}"),
             path,
             "a result must directly follow its call",
@@ -419,7 +424,7 @@ impl MessageWriter {
 }
 
 fn call_id(content: &Content) -> Option<String> {
-    let (id, _) = function_tools::known(content)?;
+    let (id, _) = fallback_tools::call_info(content)?;
     Some(id?.to_owned())
 }
 

@@ -5,10 +5,10 @@ use telechir_protocol::{Content, RawTool, Tool};
 
 use super::kinds::{self, CheckTarget};
 use super::streams::{self, StreamVector};
-use super::{Expect, Row, Vector, Verdict, without_raw};
+use super::{CheckResult, Expect, Vector, VectorReport, without_raw};
 use crate::{DecodeError, Dialect, History, ToolOffer};
 
-pub(super) fn check(vector: &Vector, bytes: &[u8]) -> Row {
+pub(super) fn check(vector: &Vector, bytes: &[u8]) -> VectorReport {
     let mut row = empty(vector);
     let by_operation = match kinds::dialect_of(vector, bytes) {
         Some(Err(why)) => {
@@ -48,37 +48,37 @@ pub(super) fn check(vector: &Vector, bytes: &[u8]) -> Row {
     row
 }
 
-pub(super) fn unreadable(vector: &Vector, problem: &str) -> Row {
-    Row {
+pub(super) fn unreadable(vector: &Vector, problem: &str) -> VectorReport {
+    VectorReport {
         problems: vec![format!("cannot read the file: {problem}")],
         ..empty(vector)
     }
 }
 
-pub(super) fn missing(vector: &Vector) -> Row {
-    Row {
+pub(super) fn missing(vector: &Vector) -> VectorReport {
+    VectorReport {
         problems: vec!["the file is in the manifest but not in the folder".to_owned()],
         missing: true,
         ..empty(vector)
     }
 }
 
-fn empty(vector: &Vector) -> Row {
+fn empty(vector: &Vector) -> VectorReport {
     let dialect = match &vector.dialect {
         Ok(dialect) => dialect.name().to_owned(),
         Err(name) => name.clone(),
     };
-    Row {
+    VectorReport {
         file: vector.file.clone(),
         kind: vector.kind.clone(),
         dialect,
         expect: vector.expect,
-        decode: Verdict::default(),
-        encode: Verdict::default(),
-        identity: Verdict::default(),
-        stream: Verdict::default(),
+        decode: CheckResult::default(),
+        encode: CheckResult::default(),
+        identity: CheckResult::default(),
+        stream: CheckResult::default(),
         cuts: 0,
-        bare: None,
+        survives_without_raw: None,
         losses: Vec::new(),
         refusals: Vec::new(),
         unchecked: None,
@@ -88,12 +88,12 @@ fn empty(vector: &Vector) -> Row {
 }
 
 /// Compares the rejections with the expectation.
-fn conclude(row: &mut Row) {
+fn conclude(row: &mut VectorReport) {
     match row.expect {
         Expect::Valid => row.problems.append(&mut row.refusals),
         Expect::Invalid if row.unchecked.is_some() => {}
         Expect::Invalid if row.refusals.is_empty() => {
-            row.decode = Verdict::Failed;
+            row.decode = CheckResult::Failed;
             row.problems
                 .push("expected a rejection, but the document was accepted".to_owned());
         }
@@ -102,7 +102,7 @@ fn conclude(row: &mut Row) {
             let without_path: Vec<String> = without_path
                 .map(|refusal| format!("the rejection names no path: {refusal}"))
                 .collect();
-            row.decode = Verdict::Passed;
+            row.decode = CheckResult::Passed;
             row.problems.extend(without_path);
         }
     }
@@ -119,7 +119,7 @@ fn names_a_path(refusal: &str) -> bool {
 /// A document with the row that collects its results.
 struct DocumentCheck<'a> {
     dialect: Dialect,
-    row: &'a mut Row,
+    row: &'a mut VectorReport,
 }
 
 impl DocumentCheck<'_> {
@@ -178,8 +178,8 @@ impl DocumentCheck<'_> {
             }
         }
         let bare = self.bare(history);
-        let before = self.row.bare.unwrap_or(true);
-        self.row.bare = Some(before && bare);
+        let before = self.row.survives_without_raw.unwrap_or(true);
+        self.row.survives_without_raw = Some(before && bare);
     }
 
     /// Whether the neutral values alone encode to the same list.
@@ -290,10 +290,10 @@ impl DocumentCheck<'_> {
 }
 
 /// Combines the results of parts: a failed part makes the document fail.
-fn note(verdict: &mut Verdict, passed: bool) {
+fn note(verdict: &mut CheckResult, passed: bool) {
     *verdict = match (*verdict, passed) {
-        (Verdict::Failed, _) | (_, false) => Verdict::Failed,
-        (_, true) => Verdict::Passed,
+        (CheckResult::Failed, _) | (_, false) => CheckResult::Failed,
+        (_, true) => CheckResult::Passed,
     };
 }
 

@@ -48,7 +48,7 @@ impl Manifest {
 
     /// Lists the documents of a folder without a manifest: all valid, with names like
     /// `kind__name.json`. A kind without a known provider gets the dialect of the other documents.
-    pub fn of_names<'a>(
+    pub fn from_names<'a>(
         files: impl IntoIterator<Item = &'a str>,
         fallback: Option<Dialect>,
     ) -> Self {

@@ -217,7 +217,7 @@ fn outcome_of(error: &StreamError) -> StreamOutcome {
         StreamError::BadEvent { .. }
         | StreamError::TooLong { .. }
         | StreamError::Broken
-        | StreamError::Pieces(_)
+        | StreamError::InconsistentCall(_)
         | StreamError::Decode(_) => StreamOutcome::Rejected(message),
     }
 }

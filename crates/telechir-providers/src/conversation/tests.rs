@@ -135,7 +135,7 @@ fn sends_at_most_twenty_images_while_one_is_large() {
 fn openai_stop(body: &Value) -> StopReason {
     let output: Vec<Value> = body["output"].as_array().cloned().unwrap_or_default();
     Dialect::OpenaiResponses
-        .wire()
+        .codec()
         .chat_api()
         .unwrap()
         .failure(body)
@@ -143,7 +143,7 @@ fn openai_stop(body: &Value) -> StopReason {
             let mut items = Vec::new();
             let calls = output.iter().any(|item| item["type"] == "computer_call");
             Dialect::OpenaiResponses
-                .wire()
+                .codec()
                 .chat_api()
                 .unwrap()
                 .push_response(body, calls, &mut items)
@@ -195,7 +195,7 @@ fn distinguishes_the_stop_reasons_of_anthropic_and_runs_no_call_of_a_truncated_r
     let stop = |reason: &str, calls: bool| {
         let body = json!({"stop_reason": reason, "content": []});
         Dialect::AnthropicMessages
-            .wire()
+            .codec()
             .chat_api()
             .unwrap()
             .push_response(&body, calls, &mut Vec::new())

@@ -9,7 +9,7 @@ use telechir_protocol::{
 use super::args::{ArgResult, shown};
 use super::context::GoogleContext;
 use super::{PROVIDER, action, shell};
-use crate::{companion, function_tools};
+use crate::{extra_tools, fallback_tools};
 
 /// Google's name for a safety decision.
 pub(super) const CHECK: &str = "safety_decision";
@@ -96,7 +96,7 @@ fn predefined(
         keep_vocabulary(&mut meta, name, args, unknown);
     }
     call.intent = intent;
-    call.group = Some(companion::COMPUTER_FAMILY.to_owned());
+    call.group = Some(extra_tools::COMPUTER_GROUP.to_owned());
     call.exception = call.exception.or(unfinished);
     call.meta = meta;
     decide(&mut call, decision);
@@ -162,7 +162,7 @@ fn own_function(
         }
         Content::ShellCall(call)
     } else {
-        function_tools::read(name, id.as_str(), Arguments::Json(args))
+        fallback_tools::decode_call(name, id.as_str(), Arguments::Json(args))
     };
     match &mut content {
         Content::ComputerCall(call) => {
@@ -229,7 +229,7 @@ fn unreadable(called: RawCall<'_>, args: &Value, is_own: bool) -> Content {
     } = called;
     if !is_own && action::is_predefined(name) {
         let mut call = ComputerCall::new(id, Vec::new());
-        call.group = Some(companion::COMPUTER_FAMILY.to_owned());
+        call.group = Some(extra_tools::COMPUTER_GROUP.to_owned());
         call.exception = Some(format!("{name}: {problem}"));
         meta.set_property(PROVIDER, property::FUNCTION, name.into());
         meta.set_property(PROVIDER, property::ARGS, args.clone());

@@ -114,7 +114,7 @@ impl GoogleContext {
         }
         let kind = match name {
             _ if self.is_function(name) => GoogleCallKind::Function,
-            name if crate::companion::is_browser(name) => {
+            name if crate::extra_tools::is_browser(name) => {
                 GoogleCallKind::Computer(Some("browser".to_owned()))
             }
             "computer" | "computer_action" => GoogleCallKind::Computer(Some("computer".to_owned())),

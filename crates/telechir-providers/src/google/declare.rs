@@ -5,7 +5,7 @@ use telechir_protocol::{ComputerUseTool, Environment, FunctionTool, RawTool, Too
 
 use super::functions::{FunctionVocabulary, ToolEnvironment, excluded};
 use super::{PROVIDER, generate, interactions};
-use crate::{Declaration, EncodeError, Report, ToolOffer, companion, function_tools};
+use crate::{Declaration, EncodeError, Report, ToolOffer, extra_tools, fallback_tools};
 
 /// Which of the two APIs a declaration is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl GoogleDeclarer {
             } => self.hosted("code_execution", additional_properties),
             Tool::Hosted(tool) => {
                 let settings = &tool.additional_properties;
-                match function_tools::function(&Tool::Hosted(tool.clone())) {
+                match fallback_tools::declare_function(&Tool::Hosted(tool.clone())) {
                     Some(function) => self.function(
                         &function.name,
                         function.description.as_deref(),
@@ -107,7 +107,7 @@ impl GoogleDeclarer {
                 }
             }
             Tool::Shell(shell) => {
-                if let Some(function) = function_tools::function(tool) {
+                if let Some(function) = fallback_tools::declare_function(tool) {
                     let settings = &shell.additional_properties;
                     self.function(
                         &function.name,
@@ -156,11 +156,11 @@ impl GoogleDeclarer {
         if tool.display_width.is_some() || tool.display_height.is_some() {
             let why = "the tool has no size";
             let how = "as the size of the screenshots";
-            self.report.kept("display size", location, why, how);
+            self.report.preserved("display size", location, why, how);
         }
         if self.vocabulary == FunctionVocabulary::Legacy && !is_browser {
             let why = "this model has only browser functions";
-            self.report.kept(
+            self.report.preserved(
                 "a desktop",
                 location,
                 why,
@@ -172,16 +172,17 @@ impl GoogleDeclarer {
         {
             let what = format!("environment `{}`", environment.name());
             let why = "the desktop environment does not name a system";
-            self.report.kept(what, location, why, "as a desktop");
+            self.report.preserved(what, location, why, "as a desktop");
         }
         let exclusions = self.exclusions(tool, environment, location);
         let declared = self.computer_tool(environment, exclusions, tool);
         self.tools.push(declared);
         if is_browser {
-            let offered = companion::tool(&[])["parameters"]["properties"]["action"]["enum"]
-                .as_array()
-                .cloned()
-                .unwrap_or_default();
+            let offered =
+                extra_tools::browser_tool(&[])["parameters"]["properties"]["action"]["enum"]
+                    .as_array()
+                    .cloned()
+                    .unwrap_or_default();
             let mut excluded = tool.excluded_actions.clone();
             let native = offered.iter().filter_map(Value::as_str);
             excluded.extend(
@@ -259,7 +260,7 @@ impl GoogleDeclarer {
                 None if PAGE_ONLY.contains(&action.as_str()) => {}
                 None => {
                     let why = "no predefined function of this environment performs it";
-                    self.report.kept(
+                    self.report.preserved(
                         format!("excluded action {action}"),
                         location,
                         why,
@@ -272,7 +273,7 @@ impl GoogleDeclarer {
     }
 
     fn browser_function(&mut self, excluded: &[String]) -> Result<(), EncodeError> {
-        let declared = companion::tool(excluded);
+        let declared = extra_tools::browser_tool(excluded);
         let name = declared["name"].as_str().unwrap_or_default().to_owned();
         let description = declared["description"].as_str().map(str::to_owned);
         if declared["parameters"]["properties"]["action"]["enum"]

@@ -11,7 +11,7 @@ use super::call::{CHECK, property};
 use super::encode_action::{GoogleActionEncoder, PredefinedCall};
 use super::functions::FunctionVocabulary;
 use super::{PROVIDER, action, report_losses, shell, split_calls};
-use crate::{Report, function_tools, numbers};
+use crate::{Report, fallback_tools, precision};
 
 /// An encoded function call.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +50,7 @@ pub(super) fn write(
                 None,
             );
             undecoded(&call.meta, &call.call_id).unwrap_or_else(|| {
-                encoder.report.kept(
+                encoder.report.preserved(
                     "an editor call",
                     location,
                     "the provider has no such tool",
@@ -136,14 +136,14 @@ fn predefined(
     if let Some(target) = &call.target {
         let why = "the tool has one screen, of the environment it is declared with";
         report.lost(format!("target `{target}`"), location, why);
-    } else if call.group.as_deref() == Some(crate::companion::BROWSER) {
+    } else if call.group.as_deref() == Some(crate::extra_tools::BROWSER) {
         let why = "the tool has one screen, of the environment it is declared with";
         report.lost("group `browser`", location, why);
     }
     let count = actions.len();
     let write = |(at, action): (usize, PredefinedCall)| {
         for (what, why, how) in action.notes {
-            report.kept(what, location, why, how);
+            report.preserved(what, location, why, how);
         }
         let mut args = action.args;
         let name = chosen(call, &args).map_or(action.name, |name| name);
@@ -186,7 +186,7 @@ fn own_computer(
         let names: Vec<&str> = call.actions.iter().map(|action| action.name()).collect();
         let why = "no predefined function represents it completely";
         let how = format!("as a call of the function `{}`", encoded.name);
-        report.kept(format!("call of {}", names.join(", ")), location, why, how);
+        report.preserved(format!("call of {}", names.join(", ")), location, why, how);
     }
     if let Some(intent) = &call.intent {
         let why = "our function has no such argument";
@@ -197,7 +197,7 @@ fn own_computer(
 
 /// Encodes a call as a call of our own function.
 fn own_function(content: &Content, id: &CallId, meta: &Meta) -> Vec<EncodedFunctionCall> {
-    let Some(called) = function_tools::called(content) else {
+    let Some(called) = fallback_tools::to_function_call(content) else {
         return Vec::new();
     };
     let mut args = called.arguments.to_value().unwrap_or_default();
@@ -235,7 +235,7 @@ fn add_check(
             }
             let why = "a call has a single decision without check ids";
             let what = format!("safety check {} of another source", check.id);
-            encoder.report.kept(
+            encoder.report.preserved(
                 what,
                 location,
                 why,
@@ -283,7 +283,7 @@ fn shell_call(
         }
     }
     if call.environment != telechir_protocol::ShellEnvironment::Local {
-        encoder.report.kept(
+        encoder.report.preserved(
             "a shell call that its provider executed",
             location,
             "it belongs to another provider",
@@ -310,11 +310,11 @@ fn function(
         let why = "an id connects a call with its result";
         encoder
             .report
-            .kept("the absence of a call id", location, why, how);
+            .preserved("the absence of a call id", location, why, how);
         CallId::from(super::generated_id(location, 0))
     });
     if !call.requires_local_execution {
-        encoder.report.kept(
+        encoder.report.preserved(
             format!("a call of `{}` that the provider executed", call.name),
             location,
             "it belongs to another provider",
@@ -327,13 +327,13 @@ fn function(
     let args = match call.arguments.to_value() {
         Ok(args @ Value::Object(_)) => {
             if let Arguments::Text(text) = &call.arguments {
-                numbers::report(text.as_bytes(), location, encoder.report);
+                precision::report(text.as_bytes(), location, encoder.report);
             }
             args
         }
         Ok(_) | Err(_) => {
             let why = "arguments must be an object";
-            encoder.report.kept(
+            encoder.report.preserved(
                 "arguments that are not an object",
                 location,
                 why,

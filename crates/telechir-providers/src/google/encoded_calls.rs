@@ -49,7 +49,7 @@ impl EncodedCalls {
         let Some(id) = call_id(call) else {
             return Vec::new();
         };
-        report.kept(
+        report.preserved(
             "a missing result",
             format!("call {id}"),
             "every call requires a result",

@@ -14,8 +14,8 @@ use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 pub(super) use write::content_of;
 
 use super::declare::{DeclarationStyle, declare};
+use crate::codec::{ChatApi, Codec};
 use crate::stream::StreamDecoder;
-use crate::wire::{ChatApi, Codec};
 use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
 };
@@ -55,7 +55,7 @@ impl Codec for GenerateContent {
         super::media::screenshot_size(size)
     }
 
-    fn image_base64(&self) -> usize {
+    fn max_image_base64(&self) -> usize {
         super::media::MAX_IMAGE_BASE64
     }
 

@@ -12,8 +12,8 @@ use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
 use super::declare::{DeclarationStyle, declare};
-use crate::stream::{Events, StreamDecoder};
-use crate::wire::{ChatApi, Codec};
+use crate::codec::{ChatApi, Codec};
+use crate::stream::{SseDecoder, StreamDecoder};
 use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
 };
@@ -53,7 +53,7 @@ impl Codec for Interactions {
         super::media::screenshot_size(size)
     }
 
-    fn image_base64(&self) -> usize {
+    fn max_image_base64(&self) -> usize {
         super::media::MAX_IMAGE_BASE64
     }
 
@@ -63,7 +63,9 @@ impl Codec for Interactions {
     }
 
     fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
-        Some(Box::new(Events::new(stream::InteractionBuilder::default())))
+        Some(Box::new(SseDecoder::new(
+            stream::InteractionBuilder::default(),
+        )))
     }
 
     fn chat_api(&self) -> Option<&'static dyn ChatApi> {

@@ -1,10 +1,10 @@
 //! Splits a byte stream into JSON values, one after another or as elements of one list.
 
 use serde_json::Value;
-use telechir_protocol::bounded;
+use telechir_protocol::json_limits;
 
 use crate::StreamError;
-use crate::numbers::RoundedNumbers;
+use crate::precision::RoundedNumbers;
 
 /// Parser state between two pushes.
 #[derive(Debug, Default)]
@@ -88,8 +88,8 @@ impl JsonStream {
     fn ended(&mut self) -> Result<Value, StreamError> {
         self.number += 1;
         let value = std::mem::take(&mut self.value);
-        self.rounded.look(&value, "");
-        bounded::parse(&value).map_err(|error| StreamError::BadEvent {
+        self.rounded.check(&value, "");
+        json_limits::parse(&value).map_err(|error| StreamError::BadEvent {
             number: self.number,
             problem: format!("its data is not JSON: {error}"),
         })

@@ -162,7 +162,7 @@ fn shell(id: CallId, mut answer: FunctionResponse, mut meta: Meta) -> Content {
     let error = string(&mut answer.response, "error");
     let is_error = error.is_some() || answer.is_error;
     let message = error.or_else(|| string(&mut answer.response, "output"));
-    let mut result = shell_text::parse(id, &message.unwrap_or_default(), is_error);
+    let mut result = shell_text::decode(id, &message.unwrap_or_default(), is_error);
     keep_unknown(&mut meta, answer.response);
     result.meta = meta;
     Content::ShellResult(result)
@@ -395,7 +395,7 @@ fn put_steps(result: &ComputerResult, answer: &mut FunctionResponse) {
 }
 
 fn of_shell(result: &ShellResult) -> FunctionResponse {
-    let text = shell_text::write(result);
+    let text = shell_text::encode(result);
     let name = if result.error.is_some() {
         "error"
     } else {

@@ -221,14 +221,14 @@ fn answers<'a>(
             let index = entries.iter().position(is_answer)?;
             // Moving is normal for other dialects, but an anomaly in Google's own JSON.
             if turn_index > at + 1 && has_google_raw(&entries[index]) {
-                report.kept(
+                report.preserved(
                     "a late result",
                     format!("call {id}"),
                     "the turn after a call must have its result",
                     "in that turn",
                 );
             } else if index > 0 && entries[..=index].iter().any(has_google_raw) {
-                report.kept(
+                report.preserved(
                     "a result after other contents",
                     format!("call {id}"),
                     "a turn starts with the results of the previous calls, in their order",
@@ -371,7 +371,7 @@ pub(super) fn report_instructions(messages: &[Message], first: usize, report: &m
         if is_system && super::raw_of(&message.meta).is_none() {
             let why = "only a request has a field for them, and only for leading ones";
             let location = format!("messages[{}]", at + first);
-            report.kept("instructions", location, why, "as a user message");
+            report.preserved("instructions", location, why, "as a user message");
         }
     }
 }

@@ -2,10 +2,10 @@
 //! a hosted function call.
 
 use serde_json::{Value, json};
-use telechir_protocol::{Arguments, Content, FunctionCall, HostedCall, Meta, bounded};
+use telechir_protocol::{Arguments, Content, FunctionCall, HostedCall, Meta, json_limits};
 
 use super::PROVIDER;
-use crate::fields::{Fields, all_words, object, object_of, owned, present, text};
+use crate::fields::{Fields, joined_texts, object, object_of, owned, present, text};
 
 /// Stores the arguments and the outcome (`info`) unchanged.
 const ARGUMENTS: &str = "arguments";
@@ -74,7 +74,7 @@ fn argument(entry: &Fields, member: &str) -> Option<String> {
     let arguments = present(entry, ARGUMENTS)?;
     let parsed = arguments
         .as_str()
-        .and_then(|text| bounded::parse(text.as_bytes()).ok());
+        .and_then(|text| json_limits::parse(text.as_bytes()).ok());
     let arguments = parsed.as_ref().unwrap_or(arguments);
     arguments.get(member)?.as_str().map(str::to_owned)
 }
@@ -114,8 +114,8 @@ pub(super) fn write(rest: &[Content]) -> Option<(Fields, usize)> {
             Some(Content::CommandResult(result)) if result.call_id == call.call_id => Some(result),
             _ => None,
         };
-        let code = all_words(&call.inputs, "\n");
-        let output = result.map(|result| all_words(&result.results, "\n"));
+        let code = joined_texts(&call.inputs, "\n");
+        let output = result.map(|result| joined_texts(&result.results, "\n"));
         let info = object_of([
             ("code", code.as_str().into()),
             ("code_output", output.into()),
@@ -125,7 +125,7 @@ pub(super) fn write(rest: &[Content]) -> Option<(Fields, usize)> {
         return Some((written, 1 + usize::from(result.is_some())));
     }
     if let Content::ImageGenerationCall(call) = first {
-        let prompt = all_words(&call.inputs, "\n");
+        let prompt = joined_texts(&call.inputs, "\n");
         let arguments = json!({"prompt": prompt}).to_string().into();
         let written = entry("image_generation", arguments, json!({}), &call.meta);
         return Some((written, 1));

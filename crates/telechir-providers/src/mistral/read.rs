@@ -13,8 +13,8 @@ use super::{DIALECT, FLAVOUR, PROVIDER, execution, result_images};
 use crate::Report;
 use crate::chat::parts;
 use crate::chat::result_images::take_images;
+use crate::fallback_tools::{self, CallInfo, FunctionOutput};
 use crate::fields::{Fields, kind, owned, present, raw, some_text, text, verbatim};
-use crate::function_tools::{self, Answer, Known};
 
 /// Stores entry fields without a neutral equivalent.
 pub(super) const MEMBERS: &str = "members";
@@ -45,7 +45,7 @@ const KNOWN_FIELDS: [&str; 9] = [
 #[derive(Clone, Debug, Default)]
 pub(super) struct EntryReader {
     /// Known calls by id.
-    pub(super) calls_by_id: HashMap<String, Known>,
+    pub(super) calls_by_id: HashMap<String, CallInfo>,
     /// The id of the last image generation call.
     last_image_call: Option<String>,
     pub(super) report: Report,
@@ -159,9 +159,9 @@ impl EntryReader {
         if let Some(status) = some_text(entry, CONFIRMATION) {
             return Some(connector_call(entry, call_id, name, arguments, status));
         }
-        let mut content = function_tools::read(name, call_id, arguments);
+        let mut content = fallback_tools::decode_call(name, call_id, arguments);
         set_item_id(&mut content, owned(entry, "id"));
-        if let Some((_, known)) = function_tools::known(&content) {
+        if let Some((_, known)) = fallback_tools::call_info(&content) {
             self.calls_by_id.insert(call_id.to_owned(), known);
         }
         Some(content)
@@ -177,14 +177,14 @@ impl EntryReader {
         if !after.is_empty() {
             meta.set_property(PROVIDER, AFTER, after.len().into());
         }
-        let answer = Answer {
+        let answer = FunctionOutput {
             call_id: Some(call_id.into()),
             name: None,
             text: Some(text),
             parts: after.to_vec(),
             meta,
         };
-        Some(function_tools::answer(
+        Some(fallback_tools::decode_result(
             self.calls_by_id.get(call_id),
             answer,
         ))

@@ -13,8 +13,8 @@ use super::read::{AFTER, CONFIRMATION, ENTRY, EntryReader, MEMBERS, WRAPPED};
 use super::{DIALECT, FLAVOUR, PROVIDER, execution, result_images};
 use crate::chat::parts;
 use crate::chat::write::{result_of, synthetic_id};
-use crate::fields::{Fields, all_words, kind, object_of, passed_on, raw_of, text};
-use crate::function_tools;
+use crate::fallback_tools;
+use crate::fields::{Fields, joined_texts, kind, object_of, passed_on, raw_of, text};
 use crate::{Envelope, History, Report};
 
 /// Writes a history in its original envelope, or as a list of entries.
@@ -32,7 +32,7 @@ pub(super) fn write_history(history: &History) -> (Value, Report) {
     let mut text_inputs = Vec::new();
     for (index, message) in history.messages.iter().enumerate() {
         if is_own_dialect && index == 0 && is_instructions(message) {
-            instructions = Some(all_words(&message.contents, "\n\n"));
+            instructions = Some(joined_texts(&message.contents, "\n\n"));
             continue;
         }
         text_inputs.push(is_own_dialect && is_text_input(message));
@@ -91,7 +91,7 @@ impl EntryWriter {
             self.answer_open();
         }
         let read = self.reader.entry(fields, &[]);
-        let ids = read.contents.iter().filter_map(function_tools::known);
+        let ids = read.contents.iter().filter_map(fallback_tools::call_info);
         if kind(fields) == "function.call" {
             let ids = ids.filter_map(|(id, _)| Some((id?.to_owned(), is_new)));
             self.unanswered.extend(ids);
@@ -105,7 +105,7 @@ impl EntryWriter {
             if !is_new {
                 continue;
             }
-            self.report.kept(
+            self.report.preserved(
                 "the absence of a result",
                 format!("call {id}"),
                 "every call must be answered before the next message",
@@ -148,7 +148,7 @@ impl EntryWriter {
             };
             let how = "as a user entry; a request has `instructions` for it";
             self.report
-                .kept(format!("member `{name}`"), name.clone(), why, how);
+                .preserved(format!("member `{name}`"), name.clone(), why, how);
             let entry = json!({"type": "message.input", "role": "user", "content": text});
             self.push(entry, true);
         }
@@ -201,7 +201,7 @@ impl EntryWriter {
         let (Some(result), Some(count)) = (result, count) else {
             return Vec::new();
         };
-        let mut images = function_tools::tell(result).images;
+        let mut images = fallback_tools::render_result(result).images;
         images.split_off(images.len().saturating_sub(count))
     }
 
@@ -230,13 +230,13 @@ impl EntryWriter {
             self.push(Value::Object(entry.clone()), true);
             return 1;
         }
-        if function_tools::known(&rest[0]).is_some() {
+        if fallback_tools::call_info(&rest[0]).is_some() {
             self.call(message, &rest[0], path);
             return 1;
         }
         let is_message_part = |content: &&Content| {
             result_of(content).is_none()
-                && function_tools::known(content).is_none()
+                && fallback_tools::call_info(content).is_none()
                 && execution::write(std::slice::from_ref(content)).is_none()
         };
         let count = rest.iter().take_while(is_message_part).count().max(1);
@@ -258,10 +258,11 @@ impl EntryWriter {
     }
 
     fn call(&mut self, message: &Message, content: &Content, path: &str) {
-        let Some(called) = function_tools::called(content) else {
+        let Some(called) = fallback_tools::to_function_call(content) else {
             return;
         };
-        let (Some((id, _)), Some(meta)) = (function_tools::known(content), content.meta()) else {
+        let (Some((id, _)), Some(meta)) = (fallback_tools::call_info(content), content.meta())
+        else {
             return;
         };
         let own = id.map_or_else(|| format!("call{}", self.entries.len()), str::to_owned);
@@ -295,14 +296,14 @@ impl EntryWriter {
         let id = synthetic_id(FLAVOUR, &own, &self.ids);
         let how = format!("as `{id}`, which cannot be mapped back");
         let why = "ids consist of nine letters and digits";
-        self.report.kept(format!("id `{own}`"), path, why, how);
+        self.report.preserved(format!("id `{own}`"), path, why, how);
         self.ids.insert(own, id.clone());
         id
     }
 
     /// Records a call from an entry that is not part of the output.
     pub(super) fn remember(&mut self, content: &Content, id: String) {
-        if let Some((_, known)) = function_tools::known(content) {
+        if let Some((_, known)) = fallback_tools::call_info(content) {
             self.reader.calls_by_id.insert(id.clone(), known);
             self.unanswered.push((id, false));
         }
@@ -319,7 +320,7 @@ impl EntryWriter {
         }
         let own = result.call_id().map_or("", CallId::as_str).to_owned();
         let id = self.ids.get(&own).cloned().unwrap_or(own);
-        let rendered = function_tools::tell(result);
+        let rendered = fallback_tools::render_result(result);
         let (images_after, unsupported): (Vec<Media>, Vec<Media>) = rendered
             .images
             .into_iter()
@@ -332,7 +333,7 @@ impl EntryWriter {
             unanswered.iter().any(|(unanswered, _)| *unanswered == id)
         };
         if !self.reader.calls_by_id.is_empty() && !is_open(&self.unanswered) {
-            self.report.kept(
+            self.report.preserved(
                 format!("the result of call {id}"),
                 path,
                 "a result must directly follow its call",

@@ -3,5 +3,5 @@
 mod decode_action;
 mod encode_action;
 
-pub(crate) use decode_action::{DecodedActions, batch, decode_single, unreadable};
-pub(crate) use encode_action::{ActionLoss, Speaker};
+pub(crate) use decode_action::{DecodedActions, decode_batch, decode_single, unreadable};
+pub(crate) use encode_action::{ActionEncoder, ActionLoss};

@@ -7,7 +7,7 @@ use telechir_protocol::{
 
 use super::PROVIDER;
 use super::item::property;
-use crate::companion;
+use crate::extra_tools;
 
 /// Values of the `form` property, set if the item type differs from the default of the neutral
 /// call.
@@ -65,7 +65,7 @@ impl CallForm {
             Some(form_property::FUNCTION) => CallItem::Function,
             Some(form_property::PREVIEW) => CallItem::Preview,
             Some(_) => CallItem::Computer,
-            None if call.group.as_deref() == Some(companion::BROWSER) => CallItem::Function,
+            None if call.group.as_deref() == Some(extra_tools::BROWSER) => CallItem::Function,
             None => CallItem::Computer,
         };
         Self::new(item, &call.meta)

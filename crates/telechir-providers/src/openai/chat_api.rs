@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 use telechir_protocol::UsageContent;
 
+use crate::codec::{ChatApi, Endpoint};
 use crate::conversation::{text_of, usage};
-use crate::wire::{ChatApi, Endpoint};
 use crate::{ImageLimit, Request, RequestOptions, StopReason};
 
 /// Output-only fields of response items; requests that contain them are rejected.

@@ -6,8 +6,8 @@ use telechir_protocol::{
 };
 
 use super::{DIALECT, PROVIDER, check};
-use crate::companion;
 use crate::declaration::hosted_settings;
+use crate::extra_tools;
 use crate::{Declaration, EncodeError, Report, ToolOffer};
 
 /// Declares tools for a model; no extra headers are needed.
@@ -105,7 +105,7 @@ impl ToolDeclarer {
         }
         if tool.display_width.is_some() || tool.display_height.is_some() {
             let how = "as the size of the screenshots";
-            self.report.kept(
+            self.report.preserved(
                 "display size",
                 path,
                 "the computer tool has no size parameter",
@@ -113,7 +113,7 @@ impl ToolDeclarer {
             );
         }
         if in_browser {
-            self.add_function(companion::tool(&tool.excluded_actions))?;
+            self.add_function(extra_tools::browser_tool(&tool.excluded_actions))?;
         } else if let Some(environment) = &tool.environment {
             self.report.lost(
                 format!("environment `{}`", environment.name()),
@@ -181,7 +181,7 @@ impl ToolDeclarer {
         };
         add_settings(&mut declared, &tool.additional_properties);
         self.tools.push(declared);
-        self.add_function(companion::shell_tool())
+        self.add_function(extra_tools::shell_tool())
     }
 
     fn hosted(&mut self, kind: &str, members: Map<String, Value>, additional: &Map<String, Value>) {

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use super::envelope::LOCAL_CALLS;
 use super::item::{Item, kind, owned, text};
 use crate::StreamError;
-use crate::numbers::RoundedNumbers;
+use crate::precision::RoundedNumbers;
 use crate::stream::{Delta, EventAssembler};
 use item_builder::ItemBuilder;
 use item_update::ItemUpdate;

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use telechir_protocol::{CallId, Content, FunctionCall, Media, Message, UnknownContent};
 
-use super::action::Speaker;
+use super::action::ActionEncoder;
 use super::call_form::CallForm;
 use super::envelope::enclose;
 use super::item::{Item, kind, passed_on, raw_of};
@@ -98,7 +98,7 @@ pub(super) struct ItemWriter {
     image: Option<Item>,
     /// The first screenshot of the current message.
     next_image: Option<Item>,
-    action_encoder: Speaker,
+    action_encoder: ActionEncoder,
     missing_screenshot: MissingScreenshot,
 }
 
@@ -165,7 +165,7 @@ impl ItemWriter {
             };
             let how = "as a developer message";
             self.report
-                .kept(format!("member `{name}`"), name.clone(), why, how);
+                .preserved(format!("member `{name}`"), name.clone(), why, how);
             let part = json!({"type": "input_text", "text": text});
             self.push(json!({"type": "message", "role": "developer", "content": [part]}));
         }
@@ -252,7 +252,7 @@ impl ItemWriter {
         }
         let others = content
             .meta()
-            .map(|meta| settings::of_others(meta, PROVIDER));
+            .map(|meta| settings::of_other_providers(meta, PROVIDER));
         for (provider, names) in others.into_iter().flatten() {
             let what = format!("settings of {provider}: {}", names.join(", "));
             self.report
@@ -265,8 +265,8 @@ impl ItemWriter {
         if let Some(image) = image_in(content) {
             self.image = Some(image);
         } else if let Content::ComputerCall(call) = content {
-            let is_supported = self.action_encoder.actions(&call.actions).is_some()
-                || raw_of(&call.meta).is_some();
+            let is_supported =
+                self.action_encoder.encode(&call.actions).is_some() || raw_of(&call.meta).is_some();
             self.call_forms
                 .insert(call.call_id.clone(), CallForm::computer(call, is_supported));
         } else if let Content::ShellCall(call) = content {

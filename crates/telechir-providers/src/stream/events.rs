@@ -1,11 +1,11 @@
 //! Server-sent events with JSON data, passed to the assembler of a dialect.
 
 use serde_json::Value;
-use telechir_protocol::bounded;
+use telechir_protocol::json_limits;
 
 use super::sse::SseReader;
 use super::{Delta, StreamDecoder, StreamError};
-use crate::numbers::RoundedNumbers;
+use crate::precision::RoundedNumbers;
 
 /// Assembles a response from its events.
 pub(crate) trait EventAssembler: Send {
@@ -23,13 +23,13 @@ pub(crate) trait EventAssembler: Send {
 const DONE: &str = "[DONE]";
 
 /// Decodes a stream of server-sent events.
-pub(crate) struct Events<A> {
+pub(crate) struct SseDecoder<A> {
     reader: SseReader,
     assembler: A,
     rounded: RoundedNumbers,
 }
 
-impl<A: EventAssembler> Events<A> {
+impl<A: EventAssembler> SseDecoder<A> {
     pub(crate) fn new(assembler: A) -> Self {
         Self {
             reader: SseReader::default(),
@@ -39,7 +39,7 @@ impl<A: EventAssembler> Events<A> {
     }
 }
 
-impl<A: EventAssembler> StreamDecoder for Events<A> {
+impl<A: EventAssembler> StreamDecoder for SseDecoder<A> {
     fn push(&mut self, bytes: &[u8]) -> Result<Vec<Delta>, StreamError> {
         let before = self.reader.number();
         let mut deltas = Vec::new();
@@ -48,12 +48,13 @@ impl<A: EventAssembler> StreamDecoder for Events<A> {
                 self.assembler.done();
                 continue;
             }
-            let json =
-                bounded::parse(event.data.as_bytes()).map_err(|error| StreamError::BadEvent {
+            let json = json_limits::parse(event.data.as_bytes()).map_err(|error| {
+                StreamError::BadEvent {
                     number: before + at + 1,
                     problem: format!("its data is not JSON: {error}"),
-                })?;
-            self.rounded.look(event.data.as_bytes(), "");
+                }
+            })?;
+            self.rounded.check(event.data.as_bytes(), "");
             deltas.extend(self.assembler.event(event.name.as_deref(), json)?);
         }
         Ok(deltas)

@@ -169,7 +169,7 @@ fn encodes_results_as_one_tool_message() {
     let answered = turn
         .answer(vec![ToolResult::Shell(ShellResult::new("d", Vec::new()))])
         .unwrap();
-    let reply = DIALECT.encode_answers(&answered).unwrap();
+    let reply = DIALECT.encode_results(&answered).unwrap();
     assert_eq!(reply.items.len(), 1);
     assert_eq!(reply.items[0]["role"], "tool");
     assert_eq!(reply.items[0]["contents"][0]["call_id"], "d");

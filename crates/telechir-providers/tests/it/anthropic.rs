@@ -50,7 +50,7 @@ fn content(block: &Value) -> Content {
 }
 
 fn reply(blocks: &Value, results: Vec<ToolResult>) -> Result<EncodedReply, EncodeError> {
-    DIALECT.encode_answers(&turn(blocks).answer(results).unwrap())
+    DIALECT.encode_results(&turn(blocks).answer(results).unwrap())
 }
 
 fn history(value: &Value) -> History {

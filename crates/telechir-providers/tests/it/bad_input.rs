@@ -32,7 +32,7 @@ fn openai(item: Value) -> Value {
 fn answered_with_errors(dialect: Dialect, turn: &ModelTurn) -> EncodedReply {
     let results = turn.calls().iter().map(failed).collect();
     let turn = turn.clone().answer(results).unwrap();
-    dialect.encode_answers(&turn).unwrap()
+    dialect.encode_results(&turn).unwrap()
 }
 
 fn exception(call: &ToolCall) -> Option<&String> {
@@ -258,7 +258,7 @@ fn reports_a_rounded_number() {
     let losses = |report: &telechir_providers::Report| -> Vec<(String, String)> {
         let losses = report.losses.iter();
         losses
-            .map(|loss| (loss.what.clone(), loss.place.clone()))
+            .map(|loss| (loss.what.clone(), loss.location.clone()))
             .collect()
     };
     let what = || "digits of 123456789012345678901".to_owned();

@@ -51,5 +51,5 @@ fn reply(
     response: &Value,
     results: Vec<ToolResult>,
 ) -> Result<EncodedReply, EncodeError> {
-    dialect.encode_answers(&read(dialect, response).answer(results).unwrap())
+    dialect.encode_results(&read(dialect, response).answer(results).unwrap())
 }

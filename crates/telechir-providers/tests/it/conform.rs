@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use telechir_providers::Dialect;
-use telechir_providers::conform::{Manifest, Row};
+use telechir_providers::conform::{Manifest, VectorReport};
 
 /// The folders of test vectors.
 fn folders() -> Vec<PathBuf> {
@@ -28,7 +28,7 @@ fn manifest(folder: &Path) -> Manifest {
     Manifest::read(&bytes, None).unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
 }
 
-fn rows(folder: &Path) -> Vec<Row> {
+fn rows(folder: &Path) -> Vec<VectorReport> {
     let check = |vector: &telechir_providers::conform::Vector| {
         let file = folder.join(&vector.file);
         let bytes = fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));

@@ -13,7 +13,7 @@ pub(crate) fn differences(first: &Value, second: &Value) -> Vec<Difference> {
 }
 
 /// The differences as text, one short line each.
-pub(crate) fn told(first: &Value, second: &Value) -> String {
+pub(crate) fn describe(first: &Value, second: &Value) -> String {
     let short = |value: &Option<Value>| {
         let text = value
             .as_ref()

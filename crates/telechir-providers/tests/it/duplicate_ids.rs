@@ -129,7 +129,7 @@ fn there_and_back(dialect: Dialect, messages: &[Message]) -> (Vec<[Value; 2]>, b
     };
     let (document, report) = dialect.encode_history(&history).unwrap();
     let (read, _) = dialect.decode_history(document.to_string()).unwrap();
-    let of_id = |loss: &Loss| loss.what == "id i-1" && loss.kept.is_some();
+    let of_id = |loss: &Loss| loss.what == "id i-1" && loss.preserved_as.is_some();
     (answered(&read.messages), report.losses.iter().any(of_id))
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn call(name: &str, arguments: Value) -> Content {
 
 pub(crate) fn reply(dialect: Dialect, document: &Value, results: Vec<ToolResult>) -> EncodedReply {
     let turn = turn_of(dialect, document).answer(results).unwrap();
-    dialect.encode_answers(&turn).unwrap()
+    dialect.encode_results(&turn).unwrap()
 }
 
 pub(crate) fn history_of(dialect: Dialect, value: &Value) -> History {

@@ -51,7 +51,7 @@ fn call(name: &str, args: Value) -> Content {
 
 fn reply(dialect: Dialect, turn: ModelTurn, results: Vec<ToolResult>) -> EncodedReply {
     dialect
-        .encode_answers(&turn.answer(results).unwrap())
+        .encode_results(&turn.answer(results).unwrap())
         .unwrap()
 }
 

@@ -52,7 +52,7 @@ fn outcome(dialect: Dialect, other: Dialect, document: String) -> Value {
     };
     let history = match dialect.decode_history(document) {
         Ok((history, report)) => {
-            let written = [dialect, other].map(|to| match to.write_history(&history) {
+            let written = [dialect, other].map(|to| match to.encode_document(&history) {
                 Ok((document, report)) => {
                     let bytes = document.to_vec();
                     assert_eq!(bytes, serde_json::to_vec(&document).unwrap());
@@ -170,8 +170,8 @@ fn an_oversized_image_is_rejected_with_slots_too() {
         let (without, with) = (read(without_slots(&document)), read(document));
         for dialect in Dialect::ALL {
             let (with, without) = (
-                dialect.write_history(&with),
-                dialect.write_history(&without),
+                dialect.encode_document(&with),
+                dialect.encode_document(&without),
             );
             refused += usize::from(without.is_err());
             match (with, without) {

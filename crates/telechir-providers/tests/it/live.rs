@@ -19,7 +19,7 @@ use crate::sdk::written;
 
 /// A rule for documents of some dialects.
 struct Rule {
-    says: &'static str,
+    demand: &'static str,
     dialects: &'static [Dialect],
     check: fn(&Value) -> Result<(), String>,
     /// A document that violates the rule.
@@ -149,7 +149,7 @@ fn everything_we_encode_follows_the_rules_of_live_services() {
                     .find(|(name, _)| *name == document.name)
                 {
                     Some((name, _)) => _ = violations_seen.insert(*name),
-                    None => broken.push(format!("{}: {}: {problem}", document.name, rule.says)),
+                    None => broken.push(format!("{}: {}: {problem}", document.name, rule.demand)),
                 }
             }
         }
@@ -172,6 +172,6 @@ fn everything_we_encode_follows_the_rules_of_live_services() {
 fn each_rule_rejects_its_counterexample() {
     for rule in rules() {
         let broken = (rule.broken)();
-        assert!((rule.check)(&broken).is_err(), "{}: {broken}", rule.says);
+        assert!((rule.check)(&broken).is_err(), "{}: {broken}", rule.demand);
     }
 }

@@ -4,7 +4,6 @@
 mod agent_framework;
 mod anthropic;
 mod bad_input;
-mod bare;
 mod bedrock;
 mod conform;
 mod desktop;
@@ -28,3 +27,4 @@ mod recordings;
 mod result_order;
 mod sdk;
 mod streams;
+mod without_raw;

@@ -50,7 +50,7 @@ fn answered(items: Value, results: Vec<ToolResult>) -> AnsweredTurn {
 }
 
 fn reply(items: Value, results: Vec<ToolResult>) -> EncodedReply {
-    DIALECT.encode_answers(&answered(items, results)).unwrap()
+    DIALECT.encode_results(&answered(items, results)).unwrap()
 }
 
 fn image() -> Media {

@@ -96,7 +96,7 @@ fn its_calls_target_the_browser_in_every_dialect_with_functions() {
                 let mut result = ComputerResult::new("call_1");
                 result.text_output = Some("what it says".to_owned());
                 let answered = turn.answer(vec![ToolResult::Computer(result)]).unwrap();
-                let answer = dialect.encode_answers(&answered).unwrap();
+                let answer = dialect.encode_results(&answered).unwrap();
                 let encoded = serde_json::to_string(&answer.items).unwrap();
                 assert!(encoded.contains("what it says"), "{dialect}: {encoded}");
                 assert!(encoded.contains("call_1"), "{dialect}: {encoded}");

@@ -62,7 +62,7 @@ fn checked(dialect: Dialect, document: &str) -> Result<Option<usize>, String> {
     let calls = turn.calls();
     let results = calls.iter().map(failed).collect();
     let answered = turn.answer(results).map_err(|error| error.to_string())?;
-    let reply = dialect.encode_answers(&answered);
+    let reply = dialect.encode_results(&answered);
     let reply = reply.map_err(|error| format!("the results cannot be encoded: {error}"))?;
     if !calls.is_empty() && reply.items.is_empty() {
         return Err("its call has no result".to_owned());

@@ -7,7 +7,7 @@ use serde_json::json;
 use telechir_protocol::ToolCall;
 use telechir_providers::Dialect;
 
-use crate::streams::is_the_same_however_cut;
+use crate::streams::check_every_split;
 
 const NUMBER: &str = "123456789012345678901";
 
@@ -124,7 +124,7 @@ fn a_number_in_a_stream_is_exact_or_reported_as_rounded() {
             assert!(dialect.stream().is_none(), "{dialect}");
             continue;
         };
-        let (_, read) = is_the_same_however_cut(dialect, &bytes, dialect.name());
+        let (_, read) = check_every_split(dialect, &bytes, dialect.name());
         let read = read.unwrap_or_else(|error| panic!("{dialect}: {error}"));
         let calls = read.turn.calls();
         let [ToolCall::Function(call)] = &calls[..] else {
@@ -142,7 +142,7 @@ fn a_number_in_a_stream_is_exact_or_reported_as_rounded() {
             panic!("{dialect}: {losses:?}")
         };
         assert_eq!(loss.what, format!("digits of {NUMBER}"), "{dialect}");
-        assert_eq!(loss.place, "account", "{dialect}");
+        assert_eq!(loss.location, "account", "{dialect}");
     }
 }
 

@@ -40,7 +40,7 @@ const MAX_FULLY_SPLIT_BYTES: usize = 4_000;
 const PIECE_BYTES: usize = 61;
 
 /// Checks that every split, and single bytes, give the same result.
-pub(crate) fn is_the_same_however_cut(dialect: Dialect, bytes: &[u8], about: &str) -> Outcome {
+pub(crate) fn check_every_split(dialect: Dialect, bytes: &[u8], about: &str) -> Outcome {
     let expected = outcome(dialect, [bytes]);
     let cuts = if bytes.len() <= MAX_FULLY_SPLIT_BYTES {
         0..=bytes.len()
@@ -72,7 +72,7 @@ pub(crate) fn is_the_same_however_cut(dialect: Dialect, bytes: &[u8], about: &st
 }
 
 /// Checks that a stream is not a response before its last event.
-pub(crate) fn is_nothing_before_its_end(dialect: Dialect, events: &[Value], about: &str) {
+pub(crate) fn check_truncations_fail(dialect: Dialect, events: &[Value], about: &str) {
     for count in 0..events.len() {
         let read = receive(dialect, &sse(&events[..count]));
         assert!(

@@ -5,7 +5,7 @@ use telechir_policy::{EditProposal, Permitted};
 use telechir_protocol::{EditStep, EditTool};
 
 use super::{no_permission, within};
-use crate::Limits;
+use crate::SessionLimits;
 
 /// The session's editor of text files.
 #[derive(Debug)]
@@ -29,11 +29,11 @@ impl EditorSlot {
         &mut self,
         tool: EditTool,
         step: &EditStep,
-        limits: &Limits,
+        limits: &SessionLimits,
     ) -> Result<EditStep, DeviceError> {
         within(
             "find the file",
-            limits.action,
+            limits.action_timeout,
             self.editor.locate(tool, step),
         )
         .await
@@ -44,11 +44,11 @@ impl EditorSlot {
         &mut self,
         permit: &Permitted<EditProposal>,
         at: usize,
-        limits: &Limits,
+        limits: &SessionLimits,
     ) -> Result<Edited, DeviceError> {
         let proposal = permit.proposal();
         let step = proposal.steps.get(at).ok_or_else(no_permission)?;
         let edit = self.editor.edit(proposal.tool, step);
-        within("edit the file", limits.action, edit).await
+        within("edit the file", limits.action_timeout, edit).await
     }
 }

@@ -9,7 +9,7 @@ use telechir_policy::{Permitted, ShellProposal, ShellTask, summarize_command};
 use telechir_protocol::{Chord, CommandOutput, ShellAction, ShellOutcome};
 
 use super::{no_permission, or_stopped, within};
-use crate::Limits;
+use crate::SessionLimits;
 
 /// The session's shell and its state.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl ShellSlot {
         stop: UntilStopped,
     ) -> Result<CommandOutput, DeviceError> {
         let command = command(permit, step, command_limits)?;
-        let limit = command_limits.timeout + command_limits.limits.action;
+        let limit = command_limits.timeout + command_limits.limits.action_timeout;
         let shell = &mut self.shell;
         let run = async {
             match &permit.proposal().task {
@@ -90,7 +90,7 @@ impl ShellSlot {
     async fn finish_or_cancel(
         &mut self,
         done: Option<Result<CommandOutput, DeviceError>>,
-        limits: &Limits,
+        limits: &SessionLimits,
     ) -> Result<CommandOutput, DeviceError> {
         if let Some(done) = done {
             return self.note_loss(done);
@@ -105,9 +105,14 @@ impl ShellSlot {
     /// Ends the foreground command; its last output, if one was running.
     pub(crate) async fn end_command(
         &mut self,
-        limits: &Limits,
+        limits: &SessionLimits,
     ) -> Result<Option<CommandOutput>, DeviceError> {
-        let ended = within("end the command", limits.action, self.shell.end_command()).await;
+        let ended = within(
+            "end the command",
+            limits.action_timeout,
+            self.shell.end_command(),
+        )
+        .await;
         self.note_loss(ended)
     }
 
@@ -115,12 +120,17 @@ impl ShellSlot {
     pub(crate) async fn restart(
         &mut self,
         permit: &Permitted<ShellProposal>,
-        limits: &Limits,
+        limits: &SessionLimits,
     ) -> Result<(), DeviceError> {
         if permit.proposal().task != ShellTask::Restart {
             return Err(no_permission());
         }
-        let restarted = within("restart the shell", limits.action, self.shell.restart()).await;
+        let restarted = within(
+            "restart the shell",
+            limits.action_timeout,
+            self.shell.restart(),
+        )
+        .await;
         if restarted.is_ok() {
             self.is_tainted = false;
             self.lost = None;
@@ -147,7 +157,7 @@ impl ShellSlot {
 pub(crate) struct CommandLimits {
     pub(crate) timeout: Duration,
     pub(crate) max_output_bytes: usize,
-    pub(crate) limits: Limits,
+    pub(crate) limits: SessionLimits,
 }
 
 async fn control(
@@ -170,22 +180,22 @@ async fn control(
             };
             within(
                 "send the input",
-                timeout + limits.action,
+                timeout + limits.action_timeout,
                 shell.send(&input),
             )
             .await
         }
         ShellTask::Look(ShellAction::Read(job)) => {
             let read = shell.read(job, max_output_bytes);
-            within("read the job", limits.action, read).await
+            within("read the job", limits.action_timeout, read).await
         }
         ShellTask::Look(_) => {
-            let jobs = within("list the jobs", limits.action, shell.jobs()).await;
+            let jobs = within("list the jobs", limits.action_timeout, shell.jobs()).await;
             jobs.map(|jobs| job_table(&jobs))
         }
         ShellTask::Stop(job) => {
             let stopped = shell.stop(job, max_output_bytes);
-            within("stop the job", limits.action, stopped).await
+            within("stop the job", limits.action_timeout, stopped).await
         }
         ShellTask::Run(_) | ShellTask::Start(_) | ShellTask::Restart => Err(no_permission()),
     }

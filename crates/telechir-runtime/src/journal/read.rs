@@ -51,7 +51,7 @@ impl RecordKind {
 
 /// A row of the journal.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Record {
+pub struct JournalRecord {
     /// Number of the row, from 1.
     pub seq: u64,
     /// Name of the session.
@@ -131,7 +131,7 @@ pub struct Verified {
 ///
 /// # Errors
 /// When the journal cannot be read.
-pub fn read(folder: impl AsRef<Path>) -> Result<Vec<Record>, JournalError> {
+pub fn read(folder: impl AsRef<Path>) -> Result<Vec<JournalRecord>, JournalError> {
     let folder = folder.as_ref();
     let connection = schema::open_for_reading(folder)?;
     let rows = rows(&connection)?;
@@ -296,7 +296,7 @@ fn rows(connection: &Connection) -> Result<Vec<JournalRow>, JournalError> {
     all().map_err(schema::store("read"))
 }
 
-fn record(folder: &Path, row: JournalRow) -> Result<Record, JournalError> {
+fn record(folder: &Path, row: JournalRow) -> Result<JournalRecord, JournalError> {
     let broken = || JournalError::Format {
         path: folder.to_owned(),
         problem: format!("row {} has an unknown format; verify the journal", row.seq),
@@ -305,7 +305,7 @@ fn record(folder: &Path, row: JournalRow) -> Result<Record, JournalError> {
         .into_iter()
         .find(|kind| kind.name() == row.kind);
     let body = serde_json::from_str(&row.body).map_err(|_| broken())?;
-    Ok(Record {
+    Ok(JournalRecord {
         seq: row.seq.unsigned_abs(),
         kind: kind.ok_or_else(broken)?,
         run: row.run.clone(),

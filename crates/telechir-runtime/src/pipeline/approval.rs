@@ -12,7 +12,7 @@ use telechir_protocol::{CallId, Failure, FailureKind};
 use crate::approver::BoxApprover;
 use crate::execute::{or_stopped, until_stopped};
 use crate::recorder::Recorder;
-use crate::{Limits, Session, SessionEvent};
+use crate::{Session, SessionEvent, SessionLimits};
 
 /// Times of the questions within the last minute.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ impl QuestionRate {
 pub(super) struct ApprovalGate<'a> {
     recorder: &'a Recorder,
     approver: &'a mut BoxApprover,
-    limits: &'a Limits,
+    limits: &'a SessionLimits,
     rate: &'a mut QuestionRate,
     stop: UntilStopped,
     now: Duration,
@@ -63,16 +63,16 @@ impl<'a> ApprovalGate<'a> {
     ) -> Result<Permitted<P>, Failure> {
         match judgement {
             Judgement::Allowed(permit) => {
-                let (call_id, ground) = (permit.proposal().call_id().clone(), permit.ground());
+                let (call_id, ground) = (permit.proposal().call_id().clone(), permit.rule_reason());
                 self.emit_judged(call_id, ground.verdict, &ground.rule, &ground.reason);
                 Ok(permit)
             }
             Judgement::Ask(pending) => {
-                let (call_id, ground) = (pending.call_id().clone(), pending.ground().clone());
+                let (call_id, ground) = (pending.call_id().clone(), pending.rule_reason().clone());
                 let question = pending.question().clone();
                 self.emit_judged(call_id.clone(), Verdict::Ask, &ground.rule, &ground.reason);
                 let decision = self.ask_user(&call_id, &question, steps).await;
-                let resolved = pending.settle(decision);
+                let resolved = pending.resolve(decision);
                 self.recorder.emit(SessionEvent::QuestionAnswered {
                     call_id,
                     approved: resolved.is_ok(),
@@ -104,7 +104,7 @@ impl<'a> ApprovalGate<'a> {
         question: &Question,
         steps: Vec<String>,
     ) -> Decision {
-        let limit = self.limits.questions_a_minute;
+        let limit = self.limits.max_questions_per_minute;
         if !self.rate.note_loss(self.now, limit) {
             // Users who get too many questions stop reading them.
             return Decision::Deny {
@@ -119,7 +119,7 @@ impl<'a> ApprovalGate<'a> {
             steps,
             reasons: question.reasons.clone(),
         });
-        let limit = self.limits.approval;
+        let limit = self.limits.approval_timeout;
         let decision = tokio::time::timeout(limit, self.approver.decide(question));
         match or_stopped(&mut self.stop, decision).await {
             Some(Ok(decision)) => decision,
@@ -175,7 +175,9 @@ fn refused(denial: &Denial, reasons: &[String]) -> Failure {
 mod tests {
     use std::net::IpAddr;
 
-    use telechir_policy::{Device, Display, Judge, Policy, Resolved, ScreenFacts, ScreenProposal};
+    use telechir_policy::{
+        Device, DisplayOwner, Judge, Policy, Resolved, ScreenFacts, ScreenProposal,
+    };
     use telechir_protocol::Action;
 
     use super::*;
@@ -196,7 +198,7 @@ mod tests {
             safety_checks: Vec::new(),
         };
         let facts = ScreenFacts {
-            display: Display::Private,
+            display: DisplayOwner::Private,
             pressed: Vec::new(),
             resolved: vec![Resolved {
                 host: "example.com".to_owned(),

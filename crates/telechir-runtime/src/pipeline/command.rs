@@ -49,7 +49,7 @@ pub(super) async fn execute(
     timeout: Duration,
 ) -> Result<CommandRun, RuntimeError> {
     let command = &call.commands[step];
-    let info = info(call, step, permit.ground().verdict);
+    let info = info(call, step, permit.rule_reason().verdict);
     let (key, intent) = info.intent(turn, intent_body(call, step));
     match session.recorder.begin(&key, intent, Repeat::Never).await? {
         BeginOutcome::Fresh => {}
@@ -87,7 +87,7 @@ pub(super) async fn run_control(
         device: DeviceKind::Shell,
         kind: None,
         summary: summarize_shell_action(&call.action),
-        verdict: permit.ground().verdict,
+        verdict: permit.rule_reason().verdict,
     };
     // As judged: without input that the terminal hides.
     let intent_body = json!({ "device": "shell", "asked": permit.proposal().to_json() });
@@ -200,7 +200,7 @@ async fn finish(
 
 fn command_limits(session: &Session, call: &ShellCall, timeout: Duration) -> CommandLimits {
     let limits = session.limits;
-    let limit = limits.output_bytes;
+    let limit = limits.max_output_bytes;
     // The model counts characters; this many bytes are never more characters.
     let max_output_bytes = call.max_output.map_or(limit, |bytes| {
         usize::try_from(bytes).unwrap_or(limit).min(limit)

@@ -75,7 +75,7 @@ fn steps(session: &Session, call: &EditCall) -> Result<Vec<EditStep>, Failure> {
     if call.operations.is_empty() {
         return Err(not_understood("it has no operation"));
     }
-    if call.operations.len() > session.limits.actions {
+    if call.operations.len() > session.limits.max_actions {
         return Err(not_understood("it has too many operations; send fewer"));
     }
     let step = |operation: &telechir_protocol::EditOperation| operation.step();
@@ -93,7 +93,7 @@ async fn replay(
     let recorded_step = session.recorder.recorded_steps(turn, &call.call_id).await?;
     let mut replayed = Vec::new();
     for ((step_index, step), recorded_step) in steps.iter().enumerate().zip(recorded_step) {
-        if recorded_step.step != step_index || step.only_looks() {
+        if recorded_step.step != step_index || step.is_read_only() {
             break;
         }
         let intent_body = intent_body(call.tool, step);
@@ -174,9 +174,9 @@ async fn execute(
         device: DeviceKind::Editor,
         kind: None,
         summary: summarize_edit(&proposal.steps[step_index]),
-        verdict: permit.ground().verdict,
+        verdict: permit.rule_reason().verdict,
     };
-    let repeat = if requested.only_looks() {
+    let repeat = if requested.is_read_only() {
         Repeat::Harmless
     } else {
         Repeat::Never

@@ -16,7 +16,7 @@ pub(super) async fn check(session: &mut Session) -> Option<Failure> {
         let reason = session.screens.iter().find_map(ScreenSlot::stopped)?;
         session.stopped = Some(reason);
         let message = format!("The user stopped this session: {reason}.");
-        session.announce(SessionEvent::Warning { message });
+        session.emit(SessionEvent::Warning { message });
         end_shell(session).await;
     }
     session
@@ -38,10 +38,10 @@ fn stopped_failure(reason: &str, suffix: &str) -> Failure {
 /// Ends the shell with all background jobs, since no later call can end them.
 async fn end_shell(session: &mut Session) {
     if let Some(shell) = session.shell.take()
-        && let Err(message) = shell.close(session.limits.action).await
+        && let Err(message) = shell.close(session.limits.action_timeout).await
     {
         let message = format!("After the stop: failed to {message}.");
-        session.announce(SessionEvent::Warning { message });
+        session.emit(SessionEvent::Warning { message });
     }
 }
 

@@ -174,7 +174,7 @@ fn refusal(session: &Session, screen_index: usize, call: &ComputerCall) -> Optio
     if call.actions.is_empty() {
         return invalid("The call has no action.".to_owned());
     }
-    let limit = session.limits.actions;
+    let limit = session.limits.max_actions;
     if call.actions.len() > limit {
         return invalid(format!(
             "A call may have at most {limit} actions; send fewer."
@@ -247,7 +247,7 @@ async fn judge(
 
 async fn facts(session: &mut Session, screen_index: usize, actions: &[Action]) -> ScreenFacts {
     let hosts = Judge::hosts_to_resolve(actions);
-    let resolved = resolve(hosts, session.limits.resolve).await;
+    let resolved = resolve(hosts, session.limits.resolve_timeout).await;
     let screen = &session.screens[screen_index];
     ScreenFacts {
         display: screen.display,

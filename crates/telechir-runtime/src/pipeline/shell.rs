@@ -98,8 +98,8 @@ async fn run_control(
     let limits = session.limits;
     let question = call
         .timeout_ms
-        .map_or(limits.command, Duration::from_millis);
-    let timeout = question.min(limits.command_at_most);
+        .map_or(limits.command_timeout, Duration::from_millis);
+    let timeout = question.min(limits.max_command_timeout);
     let ran = command::run_control(session, turn, call, permit, timeout).await?;
     if ran.failure.is_none() {
         result.outputs.push(ran.output);
@@ -189,7 +189,7 @@ fn task(session: &Session, call: &ShellCall) -> Result<ShellTask, Failure> {
     if call.commands.is_empty() {
         return fail(FailureKind::InvalidInput, "The call has no command.");
     }
-    if call.commands.len() > session.limits.actions {
+    if call.commands.len() > session.limits.max_actions {
         return fail(
             FailureKind::InvalidInput,
             "The call has too many commands; send fewer.",
@@ -254,9 +254,9 @@ async fn run(
     let limits = session.limits;
     let question = call.timeout_ms.map(Duration::from_millis);
     let total = question
-        .unwrap_or(limits.command_at_most)
-        .min(limits.command_at_most);
-    let per_command = question.map_or(limits.command, |_| total);
+        .unwrap_or(limits.max_command_timeout)
+        .min(limits.max_command_timeout);
+    let per_command = question.map_or(limits.command_timeout, |_| total);
     let deadline = Instant::now() + total;
     for step in result.outputs.len()..count {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -287,7 +287,7 @@ async fn restart(
         device: DeviceKind::Shell,
         kind: None,
         summary: "restart".to_owned(),
-        verdict: permit.ground().verdict,
+        verdict: permit.rule_reason().verdict,
     };
     let (key, intent) = info.intent(turn, json!({ "device": "shell", "restart": true }));
     // A second restart does no harm.

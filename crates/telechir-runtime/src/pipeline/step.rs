@@ -177,8 +177,8 @@ async fn perform_step(
     let action = &permit.proposal().actions[step];
     let (area, text) = match action {
         Action::Wait { duration } => {
-            let requested = duration.unwrap_or(limits.wait);
-            let time = requested.min(limits.wait_at_most);
+            let requested = duration.unwrap_or(limits.default_wait);
+            let time = requested.min(limits.max_wait);
             let stop = until_stopped(&session.screens);
             if or_stopped(stop, tokio::time::sleep(time)).await.is_none() {
                 return Ok(StepReport::stopped(session));
@@ -358,7 +358,7 @@ fn info(permit: &Permitted<ScreenProposal>, step: usize, device: DeviceKind) -> 
         device,
         kind: Some(action.kind()),
         summary: summarize(action),
-        verdict: permit.ground().verdict,
+        verdict: permit.rule_reason().verdict,
     }
 }
 

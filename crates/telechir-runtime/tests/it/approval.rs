@@ -5,7 +5,7 @@ use std::time::Duration;
 use telechir_device::BoxComputer;
 use telechir_policy::{Decision, Policy, Question};
 use telechir_protocol::{ComputerCall, FailureKind, SafetyCheck, SafetySource};
-use telechir_runtime::{Approver, Limits, Session};
+use telechir_runtime::{Approver, Session, SessionLimits};
 
 use crate::fakes::{
     FakeApprover, FakeScreen, Log, action_json, call, click, commands, desktop, in_shell, log_of,
@@ -208,9 +208,9 @@ async fn questions_are_limited_per_minute() {
         approving: true,
         ..FakeApprover::default()
     };
-    let limits = Limits {
-        questions_a_minute: 2,
-        ..Limits::default()
+    let limits = SessionLimits {
+        max_questions_per_minute: 2,
+        ..SessionLimits::default()
     };
     let builder = builder.approver(person.clone()).limits(limits);
     let mut session = builder.build().unwrap();

@@ -114,7 +114,7 @@ async fn a_recording_of_format_1_is_read_and_continued_in_format_2() {
         let rename = format!("UPDATE record SET body = replace(body, '\"{name}\"', '\"{old}\"')");
         edit(folder.path(), &rename);
     }
-    let is_old = |row: &telechir_runtime::Record| row.body["event"] == "picture_taken";
+    let is_old = |row: &telechir_runtime::JournalRecord| row.body["event"] == "picture_taken";
     assert!(read(folder.path()).unwrap().iter().any(is_old));
     assert_eq!(events(folder.path()), written);
     drop(Journal::open(folder.path()).unwrap());
@@ -410,7 +410,7 @@ async fn the_log_of_a_long_session_is_preallocated() {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     // The preallocated log misleads neither a concurrent reader nor the next writer after a kill.
-    let answers = |records: Vec<telechir_runtime::Record>| {
+    let answers = |records: Vec<telechir_runtime::JournalRecord>| {
         let answers = records
             .iter()
             .filter(|record| record.kind == RecordKind::Answer);

@@ -134,7 +134,7 @@ async fn a_waiting_caller_is_notified_and_can_end_background_jobs() {
     let record = session.until_stopped();
     key.send(true).unwrap();
     assert_eq!(record.await, WHY);
-    session.settle().await;
+    session.finish_dropped_turn().await;
     assert!(log_of(&log).contains(&"close".to_owned()));
     assert_eq!(session.stopped(), Some(WHY));
     session.close().await.unwrap();

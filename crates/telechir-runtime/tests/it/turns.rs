@@ -37,7 +37,7 @@ fn function(id: &str, name: &str) -> Content {
 async fn after_a_failure_the_rest_of_the_group_is_not_started() {
     let (builder, log) = desktop(open_policy());
     let mut session = builder
-        .observe(AutoScreenshot::LastOfBatch)
+        .auto_screenshot(AutoScreenshot::LastOfBatch)
         .build()
         .unwrap();
     let turn = carry_out(
@@ -80,7 +80,7 @@ async fn after_a_failure_the_rest_of_the_group_is_not_started() {
 async fn a_requested_screenshot_is_always_present() {
     let (builder, log) = desktop(open_policy());
     let mut session = builder
-        .observe(AutoScreenshot::LastOfBatch)
+        .auto_screenshot(AutoScreenshot::LastOfBatch)
         .build()
         .unwrap();
     let turn = carry_out(
@@ -103,7 +103,7 @@ async fn the_screenshot_goes_to_the_last_call_that_can_include_one() {
     let check = async |actions: &[&str]| {
         let (builder, _log) = desktop(open_policy());
         let mut session = builder
-            .observe(AutoScreenshot::LastOfBatch)
+            .auto_screenshot(AutoScreenshot::LastOfBatch)
             .build()
             .unwrap();
         let calls = actions.iter().enumerate();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use telechir_device::Shell;
 use telechir_process::{Cgroup, Spawn};
 use telechir_protocol::ShellOutcome;
-use telechir_shell::{Bash, Isolation, Limits, Sandbox};
+use telechir_shell::{Bash, Isolation, ResourceLimits, Sandbox};
 use tempfile::TempDir;
 
 use crate::{command, run, settings, workspace};
@@ -14,14 +14,14 @@ const MIB: u64 = 1 << 20;
 
 async fn limited() -> (Bash, TempDir) {
     let workspace = workspace();
-    let limits = Limits {
+    let limits = ResourceLimits {
         processes: 64,
         memory_bytes: 256 * MIB,
-        together_bytes: 384 * MIB,
+        total_memory_bytes: 384 * MIB,
         file_bytes: 32 * MIB,
         tmp_bytes: 8 * MIB,
         shared_memory_bytes: 8 * MIB,
-        ..Limits::default()
+        ..ResourceLimits::default()
     };
     let sandbox = Sandbox {
         limits,
@@ -89,7 +89,10 @@ async fn the_host_stays_usable_beside_a_fork_bomb_a_flood_and_a_disk_filler() {
 
 #[tokio::test]
 async fn total_memory_is_limited_and_a_kill_is_reported() {
-    if !Cgroup::new(&Limits::default()).bounds().hold() {
+    if !Cgroup::new(&ResourceLimits::default())
+        .effective_limits()
+        .limits_totals()
+    {
         return;
     }
     let (mut shell, _workspace) = limited().await;
@@ -112,13 +115,16 @@ async fn total_memory_is_limited_and_a_kill_is_reported() {
 
 #[tokio::test]
 async fn memory_disks_count_as_total_memory() {
-    if !Cgroup::new(&Limits::default()).bounds().hold() {
+    if !Cgroup::new(&ResourceLimits::default())
+        .effective_limits()
+        .limits_totals()
+    {
         return;
     }
     let workspace = workspace();
-    let limits = Limits {
-        together_bytes: 64 * MIB,
-        ..Limits::default()
+    let limits = ResourceLimits {
+        total_memory_bytes: 64 * MIB,
+        ..ResourceLimits::default()
     };
     let sandbox = Sandbox {
         limits,
@@ -137,7 +143,10 @@ async fn memory_disks_count_as_total_memory() {
 
 #[tokio::test]
 async fn memory_kills_in_pipelines_and_jobs_are_reported() {
-    if !Cgroup::new(&Limits::default()).bounds().hold() {
+    if !Cgroup::new(&ResourceLimits::default())
+        .effective_limits()
+        .limits_totals()
+    {
         return;
     }
     let (mut shell, _workspace) = limited().await;
@@ -174,9 +183,9 @@ fn free_bytes(folder: &std::path::Path) -> u64 {
 async fn with_free_bytes(bytes: u64) -> (Bash, TempDir, u64) {
     let workspace = workspace();
     let left = free_bytes(workspace.path()) - bytes;
-    let limits = Limits {
+    let limits = ResourceLimits {
         min_free_bytes: left,
-        ..Limits::default()
+        ..ResourceLimits::default()
     };
     let sandbox = Sandbox {
         limits,

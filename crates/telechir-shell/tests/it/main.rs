@@ -19,7 +19,7 @@ use telechir_device::{Shell, ShellCommand};
 use telechir_process::{Identity, is_root};
 use telechir_protocol::{Command, CommandOutput};
 use telechir_shell::{Bash, Isolation, Sandbox};
-use telechir_testkit::gate::{Part, require};
+use telechir_testkit::gate::{Component, require};
 use tempfile::TempDir;
 
 /// A folder that any user can access.
@@ -32,7 +32,7 @@ fn workspace() -> TempDir {
 
 /// A sandbox around this folder, for the user who runs the tests.
 fn settings(workspace: &TempDir) -> Sandbox {
-    require(Part::Sandbox);
+    require(Component::Sandbox);
     let identity = is_root().then(|| Identity::unprivileged(3_850)).flatten();
     Sandbox {
         identity,

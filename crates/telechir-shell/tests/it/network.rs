@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 use telechir_device::Shell as _;
-use telechir_egress::{Decision, Egress, Resolve, ResolveFuture};
-use telechir_policy::{Client, Policy};
+use telechir_egress::{ConnectionDecision, Egress, Resolve, ResolveFuture};
+use telechir_policy::{NetworkClient, Policy};
 use telechir_protocol::ShellOutcome;
 use telechir_shell::{Bash, Isolation, Sandbox};
 use tempfile::TempDir;
@@ -109,7 +109,7 @@ const POLICY: &str = "
 struct NetworkFixture {
     shell: Bash,
     server: Server,
-    decisions: Arc<Mutex<Vec<Decision>>>,
+    decisions: Arc<Mutex<Vec<ConnectionDecision>>>,
     _workspace: TempDir,
 }
 
@@ -121,10 +121,10 @@ async fn fixture() -> NetworkFixture {
         ("public.test", &["127.0.0.1"]),
         ("other.test", &["127.0.0.1"]),
     ]);
-    let decisions: Arc<Mutex<Vec<Decision>>> = Arc::default();
+    let decisions: Arc<Mutex<Vec<ConnectionDecision>>> = Arc::default();
     let recorder = Arc::clone(&decisions);
     let policy = Policy::from_toml(POLICY, "test").unwrap();
-    let egress = Egress::new(policy.gate(Client::Shell))
+    let egress = Egress::new(policy.gate(NetworkClient::Shell))
         .with_resolver(names)
         .on_decision(move |decision| recorder.lock().unwrap().push(decision));
     let sandbox = Sandbox {

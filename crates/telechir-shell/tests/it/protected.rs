@@ -6,12 +6,12 @@ use std::path::Path;
 
 use telechir_device::Shell;
 use telechir_protocol::ShellOutcome;
-use telechir_shell::{Bash, Isolation, Missing, Sandbox};
+use telechir_shell::{Bash, Isolation, MissingFiles, Sandbox};
 use tempfile::TempDir;
 
 use crate::{run, settings, workspace};
 
-async fn around(workspace: &TempDir, missing: Missing) -> Bash {
+async fn around(workspace: &TempDir, missing: MissingFiles) -> Bash {
     let sandbox = Sandbox {
         missing,
         ..settings(workspace)
@@ -39,7 +39,7 @@ async fn existing_files_cannot_be_changed_replaced_or_moved() {
     for name in names {
         write(workspace.path(), name);
     }
-    let mut shell = around(&workspace, Missing::MayBeMade).await;
+    let mut shell = around(&workspace, MissingFiles::Creatable).await;
     for name in names {
         for attempt in [
             format!("echo evil > {name}"),
@@ -89,7 +89,7 @@ async fn existing_files_cannot_be_changed_replaced_or_moved() {
 async fn missing_files_cannot_be_created_and_masks_are_removed() {
     let workspace = workspace();
     fs::create_dir(workspace.path().join(".git")).unwrap();
-    let mut shell = around(&workspace, Missing::AreMasked).await;
+    let mut shell = around(&workspace, MissingFiles::Masked).await;
     for attempt in [
         "echo evil > .mcp.json",
         "mkdir .vscode",
@@ -123,7 +123,7 @@ async fn missing_files_cannot_be_created_and_masks_are_removed() {
 #[tokio::test]
 async fn missing_files_can_be_created_in_a_private_workspace() {
     let workspace = workspace();
-    let mut shell = around(&workspace, Missing::MayBeMade).await;
+    let mut shell = around(&workspace, MissingFiles::Creatable).await;
     let output = run(&mut shell, "echo x > .bashrc; mkdir -p .git/hooks").await;
     assert_eq!(output.outcome, ShellOutcome::Success, "{output:?}");
 }
@@ -131,7 +131,7 @@ async fn missing_files_can_be_created_in_a_private_workspace() {
 /// Starts a shell around a shared folder, or returns the error.
 async fn started(workspace: &TempDir) -> Result<Bash, String> {
     let sandbox = Sandbox {
-        missing: Missing::AreMasked,
+        missing: MissingFiles::Masked,
         ..settings(workspace)
     };
     let started = Bash::start(Isolation::Sandbox(sandbox)).await;
@@ -220,7 +220,7 @@ async fn a_protected_link_over_another_link_or_to_a_missing_file_is_refused() {
 async fn a_private_workspace_accepts_links() {
     let workspace = workspace();
     symlink("dotfiles/bashrc", workspace.path().join(".bashrc")).unwrap();
-    let mut shell = around(&workspace, Missing::MayBeMade).await;
+    let mut shell = around(&workspace, MissingFiles::Creatable).await;
     assert_eq!(run(&mut shell, "echo yes").await.stdout, "yes\n");
 }
 

@@ -8,7 +8,7 @@ use telechir_device::{Shell, ShellCommand};
 use telechir_process::{Identity, Signal, Spawn, is_root};
 use telechir_protocol::ShellOutcome;
 use telechir_shell::{Bash, Isolation, Sandbox};
-use telechir_testkit::gate::{Part, require};
+use telechir_testkit::gate::{Component, require};
 
 use crate::{command, run, sandboxed, settings, workspace};
 
@@ -75,7 +75,7 @@ async fn helper_that_owns_a_shell() {
 
 #[tokio::test]
 async fn nothing_is_left_after_we_are_killed() {
-    require(Part::Sandbox);
+    require(Component::Sandbox);
     let folder = workspace();
     for name in ["runtime", "workspace"] {
         fs::create_dir(folder.path().join(name)).unwrap();

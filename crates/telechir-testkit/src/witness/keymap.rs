@@ -5,7 +5,7 @@ use x11rb::connection::Connection;
 use x11rb::protocol::xproto::{ConnectionExt as _, KeyButMask};
 use xkeysym::Keysym;
 
-use crate::xvfb::Client;
+use crate::xvfb::XClient;
 
 /// The server's mapping when it was last read.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(super) struct Keymap {
 }
 
 impl Keymap {
-    pub(super) fn read(client: &Client) -> Option<Self> {
+    pub(super) fn read(client: &XClient) -> Option<Self> {
         let setup = client.setup();
         let count = setup.max_keycode - setup.min_keycode + 1;
         let reply = client

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use telechir_device::contract::computer::Seen;
+use telechir_device::contract::computer::ObservedInput;
 use telechir_protocol::{Button, Key, Modifier};
 use tokio::sync::watch;
 use x11rb::connection::Connection;
@@ -15,8 +15,8 @@ use x11rb::protocol::xproto::{
 use x11rb::wrapper::ConnectionExt as _;
 
 use super::keymap::{Keymap, modifiers, to_char, to_key};
-use super::{Manners, WitnessLog};
-use crate::xvfb::Client;
+use super::{ReadMode, WitnessLog};
+use crate::xvfb::XClient;
 
 /// The marker sent when the window gets the focus.
 pub(super) const FOCUSED: u32 = 1;
@@ -47,7 +47,7 @@ fn must<T, E: std::fmt::Display>(outcome: Result<T, E>) -> T {
 }
 
 impl WitnessWindow {
-    pub(super) fn new(client: &Client, screen: usize, manners: Manners) -> Self {
+    pub(super) fn new(client: &XClient, screen: usize, manners: ReadMode) -> Self {
         let screen = &client.setup().roots[screen];
         let atoms = must(must(Atoms::new(client)).reply());
         let (id, brush) = (must(client.generate_id()), must(client.generate_id()));
@@ -96,7 +96,7 @@ impl WitnessWindow {
 
     pub(super) fn paint(
         &self,
-        client: &Client,
+        client: &XClient,
         x: i16,
         y: i16,
         width: u16,
@@ -113,7 +113,7 @@ impl WitnessWindow {
         must(must(client.poly_fill_rectangle(self.id, self.brush, &[rectangle])).check());
     }
 
-    pub(super) fn show_square_pointer(&self, client: &Client, side: u16, colour: [u16; 3]) {
+    pub(super) fn show_square_pointer(&self, client: &XClient, side: u16, colour: [u16; 3]) {
         let (bitmap, brush, cursor) = (
             must(client.generate_id()),
             must(client.generate_id()),
@@ -135,7 +135,7 @@ impl WitnessWindow {
     }
 
     /// Whether it covers the screen and has the focus, also according to the window manager.
-    pub(super) fn is_in_front(&self, client: &Client) -> bool {
+    pub(super) fn is_in_front(&self, client: &XClient) -> bool {
         let position = must(must(client.translate_coordinates(self.id, self.root, 0, 0)).reply());
         let size = must(must(client.get_geometry(self.id)).reply());
         let screen = must(must(client.get_geometry(self.root)).reply());
@@ -152,14 +152,14 @@ impl WitnessWindow {
     }
 
     /// Whether a window manager assigns the focus.
-    fn is_managed(&self, client: &Client) -> bool {
+    fn is_managed(&self, client: &XClient) -> bool {
         let check = self.atoms._NET_SUPPORTING_WM_CHECK;
         let check = must(client.get_property(false, self.root, check, AtomEnum::WINDOW, 0, 1));
         must(check.reply()).value_len > 0
     }
 
     /// Sends a message to the window itself, which arrives after all earlier events.
-    pub(super) fn send_marker(&self, client: &Client, marker: u32) {
+    pub(super) fn send_marker(&self, client: &XClient, marker: u32) {
         let message =
             ClientMessageEvent::new(32, self.id, self.atoms.WITNESS_MARKER, [marker, 0, 0, 0, 0]);
         must(client.send_event(false, self.id, EventMask::NO_EVENT, message));
@@ -169,10 +169,10 @@ impl WitnessWindow {
     /// Records events until the connection ends.
     pub(super) fn read_events(
         &self,
-        client: &Client,
+        client: &XClient,
         record: &Mutex<WitnessLog>,
         changes: &watch::Sender<u64>,
-        manners: Manners,
+        manners: ReadMode,
     ) {
         let Some(mut keymap) = Keymap::read(client) else {
             return;
@@ -200,7 +200,7 @@ impl WitnessWindow {
     }
 
     /// Handles protocol messages that a window must answer; none if the connection ended.
-    fn answer(&self, client: &Client, event: &Event) -> Option<()> {
+    fn answer(&self, client: &XClient, event: &Event) -> Option<()> {
         if matches!(event, Event::Expose(_)) && !self.is_managed(client) {
             client
                 .set_input_focus(InputFocus::PARENT, self.id, x11rb::CURRENT_TIME)
@@ -225,7 +225,7 @@ impl WitnessWindow {
     fn note(&self, record: &mut WitnessLog, keymap: &Keymap, event: &Event) {
         match event {
             Event::MotionNotify(motion) => {
-                record.seen.push(Seen::Motion {
+                record.seen.push(ObservedInput::Motion {
                     at: at(motion.root_x, motion.root_y),
                 });
             }
@@ -234,7 +234,7 @@ impl WitnessWindow {
             Event::KeyPress(press) => key_down(record, keymap, press),
             Event::KeyRelease(release) => {
                 let key = to_key(keymap.keysym(release.detail, release.state));
-                record.seen.push(Seen::KeyUp { key });
+                record.seen.push(ObservedInput::KeyUp { key });
             }
             Event::ClientMessage(message) if message.type_ == self.atoms.WITNESS_MARKER => {
                 record.marker = record.marker.max(message.data.as_data32()[0]);
@@ -259,7 +259,7 @@ fn button(number: u8) -> Option<Button> {
     })
 }
 
-fn button_down(press: &ButtonPressEvent) -> Option<Seen> {
+fn button_down(press: &ButtonPressEvent) -> Option<ObservedInput> {
     let modifiers = modifiers(press.state);
     let (dx, dy) = match press.detail {
         4 => (0.0, -1.0),
@@ -268,19 +268,19 @@ fn button_down(press: &ButtonPressEvent) -> Option<Seen> {
         7 => (1.0, 0.0),
         other => {
             let at = at(press.root_x, press.root_y);
-            return Some(Seen::ButtonDown {
+            return Some(ObservedInput::ButtonDown {
                 button: button(other)?,
                 at,
                 modifiers,
             });
         }
     };
-    Some(Seen::Scroll { dx, dy, modifiers })
+    Some(ObservedInput::Scroll { dx, dy, modifiers })
 }
 
-fn button_up(release: &ButtonPressEvent) -> Option<Seen> {
+fn button_up(release: &ButtonPressEvent) -> Option<ObservedInput> {
     let at = at(release.root_x, release.root_y);
-    Some(Seen::ButtonUp {
+    Some(ObservedInput::ButtonUp {
         button: button(release.detail)?,
         at,
     })
@@ -300,7 +300,7 @@ fn key_down(record: &mut WitnessLog, keymap: &Keymap, press: &KeyPressEvent) {
     } else if matches!(key, Key::Named(_)) {
         erase_selected(record);
     }
-    record.seen.push(Seen::KeyDown { key });
+    record.seen.push(ObservedInput::KeyDown { key });
 }
 
 fn erase_selected(record: &mut WitnessLog) {

@@ -180,11 +180,11 @@ impl Reservation {
                 continue;
             }
             let lock = lock(number);
-            guardian::owns_file(&lock, &lock_file.0, &socket_path(number))?;
+            guardian::register_file(&lock, &lock_file.0, &socket_path(number))?;
             match fs::hard_link(&lock_file.0, &lock) {
                 Ok(()) => return Ok(Self { number }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    guardian::unowns_file(&lock);
+                    guardian::unregister_file(&lock);
                 }
                 Err(error) => return Err(error),
             }
@@ -204,7 +204,7 @@ impl Drop for Reservation {
             let _best_effort = fs::remove_file(file);
         }
         let _best_effort = fs::remove_file(lock(self.number));
-        guardian::unowns_file(&lock(self.number));
+        guardian::unregister_file(&lock(self.number));
     }
 }
 

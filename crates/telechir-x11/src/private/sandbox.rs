@@ -10,7 +10,8 @@ use rustix::process::{PidfdFlags, pidfd_open};
 use telechir_device::DeviceError;
 use telechir_egress::{Egress, Serving};
 use telechir_process::confinement::{
-    Confinement, ConfinementError, Limits, Protected, Told, gone, verify_inside,
+    Confinement, ConfinementError, Protected, ResourceLimits, SandboxInfo, verify_inside,
+    wait_for_exit,
 };
 use telechir_process::{Cgroup, Child, Identity, SpawnError, package_of};
 use tokio::time::timeout;
@@ -73,7 +74,7 @@ impl LaunchContext<'_> {
     /// Defines everything that a program on the display can access.
     fn confinement(&self) -> Result<Confinement, ConfinementError> {
         let path_of = |name: &str| self.folder.join(name);
-        let mut confinement = Confinement::new(self.identity, &Limits::default())?;
+        let mut confinement = Confinement::new(self.identity, &ResourceLimits::default())?;
         for path in SYSTEM_PATHS {
             confinement = confinement.read_only_where_present(path);
         }
@@ -136,12 +137,12 @@ impl LaunchContext<'_> {
                 };
                 return Err(unavailable(&format!("failed to {}", causes(&error))));
             }
-            _ => return Err(refused(&info.complaint())),
+            _ => return Err(refused(&info.failure())),
         }
         let first = info.first_process();
-        let first = first.ok_or_else(|| refused(&info.complaint()))?;
+        let first = first.ok_or_else(|| refused(&info.failure()))?;
         verify_inside(first).map_err(|error| refused(&error))?;
-        if self.group.bounds().hold() && !self.group.has(first) {
+        if self.group.effective_limits().limits_totals() && !self.group.contains(first) {
             tracing::warn!(program, "a program is outside the cgroup that limits it");
         }
         let serving = self
@@ -174,7 +175,7 @@ fn gate(inherited: &InheritedFds) -> String {
          echo ready >&{READY_PIPE_FD}\n\
          read -r go <&{GO_FD} && [[ $go == go ]] || exit 125\n\
          exec -- \"$0\" \"$@\" {READY_PIPE_FD}>&- {GO_FD}<&- {errors}",
-        Limits::default().script()
+        ResourceLimits::default().script()
     )
 }
 
@@ -183,7 +184,7 @@ fn gate(inherited: &InheritedFds) -> String {
 pub(super) struct SandboxedProgram {
     child: Child,
     first: OwnedFd,
-    _info: Told,
+    _info: SandboxInfo,
     _network: Option<Serving>,
 }
 
@@ -195,7 +196,7 @@ impl SandboxedProgram {
     /// Stops the program and all its descendants and waits until they are gone.
     pub(super) async fn end(self, grace: Duration) -> io::Result<ExitStatus> {
         let status = self.child.end(grace).await?;
-        match timeout(KILL_TIMEOUT, gone(self.first.as_fd())).await {
+        match timeout(KILL_TIMEOUT, wait_for_exit(self.first.as_fd())).await {
             Ok(outcome) => outcome.map(|()| status),
             Err(_) => Err(io::ErrorKind::TimedOut.into()),
         }

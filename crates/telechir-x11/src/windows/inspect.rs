@@ -1,6 +1,6 @@
 //! Reads the properties of windows, many of them in one round trip.
 
-use telechir_device::{Bounds, ScreenRegion};
+use telechir_device::{ScreenBounds, ScreenRegion};
 use telechir_protocol::Size;
 use x11rb::cookie::Cookie;
 use x11rb::protocol::xproto::{
@@ -31,7 +31,7 @@ impl Rect {
     /// The part on a screen of this size; `None` if there is none.
     pub(crate) fn on(self, screen: Size) -> Option<ScreenRegion> {
         let (right, bottom) = (self.x + self.width, self.y + self.height);
-        ScreenRegion::seen(screen, [self.x, self.y, right, bottom])
+        ScreenRegion::clip(screen, [self.x, self.y, right, bottom])
     }
 
     /// Whether two rectangles overlap.
@@ -43,9 +43,9 @@ impl Rect {
     }
 
     /// Converts to the type of the device crate.
-    pub(crate) fn to_bounds(self) -> Bounds {
+    pub(crate) fn to_bounds(self) -> ScreenBounds {
         let length = |length: i32| u32::try_from(length).unwrap_or(0);
-        Bounds {
+        ScreenBounds {
             x: self.x,
             y: self.y,
             width: length(self.width),

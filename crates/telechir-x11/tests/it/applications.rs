@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use telechir_device::{Computer, Settle};
 use telechir_process::{Child, Spawn};
 use telechir_protocol::{Action, Button};
-use telechir_testkit::gate::{Part, require};
-use telechir_testkit::scene::Scene;
+use telechir_testkit::desktop_fixture::DesktopFixture;
+use telechir_testkit::gate::{Component, require};
 use telechir_x11::Desktop;
 
 use crate::fixture;
@@ -85,14 +85,14 @@ const PAGE: &str = "<meta charset=utf-8><title>-</title>\
 /// A browser window whose title mirrors the page's text.
 struct Page {
     desktop: Desktop,
-    scene: Scene,
+    scene: DesktopFixture,
     _chromium: Child,
     _folder: tempfile::TempDir,
 }
 
 impl Page {
     async fn open(html: &str) -> Self {
-        require(Part::Chromium);
+        require(Component::Chromium);
         let folder = fixture::session_dir();
         let home = fixture::workspace(&folder);
         let file = home.join("page.html");
@@ -119,7 +119,7 @@ impl Page {
         let desktop = display.into_desktop().await.unwrap();
         let mut page = Self {
             desktop,
-            scene: Scene::open(&environment),
+            scene: DesktopFixture::open(&environment),
             _chromium: chromium,
             _folder: folder,
         };

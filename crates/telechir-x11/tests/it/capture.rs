@@ -74,7 +74,7 @@ async fn the_screenshot_includes_the_pointer() {
 
 #[tokio::test]
 async fn the_screen_has_exactly_the_requested_size() {
-    telechir_testkit::gate::require(telechir_testkit::gate::Part::XServer);
+    telechir_testkit::gate::require(telechir_testkit::gate::Component::XServer);
     let folder = fixture::session_dir();
     let size = Size::new(1023, 767);
     let options = DisplayOptions {
@@ -127,7 +127,7 @@ async fn an_unchanged_screen_returns_the_same_pixel_buffer() {
 
 #[tokio::test]
 async fn a_4k_screen_is_captured_to_its_last_pixel() {
-    telechir_testkit::gate::require(telechir_testkit::gate::Part::XServer);
+    telechir_testkit::gate::require(telechir_testkit::gate::Component::XServer);
     let folder = fixture::session_dir();
     let size = Size::new(3840, 2160);
     let options = DisplayOptions {

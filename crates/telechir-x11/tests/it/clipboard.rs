@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use telechir_device::{Computer, DeviceError};
 use telechir_protocol::Action;
-use telechir_testkit::xvfb::{Client, connect};
+use telechir_testkit::xvfb::{XClient, connect};
 use telechir_x11::{Desktop, Typing};
 use x11rb::connection::Connection as _;
 use x11rb::protocol::xproto::{ConnectionExt as _, CreateWindowAux, WindowClass};
@@ -100,7 +100,7 @@ async fn long_text_is_read_incrementally() {
 }
 
 /// Takes ownership of the clipboard and never serves it.
-fn own_in_silence(environment: &[(String, String)]) -> Client {
+fn own_in_silence(environment: &[(String, String)]) -> XClient {
     let (client, screen, _) = connect(environment);
     let root = client.setup().roots[screen].root;
     let id = client.generate_id().unwrap();

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use telechir_device::{Computer, DeviceError};
 use telechir_protocol::Action;
-use telechir_testkit::xvfb::{Client, connect};
+use telechir_testkit::xvfb::{XClient, connect};
 use x11rb::connection::Connection as _;
 use x11rb::properties::{WmSizeHints, WmSizeHintsSpecification};
 use x11rb::protocol::xproto::{
@@ -18,7 +18,7 @@ use crate::windows::{perform_on, report_of, window};
 const WINDOWS: u32 = 500;
 
 /// Shows this many windows with distinct titles.
-fn show_windows(environment: &[(String, String)]) -> Client {
+fn show_windows(environment: &[(String, String)]) -> XClient {
     let (client, screen, _) = connect(environment);
     let root = client.setup().roots[screen].root;
     for number in 1..=WINDOWS {

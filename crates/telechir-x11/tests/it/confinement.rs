@@ -9,9 +9,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use telechir_device::{Computer, DeviceError};
-use telechir_process::confinement::{Limits, Missing};
+use telechir_process::confinement::{MissingFiles, ResourceLimits};
 use telechir_process::{Cgroup, Pid};
-use telechir_testkit::gate::{Part, require};
+use telechir_testkit::gate::{Component, require};
 use telechir_testkit::xvfb::value;
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 use tempfile::TempDir;
@@ -54,7 +54,7 @@ pub(crate) async fn output_of(
 
 /// The output of a script in a terminal window on a separate display.
 async fn alone(script: &str) -> String {
-    require(Part::Sandbox);
+    require(Component::Sandbox);
     let folder = fixture::session_dir();
     let mut display = fixture::bare(&folder).await;
     let text = output_of(&mut display, &folder, script).await;
@@ -80,7 +80,7 @@ fn readable(parent: &str) -> TempDir {
 
 #[tokio::test]
 async fn a_terminal_cannot_read_recordings_or_other_sessions() {
-    require(Part::Sandbox);
+    require(Component::Sandbox);
     let (folder, recording, other) = (
         fixture::session_dir(),
         readable("/var/tmp"),
@@ -241,7 +241,7 @@ async fn only_the_workspace_the_home_and_memory_can_be_written() {
 
 #[tokio::test]
 async fn protected_files_cannot_be_changed_from_a_terminal_window() {
-    require(Part::Sandbox);
+    require(Component::Sandbox);
     let folder = fixture::session_dir();
     let workspace = fixture::workspace(&folder);
     for name in [".git/hooks/pre-commit", ".git/config", ".mcp.json"] {
@@ -259,7 +259,7 @@ async fn protected_files_cannot_be_changed_from_a_terminal_window() {
         fixture::own(&workspace.join(path));
     }
     let options = DisplayOptions {
-        missing: Missing::AreMasked,
+        missing: MissingFiles::Masked,
         ..fixture::options(&folder)
     };
     let mut display = PrivateDisplay::start(options).await.unwrap();
@@ -287,7 +287,10 @@ async fn protected_files_cannot_be_changed_from_a_terminal_window() {
 
 #[tokio::test]
 async fn all_programs_share_one_cgroup_limit() {
-    if !Cgroup::new(&Limits::default()).bounds().hold() {
+    if !Cgroup::new(&ResourceLimits::default())
+        .effective_limits()
+        .limits_totals()
+    {
         return;
     }
     let folder = fixture::session_dir();
@@ -310,8 +313,8 @@ async fn display_files_cannot_be_changed() {
 
 #[tokio::test]
 async fn the_bus_and_accessibility_work_and_all_programs_are_confined() {
-    require(Part::Dbus);
-    require(Part::Sandbox);
+    require(Component::Dbus);
+    require(Component::Sandbox);
     let folder = fixture::session_dir();
     let options = DisplayOptions {
         accessibility: true,
@@ -358,7 +361,7 @@ async fn the_bus_and_accessibility_work_and_all_programs_are_confined() {
 
 #[tokio::test]
 async fn descendants_of_an_application_end_with_it() {
-    require(Part::Sandbox);
+    require(Component::Sandbox);
     let folder = fixture::session_dir();
     let mut display = fixture::bare(&folder).await;
     let script = "setsid -f sleep 1000; touch begun; while [ ! -e end ]; do sleep 0.05; done";

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use telechir_device::{ScreenAction, ScreenTarget, Viewport};
 use telechir_process::{Identity, is_root};
 use telechir_protocol::{Action, Point, Size, Space, Target};
-use telechir_testkit::gate::{Part, require};
-use telechir_testkit::witness::{Manners, XWitness};
+use telechir_testkit::gate::{Component, require};
+use telechir_testkit::witness::{ReadMode, XWitness};
 use telechir_x11::{Desktop, DisplayOptions, PrivateDisplay};
 use tempfile::TempDir;
 
 /// A client that implements the complete protocol.
-pub(crate) const POLITE: Manners = Manners {
+pub(crate) const POLITE: ReadMode = ReadMode {
     answers_pings: true,
     slowness: std::time::Duration::ZERO,
 };
@@ -55,7 +55,7 @@ pub(crate) fn options(folder: &TempDir) -> DisplayOptions {
 }
 
 async fn start(options: DisplayOptions) -> PrivateDisplay {
-    require(Part::XServer);
+    require(Component::XServer);
     PrivateDisplay::start(options)
         .await
         .expect("the display starts")
@@ -76,7 +76,7 @@ pub(crate) async fn managed(folder: &TempDir) -> PrivateDisplay {
 
 /// A display with accessibility, as sessions use it.
 pub(crate) async fn described(folder: &TempDir) -> PrivateDisplay {
-    require(Part::Dbus);
+    require(Component::Dbus);
     start(DisplayOptions {
         accessibility: true,
         ..options(folder)
@@ -85,7 +85,7 @@ pub(crate) async fn described(folder: &TempDir) -> PrivateDisplay {
 }
 
 /// A desktop with a witness client.
-pub(crate) async fn watched(display: PrivateDisplay, manners: Manners) -> (Desktop, XWitness) {
+pub(crate) async fn watched(display: PrivateDisplay, manners: ReadMode) -> (Desktop, XWitness) {
     let witness = XWitness::open(&display.environment(), manners).await;
     let desktop = display.into_desktop().await.expect("the desktop opens");
     (desktop, witness)

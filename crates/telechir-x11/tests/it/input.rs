@@ -1,6 +1,6 @@
 //! Key input that is specific to a desktop.
 
-use telechir_device::contract::computer::{Seen, Witness};
+use telechir_device::contract::computer::{ObservedInput, Witness};
 use telechir_device::{Computer, DeviceError};
 use telechir_protocol::{Action, Chord, Key};
 
@@ -20,8 +20,8 @@ async fn a_key_missing_in_the_layout_is_assigned() {
     for (name, key) in [("F35", Key::parse("F35")), ("ctrl+ж", Key::Char('ж'))] {
         witness.forget().await;
         desktop.perform(&press(name)).await.unwrap();
-        let down = Seen::KeyDown { key };
-        let seen = witness.seen(&|seen| seen.contains(&down)).await;
+        let down = ObservedInput::KeyDown { key };
+        let seen = witness.observed(&|seen| seen.contains(&down)).await;
         assert!(seen.contains(&down), "{name}: {seen:?}");
     }
     desktop.close().await.unwrap();

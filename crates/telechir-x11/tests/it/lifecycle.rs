@@ -248,7 +248,7 @@ async fn an_existing_display_is_left_unchanged() {
 
 #[tokio::test]
 async fn accessible_applications_get_a_bus() {
-    telechir_testkit::gate::require(telechir_testkit::gate::Part::Dbus);
+    telechir_testkit::gate::require(telechir_testkit::gate::Component::Dbus);
     let folder = fixture::session_dir();
     let options = DisplayOptions {
         accessibility: true,

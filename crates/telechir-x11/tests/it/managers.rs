@@ -1,6 +1,6 @@
 //! Windows under another window manager (jwm), and after its exit.
 
-use telechir_device::contract::computer::{Seen, Witness};
+use telechir_device::contract::computer::{ObservedInput, Witness};
 use telechir_device::{Computer, DeviceError, Effect};
 use telechir_process::Pid;
 use telechir_protocol::{Action, Button};
@@ -96,12 +96,12 @@ async fn a_click_and_text_pass_through_another_manager() {
         .perform(&fixture::on_screen(size, click))
         .await
         .unwrap();
-    let is_there = |seen: &[Seen]| {
+    let is_there = |seen: &[ObservedInput]| {
         seen.iter().any(|one| {
-            matches!(one, Seen::ButtonDown { button: Button::Right, at, .. } if *at == (200, 300))
+            matches!(one, ObservedInput::ButtonDown { button: Button::Right, at, .. } if *at == (200, 300))
         })
     };
-    let seen = witness.seen(&is_there).await;
+    let seen = witness.observed(&is_there).await;
     assert!(is_there(&seen), "{seen:?}");
     let text = "plain, then ж漢😀";
     desktop.perform(&fixture::type_text(text)).await.unwrap();

@@ -4,9 +4,9 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
-use telechir_egress::{Decision, Egress};
-use telechir_policy::{Client, Policy};
-use telechir_testkit::gate::{Part, require};
+use telechir_egress::{ConnectionDecision, Egress};
+use telechir_policy::{NetworkClient, Policy};
+use telechir_testkit::gate::{Component, require};
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 
 use crate::confinement::output_of;
@@ -28,17 +28,17 @@ fn page() -> u16 {
 
 #[tokio::test]
 async fn an_application_reaches_only_allowed_hosts_through_its_own_proxy() {
-    require(Part::Sandbox);
-    require(Part::XServer);
+    require(Component::Sandbox);
+    require(Component::XServer);
     let (named, other) = (page(), page());
     let text = format!(
         "[[network]]\nfrom = ['desktop']\nhost = ['127.0.0.1']\nport = [{named}]\n\
          verdict = 'allow'\nreason = 'The page of the test.'"
     );
     let policy = Policy::from_toml(&text, "test").unwrap();
-    let decisions: Arc<Mutex<Vec<Decision>>> = Arc::default();
+    let decisions: Arc<Mutex<Vec<ConnectionDecision>>> = Arc::default();
     let recorder = Arc::clone(&decisions);
-    let egress = Egress::new(policy.gate(Client::Desktop))
+    let egress = Egress::new(policy.gate(NetworkClient::Desktop))
         .on_decision(move |decision| recorder.lock().unwrap().push(decision));
     let folder = fixture::session_dir();
     let mut display = PrivateDisplay::start(DisplayOptions {

@@ -30,7 +30,7 @@ fn hold(chord: &str, time: Duration) -> telechir_device::ScreenAction {
 }
 
 /// Waits until a key is pressed on the display, then calls `callback` as the user's input.
-fn once_pressed(environment: Environment, callback: fn(&telechir_testkit::xvfb::Client, u32)) {
+fn once_pressed(environment: Environment, callback: fn(&telechir_testkit::xvfb::XClient, u32)) {
     std::thread::spawn(move || {
         let start = Instant::now();
         while pressed(&environment).0.is_empty() && start.elapsed() < Duration::from_secs(10) {
@@ -133,7 +133,7 @@ async fn a_desktop_reports_a_lost_server_and_restarts_if_enabled() {
         .into_desktop()
         .await
         .unwrap();
-    let mut desktop = desktop.beginning_anew();
+    let mut desktop = desktop.restarting();
     kill_server(&mut desktop);
     let error = desktop
         .perform(&hold("shift", Duration::from_millis(200)))
@@ -164,7 +164,7 @@ async fn a_server_lost_during_an_action_is_reported_at_once() {
         .into_desktop()
         .await
         .unwrap();
-    let mut desktop = desktop.beginning_anew();
+    let mut desktop = desktop.restarting();
     let display = desktop.private_display().expect("the display is private");
     let (environment, pid) = (display.environment(), display.server_pid().unwrap());
     std::thread::spawn(move || {

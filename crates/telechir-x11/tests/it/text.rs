@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use telechir_device::Computer;
 use telechir_device::contract::computer::Witness;
-use telechir_testkit::witness::Manners;
+use telechir_testkit::witness::ReadMode;
 
 use crate::fixture;
 
@@ -30,7 +30,7 @@ fn many_characters() -> String {
     text
 }
 
-async fn check(manners: Manners, text: &str) {
+async fn check(manners: ReadMode, text: &str) {
     let folder = fixture::session_dir();
     let (mut desktop, mut witness) = fixture::watched(fixture::bare(&folder).await, manners).await;
     desktop.perform(&fixture::type_text(text)).await.unwrap();
@@ -61,7 +61,7 @@ async fn assigned_characters_are_typed_again_among_new_ones() {
 
 #[tokio::test]
 async fn a_slow_program_gets_every_character() {
-    let manners = Manners {
+    let manners = ReadMode {
         answers_pings: true,
         slowness: Duration::from_millis(2),
     };
@@ -72,7 +72,7 @@ async fn a_slow_program_gets_every_character() {
 #[tokio::test]
 async fn a_program_without_pings_gets_every_character() {
     let text: String = many_characters().chars().take(400).collect();
-    check(Manners::default(), &text).await;
+    check(ReadMode::default(), &text).await;
 }
 
 #[tokio::test]

@@ -221,7 +221,7 @@ async fn a_window_is_located_with_the_windows_covering_it() {
 }
 
 #[tokio::test]
-async fn a_terminal_is_resized_to_whole_lines() {
+async fn a_terminal_is_resized_in_steps_of_a_line() {
     let folder = fixture::session_dir();
     let mut desktop = started(fixture::managed(&folder).await, "xterm", &TERMINAL).await;
     let position = Action::PlaceWindow {
@@ -276,7 +276,7 @@ async fn a_window_closes_or_its_question_is_reported() {
 }
 
 /// Shows a window with a fixed size.
-fn show_fixed(environment: &[(String, String)]) -> telechir_testkit::xvfb::Client {
+fn show_fixed(environment: &[(String, String)]) -> telechir_testkit::xvfb::XClient {
     let (client, screen, _) = connect(environment);
     let root = client.setup().roots[screen].root;
     let id = client.generate_id().unwrap();

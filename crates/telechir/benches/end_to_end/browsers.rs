@@ -185,7 +185,7 @@ async fn windowed(fixture: &BenchFixture) -> Browser {
     let screen = display.into_screen().await.expect("a screen");
     let options = Options {
         identity: fixture.identity,
-        profiles: fixture.folder().to_owned(),
+        temp_dir: fixture.folder().to_owned(),
         ..Options::default()
     };
     let surface = Surface::Window(BoxScreen::new(screen));

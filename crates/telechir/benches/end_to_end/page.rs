@@ -97,8 +97,8 @@ impl<'a> OurBrowser<'a> {
     pub(crate) fn open(fixture: &'a BenchFixture, site: &Site) -> Self {
         let options = Options {
             identity: fixture.identity,
-            profiles: fixture.folder().to_owned(),
-            scripts: true,
+            temp_dir: fixture.folder().to_owned(),
+            allows_scripts: true,
             ..Options::default()
         };
         let browser = Browser::launch(Surface::Headless(SIZE), options);

@@ -3,10 +3,10 @@
 use std::process::Command as Program;
 use std::time::{Duration, Instant};
 
-use telechir_device::contract::computer::{Seen, Witness as _};
+use telechir_device::contract::computer::{ObservedInput, Witness as _};
 use telechir_device::{Computer as _, Viewport};
 use telechir_protocol::{Action, Point, Target};
-use telechir_testkit::witness::{Manners, XWitness};
+use telechir_testkit::witness::{ReadMode, XWitness};
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 
 use crate::fixture::BenchFixture;
@@ -43,7 +43,7 @@ pub(crate) fn clicks(fixture: &BenchFixture, peers: &mut Peers) {
         (desktop, environment)
     });
     peers.restart(fixture, &environment);
-    let opened = XWitness::open(&environment, Manners::default());
+    let opened = XWitness::open(&environment, ReadMode::default());
     let witness = std::cell::RefCell::new(fixture.runtime.block_on(opened));
     let (mut point, viewport) = (points(), Viewport::unscaled(desktop.size()));
     let telechir_run = || {
@@ -105,7 +105,10 @@ fn delivered(
 ) -> Duration {
     let mut witness = witness.borrow_mut();
     fixture.runtime.block_on(witness.forget());
-    let is_click = |seen: &[Seen]| seen.iter().any(|one| matches!(one, Seen::ButtonUp { .. }));
+    let is_click = |seen: &[ObservedInput]| {
+        seen.iter()
+            .any(|one| matches!(one, ObservedInput::ButtonUp { .. }))
+    };
     let start = Instant::now();
     work();
     let arrived = fixture.runtime.block_on(witness.arrives(&is_click));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use telechir_device::{BoxComputer, Computer as _, Settle};
 use telechir_protocol::{Action, ComputerCall, Content, Size};
 use telechir_runtime::{Format, Session};
-use telechir_testkit::scene::Scene;
+use telechir_testkit::desktop_fixture::DesktopFixture;
 use telechir_x11::{Desktop, DisplayOptions, PrivateDisplay};
 
 use crate::fixture::{BenchFixture, CEILING, ids, run};
@@ -35,7 +35,7 @@ fn furnished(fixture: &BenchFixture, size: Size, background: Background) -> (Des
         let mut display = PrivateDisplay::start(options).await.expect("an X server");
         let environment = display.environment();
         if background == Background::Photograph {
-            Scene::open(&environment).hang_photograph();
+            DesktopFixture::open(&environment).set_photo_wallpaper();
         }
         let list = [
             "-geometry",
@@ -83,12 +83,12 @@ fn beside_others(fixture: &BenchFixture, peers: &mut Peers, size: Size, backgrou
     let (desktop, environment) = furnished(fixture, size, background);
     let desktop = std::cell::RefCell::new(desktop);
     peers.restart(fixture, &environment);
-    let scene = Scene::open(&environment);
+    let scene = DesktopFixture::open(&environment);
     let scene = std::cell::RefCell::new(scene);
-    let painter = std::cell::RefCell::new(Scene::open(&environment));
+    let painter = std::cell::RefCell::new(DesktopFixture::open(&environment));
     // Change the screen, so that no contestant can reuse an earlier screenshot.
     let changed = |work: &mut dyn FnMut()| {
-        painter.borrow_mut().touch();
+        painter.borrow_mut().paint_corner();
         let start = std::time::Instant::now();
         work();
         start.elapsed()
@@ -228,7 +228,7 @@ fn as_calls(fixture: &BenchFixture, size: Size) {
         named(size, Background::Plain)
     ));
     let (desktop, environment) = furnished(fixture, size, Background::Plain);
-    let mut scene = Scene::open(&environment);
+    let mut scene = DesktopFixture::open(&environment);
     let name = format!("journal-{}x{}", size.width, size.height);
     let mut session = session(fixture, &name, desktop);
     let mut next = ids();
@@ -240,7 +240,7 @@ fn as_calls(fixture: &BenchFixture, size: Size) {
     compare(20, vec![Contestant::new(what, call)]);
     let mut next = ids();
     let call = || {
-        scene.touch();
+        scene.paint_corner();
         let call = ComputerCall::new(format!("new_{}", next()), vec![Action::Screenshot]);
         fixture.execute(&mut session, Content::ComputerCall(call));
     };
@@ -278,7 +278,7 @@ const BUTTON: Clicked = Clicked {
 fn settled(fixture: &BenchFixture, clicked: &Clicked) {
     table(clicked.title);
     let (mut desktop, environment) = furnished(fixture, Size::new(1280, 800), Background::Plain);
-    let scene = Scene::open(&environment);
+    let scene = DesktopFixture::open(&environment);
     if scene.window(clicked.program).is_none() {
         let display = desktop.private_display().expect("our own");
         let launched = fixture
@@ -290,7 +290,7 @@ fn settled(fixture: &BenchFixture, clicked: &Clicked) {
     while scene.window(clicked.program).is_none() && start.elapsed() < CEILING {
         thread::sleep(Duration::from_millis(50));
     }
-    scene.place(clicked.program, clicked.bounds);
+    scene.move_window(clicked.program, clicked.bounds);
     thread::sleep(Duration::from_secs(1));
     let [left, top, ..] = scene.window(clicked.program).expect("its window");
     let (x, y) = (left + clicked.point.0, top + clicked.point.1);

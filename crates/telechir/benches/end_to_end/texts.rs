@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use telechir_device::contract::computer::Witness as _;
 use telechir_device::{Computer as _, ScreenAction, Settle, Viewport};
 use telechir_protocol::{Action, Chord, Point, Target};
+use telechir_testkit::desktop_fixture::DesktopFixture;
 use telechir_testkit::page::{PageEvent, PageWitness, TEXT_AREA};
-use telechir_testkit::scene::Scene;
-use telechir_testkit::witness::{Manners, XWitness};
+use telechir_testkit::witness::{ReadMode, XWitness};
 use telechir_x11::{Desktop, DisplayOptions, PrivateDisplay};
 
 use crate::fixture::{BenchFixture, CEILING, run};
@@ -54,7 +54,7 @@ pub(crate) fn texts(fixture: &BenchFixture, peers: &mut Peers) {
     let display = display(fixture, None);
     let environment = display.environment();
     let desktop = opened(fixture, display);
-    let manners = Manners {
+    let manners = ReadMode {
         answers_pings: true,
         slowness: Duration::ZERO,
     };
@@ -331,7 +331,7 @@ fn opened(fixture: &BenchFixture, display: PrivateDisplay) -> Desktop {
 }
 
 /// Waits until the program's window is drawn.
-fn rest(fixture: &BenchFixture, desktop: &mut Desktop, scene: &Scene, class: &str) {
+fn rest(fixture: &BenchFixture, desktop: &mut Desktop, scene: &DesktopFixture, class: &str) {
     until(
         || {
             scene
@@ -366,7 +366,7 @@ fn editor(fixture: &BenchFixture) -> (Desktop, Environment, Editor) {
     rest(
         fixture,
         &mut desktop,
-        &Scene::open(&environment),
+        &DesktopFixture::open(&environment),
         "mousepad",
     );
     let saved = String::new();
@@ -403,7 +403,7 @@ fn page(fixture: &BenchFixture) -> (Desktop, Environment, Page) {
     let quiet = std::process::Stdio::null;
     let browser = command.stdout(quiet()).stderr(quiet()).spawn();
     let browser = Browser(browser.expect("Chromium starts"));
-    let scene = Scene::open(&environment);
+    let scene = DesktopFixture::open(&environment);
     rest(fixture, &mut desktop, &scene, "chromium");
     let (x, y) = TEXT_AREA;
     let click = Action::Click {

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use telechir_providers::Dialect;
-use telechir_providers::conform::{Manifest, Row, Vector, Verdict};
+use telechir_providers::conform::{CheckResult, Manifest, Vector, VectorReport};
 
 use crate::args::ConformArguments;
 use crate::error::CliError;
@@ -17,7 +17,7 @@ use crate::input::{write_json, write_text};
 /// The output of `--json`.
 #[derive(Serialize)]
 struct ConformOutput {
-    rows: Vec<Row>,
+    rows: Vec<VectorReport>,
     checked: usize,
     unchecked: usize,
     failed: usize,
@@ -33,7 +33,7 @@ pub(crate) fn conform(arguments: &ConformArguments) -> Result<ExitCode, CliError
             folder.display()
         )));
     }
-    let rows: Vec<Row> = manifest
+    let rows: Vec<VectorReport> = manifest
         .vectors
         .iter()
         .map(|vector| row(folder, vector))
@@ -77,7 +77,7 @@ fn manifest(folder: &Path, dialect: Option<Dialect>) -> Result<Manifest, CliErro
         names.extend(entry.file_name().into_string());
     }
     names.sort();
-    Ok(Manifest::of_names(
+    Ok(Manifest::from_names(
         names.iter().map(String::as_str),
         dialect,
     ))
@@ -88,7 +88,7 @@ fn unreadable(path: &Path, error: &io::Error) -> CliError {
 }
 
 /// The row of a document, also of a missing one.
-fn row(folder: &Path, vector: &Vector) -> Row {
+fn row(folder: &Path, vector: &Vector) -> VectorReport {
     match fs::read(folder.join(&vector.file)) {
         Ok(bytes) => vector.check(&bytes),
         Err(error) if error.kind() == io::ErrorKind::NotFound => vector.missing(),
@@ -97,7 +97,7 @@ fn row(folder: &Path, vector: &Vector) -> Row {
 }
 
 fn table(printed: &ConformOutput) -> String {
-    let width = |of: fn(&Row) -> &str, title: &str| {
+    let width = |of: fn(&VectorReport) -> &str, title: &str| {
         let widths = printed.rows.iter().map(|row| of(row).chars().count());
         widths.max().unwrap_or_default().max(title.len())
     };
@@ -147,22 +147,24 @@ fn table(printed: &ConformOutput) -> String {
     text
 }
 
-const fn verdict_cell(verdict: Verdict) -> &'static str {
+const fn verdict_cell(verdict: CheckResult) -> &'static str {
     match verdict {
-        Verdict::NotApplicable => "-",
-        Verdict::Passed => "ok",
-        Verdict::Failed => "FAIL",
+        CheckResult::NotApplicable => "-",
+        CheckResult::Passed => "ok",
+        CheckResult::Failed => "FAIL",
     }
 }
 
-fn stream_cell(row: &Row) -> String {
+fn stream_cell(row: &VectorReport) -> String {
     match row.stream {
-        Verdict::Passed => format!("{} cuts", row.cuts),
-        verdict @ (Verdict::NotApplicable | Verdict::Failed) => verdict_cell(verdict).to_owned(),
+        CheckResult::Passed => format!("{} cuts", row.cuts),
+        verdict @ (CheckResult::NotApplicable | CheckResult::Failed) => {
+            verdict_cell(verdict).to_owned()
+        }
     }
 }
 
-fn remark_cell(row: &Row) -> String {
+fn remark_cell(row: &VectorReport) -> String {
     match (&row.unchecked, row.refusals.first()) {
         (Some(why), _) => format!("not checked: {why}"),
         (None, Some(refusal)) => format!("refused: {refusal}"),

@@ -29,7 +29,7 @@ pub(crate) async fn exec(arguments: ExecArguments) -> Result<ExitCode, CliError>
         }
         None => execute(&arguments, turn, policy).await?,
     };
-    let reply = dialect.encode_answers(&answered)?;
+    let reply = dialect.encode_results(&answered)?;
     report_lines(&reply.report.losses);
     if arguments.strict && !reply.report.is_lossless() {
         return Err(CliError::loss(

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use telechir_protocol::Content;
-use telechir_providers::{Dialect, Loss, Stream, StreamedResponse};
+use telechir_providers::{Dialect, Loss, ResponseStream, StreamedResponse};
 
 use crate::error::CliError;
 use crate::input::write_json;
@@ -48,7 +48,7 @@ pub(super) fn decode(dialect: Dialect) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn push(stream: &mut Stream, bytes: &[u8]) -> Result<(), CliError> {
+fn push(stream: &mut ResponseStream, bytes: &[u8]) -> Result<(), CliError> {
     for delta in stream.push(bytes)? {
         write_json(&delta, false)?;
     }

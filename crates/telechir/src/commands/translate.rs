@@ -64,13 +64,13 @@ pub(crate) fn encode(arguments: &EncodeArguments) -> Result<ExitCode, CliError> 
         messages,
         envelope: Envelope::List,
     };
-    let (document, report) = arguments.dialect.write_history(&history)?;
+    let (document, report) = arguments.dialect.encode_document(&history)?;
     finish(&document, &report, arguments.strict)
 }
 
 pub(crate) fn translate(arguments: &TranslateArguments) -> Result<ExitCode, CliError> {
     let (history, mut report) = arguments.from.decode_history(read_stdin()?)?;
-    let (document, encoding) = arguments.to.write_history(&history)?;
+    let (document, encoding) = arguments.to.encode_document(&history)?;
     report.absorb(encoding);
     finish(&document, &report, arguments.strict)
 }

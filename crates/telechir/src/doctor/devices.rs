@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use telechir_browser::shell_program;
+use telechir_browser::headless_shell_program;
 use telechir_device::{
     BoxComputer, BoxShell, Computer as _, DeviceError, Frame, Settle, Shell as _, ShellCommand,
     TextRecognizer as _,
@@ -141,7 +141,7 @@ pub(super) async fn browser() -> CheckResult {
 /// `--browser --headless`.
 pub(super) async fn headless() -> CheckResult {
     let seen = look_at_page(&["--browser", "--headless"], &[]).await?;
-    if shell_program().is_some() {
+    if headless_shell_program().is_some() {
         return Ok(seen);
     }
     let warning = CheckFailure::missing(

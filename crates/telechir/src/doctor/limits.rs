@@ -1,7 +1,7 @@
 //! Whether a control group can limit all programs of a session together.
 
 use telechir_process::{Cgroup, Spawn, is_root};
-use telechir_shell::Limits;
+use telechir_shell::ResourceLimits;
 
 use super::finding::{CheckFailure, CheckResult, Observation};
 use super::fix::explain;
@@ -9,26 +9,30 @@ use crate::error::chain;
 
 /// Puts a program into a control group as every session does, and verifies its membership.
 pub(super) async fn check() -> CheckResult {
-    let mut group = Cgroup::new(&Limits::default());
+    let mut group = Cgroup::new(&ResourceLimits::default());
     let started = Spawn::new("sleep").arg("10").cgroup(&group).spawn().await;
     let program = started.map_err(|error| explain(&format!("failed to {}", chain(&error)), &[]))?;
-    if group.bounds().hold() {
-        group.prove(program.pid());
+    if group.effective_limits().limits_totals() {
+        group.verify_member(program.pid());
     }
-    let bounds = group.bounds();
-    if bounds.hold() {
+    let bounds = group.effective_limits();
+    if bounds.limits_totals() {
         return Ok(Observation::new(bounds.to_string()));
     }
-    let mut failure =
-        CheckFailure::broken(format!("no common limit, because of {}", bounds.why_not()));
+    let mut failure = CheckFailure::broken(format!(
+        "no common limit, because of {}",
+        bounds.unavailable_reasons()
+    ));
     if !is_root() {
         // systemd delegates a control group to the user.
         failure = failure.fix_command("systemd-run --user --scope -p Delegate=yes telechir doctor");
     }
-    Ok(Observation::degraded(bounds.held(), failure))
+    Ok(Observation::degraded(bounds.summary(), failure))
 }
 
 /// Whether this process can create control groups.
 pub(super) fn can_be_had() -> bool {
-    Cgroup::new(&Limits::default()).bounds().hold()
+    Cgroup::new(&ResourceLimits::default())
+        .effective_limits()
+        .limits_totals()
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 use telechir_policy::Verdict;
-use telechir_runtime::{ActionEffect, Record, RecordKind, SessionEvent};
+use telechir_runtime::{ActionEffect, JournalRecord, RecordKind, SessionEvent};
 
 /// One run of a recording.
 #[derive(Debug, Default)]
@@ -66,7 +66,7 @@ pub(super) struct CallStep {
 }
 
 /// The runs of a journal in the order of their start.
-pub(super) fn runs(records: &[Record]) -> Vec<RecordedRun> {
+pub(super) fn runs(records: &[JournalRecord]) -> Vec<RecordedRun> {
     let mut runs: Vec<RunBuilder> = Vec::new();
     for record in records {
         let known = runs
@@ -96,7 +96,7 @@ struct RunBuilder {
 }
 
 impl RunBuilder {
-    fn add(&mut self, record: &Record) {
+    fn add(&mut self, record: &JournalRecord) {
         self.run.ended_ms = record.at_ms;
         match record.kind {
             RecordKind::Event => {

@@ -230,13 +230,13 @@ fn pretty(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use telechir_runtime::{Record, RecordKind};
+    use telechir_runtime::{JournalRecord, RecordKind};
 
     use super::super::gather::runs;
     use super::*;
 
-    fn records(rows: Vec<(RecordKind, Value)>) -> Vec<Record> {
-        let record = |(index, (kind, body)): (u64, (RecordKind, Value))| Record {
+    fn records(rows: Vec<(RecordKind, Value)>) -> Vec<JournalRecord> {
+        let record = |(index, (kind, body)): (u64, (RecordKind, Value))| JournalRecord {
             seq: index + 1,
             run: "r1".into(),
             at_ms: 1000,

@@ -265,7 +265,7 @@ async fn start(paths: &SessionPaths, arguments: &ExecArguments) -> Result<(), Cl
     };
     match status {
         Ok(Ok(line)) if line == "ready" || line == "taken" => {
-            host.leave();
+            host.detach();
             Ok(())
         }
         Ok(Ok(line)) if line.starts_with("failed ") => {

@@ -219,7 +219,7 @@ impl SessionHost {
                 end = wait_for_end(&mut self.signals, &mut self.queues.closes) => return end,
                 Some(caller) = self.queues.turns.recv() => caller,
                 _why = stop => {
-                    live.session.settle().await;
+                    live.session.finish_dropped_turn().await;
                     continue;
                 }
                 () = sleep_until(idle_end) => return SessionEnd::Idle,
@@ -331,7 +331,7 @@ async fn serve_turn(
     };
     match outcome {
         None => {
-            live.session.settle().await;
+            live.session.finish_dropped_turn().await;
             caller.send(&HostReply::Cancelled).await;
             TurnOutcome::Done
         }

@@ -5,14 +5,14 @@ use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use telechir_testkit::gate::{Part, require};
+use telechir_testkit::gate::{Component, require};
 
 use crate::telechir::Telechir;
 
 /// Runs a call that needs approval and types `answer` at the prompt. Returns the terminal's output
 /// and the reply.
 fn run_with_answer(command: &str, answer: &str) -> (String, Value) {
-    require(Part::Sandbox);
+    require(Component::Sandbox);
     let telechir = Telechir::new();
     let response = json!({
         "type": "message", "role": "assistant", "model": "m", "stop_reason": "tool_use",

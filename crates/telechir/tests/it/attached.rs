@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use telechir_process::is_root;
-use telechir_testkit::gate::{Part, require};
+use telechir_testkit::gate::{Component, require};
 
 use crate::exec::{anthropic, member};
 use crate::network::page;
@@ -25,7 +25,7 @@ struct AttachedFixture {
 
 impl AttachedFixture {
     fn new() -> Self {
-        require(Part::Chromium);
+        require(Component::Chromium);
         let telechir = Telechir::new();
         let run = telechir.folder().join("run");
         fs::create_dir(&run).expect("a folder");
@@ -119,11 +119,7 @@ fn an_attached_browser_gets_an_isolated_context_and_needs_approval() {
         denied.stderr
     );
     let ran = fixture.click(ALLOW_ACTIONS, &[]);
-    assert!(
-        ran.stderr.contains("bypasses the egress"),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.stderr.contains("bypasses the egress"), "{}", ran.stderr);
     let answers = ran.json();
     assert_ne!(answers[0]["is_error"], true, "{answers}");
     assert!(answers[1].to_string().contains("hello"), "{answers}");

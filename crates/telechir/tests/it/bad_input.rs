@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use telechir_providers::Dialect;
-use telechir_testkit::gate::{Part, require};
+use telechir_testkit::gate::{Component, require};
 
 use crate::telechir::Telechir;
 
@@ -47,7 +47,7 @@ fn an_unknown_dialect_is_a_usage_error() {
 
 #[test]
 fn duplicate_ids_execute_nothing() {
-    require(Part::Sandbox);
+    require(Component::Sandbox);
     let telechir = Telechir::new();
     let workspace = telechir.folder().join("work");
     fs::create_dir(&workspace).expect("a folder");
@@ -110,8 +110,8 @@ fn a_missing_display_is_reported() {
 
 #[test]
 fn a_termination_signal_leaves_nothing_behind() {
-    require(Part::Sandbox);
-    require(Part::XServer);
+    require(Component::Sandbox);
+    require(Component::XServer);
     let telechir = Telechir::new();
     let policy = telechir.permissive_policy();
     let call = json!({"type": "tool_use", "id": "toolu_1", "name": "bash", "input": {"command": "echo started > mark; sleep 1000"}});
@@ -183,7 +183,7 @@ fn without(telechir: &Telechir, hidden: &[&str], arguments: &[&str]) -> (Option<
 
 #[track_caller]
 fn reports_the_missing_package(hidden: &[&str], flag: &str, package: &str) {
-    require(Part::Sandbox);
+    require(Component::Sandbox);
     let telechir = Telechir::new();
     fs::write(telechir.folder().join("input.json"), message(&json!([]))).expect("the input");
     let (code, output) = without(

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use telechir_device::contract::computer::Witness as _;
-use telechir_testkit::gate::{Part, require};
+use telechir_testkit::gate::{Component, require};
 use telechir_testkit::page::{PageEvent, PageWitness};
 use tokio::runtime::Runtime;
 
@@ -43,7 +43,7 @@ struct BrowsingFixture {
 impl BrowsingFixture {
     /// Starts the server of the page.
     fn new() -> Self {
-        require(Part::Chromium);
+        require(Component::Chromium);
         let telechir = Telechir::new();
         for folder in ["run", "work"] {
             fs::create_dir(telechir.folder().join(folder)).expect("a folder");

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use telechir_testkit::gate::{Part, require};
+use telechir_testkit::gate::{Component, require};
 
 use crate::telechir::Telechir;
 
@@ -109,7 +109,12 @@ fn run(telechir: &Telechir, args: &[&str]) -> DoctorOutput {
 }
 
 fn require_all() {
-    for part in [Part::XServer, Part::Chromium, Part::Sandbox, Part::Dbus] {
+    for part in [
+        Component::XServer,
+        Component::Chromium,
+        Component::Sandbox,
+        Component::Dbus,
+    ] {
         require(part);
     }
 }

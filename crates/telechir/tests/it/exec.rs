@@ -1,7 +1,7 @@
 //! `telechir exec`: executes a response on real devices and prints the provider's reply.
 
 use serde_json::{Value, json};
-use telechir_testkit::gate::{Part, require};
+use telechir_testkit::gate::{Component, require};
 
 use crate::telechir::{Telechir, png_size};
 
@@ -47,7 +47,7 @@ fn openai_screenshot(item: &Value) -> &str {
 
 #[test]
 fn anthropic_gets_a_png_of_the_desktop() {
-    require(Part::XServer);
+    require(Component::XServer);
     let response = anthropic(&[member("toolu_1", "computer", "screenshot", json!({}))]);
     let ran = Telechir::new().run(
         &["exec", "--dialect", "anthropic-messages", "--desktop"],
@@ -62,7 +62,7 @@ fn anthropic_gets_a_png_of_the_desktop() {
 
 #[test]
 fn openai_gets_a_png_of_the_desktop() {
-    require(Part::XServer);
+    require(Component::XServer);
     let response = openai(&[computer_call("call_1", json!([{"type": "screenshot"}]))]);
     let ran = Telechir::new().run(
         &[
@@ -84,8 +84,8 @@ fn openai_gets_a_png_of_the_desktop() {
 
 #[test]
 fn openai_gets_a_png_of_the_browser() {
-    require(Part::XServer);
-    require(Part::Chromium);
+    require(Component::XServer);
+    require(Component::Chromium);
     let response = openai(&[computer_call("call_1", json!([{"type": "screenshot"}]))]);
     let ran = Telechir::new().run(
         &["exec", "--dialect", "openai-responses", "--browser"],
@@ -96,8 +96,8 @@ fn openai_gets_a_png_of_the_browser() {
 
 #[test]
 fn anthropic_gets_a_png_of_the_browser() {
-    require(Part::XServer);
-    require(Part::Chromium);
+    require(Component::XServer);
+    require(Component::Chromium);
     let response = anthropic(&[member("toolu_1", "browser", "screenshot", json!({}))]);
     let ran = Telechir::new().run(
         &["exec", "--dialect", "anthropic-messages", "--browser"],
@@ -110,7 +110,7 @@ fn anthropic_gets_a_png_of_the_browser() {
 
 #[test]
 fn a_headless_browser_gives_the_same_screenshot_size() {
-    require(Part::Chromium);
+    require(Component::Chromium);
     let response = openai(&[computer_call("call_1", json!([{"type": "screenshot"}]))]);
     let ran = Telechir::new().run(
         &[
@@ -127,7 +127,7 @@ fn a_headless_browser_gives_the_same_screenshot_size() {
 
 #[test]
 fn the_shell_keeps_state_between_calls() {
-    require(Part::Sandbox);
+    require(Component::Sandbox);
     let telechir = Telechir::new();
     let policy = telechir.permissive_policy();
     let response = anthropic(&[
@@ -157,7 +157,7 @@ fn the_shell_keeps_state_between_calls() {
 
 #[test]
 fn openai_gets_one_output_per_command() {
-    require(Part::Sandbox);
+    require(Component::Sandbox);
     let telechir = Telechir::new();
     let policy = telechir.permissive_policy();
     let call = json!({"type": "shell_call", "id": "sh_1", "call_id": "call_1", "status": "completed",
@@ -190,7 +190,7 @@ fn openai_gets_one_output_per_command() {
 
 #[test]
 fn time_and_output_of_commands_are_limited() {
-    require(Part::Sandbox);
+    require(Component::Sandbox);
     let telechir = Telechir::new();
     let policy = telechir.permissive_policy();
     let call = json!({"type": "shell_call", "id": "sh_1", "call_id": "call_1", "status": "completed",
@@ -221,7 +221,7 @@ fn time_and_output_of_commands_are_limited() {
 
 #[test]
 fn without_a_terminal_the_answer_is_no() {
-    require(Part::Sandbox);
+    require(Component::Sandbox);
     let response = anthropic(&[bash("toolu_1", "touch made; ls")]);
     let ran = Telechir::new().run(
         &["exec", "--dialect", "anthropic-messages", "--shell"],
@@ -233,8 +233,8 @@ fn without_a_terminal_the_answer_is_no() {
 
 #[test]
 fn a_failure_stops_only_its_tool_group() {
-    require(Part::XServer);
-    require(Part::Sandbox);
+    require(Component::XServer);
+    require(Component::Sandbox);
     let telechir = Telechir::new();
     let policy = telechir.permissive_policy();
     let response = anthropic(&[
@@ -301,7 +301,7 @@ fn a_call_for_a_missing_device_is_answered() {
 
 #[test]
 fn an_unknown_action_is_answered_and_its_batch_does_not_run() {
-    require(Part::XServer);
+    require(Component::XServer);
     let actions = json!([{"type": "move", "x": 10, "y": 10}, {"type": "levitate", "height": 3}]);
     let response = openai(&[computer_call("call_1", actions)]);
     let ran = Telechir::new().run(
@@ -320,7 +320,7 @@ fn an_unknown_action_is_answered_and_its_batch_does_not_run() {
 
 #[test]
 fn a_recording_is_written_and_verifies() {
-    require(Part::XServer);
+    require(Component::XServer);
     let telechir = Telechir::new();
     let recording = telechir.folder().join("recording");
     let recording = recording.to_str().expect("a path");
@@ -362,7 +362,7 @@ fn a_recording_is_written_and_verifies() {
 
 #[test]
 fn existing_workspace_files_are_writable() {
-    require(Part::Sandbox);
+    require(Component::Sandbox);
     let telechir = Telechir::new();
     let policy = telechir.permissive_policy();
     let workspace = telechir.folder().join("work");
@@ -388,7 +388,7 @@ fn existing_workspace_files_are_writable() {
 
 #[test]
 fn a_session_with_a_refused_page_closes_cleanly() {
-    require(Part::Chromium);
+    require(Component::Chromium);
     let telechir = Telechir::new();
     let recording = telechir.folder().join("recording");
     let recording = recording.to_str().expect("a path");
@@ -415,7 +415,7 @@ fn a_session_with_a_refused_page_closes_cleanly() {
 #[test]
 fn a_page_that_does_not_load_can_be_interrupted() {
     use std::os::unix::process::ExitStatusExt as _;
-    require(Part::Chromium);
+    require(Component::Chromium);
     let telechir = Telechir::new();
     // Accepts a connection and never responds.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -466,7 +466,7 @@ fn a_page_that_does_not_load_can_be_interrupted() {
 #[test]
 fn a_workspace_has_the_same_user_in_every_session() {
     use std::os::unix::fs::MetadataExt as _;
-    require(Part::Sandbox);
+    require(Component::Sandbox);
     if !telechir_process::is_root() {
         return;
     }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use telechir_process::{Identity, is_root};
-use telechir_testkit::gate::{Part, require};
+use telechir_testkit::gate::{Component, require};
 use telechir_testkit::xvfb::{keyboard, pressed};
 
 use crate::telechir::Telechir;
@@ -37,8 +37,8 @@ pub(crate) struct ExistingDesktop {
 
 impl ExistingDesktop {
     pub(crate) fn start_session(telechir: &Telechir) -> Self {
-        require(Part::XServer);
-        require(Part::Dbus);
+        require(Component::XServer);
+        require(Component::Dbus);
         let home = telechir.folder().join("home");
         for folder in [&home, &home.join("run")] {
             fs::create_dir(folder).expect("a folder");

@@ -10,7 +10,7 @@ mod victim;
 
 use std::fmt::Write as _;
 
-use telechir_testkit::gate::{Part, require};
+use telechir_testkit::gate::{Component, require};
 
 use batch::{Batch, BatchState};
 use draw::Draw;
@@ -30,7 +30,7 @@ const KILL_POINTS: [&str; 6] = [
 
 #[test]
 fn a_kill_at_any_point_loses_nothing_and_repeats_nothing() {
-    require(Part::Sandbox);
+    require(Component::Sandbox);
     let points = number("TELECHIR_KILL_POINTS").unwrap_or(POINTS as u64);
     let seed = number("TELECHIR_KILL_SEED").unwrap_or(20_261_120);
     let mut draw = Draw::new(seed);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use telechir_testkit::gate::{Part, require};
+use telechir_testkit::gate::{Component, require};
 
 use crate::existing::ExistingDesktop;
 use crate::telechir::Telechir;
@@ -60,9 +60,9 @@ fn signal(child: &Child, signal: Signal) {
 
 /// A run with every device, ended by `how` in the middle of a command.
 fn ends_in_the_middle(how: Signal) {
-    require(Part::XServer);
-    require(Part::Chromium);
-    require(Part::Sandbox);
+    require(Component::XServer);
+    require(Component::Chromium);
+    require(Component::Sandbox);
     let telechir = Telechir::new();
     let policy = telechir.permissive_policy();
     let workspace = telechir.folder().join("work");
@@ -157,8 +157,8 @@ fn detached_processes_on_the_host_are_killed_too() {
 fn nothing_is_left_after_a_kill_during_startup() {
     const KILLS: u32 = 20;
     const CEILING: Duration = Duration::from_secs(40);
-    require(Part::XServer);
-    require(Part::Sandbox);
+    require(Component::XServer);
+    require(Component::Sandbox);
     let started_at = Instant::now();
     let mut kills = 0;
     while kills < KILLS && started_at.elapsed() < CEILING {
@@ -240,8 +240,8 @@ async fn the_stop_key_kills_a_command_and_its_descendants() {
     use telechir_testkit::xvfb::{press, value};
     /// Keycode in the usual layout.
     const F12: u8 = 96;
-    require(Part::XServer);
-    require(Part::Sandbox);
+    require(Component::XServer);
+    require(Component::Sandbox);
     let telechir = Telechir::new();
     let (display, environment) = fixture::display(telechir.folder()).await;
     let (policy, workspace) = (telechir.permissive_policy(), telechir.folder().join("work"));
@@ -305,7 +305,7 @@ async fn the_stop_key_kills_a_command_and_its_descendants() {
 
 #[test]
 fn a_killed_guardian_is_replaced_and_logged() {
-    require(Part::Sandbox);
+    require(Component::Sandbox);
     let telechir = Telechir::new();
     let policy = telechir.permissive_policy();
     let call = json!({"type": "tool_use", "id": "toolu_1", "name": "bash", "input": {"command": "sleep 60"}});

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
 use serde_json::json;
-use telechir_testkit::gate::{Part, require};
+use telechir_testkit::gate::{Component, require};
 
 use crate::exec::{anthropic, bash, member};
 use crate::telechir::Telechir;
@@ -37,7 +37,7 @@ fn report(telechir: &Telechir, recording: &str) -> String {
 
 #[test]
 fn a_shell_reaches_only_allowed_hosts_and_refusals_are_recorded() {
-    require(Part::Sandbox);
+    require(Component::Sandbox);
     let telechir = Telechir::new();
     let (named, other) = (page("hello".to_owned()), page("other".to_owned()));
     let policy = telechir.permissive_policy();
@@ -79,7 +79,7 @@ fn a_shell_reaches_only_allowed_hosts_and_refusals_are_recorded() {
 
 #[test]
 fn a_page_reaches_only_hosts_the_policy_allows() {
-    require(Part::Chromium);
+    require(Component::Chromium);
     let telechir = Telechir::new();
     let other = page("other".to_owned());
     let body = format!(
@@ -122,7 +122,7 @@ fn a_page_reaches_only_hosts_the_policy_allows() {
 
 #[test]
 fn another_url_scheme_needs_a_rule_that_names_it() {
-    require(Part::Chromium);
+    require(Component::Chromium);
     let telechir = Telechir::new();
     let policy = telechir.folder().join("policy.toml");
     let open = |rule: &str| {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use telechir_testkit::gate::{Part, require};
+use telechir_testkit::gate::{Component, require};
 
 use crate::telechir::Telechir;
 
@@ -58,7 +58,7 @@ fn holding(folder: &Path, bytes: &[u8], found: &mut Vec<String>, count: &mut usi
 
 #[test]
 fn a_password_at_a_hidden_prompt_is_in_no_file_of_the_recording() {
-    require(Part::Sandbox);
+    require(Component::Sandbox);
     for dialect in [
         "anthropic-messages",
         "openai-responses",

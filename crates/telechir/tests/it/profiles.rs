@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use telechir_testkit::gate::{Part, require};
+use telechir_testkit::gate::{Component, require};
 
 use crate::exec::{anthropic, member};
 use crate::network::page;
@@ -103,7 +103,7 @@ fn profiles_are_created_listed_and_deleted() {
 
 #[test]
 fn a_missing_or_locked_profile_is_one_message() {
-    require(Part::Chromium);
+    require(Component::Chromium);
     let fixture = ProfileFixture::new();
     let missing = fixture.read(&["--headless"]);
     missing.fails(1, &["find profile shop", "telechir profiles create shop"]);
@@ -134,7 +134,7 @@ fn a_missing_or_locked_profile_is_one_message() {
 
 /// Stored page data survives a kill of the process that uses the profile.
 fn survives(surface: &[&str]) {
-    require(Part::Chromium);
+    require(Component::Chromium);
     let fixture = ProfileFixture::new();
     fixture.run(&["profiles", "create", "shop"]);
     let before = fixture.read(surface);
@@ -178,6 +178,6 @@ fn a_profile_survives_kill_9() {
 
 #[test]
 fn a_profile_of_a_browser_in_a_window_survives_kill_9() {
-    require(Part::XServer);
+    require(Component::XServer);
     survives(&[]);
 }

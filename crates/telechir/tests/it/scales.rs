@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use base64::Engine as _;
 use telechir_device::BoxComputer;
-use telechir_device::contract::computer::{Seen, Witness as _};
+use telechir_device::contract::computer::{ObservedInput, Witness as _};
 use telechir_policy::Policy;
 use telechir_process::{Identity, is_root};
 use telechir_protocol::{
@@ -13,8 +13,8 @@ use telechir_protocol::{
     ToolResult,
 };
 use telechir_runtime::{ScreenshotRule, Session};
-use telechir_testkit::gate::{Part, require};
-use telechir_testkit::witness::{Manners, XWitness};
+use telechir_testkit::gate::{Component, require};
+use telechir_testkit::witness::{ReadMode, XWitness};
 use telechir_testkit::xvfb::set_monitors;
 use telechir_x11::{Desktop, DisplayOptions, PrivateDisplay};
 
@@ -30,7 +30,7 @@ struct ScaleFixture {
 }
 
 async fn fixture(screen: Size, monitors: &[(&str, [u16; 4])], shown: Option<&str>) -> ScaleFixture {
-    require(Part::XServer);
+    require(Component::XServer);
     let folder = tempfile::tempdir().expect("a folder");
     let everyone = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(folder.path(), everyone).expect("permissions");
@@ -44,7 +44,7 @@ async fn fixture(screen: Size, monitors: &[(&str, [u16; 4])], shown: Option<&str
     if !monitors.is_empty() {
         set_monitors(&environment, monitors);
     }
-    let witness = XWitness::open(&environment, Manners::default()).await;
+    let witness = XWitness::open(&environment, ReadMode::default()).await;
     let desktop: Desktop = display.into_desktop().await.expect("a desktop");
     let desktop = match shown {
         Some(name) => desktop.on_monitor(name).await.expect("the monitor"),
@@ -138,15 +138,15 @@ impl ScaleFixture {
             modifiers: Vec::new(),
         })
         .await;
-        let pressed = |seen: &[Seen]| {
+        let pressed = |seen: &[ObservedInput]| {
             seen.iter().find_map(|one| {
-                let Seen::ButtonDown { at, .. } = one else {
+                let ObservedInput::ButtonDown { at, .. } = one else {
                     return None;
                 };
                 Some(*at)
             })
         };
-        let seen = self.witness.seen(&|seen| pressed(seen).is_some()).await;
+        let seen = self.witness.observed(&|seen| pressed(seen).is_some()).await;
         pressed(&seen).expect("a click")
     }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use telechir_testkit::gate::{Part, require};
+use telechir_testkit::gate::{Component, require};
 
 use crate::telechir::{Ran, Telechir, png_size};
 
@@ -52,7 +52,7 @@ impl SessionFixture {
 
     /// Starts a session with a shell and a permissive policy.
     fn start_shell(&self, name: &str, more: &[&str]) {
-        require(Part::Sandbox);
+        require(Component::Sandbox);
         let policy = self.file("policy.toml");
         let workspace = self.file("work");
         fs::create_dir_all(&workspace).expect("a folder");
@@ -185,7 +185,7 @@ fn a_shell_keeps_its_state_between_calls() {
 
 #[test]
 fn a_desktop_keeps_its_state_between_calls() {
-    require(Part::XServer);
+    require(Component::XServer);
     let sessions = SessionFixture::new();
     let point = json!({"coordinate": [301, 202]});
     let moved = response("mouse_move", Some("computer"), point);
@@ -208,8 +208,8 @@ fn a_desktop_keeps_its_state_between_calls() {
 
 #[test]
 fn a_browser_keeps_its_state_between_calls() {
-    require(Part::XServer);
-    require(Part::Chromium);
+    require(Component::XServer);
+    require(Component::Chromium);
     let sessions = SessionFixture::new();
     let opened = response("new_tab", Some("browser"), json!({}));
     let ran = sessions.exec("b", &["--browser"], &opened);
@@ -271,7 +271,7 @@ fn two_callers_take_turns() {
 #[test]
 fn two_first_callers_share_one_session() {
     let sessions = SessionFixture::new();
-    require(Part::Sandbox);
+    require(Component::Sandbox);
     let policy = format!("--policy={}", sessions.file("policy.toml").display());
     let call = || {
         let mut child = sessions
@@ -479,7 +479,7 @@ fn an_interrupted_caller_waits_for_the_cancellation() {
 
 #[test]
 fn keys_are_released_when_a_caller_is_killed() {
-    require(Part::XServer);
+    require(Component::XServer);
     let sessions = SessionFixture::new();
     let point = json!({"coordinate": [10, 10]});
     let moved = response("mouse_move", Some("computer"), point);
@@ -577,7 +577,7 @@ fn run_with_answer(sessions: &SessionFixture, more: &str, answer: &str) -> (Stri
 
 #[test]
 fn prompts_appear_on_the_caller_s_terminal() {
-    require(Part::Sandbox);
+    require(Component::Sandbox);
     let sessions = SessionFixture::new();
     let (output, reply) = run_with_answer(&sessions, "--shell", "y\n");
     assert!(output.contains("echo $((40 + 2)) > made"), "{output}");

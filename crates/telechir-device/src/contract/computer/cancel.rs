@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use telechir_protocol::{Action, Button};
 
-use super::{Pressed, Seen, Witness, chord, perform, point, target};
+use super::{ObservedInput, StillPressed, Witness, chord, perform, point, target};
 use crate::{Computer, ScreenAction};
 
 /// Starts an action and drops its future as soon as the witness observed `started`.
@@ -15,10 +15,10 @@ async fn break_off(
     device: &mut impl Computer,
     witness: &mut impl Witness,
     action: ScreenAction,
-    started: &(dyn Fn(&[Seen]) -> bool + Sync),
+    started: &(dyn Fn(&[ObservedInput]) -> bool + Sync),
 ) {
     let mut performing = pin!(device.perform(&action));
-    let mut seeing = pin!(witness.seen(started));
+    let mut seeing = pin!(witness.observed(started));
     let seen = poll_fn(|context| {
         if let Poll::Ready(outcome) = performing.as_mut().poll(context) {
             panic!("it ended before it could be cancelled: {outcome:?}");
@@ -30,9 +30,11 @@ async fn break_off(
 }
 
 async fn check_all_up(witness: &mut impl Witness) {
-    let seen = witness.seen(&|seen| Pressed::after(seen).is_empty()).await;
+    let seen = witness
+        .observed(&|seen| StillPressed::after(seen).is_empty())
+        .await;
     assert!(
-        Pressed::after(&seen).is_empty(),
+        StillPressed::after(&seen).is_empty(),
         "something stays pressed: {seen:?}"
     );
 }
@@ -47,7 +49,7 @@ pub async fn dropping_a_key_hold_leaves_nothing_pressed(
         duration: Duration::from_secs(3600),
     };
     break_off(device, witness, hold, &|seen| {
-        Pressed::after(seen).keys.len() == 2
+        StillPressed::after(seen).keys.len() == 2
     })
     .await;
     check_all_up(witness).await;
@@ -70,7 +72,7 @@ pub async fn dropping_a_drag_leaves_nothing_pressed(
         duration,
     };
     break_off(device, witness, drag, &|seen| {
-        !Pressed::after(seen).buttons.is_empty()
+        !StillPressed::after(seen).buttons.is_empty()
     })
     .await;
     check_all_up(witness).await;
@@ -90,7 +92,7 @@ pub async fn dropping_a_long_text_leaves_nothing_pressed(
     };
     {
         let mut performing = pin!(device.perform(&typing));
-        let mut seeing = pin!(witness.seen(&|seen| seen.iter().any(Seen::is_press)));
+        let mut seeing = pin!(witness.observed(&|seen| seen.iter().any(ObservedInput::is_press)));
         // A device that sends the text at once may be done before anything is observed.
         let either = poll_fn(|context| {
             if performing.as_mut().poll(context).is_ready() {
@@ -111,7 +113,7 @@ pub async fn dropping_a_long_text_leaves_nothing_pressed(
     )
     .await;
     let seen = super::seen_all_released(witness, 1).await;
-    let f9 = Seen::KeyDown {
+    let f9 = ObservedInput::KeyDown {
         key: super::key("F9"),
     };
     assert!(seen.contains(&f9), "{seen:?}");
@@ -138,11 +140,11 @@ pub async fn release_inputs_releases_everything(
         },
     )
     .await;
-    let is_started = |seen: &[Seen]| {
-        let pressed = Pressed::after(seen);
+    let is_started = |seen: &[ObservedInput]| {
+        let pressed = StillPressed::after(seen);
         pressed.keys.len() == 2 && pressed.buttons.len() == 1
     };
-    let seen = witness.seen(&is_started).await;
+    let seen = witness.observed(&is_started).await;
     assert!(is_started(&seen), "{seen:?}");
     if let Err(error) = device.release_inputs().await {
         panic!("failed to {error}");

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use telechir_protocol::{Action, Chord, Key, Modifier};
 
 use super::seen::is_same_key;
-use super::{Pressed, Seen, Witness, chord, fail, key, perform, seen_all_released};
+use super::{ObservedInput, StillPressed, Witness, chord, fail, key, perform, seen_all_released};
 use crate::{Computer, DeviceError};
 
-fn downs(seen: &[Seen]) -> Vec<Key> {
-    let down = |seen: &Seen| {
-        let Seen::KeyDown { key } = seen else {
+fn downs(seen: &[ObservedInput]) -> Vec<Key> {
+    let down = |seen: &ObservedInput| {
+        let ObservedInput::KeyDown { key } = seen else {
             return None;
         };
         Some(key.clone())
@@ -18,9 +18,9 @@ fn downs(seen: &[Seen]) -> Vec<Key> {
     seen.iter().filter_map(down).collect()
 }
 
-fn ups(seen: &[Seen]) -> Vec<Key> {
-    let up = |seen: &Seen| {
-        let Seen::KeyUp { key } = seen else {
+fn ups(seen: &[ObservedInput]) -> Vec<Key> {
+    let up = |seen: &ObservedInput| {
+        let ObservedInput::KeyUp { key } = seen else {
             return None;
         };
         Some(key.clone())
@@ -138,9 +138,9 @@ pub async fn a_key_stays_down_until_key_up(device: &mut impl Computer, witness: 
     .await;
     press(device, chord("Right"), 1).await;
     let seen = witness
-        .seen(&|seen| ups(seen).contains(&key("Right")))
+        .observed(&|seen| ups(seen).contains(&key("Right")))
         .await;
-    assert_eq!(Pressed::after(&seen).keys, [shift], "{seen:?}");
+    assert_eq!(StillPressed::after(&seen).keys, [shift], "{seen:?}");
     perform(
         device,
         Action::KeyUp {
@@ -168,6 +168,6 @@ pub async fn refuses_an_unknown_key_and_presses_nothing(
         panic!("{error}")
     };
     assert!(message.to_lowercase().contains("hyperspace"), "{message}");
-    let seen = witness.seen(&|_| true).await;
+    let seen = witness.observed(&|_| true).await;
     assert_eq!(downs(&seen), []);
 }

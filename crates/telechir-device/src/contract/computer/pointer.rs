@@ -4,16 +4,16 @@ use std::time::{Duration, Instant};
 
 use telechir_protocol::{Action, Button, ClickCount, Modifier, ScrollUnit};
 
-use super::{Pressed, Seen, Witness, at, perform, point, seen_all_released, target};
+use super::{ObservedInput, StillPressed, Witness, at, perform, point, seen_all_released, target};
 use crate::{Computer, ScreenPoint};
 
-fn has_motion_at(seen: &[Seen], pixel: ScreenPoint) -> bool {
-    seen.contains(&Seen::Motion { at: at(pixel) })
+fn has_motion_at(seen: &[ObservedInput], pixel: ScreenPoint) -> bool {
+    seen.contains(&ObservedInput::Motion { at: at(pixel) })
 }
 
-fn downs(seen: &[Seen]) -> Vec<(Button, (u32, u32), Vec<Modifier>)> {
-    let down = |seen: &Seen| {
-        let Seen::ButtonDown {
+fn downs(seen: &[ObservedInput]) -> Vec<(Button, (u32, u32), Vec<Modifier>)> {
+    let down = |seen: &ObservedInput| {
+        let ObservedInput::ButtonDown {
             button,
             at,
             modifiers,
@@ -40,7 +40,7 @@ pub async fn a_move_arrives_at_its_target(device: &mut impl Computer, witness: &
     for (x, y) in [(5, 7), (390, 290), (200, 11)] {
         let pixel = point(witness, x, y);
         perform(device, Action::Move { at: target(pixel) }).await;
-        let seen = witness.seen(&|seen| has_motion_at(seen, pixel)).await;
+        let seen = witness.observed(&|seen| has_motion_at(seen, pixel)).await;
         assert!(has_motion_at(&seen, pixel), "{pixel:?} is not in {seen:?}");
     }
 }
@@ -49,7 +49,7 @@ pub async fn a_move_arrives_at_its_target(device: &mut impl Computer, witness: &
 pub async fn a_hover_arrives_at_its_target(device: &mut impl Computer, witness: &mut impl Witness) {
     let pixel = point(witness, 33, 44);
     perform(device, Action::Hover { at: target(pixel) }).await;
-    let seen = witness.seen(&|seen| has_motion_at(seen, pixel)).await;
+    let seen = witness.observed(&|seen| has_motion_at(seen, pixel)).await;
     assert!(has_motion_at(&seen, pixel), "{seen:?}");
     assert_eq!(downs(&seen), []);
 }
@@ -136,12 +136,12 @@ pub async fn a_mouse_button_stays_down_until_mouse_up(
     )
     .await;
     perform(device, Action::Move { at: target(to) }).await;
-    let seen = witness.seen(&|seen| has_motion_at(seen, to)).await;
-    assert_eq!(Pressed::after(&seen).buttons, [button], "{seen:?}");
+    let seen = witness.observed(&|seen| has_motion_at(seen, to)).await;
+    assert_eq!(StillPressed::after(&seen).buttons, [button], "{seen:?}");
     perform(device, Action::MouseUp { at: None, button }).await;
     let seen = seen_all_released(witness, 1).await;
     assert!(
-        seen.contains(&Seen::ButtonUp { button, at: at(to) }),
+        seen.contains(&ObservedInput::ButtonUp { button, at: at(to) }),
         "{seen:?}"
     );
 }
@@ -154,7 +154,10 @@ pub async fn a_drag_passes_through_its_path(
     let path = [(20, 20), (220, 20), (220, 180)].map(|(x, y)| point(witness, x, y));
     perform(device, drag(&path, None)).await;
     let seen = seen_all_released(witness, 1).await;
-    let down = seen.iter().position(Seen::is_press).unwrap_or(seen.len());
+    let down = seen
+        .iter()
+        .position(ObservedInput::is_press)
+        .unwrap_or(seen.len());
     let during = &seen[down..];
     assert_eq!(downs(during), [(Button::Left, at(path[0]), vec![])]);
     assert!(
@@ -163,13 +166,13 @@ pub async fn a_drag_passes_through_its_path(
     );
     let motions = during
         .iter()
-        .filter(|seen| matches!(seen, Seen::Motion { .. }))
+        .filter(|seen| matches!(seen, ObservedInput::Motion { .. }))
         .count();
     assert!(
         motions >= 10,
         "programs need the motions of a drag: {during:?}"
     );
-    let up = Seen::ButtonUp {
+    let up = ObservedInput::ButtonUp {
         button: Button::Left,
         at: at(path[2]),
     };
@@ -186,7 +189,7 @@ pub async fn a_drag_with_one_point_starts_at_the_pointer(
     perform(device, drag(&[to], None)).await;
     let seen = seen_all_released(witness, 1).await;
     assert_eq!(downs(&seen), [(Button::Left, at(from), vec![])]);
-    let up = Seen::ButtonUp {
+    let up = ObservedInput::ButtonUp {
         button: Button::Left,
         at: at(to),
     };
@@ -215,9 +218,9 @@ fn drag(path: &[ScreenPoint], duration: Option<Duration>) -> crate::ScreenAction
 }
 
 /// The total distance of the wheel.
-fn turned(seen: &[Seen]) -> (f64, f64) {
+fn turned(seen: &[ObservedInput]) -> (f64, f64) {
     seen.iter().fold((0.0, 0.0), |sum, seen| {
-        let Seen::Scroll { dx, dy, .. } = seen else {
+        let ObservedInput::Scroll { dx, dy, .. } = seen else {
             return sum;
         };
         (sum.0 + dx, sum.1 + dy)
@@ -248,7 +251,9 @@ pub async fn a_scroll_turns_the_wheel_in_its_direction(
             },
         )
         .await;
-        let seen = witness.seen(&|seen| is_near(turned(seen), (dx, dy))).await;
+        let seen = witness
+            .observed(&|seen| is_near(turned(seen), (dx, dy)))
+            .await;
         assert!(
             is_near(turned(&seen), (dx, dy)),
             "({dx}, {dy}) became {seen:?}"
@@ -272,16 +277,16 @@ pub async fn a_scroll_carries_its_modifiers(
         modifiers: modifiers.clone(),
     };
     perform(device, action).await;
-    let is_scroll = |seen: &Seen| matches!(seen, Seen::Scroll { .. });
+    let is_scroll = |seen: &ObservedInput| matches!(seen, ObservedInput::Scroll { .. });
     let seen = witness
-        .seen(&|seen| seen.iter().any(is_scroll) && Pressed::after(seen).is_empty())
+        .observed(&|seen| seen.iter().any(is_scroll) && StillPressed::after(seen).is_empty())
         .await;
     let with = seen.iter().find_map(|seen| {
-        let Seen::Scroll { modifiers, .. } = seen else {
+        let ObservedInput::Scroll { modifiers, .. } = seen else {
             return None;
         };
         Some(modifiers.clone())
     });
     assert_eq!(with, Some(modifiers), "{seen:?}");
-    assert!(Pressed::after(&seen).is_empty(), "{seen:?}");
+    assert!(StillPressed::after(&seen).is_empty(), "{seen:?}");
 }

@@ -62,8 +62,8 @@ pub async fn refuses_an_unknown_element(device: &mut impl Computer, witness: &mu
         DeviceError::Refused { .. } | DeviceError::Stale { .. }
     );
     assert!(is_reported, "{error}");
-    let seen = witness.seen(&|_| true).await;
-    assert!(!seen.iter().any(super::Seen::is_press), "{seen:?}");
+    let seen = witness.observed(&|_| true).await;
+    assert!(!seen.iter().any(super::ObservedInput::is_press), "{seen:?}");
 }
 
 /// Settling ends, whether the screen is still or not.

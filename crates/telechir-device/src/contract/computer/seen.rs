@@ -6,7 +6,7 @@ use telechir_protocol::{Button, Key, Modifier};
 
 /// One observed input event.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Seen {
+pub enum ObservedInput {
     /// The pointer moved.
     Motion {
         /// Position on the screen.
@@ -50,7 +50,7 @@ pub enum Seen {
     },
 }
 
-impl Seen {
+impl ObservedInput {
     /// Whether a button or key was pressed.
     pub(super) const fn is_press(&self) -> bool {
         matches!(self, Self::ButtonDown { .. } | Self::KeyDown { .. })
@@ -59,24 +59,26 @@ impl Seen {
 
 /// Buttons and keys that were pressed and not released.
 #[derive(Debug, Default, PartialEq)]
-pub struct Pressed {
+pub struct StillPressed {
     /// Buttons in the order of their presses.
     pub buttons: Vec<Button>,
     /// Keys in the order of their presses.
     pub keys: Vec<Key>,
 }
 
-impl Pressed {
+impl StillPressed {
     /// What is still pressed after these events.
-    pub fn after(seen: &[Seen]) -> Self {
+    pub fn after(seen: &[ObservedInput]) -> Self {
         let mut pressed = Self::default();
         for seen in seen {
             match seen {
-                Seen::ButtonDown { button, .. } => pressed.buttons.push(*button),
-                Seen::ButtonUp { button, .. } => pressed.buttons.retain(|down| down != button),
-                Seen::KeyDown { key } => pressed.key_down(key),
-                Seen::KeyUp { key } => pressed.keys.retain(|down| !is_same_key(down, key)),
-                Seen::Motion { .. } | Seen::Scroll { .. } => {}
+                ObservedInput::ButtonDown { button, .. } => pressed.buttons.push(*button),
+                ObservedInput::ButtonUp { button, .. } => {
+                    pressed.buttons.retain(|down| down != button)
+                }
+                ObservedInput::KeyDown { key } => pressed.key_down(key),
+                ObservedInput::KeyUp { key } => pressed.keys.retain(|down| !is_same_key(down, key)),
+                ObservedInput::Motion { .. } | ObservedInput::Scroll { .. } => {}
             }
         }
         pressed
@@ -114,10 +116,10 @@ pub trait Witness: Send {
 
     /// Waits until `enough` holds for the events since the last [`forget`](Self::forget), for at
     /// most a few seconds; then returns all of them in order.
-    fn seen(
+    fn observed(
         &mut self,
-        enough: &(dyn Fn(&[Seen]) -> bool + Sync),
-    ) -> impl Future<Output = Vec<Seen>> + Send;
+        enough: &(dyn Fn(&[ObservedInput]) -> bool + Sync),
+    ) -> impl Future<Output = Vec<ObservedInput>> + Send;
 
     /// Waits until the field contains `expected`, for at most a few seconds; returns its content.
     /// Enter is a newline.
@@ -133,28 +135,28 @@ mod tests {
 
     #[test]
     fn a_key_that_comes_up_in_another_case_is_up() {
-        let down = Seen::KeyDown {
+        let down = ObservedInput::KeyDown {
             key: Key::Char('A'),
         };
-        let up = Seen::KeyUp {
+        let up = ObservedInput::KeyUp {
             key: Key::Char('a'),
         };
-        assert!(!Pressed::after(std::slice::from_ref(&down)).is_empty());
-        assert!(Pressed::after(&[down.clone(), down, up]).is_empty());
+        assert!(!StillPressed::after(std::slice::from_ref(&down)).is_empty());
+        assert!(StillPressed::after(&[down.clone(), down, up]).is_empty());
     }
 
     #[test]
     fn buttons_are_distinguished() {
         let at = (0, 0);
-        let down = Seen::ButtonDown {
+        let down = ObservedInput::ButtonDown {
             button: Button::Left,
             at,
             modifiers: vec![],
         };
-        let up = Seen::ButtonUp {
+        let up = ObservedInput::ButtonUp {
             button: Button::Right,
             at,
         };
-        assert_eq!(Pressed::after(&[down, up]).buttons, [Button::Left]);
+        assert_eq!(StillPressed::after(&[down, up]).buttons, [Button::Left]);
     }
 }

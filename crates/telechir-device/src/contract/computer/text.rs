@@ -2,7 +2,7 @@
 
 use telechir_protocol::{Action, NamedKey};
 
-use super::{Seen, Witness, perform};
+use super::{ObservedInput, Witness, perform};
 use crate::{Computer, ScreenAction, ScreenPoint, ScreenTarget};
 
 /// Several scripts, both directions, combining marks, joined and astral characters.
@@ -129,10 +129,10 @@ pub async fn a_text_can_submit(device: &mut impl Computer, witness: &mut impl Wi
         },
     )
     .await;
-    let enter = Seen::KeyDown {
+    let enter = ObservedInput::KeyDown {
         key: telechir_protocol::Key::Named(NamedKey::Enter),
     };
-    let seen = witness.seen(&|seen| seen.contains(&enter)).await;
+    let seen = witness.observed(&|seen| seen.contains(&enter)).await;
     assert!(seen.contains(&enter), "{seen:?}");
     assert_eq!(witness.text("go\n").await, "go\n");
 }

@@ -65,7 +65,7 @@ impl Drop for Masks {
                 continue;
             }
             if mask.is_at(path) && fs::remove_file(path).is_ok() {
-                guardian::unowns_file(path);
+                guardian::unregister_file(path);
             }
             masks.remove(path);
         }
@@ -86,7 +86,7 @@ fn make(path: &Path) -> io::Result<Mask> {
         .open(&temporary)?;
     let metadata = file.metadata()?;
     // Registered with the guardian before it is linked to its name, so that it cannot be missed.
-    let linked = guardian::owns_file(path, &temporary, &temporary)
+    let linked = guardian::register_file(path, &temporary, &temporary)
         .and_then(|()| fs::hard_link(&temporary, path));
     let _the_linked_name_remains = fs::remove_file(&temporary);
     linked?;

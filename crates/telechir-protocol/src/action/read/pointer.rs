@@ -6,7 +6,7 @@ use super::ReadResult;
 use crate::action::alias::Alias;
 use crate::action::{Action, ClickCount, ScrollUnit};
 use crate::json::{InvalidMember, Members, count_of, number, number_of, strings_of};
-use crate::{Chord, Key, Modifier, Named, Point, Region, Target};
+use crate::{Chord, Key, Modifier, NamedElement, Point, Region, Target};
 
 /// The number of wheel notches if a vocabulary omits the amount.
 const USUAL_NOTCHES: f64 = 3.0;
@@ -210,7 +210,7 @@ impl Members {
         if !self.has("element_name") && !self.has("automation_id") {
             return Ok(None);
         }
-        Ok(Some(Target::Named(Named {
+        Ok(Some(Target::Named(NamedElement {
             name: self.text("element_name")?,
             role: self.text("control_type")?,
             id: self.text("automation_id")?,

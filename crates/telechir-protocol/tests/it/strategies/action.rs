@@ -34,10 +34,10 @@ pub(crate) fn target() -> impl Strategy<Value = Target> {
     ]
 }
 
-fn named() -> impl Strategy<Value = Named> {
+fn named() -> impl Strategy<Value = NamedElement> {
     let encoded = || of(text());
     (encoded(), encoded(), encoded(), encoded())
-        .prop_map(|(name, role, id, window)| Named {
+        .prop_map(|(name, role, id, window)| NamedElement {
             name,
             role,
             id,

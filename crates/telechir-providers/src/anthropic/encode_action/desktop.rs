@@ -186,7 +186,7 @@ fn drag(
             ("left_click_drag", json!({"coordinate": end})),
         ]),
         [first, rest @ ..] if text.is_none() && !is_october_2024 => {
-            notes.kept(
+            notes.preserved(
                 "drag path",
                 "a drag has a start and an end",
                 "as button down, moves and button up",
@@ -214,7 +214,7 @@ fn seconds(duration: Duration, version: ToolVersion, notes: &mut LossNotes<'_>) 
     }
     let rounded_up = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
     if duration.subsec_nanos() > 0 {
-        notes.kept(
+        notes.preserved(
             "fractions of a second",
             "durations are integers",
             format!("as {rounded_up} seconds"),

@@ -77,7 +77,7 @@ pub(super) fn steps(action: &Action, notes: &mut LossNotes<'_>) -> MemberSteps {
             };
             let notches = notches(*dx, *dy, *unit, notes)?;
             if notches.iter().any(|(_, amount)| !(1..=10).contains(amount)) {
-                notes.kept(
+                notes.preserved(
                     "scroll distance",
                     "the browser toolset scrolls by 1 to 10 notches",
                     "as the nearest supported distance",

@@ -10,7 +10,7 @@ use crate::anthropic::decode_call::{BROWSER, COMPUTER, FORM, LEGACY_TOOL, toolse
 use crate::anthropic::encode_action::{self, LossNotes, ToolsetMember};
 use crate::anthropic::models::ToolVersion;
 use crate::anthropic::{PROVIDER, split_calls};
-use crate::companion;
+use crate::extra_tools;
 
 pub(super) fn computer(
     call: &ComputerCall,
@@ -121,7 +121,7 @@ fn drop_unanswerable_screenshots(
     let (indices, actions): (Vec<usize>, Vec<Action>) =
         answerable.map(|(at, action)| (at, action.clone())).unzip();
     if actions.len() < call.actions.len() {
-        report.kept(
+        report.preserved(
             "a screenshot amid the batch",
             location,
             "its image is unknown",
@@ -170,11 +170,11 @@ fn function_call(
     version: ToolVersion,
     report: &mut Report,
 ) -> EncodedToolUse {
-    let (mut name, arguments) = companion::of_computer_call(call);
+    let (mut name, arguments) = extra_tools::encode_computer_call(call);
     let mut input: Value = serde_json::from_str(&arguments).unwrap_or_default();
     if is_browser && version == ToolVersion::Toolset {
         // The toolset reserves the name `browser`.
-        name = companion::COMPUTER;
+        name = extra_tools::COMPUTER;
         input["target"] = BROWSER.into();
     }
     // Older models get the browser as this function.
@@ -185,7 +185,7 @@ fn function_call(
             .map(Action::name)
             .collect::<Vec<_>>()
             .join(", ");
-        report.kept(
+        report.preserved(
             format!("computer call {names}"),
             location(&call.call_id),
             "the provider's tools do not support it",

@@ -21,7 +21,7 @@ pub(in crate::anthropic) fn report_losses(
     if let Some(status) = status.filter(|status| *status != "completed") {
         report.lost(format!("status {status}"), location, why);
     }
-    for (provider, names) in settings::of_others(meta, PROVIDER) {
+    for (provider, names) in settings::of_other_providers(meta, PROVIDER) {
         let what = format!("settings of {provider}: {}", names.join(", "));
         report.lost(what, location, "they belong to another provider");
     }
@@ -35,7 +35,7 @@ pub(in crate::anthropic) fn report_losses(
 pub(super) fn legal_id(id: &CallId, report: &mut Report) -> String {
     let legal = legal(id.as_str(), usize::MAX);
     if legal != id.as_str() {
-        report.kept(
+        report.preserved(
             format!("id {id}"),
             location(id),
             "ids may contain letters, digits, _ and -",

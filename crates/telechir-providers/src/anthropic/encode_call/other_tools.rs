@@ -6,7 +6,7 @@ use telechir_protocol::{Arguments, EditCall, EditTool, FunctionCall, ShellAction
 use super::losses::{legal, legal_id, report_losses};
 use super::{EncodedToolUse, ToolUseStyle, finish, location};
 use crate::anthropic::{PROVIDER, split_calls};
-use crate::{Report, companion, numbers};
+use crate::{Report, extra_tools, precision};
 
 pub(super) fn shell(call: &ShellCall, style: ToolUseStyle, report: &mut Report) -> EncodedToolUse {
     let location = location(&call.call_id);
@@ -36,7 +36,7 @@ pub(super) fn shell(call: &ShellCall, style: ToolUseStyle, report: &mut Report) 
     let inputs = match &call.action {
         ShellAction::Restart => vec![json!({"restart": true})],
         ShellAction::Execute if lines.len() > 1 && style.outputs != lines.len() => {
-            report.kept(
+            report.preserved(
                 "a list of commands",
                 &location,
                 "bash accepts one command",
@@ -53,17 +53,16 @@ pub(super) fn shell(call: &ShellCall, style: ToolUseStyle, report: &mut Report) 
         | ShellAction::List
         | ShellAction::Read(_)
         | ShellAction::Stop(_)
-        | ShellAction::Other(_) => match companion::of_shell_call(call) {
+        | ShellAction::Other(_) => match extra_tools::encode_shell_call(call) {
             Some(arguments) => {
-                report.kept(
+                report.preserved(
                     "a shell action",
                     &location,
                     "bash does not support it",
                     "as a call of a function named shell_session",
                 );
                 let input: Value = serde_json::from_str(&arguments).unwrap_or_default();
-                let block =
-                    json!({"type": "tool_use", "id": id, "name": companion::SHELL, "input": input});
+                let block = json!({"type": "tool_use", "id": id, "name": extra_tools::SHELL, "input": input});
                 return finish(vec![(block, 0)], &call.meta);
             }
             None => Vec::new(),
@@ -101,7 +100,7 @@ pub(super) fn edit(call: &EditCall, report: &mut Report) -> EncodedToolUse {
     let (EditTool::Editor | EditTool::Memory, [operation]) =
         (call.tool, call.operations.as_slice())
     else {
-        report.kept(
+        report.preserved(
             "file edits",
             &location,
             "the text editor does not support them",
@@ -151,13 +150,13 @@ pub(super) fn function(call: &FunctionCall, report: &mut Report) -> EncodedToolU
     let input = match call.arguments.to_value() {
         Ok(Value::Object(input)) => {
             if let Arguments::Text(text) = &call.arguments {
-                numbers::report(text.as_bytes(), &location, report);
+                precision::report(text.as_bytes(), &location, report);
             }
             Value::Object(input)
         }
         Ok(_) | Err(_) => {
             let arguments = call.arguments.to_text();
-            report.kept(
+            report.preserved(
                 "arguments that are not an object",
                 &location,
                 "an input must be an object",
@@ -168,7 +167,7 @@ pub(super) fn function(call: &FunctionCall, report: &mut Report) -> EncodedToolU
     };
     let name = legal(&call.name, 128);
     if name != call.name {
-        report.kept(
+        report.preserved(
             format!("function name {}", call.name),
             &location,
             "names may contain letters, digits, _ and -",

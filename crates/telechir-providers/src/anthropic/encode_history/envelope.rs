@@ -52,7 +52,7 @@ pub(super) fn add_foreign_envelope(
             Value::String(text) if name == "instructions" => {
                 messages.insert(0, json!({"role": "system", "content": text}));
                 let why = "only messages are encoded; they belong in the request's `system`";
-                report.kept("instructions", &location, why, "as a system message");
+                report.preserved("instructions", &location, why, "as a system message");
             }
             _ => report.lost(
                 format!("field `{name}`"),

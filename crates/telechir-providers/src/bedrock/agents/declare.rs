@@ -6,8 +6,8 @@ use telechir_protocol::{ComputerUseTool, Environment, FunctionTool, Tool};
 use super::DIALECT;
 use super::encode::missing;
 use crate::anthropic;
-use crate::companion;
 use crate::conversation::text_of;
+use crate::extra_tools;
 use crate::{Declaration, EncodeError, Report, ToolOffer};
 
 /// Types of Anthropic's tools in one version.
@@ -41,7 +41,7 @@ pub(super) fn declare(offer: &ToolOffer) -> Result<(Declaration, Report), Encode
     for tool in &offer.tools {
         match tool {
             Tool::ComputerUse(tool) if tool.environment == Some(Environment::Browser) => {
-                let browser = companion::tool(&tool.excluded_actions);
+                let browser = extra_tools::browser_tool(&tool.excluded_actions);
                 tools.push(function(&browser, &mut report));
             }
             Tool::ComputerUse(tool) => tools.push(computer(tool, &types, &mut report)?),
@@ -143,7 +143,7 @@ fn function(tool: &Value, report: &mut Report) -> Value {
             other => {
                 let what = format!("type {other:?} of `{member}`");
                 let why = "parameters are strings, numbers, booleans or lists";
-                report.kept(what, format!("tool {name}"), why, "as a JSON string");
+                report.preserved(what, format!("tool {name}"), why, "as a JSON string");
                 "string"
             }
         };

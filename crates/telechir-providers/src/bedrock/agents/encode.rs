@@ -54,7 +54,7 @@ pub(super) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, Encode
             _ => None,
         });
     for request in requests {
-        report.kept(
+        report.preserved(
             format!("approval request {}", request.id),
             "the turn",
             "the results have no answer to it",

@@ -7,7 +7,7 @@ use super::encode::missing;
 use super::{CONFIRMATION, MAX_CALLS, PROVIDER};
 use crate::bedrock::media;
 use crate::conversation::text_of;
-use crate::{EncodeError, Report, companion};
+use crate::{EncodeError, Report, extra_tools};
 
 /// Encodes a result with the fields that it repeats from its call.
 pub(super) struct InvocationResultEncoder<'a> {
@@ -218,7 +218,10 @@ impl InvocationResultEncoder<'_> {
         }
         let may_show = matches!(
             self.name.as_str(),
-            "computer" | companion::COMPUTER | companion::BROWSER | companion::EXECUTE_BROWSER
+            "computer"
+                | extra_tools::COMPUTER
+                | extra_tools::BROWSER
+                | extra_tools::EXECUTE_BROWSER
         );
         if !may_show && !images.is_empty() {
             let why = "only results of computer functions may contain one";

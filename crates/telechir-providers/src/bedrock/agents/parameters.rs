@@ -1,9 +1,9 @@
 //! Parameters of an agent's call. Every value is a string, whatever its type.
 
 use serde_json::{Map, Value, json};
-use telechir_protocol::bounded;
+use telechir_protocol::json_limits;
 
-use crate::numbers;
+use crate::precision;
 
 /// Parameters of Anthropic's tools that are lists, numbers or booleans. All others are text, even
 /// if they look like JSON, because typed text may contain brackets.
@@ -44,10 +44,10 @@ pub(super) fn input(function: &str, parameters: &[Value]) -> Map<String, Value> 
             matches!(kind.as_str(), "" | "string")
         };
         // A number that would lose digits stays text.
-        let read = if is_text || !numbers::are_exact(string) {
+        let read = if is_text || !precision::are_exact(string) {
             None
         } else {
-            bounded::parse(string.as_bytes()).ok()
+            json_limits::parse(string.as_bytes()).ok()
         };
         Some((name, read.unwrap_or(value)))
     };

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::ids;
 use crate::StreamError;
 use crate::conversation::text_of;
-use crate::numbers::RoundedNumbers;
+use crate::precision::RoundedNumbers;
 use crate::stream::{CallDelta, Delta, EventAssembler};
 
 /// A response as received so far.

@@ -3,12 +3,12 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
-use telechir_protocol::bounded;
+use telechir_protocol::json_limits;
 
 use crate::StreamError;
 use crate::anthropic::AnthropicMessageBuilder;
 use crate::conversation::text_of;
-use crate::numbers::RoundedNumbers;
+use crate::precision::RoundedNumbers;
 use crate::stream::{Delta, EventAssembler};
 
 /// Field with the usage, in the last event and in the complete response.
@@ -39,9 +39,9 @@ impl EventAssembler for InvokeResponseBuilder {
         let bytes = STANDARD
             .decode(text_of(&event, "bytes"))
             .map_err(|error| bad(format!("its `bytes` are not base64: {error}")))?;
-        let mut event: Value = bounded::parse(&bytes)
+        let mut event: Value = json_limits::parse(&bytes)
             .map_err(|error| bad(format!("its `bytes` are not JSON: {error}")))?;
-        self.rounded.look(&bytes, "");
+        self.rounded.check(&bytes, "");
         if let Some(members) = event.as_object_mut() {
             self.metrics = members
                 .shift_remove(METRICS)

@@ -10,7 +10,7 @@ use crate::anthropic;
 use crate::bedrock::models::{self, ModelVendor};
 use crate::bedrock::{detect, names};
 use crate::conversation::text_of;
-use crate::{Declaration, EncodeError, Report, ToolOffer, companion, function_tools};
+use crate::{Declaration, EncodeError, Report, ToolOffer, extra_tools, fallback_tools};
 
 /// Function declared if there is no other, because `toolConfig` requires one.
 const UNUSED: &str = "unused_tool";
@@ -98,12 +98,12 @@ impl ConverseDeclarationBuilder {
     /// Declares our tools as functions, for models without tools of their own. They are not named
     /// `computer`, which is Anthropic's tool with other actions.
     fn function_tool(&mut self, tool: &Tool) {
-        let Some(function) = function_tools::function(tool) else {
+        let Some(function) = fallback_tools::declare_function(tool) else {
             return;
         };
         let name = match function.name.as_str() {
-            function_tools::COMPUTER => companion::COMPUTER,
-            function_tools::SHELL => companion::SHELL,
+            fallback_tools::COMPUTER => extra_tools::COMPUTER,
+            fallback_tools::SHELL => extra_tools::SHELL,
             other => other,
         };
         self.tools.push(spec(&json!({
@@ -168,7 +168,7 @@ impl ConverseDeclarationBuilder {
         let legal = names::encode_name(name).unwrap_or_else(|| name.to_owned());
         let legal = names::shortened(&legal).unwrap_or(legal);
         if legal.len() < name.len() {
-            self.report.kept(
+            self.report.preserved(
                 format!("function name {name}"),
                 "tools",
                 "names have at most 64 characters",
@@ -189,7 +189,7 @@ impl ConverseDeclarationBuilder {
         }
         // For a model without a computer tool, ours already has this name.
         let twin = |tool: &&mut Value| {
-            legal == companion::COMPUTER && tool["toolSpec"]["name"] == companion::COMPUTER
+            legal == extra_tools::COMPUTER && tool["toolSpec"]["name"] == extra_tools::COMPUTER
         };
         if let Some(twin) = self.tools.iter_mut().find(twin) {
             let schema = &mut twin["toolSpec"]["inputSchema"]["json"];

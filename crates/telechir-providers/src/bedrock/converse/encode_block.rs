@@ -72,7 +72,7 @@ fn original(extra: &Value) -> Option<Value> {
 
 /// A call or result of a tool that another service ran, as text.
 fn as_text(block: &Value, kind: &str, member: &str, location: &str, report: &mut Report) -> Value {
-    report.kept(
+    report.preserved(
         format!("a block of type {kind}"),
         location,
         "another service ran the tool",
@@ -213,7 +213,7 @@ fn tool_use(block: &Value, extra: Option<&Value>, location: &str, report: &mut R
     if let Some(Value::String(name)) = call.get_mut("name")
         && let Some(short) = names::shortened(name)
     {
-        report.kept(
+        report.preserved(
             format!("function name {name}"),
             location,
             "names have at most 64 characters",

@@ -12,7 +12,7 @@ use block_builder::ConverseBlockBuilder;
 use super::JsonObject;
 
 use crate::StreamError;
-use crate::numbers::RoundedNumbers;
+use crate::precision::RoundedNumbers;
 use crate::stream::{Delta, EventAssembler};
 
 /// A response as received so far.

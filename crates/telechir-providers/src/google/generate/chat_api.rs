@@ -5,9 +5,9 @@ use telechir_protocol::UsageContent;
 
 use super::DIALECT;
 use super::envelope::CANDIDATES;
+use crate::codec::{ChatApi, Endpoint};
 use crate::conversation::text_of;
 use crate::google::{images, member};
-use crate::wire::{ChatApi, Endpoint};
 use crate::{Request, RequestOptions, StopReason};
 
 /// The API for conversations with `generateContent`.

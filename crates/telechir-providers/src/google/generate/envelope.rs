@@ -288,7 +288,7 @@ impl ContentsReader {
         let mut report = Report::default();
         if others > 0 {
             let why = "a response decodes to one turn";
-            report.kept(
+            report.preserved(
                 format!("{others} other candidates"),
                 "candidates[1]",
                 why,

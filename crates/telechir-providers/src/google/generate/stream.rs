@@ -10,8 +10,8 @@ use super::partial_args;
 use crate::StreamError;
 use crate::google::json_stream::JsonStream;
 use crate::google::{member, text};
-use crate::numbers::RoundedNumbers;
-use crate::stream::{CallDelta, Delta, EventAssembler, Events, StreamDecoder};
+use crate::precision::RoundedNumbers;
+use crate::stream::{CallDelta, Delta, EventAssembler, SseDecoder, StreamDecoder};
 
 /// Decodes chunks in either framing.
 #[derive(Default)]
@@ -19,7 +19,7 @@ pub(super) enum ChunkDecoder {
     /// Only white space was received.
     #[default]
     Unknown,
-    Events(Box<Events<ChunkMerger>>),
+    Events(Box<SseDecoder<ChunkMerger>>),
     Json(JsonStream, Box<ChunkMerger>),
 }
 
@@ -30,7 +30,7 @@ impl StreamDecoder for ChunkDecoder {
             *self = match bytes.first() {
                 None => return Ok(Vec::new()),
                 Some(b'[' | b'{') => Self::Json(JsonStream::default(), Box::default()),
-                Some(_) => Self::Events(Box::new(Events::new(ChunkMerger::default()))),
+                Some(_) => Self::Events(Box::new(SseDecoder::new(ChunkMerger::default()))),
             };
         }
         match self {

@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::UsageContent;
 
 use super::envelope::counts;
+use crate::codec::{ChatApi, Endpoint};
 use crate::conversation::text_of;
 use crate::google::images;
-use crate::wire::{ChatApi, Endpoint};
 use crate::{Request, RequestOptions, StopReason};
 
 /// The API for conversations with Interactions.

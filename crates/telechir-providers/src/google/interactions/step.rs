@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use telechir_protocol::{
     CallId, Content, ErrorContent, HostedCall, Media, Message, Meta, ReasoningContent, Role,
-    bounded,
+    json_limits,
 };
 
 use super::content::{self, verbatim};
@@ -212,7 +212,7 @@ fn read_contents(contents: &[Value], answer: &mut FunctionResponse) -> Option<()
 
 /// A text that is a JSON object is the response; any other text is its output.
 fn response_of(string: &str) -> Map<String, Value> {
-    match bounded::parse(string.as_bytes()) {
+    match json_limits::parse(string.as_bytes()) {
         Ok(Value::Object(response)) => response,
         _ => Map::from_iter([("output".to_owned(), string.into())]),
     }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::StreamError;
 use crate::google::text;
-use crate::numbers::{self, RoundedNumbers};
+use crate::precision::{self, RoundedNumbers};
 use crate::stream::{CallDelta, Delta, EventAssembler};
 
 /// Assembles an interaction from its events.
@@ -206,7 +206,7 @@ impl StepBuilder {
         } = self;
         if !arguments.is_empty() {
             // Arguments that are not JSON stay a text, which cannot be executed.
-            let message = numbers::read(arguments, rounded);
+            let message = precision::parse_or_string(arguments, rounded);
             step.insert("arguments".to_owned(), message);
         }
         // An empty signature means none; a step that is not streamed omits it.

@@ -7,7 +7,7 @@ use telechir_protocol::{
 
 use super::EntryWriter;
 use crate::chat::parts;
-use crate::fields::{Fields, media, object_of, passed_on, raw_of, words};
+use crate::fields::{Fields, media, object_of, passed_on, raw_of, text_of_content};
 use crate::mistral::read::{CONFIRMATION, PARTS};
 use crate::mistral::{DIALECT, FLAVOUR, PROVIDER};
 
@@ -31,7 +31,7 @@ impl EntryWriter {
         if matches!(message.role, Role::System | Role::Developer) {
             let how = "as a user entry; a request has `instructions` for it";
             let why = "entries belong to the user or the model";
-            self.report.kept("instructions", path, why, how);
+            self.report.preserved("instructions", path, why, how);
         }
         let (kind, role) = match message.role {
             Role::Assistant if !is_input => ("message.output", "assistant"),
@@ -52,7 +52,7 @@ impl EntryWriter {
             let how = "as a user entry";
             let why = "the model's entries hold only text";
             self.report
-                .kept("an image or file of the model", path, why, how);
+                .preserved("an image or file of the model", path, why, how);
             let entry = json!({"type": "message.input", "role": "user", "content": images});
             self.push(entry, true);
         }
@@ -104,7 +104,7 @@ impl EntryWriter {
                 let written = parts::write_part(FLAVOUR, part);
                 match written {
                     Some(part) if is_own => parts.push(part),
-                    Some(written) if words(part).is_none() => images.push(written),
+                    Some(written) if text_of_content(part).is_none() => images.push(written),
                     Some(written) => parts.push(written),
                     None => self.report.lost("an image or file", path, why),
                 }
@@ -112,14 +112,14 @@ impl EntryWriter {
             if !is_own {
                 let what = content.type_name().unwrap_or_default().to_owned();
                 self.report
-                    .kept(what, path, "it belongs to another provider", "as its text");
+                    .preserved(what, path, "it belongs to another provider", "as its text");
             }
         } else if let Content::Error(ErrorContent { message, .. }) = content {
             self.report
-                .kept("an error in a message", path, why, "as text");
+                .preserved("an error in a message", path, why, "as text");
             parts.push(json!({"type": "text", "text": format!("Error: {message}")}));
         } else if let Content::Uri(uri) = content {
-            self.report.kept("a file by URL", path, why, "as text");
+            self.report.preserved("a file by URL", path, why, "as text");
             parts.push(json!({"type": "text", "text": uri.uri}));
         } else {
             let what = content.type_name().unwrap_or("unknown").to_owned();
@@ -187,7 +187,7 @@ impl EntryWriter {
             }
             if call.actions.is_empty() && !came {
                 let how = "as a call without actions";
-                self.report.kept("an invalid call", path, why, how);
+                self.report.preserved("an invalid call", path, why, how);
             }
         }
         if let Content::ShellCall(call) = content
@@ -195,7 +195,7 @@ impl EntryWriter {
         {
             let how = "as a call of the function `shell`";
             self.report
-                .kept("the executor of the commands", path, why, how);
+                .preserved("the executor of the commands", path, why, how);
         }
         if let Content::FunctionCall(call) = content
             && !call.requires_local_execution
@@ -204,7 +204,7 @@ impl EntryWriter {
             let how = "as a call of a function of the same name";
             let what = format!("a call of `{}` executed by the provider", call.name);
             self.report
-                .kept(what, path, "it belongs to another provider", how);
+                .preserved(what, path, "it belongs to another provider", how);
         }
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn decode_single(action: &Value, path: &str, report: &mut Report) -> 
 }
 
 /// Decodes the tool's `actions` list.
-pub(crate) fn batch(actions: &Value, path: &str, report: &mut Report) -> DecodedActions {
+pub(crate) fn decode_batch(actions: &Value, path: &str, report: &mut Report) -> DecodedActions {
     match actions.as_array() {
         None if actions.is_null() => unreadable("`actions` is null"),
         None => unreadable("`actions` is not a list"),
@@ -233,7 +233,7 @@ fn note_unknown_members(m: &Item, path: &str, report: &mut Report) {
     for (name, value) in m {
         if !known.contains(&name.as_str()) && !value.is_null() {
             let what = format!("member `{name}` of {}", kind(m));
-            report.kept(
+            report.preserved(
                 what,
                 path,
                 "actions have no such member",

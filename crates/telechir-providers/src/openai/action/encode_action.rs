@@ -22,13 +22,13 @@ pub(crate) struct ActionLoss {
 
 /// Encodes actions and tracks the pointer for actions without a point.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Speaker {
+pub(crate) struct ActionEncoder {
     pointer: Option<(i64, i64)>,
 }
 
-impl Speaker {
+impl ActionEncoder {
     /// Encodes a batch; `None` if any action has no equivalent in the computer tool.
-    pub(crate) fn actions(&mut self, actions: &[Action]) -> Option<(Vec<Value>, Vec<ActionLoss>)> {
+    pub(crate) fn encode(&mut self, actions: &[Action]) -> Option<(Vec<Value>, Vec<ActionLoss>)> {
         let mut losses = Vec::new();
         let mut written = Vec::new();
         let mut trial = self.clone();

@@ -6,9 +6,9 @@ use telechir_protocol::{
 };
 
 use super::ItemReader;
-use crate::companion::COMPUTER_FAMILY;
+use crate::extra_tools::COMPUTER_GROUP;
 use crate::openai::PROVIDER;
-use crate::openai::action::{DecodedActions, batch, decode_single, unreadable};
+use crate::openai::action::{DecodedActions, decode_batch, decode_single, unreadable};
 use crate::openai::call_form::form_property;
 use crate::openai::item::{self, Item, keep, object, owned, present, raw, text};
 use crate::openai::read::message::media;
@@ -27,7 +27,7 @@ impl ItemReader {
         call.pending_safety_checks = checks.unwrap_or_default();
         call.item_id = owned(item, "id");
         call.status = owned(item, "status");
-        call.group = Some(COMPUTER_FAMILY.to_owned());
+        call.group = Some(COMPUTER_GROUP.to_owned());
         call.meta = raw(item);
         // Undecodable actions are repeated unchanged.
         if call.exception.is_some() && call.actions.is_empty() {
@@ -43,11 +43,11 @@ impl ItemReader {
     /// Exactly one of `action` and `actions` must be present; null is an error.
     fn steps(&mut self, item: &Item, path: &str) -> DecodedActions {
         match (item.get("action"), item.get("actions")) {
-            (None, Some(actions)) => batch(actions, path, &mut self.report),
+            (None, Some(actions)) => decode_batch(actions, path, &mut self.report),
             (Some(action), None) => decode_single(action, path, &mut self.report),
             (Some(action), Some(actions)) => {
                 let mut read = if action.is_null() {
-                    batch(actions, path, &mut self.report)
+                    decode_batch(actions, path, &mut self.report)
                 } else {
                     decode_single(action, path, &mut self.report)
                 };
@@ -99,7 +99,7 @@ pub(super) fn output(item: &Item) -> Option<Content> {
     result.current_url = output.and_then(|output| owned(output, "current_url"));
     result.acknowledged_safety_checks =
         safety_checks(item, "acknowledged_safety_checks").unwrap_or_default();
-    result.group = Some(COMPUTER_FAMILY.to_owned());
+    result.group = Some(COMPUTER_GROUP.to_owned());
     result.meta = raw(item);
     keep(&mut result.meta, item, &["status"]);
     if let Some(output) = output {

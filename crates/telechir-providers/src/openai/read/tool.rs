@@ -10,7 +10,7 @@ use telechir_protocol::{
 use super::computer::unfinished;
 use super::message::part;
 use super::{CallContext, ItemReader};
-use crate::companion;
+use crate::extra_tools;
 use crate::openai::PROVIDER;
 use crate::openai::call_form::form_property;
 use crate::openai::item::{self, Item, keep, kind, owned, present, raw, text};
@@ -69,8 +69,8 @@ impl ItemReader {
             form_property::NAME,
             form_property::FUNCTION.into(),
         );
-        if let Some(mut call) = companion::computer_call(name, call_id, args) {
-            let call_contexts = if companion::is_browser(name) {
+        if let Some(mut call) = extra_tools::decode_computer_call(name, call_id, args) {
+            let call_contexts = if extra_tools::is_browser(name) {
                 CallContext::Browser
             } else {
                 CallContext::ComputerAction
@@ -82,7 +82,7 @@ impl ItemReader {
             call.meta = meta;
             return Some(Content::ComputerCall(call));
         }
-        let mut call = companion::shell_call(name, call_id, args)?;
+        let mut call = extra_tools::decode_shell_call(name, call_id, args)?;
         self.call_contexts
             .insert(call_id.to_owned(), CallContext::ShellSession);
         call.exception = call.exception.or_else(|| unfinished(item));
@@ -108,10 +108,10 @@ impl ItemReader {
         let call_id = text(item, "call_id");
         match call_id.and_then(|id| Some((id, self.call_contexts.get(id)?))) {
             Some((id, CallContext::Browser)) => {
-                computer_result(id, companion::BROWSER, output, parts, meta)
+                computer_result(id, extra_tools::BROWSER, output, parts, meta)
             }
             Some((id, CallContext::ComputerAction)) => {
-                computer_result(id, companion::COMPUTER_FAMILY, output, parts, meta)
+                computer_result(id, extra_tools::COMPUTER_GROUP, output, parts, meta)
             }
             Some((id, CallContext::ShellSession)) => shell_result(id, output, meta),
             Some((_, CallContext::AnsweredByProvider)) | None => {

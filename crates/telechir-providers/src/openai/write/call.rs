@@ -7,7 +7,7 @@ use telechir_protocol::{
 };
 
 use super::ItemWriter;
-use crate::companion;
+use crate::extra_tools;
 use crate::openai::action::ActionLoss;
 use crate::openai::call_form::{CallForm, CallItem};
 use crate::openai::item::{Item, object_of, restore};
@@ -18,7 +18,7 @@ impl ItemWriter {
         // An unfinished call of this provider has a status and no actions.
         let is_own = call.actions.is_empty() && call.status.is_some();
         let none = || is_own.then(Default::default);
-        let written = self.action_encoder.actions(&call.actions).or_else(none);
+        let written = self.action_encoder.encode(&call.actions).or_else(none);
         let call_form = CallForm::computer(call, written.is_some());
         let preview = call_form.item == CallItem::Preview;
         let as_function = call_form.item == CallItem::Function;
@@ -83,7 +83,7 @@ impl ItemWriter {
             let what = format!("safety check {}", check.id);
             self.report.lost(what, path, why);
         }
-        let (name, arguments) = companion::of_computer_call(call);
+        let (name, arguments) = extra_tools::encode_computer_call(call);
         if crate::openai::item::raw_of(&call.meta).is_none() {
             let names = call
                 .actions
@@ -92,7 +92,7 @@ impl ItemWriter {
                 .collect::<Vec<_>>()
                 .join(", ");
             let why = "the computer tool does not support it";
-            self.report.kept(
+            self.report.preserved(
                 format!("call of {names}"),
                 path,
                 why,
@@ -119,7 +119,7 @@ impl ItemWriter {
     fn report_action_losses(&mut self, losses: Vec<ActionLoss>, path: &str) {
         for ActionLoss { what, why, how } in losses {
             match how {
-                Some(how) => self.report.kept(what, path, why, how),
+                Some(how) => self.report.preserved(what, path, why, how),
                 None => self.report.lost(what, path, why),
             }
         }
@@ -222,17 +222,17 @@ impl ItemWriter {
 
     /// Encodes what the shell tool does not support as a call of our own function.
     fn shell_function(&mut self, call: &ShellCall, path: &str) {
-        let Some(arguments) = companion::of_shell_call(call) else {
+        let Some(arguments) = extra_tools::encode_shell_call(call) else {
             return;
         };
         let why = "the shell tool can only run commands";
-        let how = format!("as a call of the function `{}`", companion::SHELL);
+        let how = format!("as a call of the function `{}`", extra_tools::SHELL);
         self.report
-            .kept("a shell call that runs no command", path, why, how);
+            .preserved("a shell call that runs no command", path, why, how);
         self.push(Value::Object(object_of([
             ("type", "function_call".into()),
             ("call_id", call.call_id.as_str().into()),
-            ("name", companion::SHELL.into()),
+            ("name", extra_tools::SHELL.into()),
             ("arguments", arguments.into()),
         ])));
     }
@@ -273,7 +273,7 @@ impl ItemWriter {
         }
         let how = format!("as a call of the function `{name}`");
         self.report
-            .kept("an editor call", path, "the provider has no such tool", how);
+            .preserved("an editor call", path, "the provider has no such tool", how);
         self.push(Value::Object(object_of([
             ("type", "function_call".into()),
             ("call_id", call.call_id.as_str().into()),
@@ -295,7 +295,7 @@ impl ItemWriter {
         self.call_forms.insert(call_id.as_str().into(), call_form);
         if !call.requires_local_execution {
             let how = "as a call of a function of the same name";
-            self.report.kept(
+            self.report.preserved(
                 format!("a call of `{}` executed by the provider", call.name),
                 path,
                 "it belongs to another provider",
@@ -325,7 +325,7 @@ impl ItemWriter {
     fn synthetic_id(&mut self, path: &str) -> String {
         let synthetic = format!("call_{}", self.items.len());
         let why = "every call of this dialect requires an id";
-        self.report.kept(
+        self.report.preserved(
             "the absence of a call id",
             path,
             why,

@@ -7,7 +7,7 @@ use super::call::checks;
 use super::result::{error_text, truncated};
 use super::{ItemWriter, MissingScreenshot, image_fields};
 use crate::EncodeError;
-use crate::companion;
+use crate::extra_tools;
 use crate::openai::call_form::CallItem;
 use crate::openai::item::{Item, object_of, restore};
 use crate::openai::{DIALECT, PROVIDER};
@@ -23,7 +23,7 @@ impl ItemWriter {
     ) -> Result<(), EncodeError> {
         let own = screenshot_image(result);
         self.image = own.clone().or_else(|| self.image.take());
-        let in_browser = result.group.as_deref() == Some(companion::BROWSER);
+        let in_browser = result.group.as_deref() == Some(extra_tools::BROWSER);
         let form = self
             .call_form(&result.call_id)
             .map(|call_form| call_form.item.clone());
@@ -37,7 +37,8 @@ impl ItemWriter {
                 && result.current_url.is_some()
             {
                 let why = "a function output holds only text and images";
-                self.report.kept("current_url", path, why, "in its text");
+                self.report
+                    .preserved("current_url", path, why, "in its text");
             }
             let why = "a function output has no safety checks";
             for check in &result.acknowledged_safety_checks {
@@ -116,10 +117,10 @@ impl ItemWriter {
         };
         if let Some((image, how)) = previous.or_else(next) {
             self.report
-                .kept("the absence of a screenshot", path, why, how);
+                .preserved("the absence of a screenshot", path, why, how);
             return Ok(image);
         }
-        self.report.kept(
+        self.report.preserved(
             "the absence of a screenshot",
             path,
             why,
@@ -149,7 +150,7 @@ impl ItemWriter {
             "text_output"
         };
         self.report
-            .kept(what, path, why, "as a message after the outputs");
+            .preserved(what, path, why, "as a message after the outputs");
         self.notes.push(format!(
             "call {}: {}",
             result.call_id,

@@ -110,7 +110,7 @@ impl ItemWriter {
         if text.is_empty() {
             return self.report.lost(what, path, why);
         }
-        self.report.kept(what, path, why, "as a text message");
+        self.report.preserved(what, path, why, "as a text message");
         self.push(
             json!({"type": "message", "role": "assistant", "content": format!("[{what}] {text}")}),
         );

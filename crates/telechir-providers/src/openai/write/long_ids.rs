@@ -26,7 +26,7 @@ pub(super) fn shorten(items: &mut [Value], messages: &[Message], report: &mut Re
         }
         let new = short.entry(id.clone()).or_insert_with(|| {
             let new = format!("call_{:016x}", digest(id, 0));
-            report.kept(
+            report.preserved(
                 format!("id {id}"),
                 format!("call {id}"),
                 format!("ids are limited to {MAX_ID_CHARS} characters"),

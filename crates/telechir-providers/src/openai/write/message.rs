@@ -74,7 +74,7 @@ impl ItemWriter {
         }
         if !media.is_empty() {
             let how = "as a user message";
-            self.report.kept(
+            self.report.preserved(
                 "an image or file of the model",
                 path,
                 "assistant messages hold only text",
@@ -123,7 +123,7 @@ impl ItemWriter {
     }
 
     pub(super) fn error(&mut self, error: &ErrorContent, path: &str) {
-        self.report.kept(
+        self.report.preserved(
             "an error in a message",
             path,
             "no item type represents it",

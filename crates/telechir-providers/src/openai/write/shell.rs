@@ -5,7 +5,7 @@ use telechir_protocol::{CommandOutput, Failure, ShellOutcome, ShellResult};
 
 use super::result::{error_text, truncated};
 use super::{ItemWriter, MissingScreenshot};
-use crate::companion;
+use crate::extra_tools;
 use crate::openai::call_form::CallItem;
 use crate::openai::item::{object_of, property, restore};
 
@@ -70,7 +70,7 @@ impl ItemWriter {
         if result.error.is_some() && self.missing_screenshot == MissingScreenshot::UsePrevious {
             let why = "an output holds only text and an outcome";
             let how = "as standard error and exit code 1";
-            self.report.kept("error", path, why, how);
+            self.report.preserved("error", path, why, how);
         }
         for output in &result.outputs {
             let what = match &output.outcome {
@@ -85,7 +85,7 @@ impl ItemWriter {
             };
             let (name, how) = what.split_once(" as ").unwrap_or((what, ""));
             let why = "an outcome is an exit code or a timeout";
-            self.report.kept(
+            self.report.preserved(
                 format!("outcome {name}"),
                 path,
                 why,
@@ -183,11 +183,11 @@ fn output_entry(output: &CommandOutput) -> Value {
 
 /// What a command waits for and how to answer it.
 fn input_hint(output: &CommandOutput) -> String {
-    let answer = format!("answer it with {}", companion::SHELL);
+    let answer = format!("answer it with {}", extra_tools::SHELL);
     let Some(awaiting) = &output.awaiting else {
         return format!("still running: it waits for input on its terminal; {answer}");
     };
-    let what = awaiting.kind.words();
+    let what = awaiting.kind.description();
     let prompt = if awaiting.prompt.is_empty() {
         String::new()
     } else {

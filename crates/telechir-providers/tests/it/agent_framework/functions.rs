@@ -137,7 +137,7 @@ fn answers_a_function_call_with_a_function_result() {
         ToolResult::Shell(ShellResult::new("4", vec![output("a\n")])),
     ];
     let answered = turn.answer(results).unwrap();
-    let reply = DIALECT.encode_answers(&answered).unwrap();
+    let reply = DIALECT.encode_results(&answered).unwrap();
     let contents = reply.items[0]["contents"].as_array().unwrap();
     let kinds: Vec<&Value> = contents.iter().map(|content| &content["type"]).collect();
     let function = "function_result";

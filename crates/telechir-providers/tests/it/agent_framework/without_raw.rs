@@ -1,8 +1,8 @@
 //! The framework's documents, decoded and encoded without raw representations.
 
 use super::DIALECT;
-use crate::bare::{Losses, check, note};
 use crate::documents::histories;
+use crate::without_raw::{Losses, check, note};
 
 /// Where the framework has several forms, the neutral values encode to one of them.
 const ALLOWED: &[(&str, &str)] = &[

@@ -4,14 +4,14 @@ use serde_json::Value;
 use telechir_providers::{DecodeError, Report, StreamError};
 
 use super::{DIALECT, history, written};
-use crate::differences::told;
+use crate::differences::describe;
 use crate::recordings::{Sent, recordings};
 use crate::streams::receive;
 
 fn identical(document: &Value, name: &str) {
     let (again, report) =
         written(&history(document)).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let differences = told(document, &again);
+    let differences = describe(document, &again);
     assert!(differences.is_empty(), "{name}:\n{differences}");
     assert_eq!(report, Report::default(), "{name}");
 }

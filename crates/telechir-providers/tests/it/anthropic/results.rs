@@ -444,7 +444,7 @@ proptest! {
         result.cwd = cwd;
         result.error = error.map(|why| Failure::new(FailureKind::Denied, why));
         let answered = turn(&json!([bash()])).answer(vec![ToolResult::Shell(result.clone())]).unwrap();
-        let items = DIALECT.encode_answers(&answered).unwrap().items;
+        let items = DIALECT.encode_results(&answered).unwrap().items;
         let read = history(&json!([{"role": "assistant", "content": [bash()]}, {"role": "user", "content": items}]));
         let Content::ShellResult(mut again) = read.messages[1].contents[0].clone() else { panic!("{items:?}") };
         again.meta = Meta::default();

@@ -6,7 +6,7 @@ use telechir_providers::{Delta, StreamError};
 
 use super::DIALECT;
 use super::vectors::documents;
-use crate::streams::{is_nothing_before_its_end, is_the_same_however_cut, receive, sse};
+use crate::streams::{check_every_split, check_truncations_fail, receive, sse};
 
 fn events(document: &Value) -> Vec<Value> {
     document["events"].as_array().unwrap().clone()
@@ -25,7 +25,7 @@ fn without_nulls(response: &Value) -> Map<String, Value> {
 fn every_stream_decodes_to_its_message_for_every_chunking() {
     for (file, document) in documents(&["stream", "beta_stream"]) {
         let bytes = sse(&events(&document));
-        let (deltas, received) = is_the_same_however_cut(DIALECT, &bytes, &file);
+        let (deltas, received) = check_every_split(DIALECT, &bytes, &file);
         let received = received.unwrap();
         assert_eq!(
             without_nulls(&received.response),
@@ -50,7 +50,7 @@ fn every_stream_decodes_to_its_message_for_every_chunking() {
 #[test]
 fn a_partial_stream_is_not_a_message() {
     for (file, document) in documents(&["stream", "beta_stream"]) {
-        is_nothing_before_its_end(DIALECT, &events(&document), &file);
+        check_truncations_fail(DIALECT, &events(&document), &file);
     }
 }
 
@@ -58,7 +58,7 @@ fn a_partial_stream_is_not_a_message() {
 fn an_error_event_is_a_provider_error() {
     for (file, document) in documents(&["sse"]) {
         let bytes = document["raw"].as_str().unwrap().as_bytes();
-        let (deltas, received) = is_the_same_however_cut(DIALECT, bytes, &file);
+        let (deltas, received) = check_every_split(DIALECT, bytes, &file);
         assert!(deltas.is_empty(), "the only push failed: {deltas:?}");
         let error = received.unwrap_err();
         assert!(error.contains("overloaded_error: Overloaded"), "{error}");

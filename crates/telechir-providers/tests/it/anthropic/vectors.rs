@@ -156,7 +156,7 @@ fn exchanges_round_trip_and_their_results_encode_the_same() {
                 .map(device_result)
                 .collect();
             let answered = turn(&vector.json["assistant"]).answer(results).unwrap();
-            let reply = DIALECT.encode_answers(&answered).unwrap();
+            let reply = DIALECT.encode_results(&answered).unwrap();
             assert_eq!(
                 Value::from(reply.items),
                 vector.json["user"],

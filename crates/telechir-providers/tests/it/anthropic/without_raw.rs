@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::DIALECT;
 use super::vectors::accepted;
-use crate::bare::{Losses, check, note};
+use crate::without_raw::{Losses, check, note};
 
 /// Fields with equivalent forms, of which one is encoded.
 const ALLOWED: [(&str, &str); 8] = [

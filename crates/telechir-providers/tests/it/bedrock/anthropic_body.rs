@@ -155,7 +155,9 @@ fn converse_drops_rejected_fields_of_earlier_responses() {
     let mut conversation = conversation(Dialect::BedrockConverse, "anthropic.claude-opus-4-8");
     let call = json!({"toolUse": {"toolUseId": "t", "name": "computer", "input": {"action": "screenshot"}, "type": "tool_use"}});
     let response = converse(&json!([{"text": " "}, call]));
-    let taken = conversation.take(response.to_string().as_bytes()).unwrap();
+    let taken = conversation
+        .push_response(response.to_string().as_bytes())
+        .unwrap();
     assert_eq!(
         (taken.stop, taken.usage.total_token_count),
         (StopReason::Calls, Some(19))
@@ -196,7 +198,9 @@ fn stop_reasons_are_distinguished() {
         let mut conversation = conversation(Dialect::BedrockConverse, "anthropic.claude-opus-4-8");
         let mut response = converse(&json!([{"text": "x"}]));
         response["stopReason"] = reason.into();
-        let taken = conversation.take(response.to_string().as_bytes()).unwrap();
+        let taken = conversation
+            .push_response(response.to_string().as_bytes())
+            .unwrap();
         assert_eq!(taken.stop, stop, "{reason}");
     }
 }

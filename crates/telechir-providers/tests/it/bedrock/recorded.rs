@@ -3,7 +3,7 @@
 use serde_json::Value;
 use telechir_providers::Dialect;
 
-use crate::differences::told;
+use crate::differences::describe;
 use crate::recordings::{Sent, recordings};
 use crate::streams::receive;
 
@@ -22,7 +22,7 @@ fn identical(dialect: Dialect, document: &Value, name: &str) {
     let (history, _) = read.unwrap_or_else(|error| panic!("{name}: {error}"));
     let written = dialect.encode_history(&history);
     let (again, report) = written.unwrap_or_else(|error| panic!("{name}: {error}"));
-    let differences = told(document, &again);
+    let differences = describe(document, &again);
     assert!(differences.is_empty(), "{name}:\n{differences}");
     assert!(report.is_lossless(), "{name}: {report:?}");
     if document.get("messages").is_none() {

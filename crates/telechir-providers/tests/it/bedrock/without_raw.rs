@@ -7,7 +7,7 @@ use serde_json::Value;
 use telechir_providers::Dialect;
 use telechir_providers::conform::{Expect, Manifest};
 
-use crate::bare::{Losses, check, note};
+use crate::without_raw::{Losses, check, note};
 
 /// The valid documents of a dialect, extracted from the files of the manifest.
 fn documents(dialect: Dialect) -> Vec<(String, Value)> {

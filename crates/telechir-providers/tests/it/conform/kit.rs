@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 use telechir_providers::Dialect;
-use telechir_providers::conform::{Expect, Manifest, Row, Vector, Verdict};
+use telechir_providers::conform::{CheckResult, Expect, Manifest, Vector, VectorReport};
 
 const DIALECT: Dialect = Dialect::AnthropicMessages;
 
-fn check(kind: &str, expect: Expect, document: &Value) -> Row {
+fn check(kind: &str, expect: Expect, document: &Value) -> VectorReport {
     let vector = Vector {
         file: "a.json".to_owned(),
         kind: kind.to_owned(),
@@ -26,16 +26,19 @@ fn a_document_that_survives_a_round_trip_passes() {
     let row = check("history", Expect::Valid, &json!([message()]));
     assert!(row.is_good(), "{row:?}");
     let verdicts = (row.decode, row.encode, row.identity, row.stream);
-    let passed = Verdict::Passed;
-    assert_eq!(verdicts, (passed, passed, passed, Verdict::NotApplicable));
-    assert_eq!(row.bare, Some(true));
+    let passed = CheckResult::Passed;
+    assert_eq!(
+        verdicts,
+        (passed, passed, passed, CheckResult::NotApplicable)
+    );
+    assert_eq!(row.survives_without_raw, Some(true));
 }
 
 #[test]
 fn an_unreadable_document_fails() {
     let row = check("history", Expect::Valid, &json!({"no": "history"}));
     assert!(!row.is_good());
-    assert_eq!(row.decode, Verdict::Failed);
+    assert_eq!(row.decode, CheckResult::Failed);
 }
 
 #[test]
@@ -136,7 +139,7 @@ fn without_a_manifest_other_kinds_select_the_dialect() {
         "ix_step__c.json",
         "d",
     ];
-    let read = |fallback| Manifest::of_names(names, fallback).vectors;
+    let read = |fallback| Manifest::from_names(names, fallback).vectors;
     let dialects: Vec<_> = read(None).into_iter().map(|one| one.dialect).collect();
     let google = Ok(Dialect::GoogleGenerateContent);
     assert_eq!(
@@ -164,7 +167,10 @@ fn checks_single_parts_of_google() {
             dialect: Ok(Dialect::GoogleGenerateContent),
         };
         let row = vector.check(document.to_string().as_bytes());
-        assert!(row.is_good() && row.encode == Verdict::Passed, "{row:?}");
+        assert!(
+            row.is_good() && row.encode == CheckResult::Passed,
+            "{row:?}"
+        );
     }
 }
 

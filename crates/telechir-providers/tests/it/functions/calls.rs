@@ -172,5 +172,5 @@ fn only_the_first_choice_is_the_turn() {
         .decode_response(document.to_string().as_bytes())
         .unwrap();
     assert_eq!(turn.contents(), [Content::text("one")]);
-    assert_eq!(report.losses[0].place, "choices[1]");
+    assert_eq!(report.losses[0].location, "choices[1]");
 }

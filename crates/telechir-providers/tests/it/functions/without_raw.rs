@@ -3,8 +3,8 @@
 use telechir_providers::Dialect;
 
 use super::DIALECT;
-use crate::bare::{Losses, check, note};
 use crate::documents::histories;
+use crate::without_raw::{Losses, check, note};
 
 /// If messages have several equivalent forms, one of them is written.
 const ALLOWED: &[(&str, &str)] = &[

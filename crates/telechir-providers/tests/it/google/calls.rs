@@ -8,7 +8,7 @@ use telechir_protocol::{
     Target, ToolResult,
 };
 
-use crate::streams::is_the_same_however_cut;
+use crate::streams::check_every_split;
 
 use super::{PARTS, STEPS, call, image, reply, turn, turn_of_steps};
 
@@ -358,10 +358,10 @@ fn decodes_the_first_candidate_and_keeps_and_reports_the_others() {
     assert_eq!(turn.calls().len(), 1);
     let loss = &report.losses[0];
     assert_eq!(
-        (loss.what.as_str(), loss.place.as_str()),
+        (loss.what.as_str(), loss.location.as_str()),
         ("2 other candidates", "candidates[1]")
     );
-    assert!(loss.kept.is_some(), "{loss:?}");
+    assert!(loss.preserved_as.is_some(), "{loss:?}");
     let (history, _) = PARTS.decode_history(response.to_string()).unwrap();
     assert_eq!(PARTS.encode_history(&history).unwrap().0, response);
 }
@@ -375,7 +375,7 @@ fn ignores_white_space_before_a_stream() {
         "modelVersion": "gemini-3.8-flash", "responseId": "r1"
     });
     for bytes in [format!(" \n\tdata: {chunk}\n\n"), format!("\n \t[{chunk}]")] {
-        let (_, received) = is_the_same_however_cut(PARTS, bytes.as_bytes(), &bytes);
+        let (_, received) = check_every_split(PARTS, bytes.as_bytes(), &bytes);
         assert_eq!(received.unwrap().response["responseId"], "r1", "{bytes}");
     }
 }

@@ -193,7 +193,7 @@ fn an_action_without_a_predefined_function_survives_as_our_function() {
         for dialect in [PARTS, STEPS] {
             let (value, report) = written(dialect, &foreign);
             assert_eq!(report.losses.len(), 1, "{report:?}");
-            assert!(report.losses[0].kept.is_some());
+            assert!(report.losses[0].preserved_as.is_some());
             let read = again(dialect, &value);
             assert_eq!(
                 read[0],
@@ -223,7 +223,7 @@ fn pixels_are_thousandths_of_the_newest_image() {
     );
     assert_eq!(report.losses.len(), 1);
     assert_eq!(
-        report.losses[0].kept.as_deref(),
+        report.losses[0].preserved_as.as_deref(),
         Some("as the nearest thousandths")
     );
     // A point off the screenshot has no thousandths.
@@ -392,10 +392,10 @@ fn encodes_a_check_of_another_provider_only_if_it_was_approved() {
         parts[1]["functionResponse"]["response"]["safety_acknowledgement"],
         "true"
     );
-    assert!(report.losses.iter().all(|loss| loss.kept.is_some()));
+    assert!(report.losses.iter().all(|loss| loss.preserved_as.is_some()));
     let (value, report) = written(PARTS, &of_both(denied));
     assert!(!value.to_string().contains("safety_decision"));
-    assert!(report.losses.iter().any(|loss| loss.kept.is_none()));
+    assert!(report.losses.iter().any(|loss| loss.preserved_as.is_none()));
 }
 
 #[test]
@@ -419,7 +419,7 @@ fn a_history_of_another_provider_survives_a_round_trip() {
         let lost: Vec<&str> = report
             .losses
             .iter()
-            .filter(|loss| loss.kept.is_none())
+            .filter(|loss| loss.preserved_as.is_none())
             .map(|loss| loss.what.as_str())
             .collect();
         assert_eq!(
@@ -459,7 +459,10 @@ fn reports_and_drops_contents_of_other_providers() {
             text.contains("Here.") && !text.contains("file_search") && !text.contains("citation"),
             "{text}"
         );
-        let lost = report.losses.iter().filter(|loss| loss.kept.is_none());
+        let lost = report
+            .losses
+            .iter()
+            .filter(|loss| loss.preserved_as.is_none());
         assert!(lost.count() >= 2, "{report:?}");
     }
 }
@@ -474,7 +477,10 @@ fn instructions_in_a_list_become_a_reported_user_message() {
         let (value, report) = written(dialect, &foreign);
         assert!(value.to_string().contains("Be brief."), "{value}");
         assert_eq!(report.losses.len(), 1);
-        assert_eq!(report.losses[0].kept.as_deref(), Some("as a user message"));
+        assert_eq!(
+            report.losses[0].preserved_as.as_deref(),
+            Some("as a user message")
+        );
     }
 }
 

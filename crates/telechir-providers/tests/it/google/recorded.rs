@@ -4,13 +4,13 @@ use serde_json::Value;
 use telechir_providers::{DecodeError, Dialect, Report};
 
 use super::{PARTS, STEPS, history, written};
-use crate::differences::told;
+use crate::differences::describe;
 use crate::recordings::{Sent, recordings};
 use crate::streams::receive;
 
 fn identical(dialect: Dialect, document: &Value, name: &str) {
     let (again, report) = written(dialect, &history(dialect, document));
-    let differences = told(document, &again);
+    let differences = describe(document, &again);
     assert!(differences.is_empty(), "{name}:\n{differences}");
     assert_eq!(report, Report::default(), "{name}");
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::{PARTS, STEPS};
-use crate::bare::{Losses, check, note};
+use crate::without_raw::{Losses, check, note};
 
 /// Where the API has several forms, the neutral values encode to one of them.
 const ALLOWED: [(&str, &str); 36] = [

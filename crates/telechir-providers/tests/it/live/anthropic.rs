@@ -59,7 +59,7 @@ fn result_text(result: &Value) -> &str {
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
-        says: "a toolset entry has only supported fields",
+        demand: "a toolset entry has only supported fields",
         dialects: SERVES_TOOLSETS,
         check: |document| {
             let entries = members(document, "type")
@@ -78,7 +78,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "computer_toolset_20260801", "name": "computer"}]),
     },
     Rule {
-        says: "one toolset of each kind, and no other tool with its name",
+        demand: "one toolset of each kind, and no other tool with its name",
         dialects: SERVES_TOOLSETS,
         check: |document| {
             let tools = document
@@ -97,7 +97,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "browser_toolset_20260801"}, {"name": "browser", "input_schema": {}}]),
     },
     Rule {
-        says: "an error contains text",
+        demand: "an error contains text",
         dialects: ALL,
         check: |document| {
             all(of_type(document, "tool_result"), |result| {
@@ -107,7 +107,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "tool_result", "tool_use_id": "t", "is_error": true, "content": []}]),
     },
     Rule {
-        says: "after a failure later results of the toolset have the fixed error text",
+        demand: "after a failure later results of the toolset have the fixed error text",
         dialects: ALL,
         check: |document| {
             after_others(document)
@@ -129,7 +129,7 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
     Rule {
-        says: "a toolset result has text and images, and for a browser one browser_state",
+        demand: "a toolset result has text and images, and for a browser one browser_state",
         dialects: ALL,
         check: |document| {
             all(of_type(document, "tool_result"), |result| {
@@ -152,7 +152,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "tool_result", "toolset_name": "computer", "content": [{"type": "browser_state"}]}]),
     },
     Rule {
-        says: "results precede all other blocks of a message",
+        demand: "results precede all other blocks of a message",
         dialects: ALL,
         check: |document| {
             all(messages(document), |message| {
@@ -164,7 +164,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"role": "user", "content": [{"type": "text"}, {"type": "tool_result"}]}]),
     },
     Rule {
-        says: "tabs have distinct ids and one is active; changes are not empty",
+        demand: "tabs have distinct ids and one is active; changes are not empty",
         dialects: ALL,
         check: |document| {
             all(of_type(document, "browser_state"), |state| {
@@ -190,7 +190,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "browser_state", "tabs": [{"tab_id": "1"}]}]),
     },
     Rule {
-        says: "repetitions and durations are within their limits",
+        demand: "repetitions and durations are within their limits",
         dialects: ALL,
         check: |document| {
             all(of_type(document, "tool_use"), |call| {
@@ -211,7 +211,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "tool_use", "toolset_name": "computer", "name": "wait", "input": {"duration": 1.5}}]),
     },
     Rule {
-        says: "at most four cache_control markers",
+        demand: "at most four cache_control markers",
         dialects: ALL,
         check: |document| {
             let marks = members(document, "cache_control")
@@ -222,7 +222,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || vec![json!({"cache_control": {"type": "ephemeral"}}); 5].into(),
     },
     Rule {
-        says: "the newest version has no sampling parameters and no assistant documents",
+        demand: "the newest version has no sampling parameters and no assistant documents",
         dialects: SERVES_TOOLSETS,
         check: |document| {
             let sampling = ["temperature", "top_p", "top_k"]
@@ -240,7 +240,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!({"temperature": 1, "messages": []}),
     },
     Rule {
-        says: "images are sent as base64 of at most 5 MB",
+        demand: "images are sent as base64 of at most 5 MB",
         dialects: BEHIND_BEDROCK,
         check: |document| {
             all(of_type(document, "image"), |image| {
@@ -251,7 +251,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "image", "source": {"type": "url", "url": "https://a.test/b.png"}}]),
     },
     Rule {
-        says: "a body has no toolset, declared or called, and no field of the path",
+        demand: "a body has no toolset, declared or called, and no field of the path",
         dialects: INVOKE,
         check: |document| {
             let mut found = Vec::new();
@@ -270,7 +270,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "computer_toolset_20260801"}]),
     },
     Rule {
-        says: "a computer tool in a body has its beta",
+        demand: "a computer tool in a body has its beta",
         dialects: INVOKE,
         check: |document| {
             let computers = list(document, "tools")

@@ -10,7 +10,7 @@ const AGENTS: &[Dialect] = &[Dialect::BedrockAgents];
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
-        says: "only calls of the service's own tools have a type",
+        demand: "only calls of the service's own tools have a type",
         dialects: CONVERSE,
         check: |document| {
             all(members(document, "toolUse"), |call| {
@@ -21,7 +21,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"toolUse": {"toolUseId": "t", "type": "tool_use"}}]),
     },
     Rule {
-        says: "a request with calls has a toolConfig",
+        demand: "a request with calls has a toolConfig",
         dialects: CONVERSE,
         check: |document| {
             let has_calls = !members(document, "toolUse").is_empty()
@@ -35,7 +35,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!({"messages": [{"role": "user", "content": [{"toolResult": {}}]}]}),
     },
     Rule {
-        says: "a computer tool has its beta, and tool names are distinct",
+        demand: "a computer tool has its beta, and tool names are distinct",
         dialects: CONVERSE,
         check: |document| {
             let extra = &document["additionalModelRequestFields"];
@@ -60,7 +60,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!({"additionalModelRequestFields": {"tools": [{"type": "computer_20250124", "name": "computer"}]}}),
     },
     Rule {
-        says: "every call has a result in the next message",
+        demand: "every call has a result in the next message",
         dialects: CONVERSE,
         check: |document| {
             let messages = document
@@ -93,7 +93,7 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
     Rule {
-        says: "one to five results, each text or one image",
+        demand: "one to five results, each text or one image",
         dialects: AGENTS,
         check: |document| {
             all(
@@ -114,7 +114,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!({"returnControlInvocationResults": [{"functionResult": {"responseBody": {"TEXT": {}, "IMAGES": {}}}}]}),
     },
     Rule {
-        says: "all settings of a declaration are strings",
+        demand: "all settings of a declaration are strings",
         dialects: AGENTS,
         check: |document| {
             all(

@@ -29,7 +29,7 @@ fn steps(document: &Value) -> &[Value] {
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
-        says: "each call has one response in the next content, with its name and in its order",
+        demand: "each call has one response in the next content, with its name and in its order",
         dialects: GENERATE,
         check: |document| {
             contents(document).windows(2).try_for_each(|pair| {
@@ -53,7 +53,7 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
     Rule {
-        says: "a response is an object with its images beside it",
+        demand: "a response is an object with its images beside it",
         dialects: GENERATE,
         check: |document| {
             all(members(document, "functionResponse"), |answer| {
@@ -63,7 +63,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"functionResponse": {"name": "f", "response": "done"}}]),
     },
     Rule {
-        says: "the response to a computer call has a URL",
+        demand: "the response to a computer call has a URL",
         dialects: GENERATE,
         check: |document| {
             let screens = members(document, "functionResponse").into_iter();
@@ -91,7 +91,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"functionResponse": {"name": "click", "response": {}, "parts": [{"inlineData": {}}]}}]),
     },
     Rule {
-        says: "a required confirmation is acknowledged or gets an error",
+        demand: "a required confirmation is acknowledged or gets an error",
         dialects: GENERATE,
         check: |document| {
             contents(document).windows(2).try_for_each(|pair| {
@@ -117,7 +117,7 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
     Rule {
-        says: "a tool has no type, and an environment has its long name",
+        demand: "a tool has no type, and an environment has its long name",
         dialects: GENERATE,
         check: |document| {
             let tools = members(document, "computerUse").into_iter();
@@ -132,7 +132,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!({"tools": [{"computerUse": {"environment": "DESKTOP"}}]}),
     },
     Rule {
-        says: "a function has at most one schema, with properties; a tool has at most 512 functions",
+        demand: "a function has at most one schema, with properties; a tool has at most 512 functions",
         dialects: GENERATE,
         check: |document| {
             all(members(document, "functionDeclarations"), |functions| {
@@ -157,7 +157,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"functionDeclarations": [{"name": "f", "parameters": {"type": "OBJECT", "properties": {}}}]}]),
     },
     Rule {
-        says: "results follow their calls, in the order of the calls",
+        demand: "results follow their calls, in the order of the calls",
         dialects: STEPS,
         check: |document| {
             let steps = steps(document);
@@ -182,7 +182,7 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
     Rule {
-        says: "an acknowledgement is also beside the result",
+        demand: "an acknowledgement is also beside the result",
         dialects: STEPS,
         check: |document| {
             all(of_type(document, "function_result"), |step| {
@@ -195,7 +195,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "function_result", "call_id": "a", "result": [{"type": "text", "text": "{\"safety_acknowledgement\":true}"}]}]),
     },
     Rule {
-        says: "a result is a string, an object or a list; an environment has its short name",
+        demand: "a result is a string, an object or a list; an environment has its short name",
         dialects: STEPS,
         check: |document| {
             all(of_type(document, "function_result"), |step| {

@@ -22,7 +22,7 @@ fn messages(document: &Value) -> &[Value] {
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
-        says: "no user message directly follows a tool message",
+        demand: "no user message directly follows a tool message",
         dialects: CHAT,
         check: |document| {
             messages(document).windows(2).try_for_each(|pair| {
@@ -35,7 +35,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"role": "tool", "content": ""}, {"role": "user", "content": ""}]),
     },
     Rule {
-        says: "a result is a string",
+        demand: "a result is a string",
         dialects: ENTRIES,
         check: |document| {
             all(of_type(document, "function.result"), |entry| {
@@ -45,7 +45,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "function.result", "tool_call_id": "a", "result": []}]),
     },
     Rule {
-        says: "a call that waits for the user gets a confirmation and no result",
+        demand: "a call that waits for the user gets a confirmation and no result",
         dialects: ENTRIES,
         check: |document| {
             let pending = of_type(document, "function.call").into_iter();
@@ -65,7 +65,7 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
     Rule {
-        says: "a tool message holds only text",
+        demand: "a tool message holds only text",
         dialects: TEXT_ONLY,
         check: |document| {
             let tools = messages(document)
@@ -78,7 +78,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"role": "tool", "content": [{"type": "image_url"}]}]),
     },
     Rule {
-        says: "every call of a message is answered directly after it",
+        demand: "every call of a message is answered directly after it",
         dialects: COMPLETIONS,
         check: |document| {
             let messages = messages(document);
@@ -105,7 +105,7 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
     Rule {
-        says: "arguments are a JSON string",
+        demand: "arguments are a JSON string",
         dialects: &[Dialect::Functions, Dialect::FunctionsInline],
         check: |document| {
             let calls = members(document, "tool_calls")

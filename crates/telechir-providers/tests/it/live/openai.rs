@@ -13,7 +13,7 @@ const MAX_TEXT_CHARS: usize = 10_485_760;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
-        says: "a call id has 1 to 64 characters",
+        demand: "a call id has 1 to 64 characters",
         dialects: DIALECTS,
         check: |document| {
             let fits = |id: &Value| id.as_str().is_none_or(|id| (1..=64).contains(&id.len()));
@@ -22,7 +22,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "function_call_output", "call_id": "c".repeat(65), "output": ""}]),
     },
     Rule {
-        says: "a screenshot is one image, by URL or file id, within the size limit",
+        demand: "a screenshot is one image, by URL or file id, within the size limit",
         dialects: DIALECTS,
         check: |document| {
             all(of_type(document, "computer_call_output"), |output| {
@@ -34,7 +34,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "computer_call_output", "call_id": "c", "output": {"type": "computer_screenshot"}}]),
     },
     Rule {
-        says: "acknowledged checks are a list or absent, not null",
+        demand: "acknowledged checks are a list or absent, not null",
         dialects: DIALECTS,
         check: |document| {
             all(
@@ -45,7 +45,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "computer_call_output", "acknowledged_safety_checks": null}]),
     },
     Rule {
-        says: "a shell output does not have status failed and has one entry per command",
+        demand: "a shell output does not have status failed and has one entry per command",
         dialects: DIALECTS,
         check: |document| {
             let calls = of_type(document, "shell_call");
@@ -61,7 +61,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "shell_call_output", "status": "failed", "output": []}]),
     },
     Rule {
-        says: "a shell entry has both streams and, for an exit, its code",
+        demand: "a shell entry has both streams and, for an exit, its code",
         dialects: DIALECTS,
         check: |document| {
             let entries = of_type(document, "shell_call_output");
@@ -84,7 +84,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "shell_call_output", "output": [{"stdout": "", "outcome": {"type": "exit", "exit_code": 0}}]}]),
     },
     Rule {
-        says: "a local shell output refers to its call by call_id",
+        demand: "a local shell output refers to its call by call_id",
         dialects: DIALECTS,
         check: |document| {
             all(of_type(document, "local_shell_call_output"), |output| {
@@ -94,7 +94,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "local_shell_call_output", "id": "x", "output": ""}]),
     },
     Rule {
-        says: "a computer call has one action or a non-empty batch",
+        demand: "a computer call has one action or a non-empty batch",
         dialects: DIALECTS,
         check: |document| {
             all(of_type(document, "computer_call"), |call| {
@@ -108,7 +108,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "computer_call", "call_id": "c", "actions": []}]),
     },
     Rule {
-        says: "reasoning directly precedes an item of the model",
+        demand: "reasoning directly precedes an item of the model",
         dialects: DIALECTS,
         check: |document| {
             let items = document
@@ -128,7 +128,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "reasoning"}, {"role": "user", "content": "x"}]),
     },
     Rule {
-        says: "a request contains no output-only member",
+        demand: "a request contains no output-only member",
         dialects: DIALECTS,
         check: |document| match document.get("store") {
             Some(Value::Bool(false)) => all(
@@ -142,7 +142,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!({"store": false, "input": [{"type": "shell_call_output", "created_by": "u"}]}),
     },
     Rule {
-        says: "the computer tool has no field but its type",
+        demand: "the computer tool has no field but its type",
         dialects: DIALECTS,
         check: |document| {
             all(of_type(document, "computer"), |tool| {
@@ -152,7 +152,7 @@ pub(super) const RULES: &[Rule] = &[
         broken: || json!([{"type": "computer", "display_width": 1280}]),
     },
     Rule {
-        says: "a function declares its parameters and strictness",
+        demand: "a function declares its parameters and strictness",
         dialects: DIALECTS,
         check: |document| {
             let functions = of_type(document, "function");

@@ -128,15 +128,15 @@ pub(crate) fn is_named(difference: &Difference, losses: &[Loss], of: &[Message])
         let elsewhere = ["message", "text", "item"];
         return losses.iter().any(|loss| {
             let is_preserved = loss
-                .kept
+                .preserved_as
                 .as_deref()
                 .is_some_and(|how| mentions(how, &elsewhere));
-            is_preserved || is_about(&loss.place, difference, of)
+            is_preserved || is_about(&loss.location, difference, of)
         });
     };
     losses.iter().any(|loss| {
         is_by_id(loss, member, &difference.before)
-            || (is_about(&loss.place, difference, of) && is_of_member(&loss.what, member))
+            || (is_about(&loss.location, difference, of) && is_of_member(&loss.what, member))
     })
 }
 

@@ -115,7 +115,7 @@ fn losses(to: Dialect, cells: &[Cell]) -> String {
     let mut text = "| what | why | kept |\n|---|---|---|\n".to_owned();
     for ((what, why), loss) in rows {
         let preserved = loss
-            .kept
+            .preserved_as
             .as_deref()
             .map_or_else(|| "no".to_owned(), without_ids);
         let _infallible = writeln!(

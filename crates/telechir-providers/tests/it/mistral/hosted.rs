@@ -69,7 +69,7 @@ fn other_hosted_tools_are_not_executed_locally() {
 }
 
 #[test]
-fn unknown_entries_are_kept_unchanged() {
+fn unknown_entries_stay_unchanged() {
     let turn = turn_of(DIALECT, &document("mistral", "conv_response__handoff.json"));
     let Content::Other(other) = &turn.contents()[0] else {
         panic!("no entry")

@@ -54,7 +54,7 @@ fn identity(dialect: Dialect, history: &History, report: &Report) {
 fn answers(dialect: Dialect, turn: ModelTurn) {
     let results = turn.calls().iter().map(failed).collect();
     let answered = turn.answer(results).unwrap();
-    let reply = dialect.encode_answers(&answered);
+    let reply = dialect.encode_results(&answered);
     reply.unwrap_or_else(|error| panic!("cannot encode the results of {answered:?}: {error}"));
 }
 

@@ -341,8 +341,8 @@ fn an_unknown_member_is_reported() {
         .decode_response(json!({"output": [item]}).to_string().as_bytes())
         .unwrap();
     assert_eq!(report.losses[0].what, "member `pressure` of click");
-    assert_eq!(report.losses[0].place, "output[0].actions[0]");
-    assert!(report.losses[0].kept.is_some());
+    assert_eq!(report.losses[0].location, "output[0].actions[0]");
+    assert!(report.losses[0].preserved_as.is_some());
 }
 
 #[test]

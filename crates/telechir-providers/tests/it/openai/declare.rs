@@ -40,7 +40,7 @@ fn the_computer_tool_has_no_other_member() {
         let (tools, report) = declared(model, vec![sized(None)]);
         assert_eq!(tools, [json!({"type": "computer"})]);
         assert_eq!(report.losses.len(), 1);
-        assert!(report.losses[0].kept.is_some());
+        assert!(report.losses[0].preserved_as.is_some());
     }
 }
 

@@ -107,7 +107,7 @@ fn actions_of_other_providers_become_the_closest_item() {
 
     let (items, report) = encoded(vec![json!({"action": "wait", "duration": 1000})]);
     assert_eq!(items[0]["actions"], json!([{"type": "wait"}]));
-    assert_eq!(report.losses[0].kept, None);
+    assert_eq!(report.losses[0].preserved_as, None);
 
     let (items, report) = encoded(vec![
         json!({"action": "key", "key": "ctrl+shift+Return", "repeat": 2}),
@@ -147,7 +147,7 @@ fn unsupported_computer_actions_become_function_calls_and_back() {
             (&items[0]["type"], &items[0]["name"]),
             (&json!("function_call"), &json!("computer_action"))
         );
-        assert!(report.losses[0].kept.is_some(), "{report:?}");
+        assert!(report.losses[0].preserved_as.is_some(), "{report:?}");
         let Content::ComputerCall(call) = &history(&json!(items)).messages[0].contents[0] else {
             panic!("{action}")
         };
@@ -218,7 +218,7 @@ fn a_result_before_the_first_screenshot_shows_the_next_one() {
     ];
     let (items, report) = written(&list(messages));
     assert_eq!(items[2]["output"]["image_url"], IMAGE);
-    let how = report.losses[0].kept.as_deref();
+    let how = report.losses[0].preserved_as.as_deref();
     assert_eq!(how, Some("with the next screenshot after it"));
 }
 
@@ -238,7 +238,7 @@ fn thinking_of_another_provider_is_dropped_and_reported() {
         json!([{"type": "message", "role": "assistant", "content": "Yes."}])
     );
     assert_eq!(report.losses[0].what, "thinking");
-    assert_eq!(report.losses[0].place, "messages[0].contents[0]");
+    assert_eq!(report.losses[0].location, "messages[0].contents[0]");
 }
 
 #[test]

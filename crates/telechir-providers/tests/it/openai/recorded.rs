@@ -4,7 +4,7 @@ use serde_json::Value;
 use telechir_providers::{DecodeError, StreamError};
 
 use super::{DIALECT, history, written};
-use crate::differences::told;
+use crate::differences::describe;
 use crate::recordings::{Sent, recordings};
 use crate::streams::receive;
 
@@ -43,7 +43,7 @@ fn check(document: &Value, name: &str) {
         Err(error) => assert!(is_request, "{name}: {error}"),
     }
     let (again, report) = written(&history(document));
-    let told = told(document, &again);
-    assert!(told.is_empty(), "{name}:\n{told}");
+    let difference = describe(document, &again);
+    assert!(difference.is_empty(), "{name}:\n{difference}");
     assert!(report.is_lossless(), "{name}: {report:?}");
 }

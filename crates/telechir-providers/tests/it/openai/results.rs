@@ -116,7 +116,7 @@ fn an_error_follows_the_outputs_as_text() {
         "call a: Error: no such key (1 of 3 actions were executed, 1 not started.)"
     );
     assert_eq!(reply.report.losses[0].what, "error");
-    assert!(reply.report.losses[0].kept.is_some());
+    assert!(reply.report.losses[0].preserved_as.is_some());
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_success_without_a_screenshot_is_refused() {
         json!([click("a")]),
         vec![ToolResult::Computer(ComputerResult::new("a"))],
     );
-    let error = DIALECT.encode_answers(&turn).unwrap_err();
+    let error = DIALECT.encode_results(&turn).unwrap_err();
     assert!(matches!(error, EncodeError::Missing { .. }), "{error}");
     assert!(
         error

@@ -6,7 +6,7 @@ use telechir_providers::{Delta, StreamError};
 
 use super::DIALECT;
 use super::vectors::{of_kind, vector};
-use crate::streams::{is_nothing_before_its_end, is_the_same_however_cut, receive, sse};
+use crate::streams::{check_every_split, check_truncations_fail, receive, sse};
 
 fn streams() -> Vec<(String, Vec<Value>)> {
     let list = |(file, document): (String, Value)| (file, document.as_array().unwrap().clone());
@@ -20,7 +20,7 @@ fn last(events: &[Value]) -> Value {
 #[test]
 fn every_stream_decodes_to_the_response_for_any_chunking() {
     for (file, events) in streams() {
-        let (deltas, received) = is_the_same_however_cut(DIALECT, &sse(&events), &file);
+        let (deltas, received) = check_every_split(DIALECT, &sse(&events), &file);
         let received = received.unwrap();
         assert_eq!(received.response, last(&events), "{file}");
         let complete = DIALECT
@@ -54,7 +54,7 @@ fn every_stream_decodes_to_the_response_for_any_chunking() {
 #[test]
 fn a_prefix_of_a_stream_is_not_a_response() {
     for (file, events) in streams() {
-        is_nothing_before_its_end(DIALECT, &events, &file);
+        check_truncations_fail(DIALECT, &events, &file);
     }
 }
 

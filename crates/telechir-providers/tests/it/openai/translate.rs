@@ -94,7 +94,7 @@ fn an_overlong_id_is_replaced_in_call_and_result_and_reported() {
     assert_eq!(ids.len(), 2, "{items}");
     assert!(ids[0] == ids[1] && ids[0].len() <= 64, "{ids:?}");
     let is_reported = |loss: &Loss| {
-        loss.what.contains(&long) && loss.kept.as_deref() == Some(&format!("as {}", ids[0]))
+        loss.what.contains(&long) && loss.preserved_as.as_deref() == Some(&format!("as {}", ids[0]))
     };
     assert!(report.losses.iter().any(is_reported), "{report:?}");
 
@@ -247,7 +247,7 @@ fn instructions_of_another_request_are_a_message() {
     let what: Vec<(&str, bool)> = report
         .losses
         .iter()
-        .map(|loss| (loss.what.as_str(), loss.kept.is_some()))
+        .map(|loss| (loss.what.as_str(), loss.preserved_as.is_some()))
         .collect();
     assert_eq!(
         what,

@@ -2,7 +2,7 @@
 
 use super::DIALECT;
 use super::vectors::of_kind;
-use crate::bare::{Losses, check, note};
+use crate::without_raw::{Losses, check, note};
 
 /// If the API has two equivalent forms, one of them is written.
 const ALLOWED: [(&str, &str); 9] = [

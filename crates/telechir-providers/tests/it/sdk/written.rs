@@ -93,7 +93,7 @@ pub(crate) fn answers(dialect: Dialect) -> Vec<Document> {
             continue;
         }
         let reply = dialect
-            .encode_answers(&turn.answer(results).unwrap())
+            .encode_results(&turn.answer(results).unwrap())
             .unwrap();
         all.push(Document {
             name: format!("{dialect}: the results of message {}", all.len() * 2 + 1),
@@ -195,7 +195,7 @@ pub(crate) fn requests(dialect: Dialect) -> Vec<Document> {
         let mut conversation = first.clone();
         conversation.request();
         let bytes = response.json.to_string();
-        let Ok(read) = conversation.take(bytes.as_bytes()) else {
+        let Ok(read) = conversation.push_response(bytes.as_bytes()) else {
             continue;
         };
         let results: Vec<ToolResult> = read.turn.calls().iter().map(failed).collect();
@@ -203,7 +203,7 @@ pub(crate) fn requests(dialect: Dialect) -> Vec<Document> {
             continue;
         }
         conversation
-            .answer(&read.turn.answer(results).unwrap())
+            .push_results(&read.turn.answer(results).unwrap())
             .unwrap();
         all.push(document(&format!("after {}", response.name), conversation));
     }

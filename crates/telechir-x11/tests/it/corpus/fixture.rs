@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use telechir_device::{Computer as _, Frame, Settled, Viewport};
 use telechir_process::{Child, Spawn};
 use telechir_protocol::{Action, Button, Chord, ClickCount, Point, ScrollUnit, Target};
-use telechir_testkit::scene::Scene;
+use telechir_testkit::desktop_fixture::DesktopFixture;
 use telechir_x11::Desktop;
 use tempfile::TempDir;
 
@@ -70,7 +70,7 @@ impl AppFixture {
             Some(spawn.spawn().await.unwrap())
         };
         let mut desktop = display.into_desktop().await.unwrap();
-        let scene = Scene::open(&environment);
+        let scene = DesktopFixture::open(&environment);
         let start = Instant::now();
         while scene.window(app.class).is_none() {
             assert!(
@@ -81,7 +81,7 @@ impl AppFixture {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         wait_until_still(&mut desktop).await;
-        scene.place(app.class, WINDOW_BOUNDS);
+        scene.move_window(app.class, WINDOW_BOUNDS);
         wait_until_still(&mut desktop).await;
         let [left, top, ..] = scene.window(app.class).unwrap();
         Self {

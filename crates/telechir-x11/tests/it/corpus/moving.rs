@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use telechir_device::Computer as _;
 use telechir_protocol::UnsettledReason;
-use telechir_testkit::gate::{Part, require};
+use telechir_testkit::gate::{Component, require};
 
 use super::cases::{App, CHROMIUM, Case, Step};
 use super::fixture::{AppFixture, Outcome};
@@ -42,7 +42,7 @@ const MOVING: [i32; 4] = [290, 70, 900, 560];
 
 /// Presses the button three times during the animation.
 async fn press(files: &'static [(&'static str, &'static str)]) -> Vec<Outcome> {
-    require(Part::Chromium);
+    require(Component::Chromium);
     let app = App { files, ..CHROMIUM };
     let mut fixture = AppFixture::start(&app).await;
     let mut outcomes = Vec::new();

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use telechir_process::Cgroup;
-use telechir_process::confinement::Limits;
+use telechir_process::confinement::ResourceLimits;
 
 use super::BrowsingFixture;
 use super::anthropic::message;
@@ -10,7 +10,10 @@ use crate::exec::member;
 
 #[test]
 fn a_page_that_takes_more_than_it_may_is_ended() {
-    if !Cgroup::new(&Limits::default()).bounds().hold() {
+    if !Cgroup::new(&ResourceLimits::default())
+        .effective_limits()
+        .limits_totals()
+    {
         return;
     }
     let fixture = BrowsingFixture::new();

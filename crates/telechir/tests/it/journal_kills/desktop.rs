@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use telechir_runtime::{RecordKind, read};
-use telechir_testkit::gate::{Part, require};
+use telechir_testkit::gate::{Component, require};
 
 use super::draw::Draw;
 use super::victim::Victim;
@@ -17,7 +17,7 @@ const ACTIONS: usize = 12;
 
 #[test]
 fn a_killed_desktop_batch_continues_without_repeating_an_action() {
-    require(Part::XServer);
+    require(Component::XServer);
     let mut draw = Draw::new(7);
     for _ in 0..2 {
         let telechir = Telechir::new();
@@ -57,9 +57,7 @@ fn check(reply: &Value, killed: &BTreeMap<u64, bool>, after: &BTreeMap<u64, bool
     let screenshot = reply[0]["output"]["image_url"].as_str().expect("a picture");
     assert!(screenshot.starts_with("data:image/png;base64,"));
     let interrupted = killed.values().any(|ended| !ended);
-    let reported = reply
-        .to_string()
-        .contains("its effect is unknown");
+    let reported = reply.to_string().contains("its effect is unknown");
     assert_eq!(reported, interrupted, "{killed:?}");
     if interrupted {
         assert_eq!(after, killed, "nothing is begun after it");

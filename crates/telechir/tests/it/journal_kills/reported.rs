@@ -6,14 +6,14 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use telechir_protocol::{ComputerResult, DataContent, Failure, FailureKind, Media, ToolResult};
 use telechir_providers::Dialect;
-use telechir_testkit::gate::{Part, require};
+use telechir_testkit::gate::{Component, require};
 
 use super::victim::Victim;
 use crate::telechir::Telechir;
 
 /// Kills a run whose only command has had its effect and does not end, and sends it again.
 fn killed_and_sent_again(dialect: &str, response: &Value) -> Value {
-    require(Part::Sandbox);
+    require(Component::Sandbox);
     let telechir = Telechir::new();
     let policy = telechir.permissive_policy();
     let workspace = telechir.folder().join("workspace");
@@ -94,7 +94,7 @@ fn interrupted(dialect: Dialect, response: &Value, descendants: Option<&str>) ->
     let answered = turn
         .answer(vec![ToolResult::Computer(result)])
         .expect("an answer");
-    dialect.encode_answers(&answered).expect("a reply").items
+    dialect.encode_results(&answered).expect("a reply").items
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use telechir_runtime::verify;
-use telechir_testkit::gate::{Part, require};
+use telechir_testkit::gate::{Component, require};
 
 use super::batch::{Batch, COMMANDS};
 use super::draw::Draw;
@@ -35,7 +35,7 @@ struct StrikeResult {
 
 #[test]
 fn a_lost_bash_or_terminal_costs_exactly_one_command() {
-    require(Part::Sandbox);
+    require(Component::Sandbox);
     let points = number("TELECHIR_KILL_POINTS").unwrap_or(POINTS);
     let seed = number("TELECHIR_KILL_SEED").unwrap_or(20_261_120);
     let mut draw = Draw::new(seed ^ 0x5712_1ce5);

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use crate::conversation::text_of;
-use crate::numbers::{self, RoundedNumbers};
+use crate::precision::{self, RoundedNumbers};
 use crate::stream::{CallDelta, Delta};
 
 /// A block as received so far.
@@ -186,7 +186,7 @@ impl ConverseBlockBuilder {
                 let input = match input.trim() {
                     "" => json!({}),
                     // Invalid JSON stays text, which is not a valid input, so the call is not executed.
-                    _ => numbers::read(input, rounded),
+                    _ => precision::parse_or_string(input, rounded),
                 };
                 json!({"toolUse": with(&start["toolUse"], [("input".to_owned(), input)])})
             }

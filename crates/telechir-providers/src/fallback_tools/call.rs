@@ -6,12 +6,12 @@ use telechir_protocol::{
 };
 
 use super::{COMPUTER, EDITOR, MEMORY, PATCH, SHELL, edit, shell};
-use crate::companion;
+use crate::extra_tools;
 use crate::fields::Fields;
 
 /// What is needed to decode the result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Known {
+pub(crate) enum CallInfo {
     /// A screen or browser call, with its tool group and action names.
     Computer(Option<String>, Vec<String>),
     /// A call of the shell.
@@ -31,7 +31,7 @@ pub(crate) struct FunctionInvocation {
 
 /// Decodes a function call to the neutral call it represents. An invalid call carries the reason in
 /// `exception`.
-pub(crate) fn read(name: &str, call_id: &str, arguments: Arguments) -> Content {
+pub(crate) fn decode_call(name: &str, call_id: &str, arguments: Arguments) -> Content {
     let parsed = match arguments.to_value() {
         Ok(Value::Object(members)) => Ok(members),
         Ok(other) => Err(format!(
@@ -41,13 +41,13 @@ pub(crate) fn read(name: &str, call_id: &str, arguments: Arguments) -> Content {
         Err(error) => Err(format!("the arguments are not JSON: {error}")),
     };
     let call = match name {
-        COMPUTER | companion::COMPUTER => {
-            Some(computer_call(companion::COMPUTER, call_id, &parsed))
+        COMPUTER | extra_tools::COMPUTER => {
+            Some(computer_call(extra_tools::COMPUTER, call_id, &parsed))
         }
-        companion::BROWSER | companion::EXECUTE_BROWSER => {
+        extra_tools::BROWSER | extra_tools::EXECUTE_BROWSER => {
             Some(computer_call(name, call_id, &parsed))
         }
-        SHELL | companion::SHELL => Some(Content::ShellCall(shell::read(call_id, &parsed))),
+        SHELL | extra_tools::SHELL => Some(Content::ShellCall(shell::read(call_id, &parsed))),
         EDITOR => edit::read(EditTool::Editor, call_id, &parsed).map(Content::EditCall),
         MEMORY => edit::read(EditTool::Memory, call_id, &parsed).map(Content::EditCall),
         PATCH => edit::read(EditTool::Patch, call_id, &parsed).map(Content::EditCall),
@@ -66,16 +66,17 @@ fn computer_call(name: &str, call_id: &str, arguments: &Result<Fields, String>) 
     let refused = |exception: String| {
         let mut call = ComputerCall::new(call_id, Vec::new());
         call.exception = Some(exception);
-        if companion::is_browser(name) {
-            call.group = Some(companion::BROWSER.to_owned());
-            call.target = Some(TargetId::from(companion::BROWSER));
+        if extra_tools::is_browser(name) {
+            call.group = Some(extra_tools::BROWSER.to_owned());
+            call.target = Some(TargetId::from(extra_tools::BROWSER));
         } else {
-            call.group = Some(companion::COMPUTER_FAMILY.to_owned());
+            call.group = Some(extra_tools::COMPUTER_GROUP.to_owned());
         }
         call
     };
-    let read =
-        |arguments: Fields| companion::computer_call(name, call_id, &Arguments::Json(arguments));
+    let read = |arguments: Fields| {
+        extra_tools::decode_computer_call(name, call_id, &Arguments::Json(arguments))
+    };
     let call = match arguments {
         Err(problem) => refused(problem.clone()),
         Ok(members) => match read(members.clone()) {
@@ -121,7 +122,7 @@ fn shortened(text: &str) -> String {
 }
 
 /// The call as a function name and arguments; `None` if the content is not a call.
-pub(crate) fn called(content: &Content) -> Option<FunctionInvocation> {
+pub(crate) fn to_function_call(content: &Content) -> Option<FunctionInvocation> {
     if let Content::ComputerCall(call) = content {
         return Some(computer_function(call));
     }
@@ -141,8 +142,8 @@ pub(crate) fn called(content: &Content) -> Option<FunctionInvocation> {
 }
 
 fn computer_function(call: &ComputerCall) -> FunctionInvocation {
-    let (name, arguments) = companion::of_computer_call(call);
-    let name = if name == companion::COMPUTER {
+    let (name, arguments) = extra_tools::encode_computer_call(call);
+    let name = if name == extra_tools::COMPUTER {
         COMPUTER
     } else {
         name
@@ -173,21 +174,21 @@ fn edit_function(call: &EditCall) -> FunctionInvocation {
 }
 
 /// The id of a call and what is needed to decode its result; `None` if the content is not a call.
-pub(crate) fn known(content: &Content) -> Option<(Option<&str>, Known)> {
+pub(crate) fn call_info(content: &Content) -> Option<(Option<&str>, CallInfo)> {
     if let Content::ComputerCall(call) = content {
         let actions = call.actions.iter().map(|action| action.name().to_owned());
-        let known = Known::Computer(call.group.clone(), actions.collect());
+        let known = CallInfo::Computer(call.group.clone(), actions.collect());
         return Some((Some(call.call_id.as_str()), known));
     }
     if let Content::ShellCall(call) = content {
-        return Some((Some(call.call_id.as_str()), Known::Shell));
+        return Some((Some(call.call_id.as_str()), CallInfo::Shell));
     }
     if let Content::EditCall(call) = content {
-        return Some((Some(call.call_id.as_str()), Known::Edit));
+        return Some((Some(call.call_id.as_str()), CallInfo::Edit));
     }
     if let Content::FunctionCall(call) = content {
         let call_id = call.call_id.as_ref().map(|id| id.as_str());
-        return Some((call_id, Known::Function(call.name.clone())));
+        return Some((call_id, CallInfo::Function(call.name.clone())));
     }
     None
 }

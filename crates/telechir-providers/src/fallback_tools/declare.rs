@@ -5,11 +5,11 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::{ComputerUseTool, Environment, Tool};
 
 use super::{COMPUTER, EDITOR, MEMORY, PATCH, SHELL};
-use crate::companion;
+use crate::extra_tools;
 
 /// A function declaration common to all APIs with functions.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Function {
+pub(crate) struct FunctionDeclaration {
     pub(crate) name: String,
     pub(crate) description: Option<String>,
     /// JSON Schema of the arguments.
@@ -37,14 +37,14 @@ const ACTIONS: [&str; 15] = [
 
 /// The function for a tool; `None` if only a provider can execute the tool or it is a raw
 /// declaration.
-pub(crate) fn function(tool: &Tool) -> Option<Function> {
+pub(crate) fn declare_function(tool: &Tool) -> Option<FunctionDeclaration> {
     match tool {
         Tool::ComputerUse(tool) if tool.environment == Some(Environment::Browser) => {
             Some(browser(tool))
         }
         Tool::ComputerUse(tool) => Some(computer(tool)),
         Tool::Shell(_) => Some(shell()),
-        Tool::Function(tool) => Some(Function {
+        Tool::Function(tool) => Some(FunctionDeclaration {
             name: tool.name.clone(),
             description: tool.description.clone(),
             parameters: tool.parameters.clone(),
@@ -64,14 +64,14 @@ fn function_with(
     description: String,
     properties: Value,
     required: &[&str],
-) -> Function {
+) -> FunctionDeclaration {
     let parameters = json!({
         "type": "object",
         "properties": properties,
         "required": required,
         "additionalProperties": false,
     });
-    Function {
+    FunctionDeclaration {
         name: name.to_owned(),
         description: Some(description),
         parameters,
@@ -108,7 +108,7 @@ fn screen_size_sentence(tool: &ComputerUseTool) -> String {
     }
 }
 
-fn computer(tool: &ComputerUseTool) -> Function {
+fn computer(tool: &ComputerUseTool) -> FunctionDeclaration {
     let actions: Vec<&str> = ACTIONS
         .into_iter()
         .filter(|action| !tool.excluded_actions.iter().any(|name| name == action))
@@ -144,8 +144,8 @@ fn computer(tool: &ComputerUseTool) -> Function {
     function_with(COMPUTER, description, properties, &["action"])
 }
 
-fn browser(tool: &ComputerUseTool) -> Function {
-    let mut flat: Map<String, Value> = companion::tool(&tool.excluded_actions)
+fn browser(tool: &ComputerUseTool) -> FunctionDeclaration {
+    let mut flat: Map<String, Value> = extra_tools::browser_tool(&tool.excluded_actions)
         .as_object()
         .cloned()
         .unwrap_or_default();
@@ -153,14 +153,14 @@ fn browser(tool: &ComputerUseTool) -> Function {
         .get("description")
         .and_then(Value::as_str)
         .map(|text| format!("{text}{}", screen_size_sentence(tool)));
-    Function {
-        name: companion::BROWSER.to_owned(),
+    FunctionDeclaration {
+        name: extra_tools::BROWSER.to_owned(),
         description,
         parameters: flat.shift_remove("parameters").unwrap_or_default(),
     }
 }
 
-fn shell() -> Function {
+fn shell() -> FunctionDeclaration {
     let actions = [
         "run",
         "start",
@@ -187,7 +187,7 @@ fn shell() -> Function {
     function_with(SHELL, description, properties, &[])
 }
 
-fn editor() -> Function {
+fn editor() -> FunctionDeclaration {
     let lines = json!({
         "type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2,
         "description": "Only for view: the first and the last line; -1 is the end.",
@@ -206,7 +206,7 @@ fn editor() -> Function {
     function_with(EDITOR, description, properties, &["command", "path"])
 }
 
-fn memory() -> Function {
+fn memory() -> FunctionDeclaration {
     let properties = json!({
         "command": one_of(&["view", "create", "str_replace", "insert", "delete", "rename"], "What to do."),
         "path": text("The file or folder, below /memories."),
@@ -222,9 +222,9 @@ fn memory() -> Function {
     function_with(MEMORY, description, properties, &["command"])
 }
 
-fn patch() -> Function {
+fn patch() -> FunctionDeclaration {
     let properties = json!({
-        "type": one_of(&super::edit::PATCH_OPERATIONS, "What to do."),
+        "type": one_of(&crate::fallback_tools::edit::PATCH_OPERATIONS, "What to do."),
         "path": text("The file."),
         "diff": text("The change as a V4A diff: lines that begin with a space, - or +, under @@ lines."),
     });

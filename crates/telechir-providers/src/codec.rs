@@ -17,7 +17,7 @@ pub(crate) trait Codec: Sync {
 
     /// Whether slots may replace the images in its documents. False for a dialect that inspects
     /// long texts itself.
-    fn takes_slots(&self) -> bool {
+    fn supports_slots(&self) -> bool {
         true
     }
 
@@ -27,7 +27,7 @@ pub(crate) trait Codec: Sync {
     }
 
     /// Whether two calls of a history may share an id.
-    fn takes_repeated_ids(&self) -> bool {
+    fn allows_duplicate_ids(&self) -> bool {
         false
     }
 
@@ -50,7 +50,7 @@ pub(crate) trait Codec: Sync {
     fn screenshot_size(&self, model: Option<&str>, size: Size) -> Size;
 
     /// The maximum size of one image, in characters of base64.
-    fn image_base64(&self) -> usize;
+    fn max_image_base64(&self) -> usize;
 
     /// Whether a screenshot goes with every result or with the last of a batch.
     fn screenshot_when(&self) -> ScreenshotWhen;

@@ -9,9 +9,9 @@ mod edit;
 mod result;
 mod shell;
 
-pub(crate) use call::{Known, called, known, read};
-pub(crate) use declare::{Function, function};
-pub(crate) use result::{Answer, Told, answer, tell};
+pub(crate) use call::{CallInfo, call_info, decode_call, to_function_call};
+pub(crate) use declare::{FunctionDeclaration, declare_function};
+pub(crate) use result::{FunctionOutput, RenderedResult, decode_result, render_result};
 
 /// Screen actions with mouse and keyboard.
 pub(crate) const COMPUTER: &str = "computer";

@@ -41,7 +41,11 @@ pub(crate) fn shell_tool() -> Value {
 }
 
 /// Decodes a call of `shell_session`; `None` for any other function.
-pub(crate) fn shell_call(name: &str, call_id: &str, arguments: &Arguments) -> Option<ShellCall> {
+pub(crate) fn decode_shell_call(
+    name: &str,
+    call_id: &str,
+    arguments: &Arguments,
+) -> Option<ShellCall> {
     let Value::Object(arguments) = arguments.to_value().ok().filter(|_| name == SHELL)? else {
         return None;
     };
@@ -81,7 +85,7 @@ pub(crate) fn shell_call(name: &str, call_id: &str, arguments: &Arguments) -> Op
 }
 
 /// The arguments of this call; `None` if the native shell tool supports it.
-pub(crate) fn of_shell_call(call: &ShellCall) -> Option<String> {
+pub(crate) fn encode_shell_call(call: &ShellCall) -> Option<String> {
     let argument = match &call.action {
         ShellAction::Execute => return None,
         ShellAction::SendText(text) => Some(("text", text.clone())),

@@ -12,7 +12,7 @@ use telechir_protocol::{Action, Arguments, ComputerCall, TargetId};
 pub use desktop::desktop_tool;
 pub(crate) use page::EXECUTE_BROWSER;
 pub use page::page_tool;
-pub(crate) use shell::{SHELL, of_shell_call, shell_call, shell_tool};
+pub(crate) use shell::{SHELL, decode_shell_call, encode_shell_call, shell_tool};
 
 use crate::openai::item::{Item, list, owned, text};
 
@@ -22,7 +22,7 @@ pub(crate) const BROWSER: &str = "browser";
 pub(crate) const COMPUTER: &str = "computer_action";
 
 /// The tool group of the computer tool's calls.
-pub(crate) const COMPUTER_FAMILY: &str = "computer";
+pub(crate) const COMPUTER_GROUP: &str = "computer";
 
 /// Actions of the `browser` function.
 const ACTIONS: [&str; 18] = [
@@ -47,7 +47,7 @@ const ACTIONS: [&str; 18] = [
 ];
 
 /// The declaration of `browser` without the excluded actions.
-pub(crate) fn tool(excluded: &[String]) -> Value {
+pub(crate) fn browser_tool(excluded: &[String]) -> Value {
     let actions: Vec<&str> = ACTIONS
         .into_iter()
         .filter(|action| !excluded.iter().any(|name| name == action))
@@ -91,7 +91,7 @@ fn described(mut schema: Value, description: &str) -> Value {
 
 /// Decodes a call of `browser`, `execute_browser` or `computer_action`; `None` for any other
 /// function, or if the arguments contain no action.
-pub(crate) fn computer_call(
+pub(crate) fn decode_computer_call(
     name: &str,
     call_id: &str,
     arguments: &Arguments,
@@ -125,7 +125,7 @@ pub(crate) fn computer_call(
         call.actions.push(action);
         call.exception = call.exception.or(problem);
     }
-    let group = if is_browser { BROWSER } else { COMPUTER_FAMILY };
+    let group = if is_browser { BROWSER } else { COMPUTER_GROUP };
     call.group = Some(group.to_owned());
     call.target = match target {
         Some(Value::String(target)) => Some(TargetId::from(target)),
@@ -188,7 +188,7 @@ fn action(step: Item) -> (Action, Option<String>) {
 }
 
 /// The function name and arguments that `decode_computer_call` decodes to the same call.
-pub(crate) fn of_computer_call(call: &ComputerCall) -> (&'static str, String) {
+pub(crate) fn encode_computer_call(call: &ComputerCall) -> (&'static str, String) {
     let in_browser = call.group.as_deref() == Some(BROWSER)
         || call
             .target

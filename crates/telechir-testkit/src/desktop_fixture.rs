@@ -12,7 +12,7 @@ use x11rb::protocol::xproto::{
 };
 use x11rb::wrapper::ConnectionExt as _;
 
-use crate::xvfb::{Client, connect};
+use crate::xvfb::{XClient, connect};
 
 /// Options of an xterm with text large enough for OCR.
 pub const LEGIBLE_XTERM: [&str; 6] = [
@@ -26,8 +26,8 @@ pub const LEGIBLE_XTERM: [&str; 6] = [
 
 /// An X client that changes one display.
 #[derive(Debug)]
-pub struct Scene {
-    client: Client,
+pub struct DesktopFixture {
+    client: XClient,
     root: Window,
     size: (u16, u16),
     brush: Gcontext,
@@ -39,7 +39,7 @@ fn expect_display<T, E: std::fmt::Display>(outcome: Result<T, E>) -> T {
     outcome.unwrap_or_else(|error| panic!("the display refuses: {error}"))
 }
 
-impl Scene {
+impl DesktopFixture {
     /// Connects to the display that `environment` names.
     ///
     /// # Panics
@@ -67,7 +67,7 @@ impl Scene {
     ///
     /// # Panics
     /// If the connection is lost.
-    pub fn touch(&mut self) {
+    pub fn paint_corner(&mut self) {
         self.colour = self.colour.wrapping_add(0x0001_0305);
         let colour = ChangeGCAux::new().foreground(self.colour);
         expect_display(self.client.change_gc(self.brush, &colour));
@@ -88,7 +88,7 @@ impl Scene {
     ///
     /// # Panics
     /// If the connection is lost.
-    pub fn hang_photograph(&self) {
+    pub fn set_photo_wallpaper(&self) {
         let (width, height) = self.size;
         let pixmap = expect_display(self.client.generate_id());
         expect_display(
@@ -121,11 +121,11 @@ impl Scene {
     pub fn window(&self, class: &str) -> Option<[i32; 4]> {
         let window = self.find(class)?;
         let geometry = self.client.get_geometry(window).ok()?.reply().ok()?;
-        let place = self.client.translate_coordinates(window, self.root, 0, 0);
-        let place = place.ok()?.reply().ok()?;
+        let position = self.client.translate_coordinates(window, self.root, 0, 0);
+        let position = position.ok()?.reply().ok()?;
         Some([
-            place.dst_x.into(),
-            place.dst_y.into(),
+            position.dst_x.into(),
+            position.dst_y.into(),
             geometry.width.into(),
             geometry.height.into(),
         ])
@@ -151,16 +151,16 @@ impl Scene {
     ///
     /// # Panics
     /// If no window has the class, or the connection is lost.
-    pub fn place(&self, class: &str, [left, top, width, height]: [i32; 4]) {
+    pub fn move_window(&self, class: &str, [left, top, width, height]: [i32; 4]) {
         let Some(window) = self.find(class) else {
             panic!("no window of class {class}");
         };
-        let place = ConfigureWindowAux::new()
+        let position = ConfigureWindowAux::new()
             .x(left)
             .y(top)
             .width(width.cast_unsigned())
             .height(height.cast_unsigned());
-        expect_display(self.client.configure_window(window, &place));
+        expect_display(self.client.configure_window(window, &position));
         expect_display(self.client.sync());
     }
 
@@ -183,7 +183,7 @@ impl Scene {
     ///
     /// # Panics
     /// If the display has no MIT-SHM.
-    pub fn grabber(&self) -> Grabber<'_> {
+    pub fn grabber(&self) -> ReferenceCapture<'_> {
         let bytes = usize::from(self.size.0) * usize::from(self.size.1) * 4;
         let file = expect_display(memfd_create("telechir-scene", MemfdFlags::CLOEXEC));
         expect_display(ftruncate(&file, bytes as u64));
@@ -194,7 +194,7 @@ impl Scene {
         );
         let copy = expect_display(file.try_clone());
         expect_display(expect_display(self.client.shm_attach_fd(segment, copy, false)).check());
-        Grabber {
+        ReferenceCapture {
             scene: self,
             segment,
             file,
@@ -205,14 +205,14 @@ impl Scene {
 
 /// Captures the screen without any processing.
 #[derive(Debug)]
-pub struct Grabber<'a> {
-    scene: &'a Scene,
+pub struct ReferenceCapture<'a> {
+    scene: &'a DesktopFixture,
     segment: shm::Seg,
     file: OwnedFd,
     bgrx: Vec<u8>,
 }
 
-impl Grabber<'_> {
+impl ReferenceCapture<'_> {
     /// The current pixels: blue, green, red, unused.
     ///
     /// # Panics

@@ -17,16 +17,16 @@ use telechir_protocol::{
     StepOutcome, StepState, TabState, ToolResult,
 };
 
-use super::Known;
+use super::CallInfo;
 use crate::anthropic::shell_text;
-use crate::fields::{media, words};
+use crate::fields::{media, text_of_content};
 
 /// The text of an empty result.
 const EMPTY_RESULT: &str = "Done.";
 
 /// A result as returned by a function.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct RenderedResult {
     /// The text; never empty.
     pub(crate) text: String,
     /// The images; the final screenshot is last.
@@ -34,14 +34,14 @@ pub(crate) struct Told {
 }
 
 /// Renders a result as text and images.
-pub(crate) fn tell(result: &ToolResult) -> Told {
+pub(crate) fn render_result(result: &ToolResult) -> RenderedResult {
     match result {
         ToolResult::Computer(result) => render_computer_result(result),
-        ToolResult::Shell(result) => Told {
-            text: shell_text::write(result),
+        ToolResult::Shell(result) => RenderedResult {
+            text: shell_text::encode(result),
             images: Vec::new(),
         },
-        ToolResult::Edit(result) => Told {
+        ToolResult::Edit(result) => RenderedResult {
             text: write(&ResultText {
                 error: result.error.clone(),
                 text: result.text.clone(),
@@ -53,7 +53,7 @@ pub(crate) fn tell(result: &ToolResult) -> Told {
     }
 }
 
-fn render_computer_result(result: &ComputerResult) -> Told {
+fn render_computer_result(result: &ComputerResult) -> RenderedResult {
     let of_steps = || {
         let texts: Vec<&str> = result
             .steps
@@ -73,7 +73,7 @@ fn render_computer_result(result: &ComputerResult) -> Told {
         .collect();
     images.extend(result.screenshot.clone());
     images.dedup();
-    Told {
+    RenderedResult {
         text: write(&ResultText {
             error,
             url: result.current_url.clone(),
@@ -95,7 +95,7 @@ fn progress(result: &ComputerResult) -> String {
     format!(" ({done} of {total} actions were executed.)")
 }
 
-fn render_function_result(result: &FunctionResult) -> Told {
+fn render_function_result(result: &FunctionResult) -> RenderedResult {
     let plain = result.result.as_ref().map(|value| {
         let text = value.as_str().map(str::to_owned);
         text.unwrap_or_else(|| value.to_string())
@@ -103,7 +103,7 @@ fn render_function_result(result: &FunctionResult) -> Told {
     let texts: Vec<&str> = plain
         .as_deref()
         .into_iter()
-        .chain(result.items.iter().filter_map(words))
+        .chain(result.items.iter().filter_map(text_of_content))
         .collect();
     let text = (!texts.is_empty()).then(|| texts.join("\n"));
     let text = match &result.error {
@@ -114,7 +114,7 @@ fn render_function_result(result: &FunctionResult) -> Told {
             ..ResultText::default()
         }),
     };
-    Told {
+    RenderedResult {
         text,
         images: result.items.iter().filter_map(media).collect(),
     }
@@ -122,7 +122,7 @@ fn render_function_result(result: &FunctionResult) -> Told {
 
 /// The output of a function, before it is decoded as the result of its call.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Answer {
+pub(crate) struct FunctionOutput {
     pub(crate) call_id: Option<CallId>,
     /// The function's name, if the result carries it.
     pub(crate) name: Option<String>,
@@ -134,16 +134,16 @@ pub(crate) struct Answer {
 }
 
 /// Decodes an output according to its call.
-pub(crate) fn answer(known: Option<&Known>, answer: Answer) -> Content {
+pub(crate) fn decode_result(known: Option<&CallInfo>, answer: FunctionOutput) -> Content {
     match known {
-        Some(Known::Computer(group, actions)) => computer_result(group.clone(), actions, answer),
-        Some(Known::Shell) => {
+        Some(CallInfo::Computer(group, actions)) => computer_result(group.clone(), actions, answer),
+        Some(CallInfo::Shell) => {
             let call_id = answer.call_id.clone().unwrap_or_else(|| CallId::from(""));
-            let mut result = shell_text::parse(call_id, &answer.joined_text(), false);
+            let mut result = shell_text::decode(call_id, &answer.joined_text(), false);
             result.meta = answer.meta;
             Content::ShellResult(result)
         }
-        Some(Known::Edit) => {
+        Some(CallInfo::Edit) => {
             let parsed = parse(&answer.joined_text());
             Content::EditResult(EditResult {
                 call_id: answer.call_id.unwrap_or_else(|| CallId::from("")),
@@ -152,13 +152,13 @@ pub(crate) fn answer(known: Option<&Known>, answer: Answer) -> Content {
                 meta: answer.meta,
             })
         }
-        Some(Known::Function(_)) | None => function_result(answer),
+        Some(CallInfo::Function(_)) | None => function_result(answer),
     }
 }
 
-impl Answer {
+impl FunctionOutput {
     fn joined_text(&self) -> String {
-        let parts = self.parts.iter().filter_map(words);
+        let parts = self.parts.iter().filter_map(text_of_content);
         self.text
             .as_deref()
             .into_iter()
@@ -169,7 +169,7 @@ impl Answer {
 }
 
 /// The last image is the final screenshot; earlier ones belong to the individual actions.
-fn computer_result(group: Option<String>, actions: &[String], answer: Answer) -> Content {
+fn computer_result(group: Option<String>, actions: &[String], answer: FunctionOutput) -> Content {
     let mut images: Vec<Media> = answer.parts.iter().filter_map(media).collect();
     let parsed = parse(&answer.joined_text());
     let call_id = answer.call_id.unwrap_or_else(|| CallId::from(""));
@@ -192,7 +192,7 @@ fn computer_result(group: Option<String>, actions: &[String], answer: Answer) ->
     Content::ComputerResult(result)
 }
 
-fn function_result(answer: Answer) -> Content {
+fn function_result(answer: FunctionOutput) -> Content {
     let (error, text) = match answer.text.as_deref().and_then(split_error) {
         Some((error, text)) => (Some(error), text),
         None => (None, answer.text),

@@ -103,7 +103,7 @@ impl IdMap {
             }
             *count += 1;
         };
-        self.report.kept(
+        self.report.preserved(
             format!("id {id}"),
             format!("call {id}"),
             "another call of the history has the same id",

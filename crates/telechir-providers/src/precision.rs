@@ -2,7 +2,7 @@
 //! have 64 bits, so longer ones are rounded and reported.
 
 use serde_json::{Number, Value};
-use telechir_protocol::bounded;
+use telechir_protocol::json_limits;
 
 use crate::{Loss, Report};
 
@@ -16,8 +16,8 @@ const WHY: &str = "numbers are limited to 64 bits";
 /// path of the text; empty for the document itself.
 pub(crate) fn report(json: &[u8], location: &str, report: &mut Report) {
     let mut rounded = RoundedNumbers::default();
-    rounded.look(json, location);
-    rounded.tell(location, report);
+    rounded.check(json, location);
+    rounded.report_to(location, report);
 }
 
 /// The rounded numbers of one text or of all events of a response.
@@ -30,7 +30,7 @@ pub(crate) struct RoundedNumbers {
 impl RoundedNumbers {
     /// Checks a JSON text. Skips numbers that an earlier text had, because events of a stream
     /// repeat them.
-    pub(crate) fn look(&mut self, json: &[u8], location: &str) {
+    pub(crate) fn check(&mut self, json: &[u8], location: &str) {
         let earlier = self.listed.losses.len();
         for (member, number) in NumberScanner::of(json).filter(|(_, number)| !is_exact(number)) {
             let Ok(read) = number.parse::<Number>() else {
@@ -41,12 +41,12 @@ impl RoundedNumbers {
                 .filter(|part| !part.is_empty());
             let at = at.collect::<Vec<_>>().join(": ");
             let what = format!("digits of {}", excerpt(number));
-            let is_listed = |loss: &Loss| loss.what == what && loss.place == at;
+            let is_listed = |loss: &Loss| loss.what == what && loss.location == at;
             if self.listed.losses[..earlier].iter().any(is_listed) {
                 continue;
             }
             if self.listed.losses.len() < MAX_LISTED {
-                self.listed.kept(what, at, WHY, format!("as {read}"));
+                self.listed.preserved(what, at, WHY, format!("as {read}"));
             } else {
                 self.rest += 1;
             }
@@ -66,11 +66,11 @@ impl RoundedNumbers {
     }
 
     /// Adds the losses to `report`. `location` is the path for numbers that are only counted.
-    pub(crate) fn tell(self, location: &str, report: &mut Report) {
+    pub(crate) fn report_to(self, location: &str, report: &mut Report) {
         report.absorb(self.listed);
         if self.rest > 0 {
             let what = format!("digits of {} more numbers", self.rest);
-            report.kept(what, location, WHY, "rounded");
+            report.preserved(what, location, WHY, "rounded");
         }
     }
 }
@@ -81,10 +81,10 @@ pub(crate) fn are_exact(json: &str) -> bool {
 }
 
 /// Parses a text as JSON; a text that is not JSON becomes a JSON string.
-pub(crate) fn read(text: String, rounded: &mut RoundedNumbers) -> Value {
-    match bounded::parse(text.as_bytes()) {
+pub(crate) fn parse_or_string(text: String, rounded: &mut RoundedNumbers) -> Value {
+    match json_limits::parse(text.as_bytes()) {
         Ok(value) => {
-            rounded.look(text.as_bytes(), "");
+            rounded.check(text.as_bytes(), "");
             value
         }
         Err(_) => Value::String(text),
@@ -183,7 +183,7 @@ mod tests {
         report_of(json.as_bytes(), "", &mut report);
         let losses = report.losses.into_iter();
         losses
-            .map(|loss| (loss.what, loss.place, loss.kept))
+            .map(|loss| (loss.what, loss.location, loss.preserved_as))
             .collect()
     }
 
