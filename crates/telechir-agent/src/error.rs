@@ -69,7 +69,7 @@ pub enum AgentError {
     /// The request could not be serialized.
     #[error("write the request as JSON")]
     Json(#[from] serde_json::Error),
-    /// The session failed.
+    /// The session could not execute or record a turn.
     #[error(transparent)]
     Session(#[from] RuntimeError),
 }

@@ -66,7 +66,7 @@ pub enum HttpError {
     /// A header's name or value contains invalid characters.
     #[error("send the header {name}: its name or value contains invalid characters")]
     Header {
-        /// The header's name.
+        /// Name of the rejected header, without its value.
         name: String,
     },
     /// The connection failed or broke.
@@ -82,7 +82,7 @@ pub enum HttpError {
     Timeout {
         /// Host and port of the provider.
         host: String,
-        /// The time limit.
+        /// Maximum duration of the whole exchange, including the connection.
         limit: Duration,
     },
     /// The response exceeds the size limit.

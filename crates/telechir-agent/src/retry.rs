@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-/// Limits of retries.
+/// How often and how long a failed request is retried.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RetryRule {
     /// Maximum number of requests, including the first.
@@ -29,11 +29,11 @@ impl Default for RetryRule {
 /// A response's headers about retries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Advice<'a> {
-    /// Value of `x-should-retry`.
+    /// Value of `x-should-retry`: `true` or `false` overrides the status.
     pub should_retry: Option<&'a str>,
     /// Value of `retry-after`: seconds or a date.
     pub retry_after: Option<&'a str>,
-    /// Value of `retry-after-ms`.
+    /// Value of `retry-after-ms` in milliseconds; it overrides `retry-after`.
     pub retry_after_ms: Option<&'a str>,
 }
 

@@ -304,7 +304,7 @@ impl ProfileLock {
         self.usage
     }
 
-    /// The folder of this profile; [`close_folder`] restricts its permissions.
+    /// The folder of this profile; [`restrict_folder`] restricts its permissions.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

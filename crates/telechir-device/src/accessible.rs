@@ -70,7 +70,7 @@ impl<C: Computer + WindowList, A: Accessibility> WithAccessibility<C, A> {
         &mut self.computer
     }
 
-    /// The applications' accessibility.
+    /// The source of the applications' elements.
     pub const fn applications(&mut self) -> &mut A {
         &mut self.applications
     }

@@ -187,7 +187,7 @@ pub trait Computer: Send {
         }))
     }
 
-    /// Sets the viewport of later actions. Text output has points as in [`Viewport::seen_at`]; a
+    /// Sets the viewport of later actions. Text output has points as in [`Viewport::screenshot_point`]; a
     /// device without points in its output can ignore this.
     fn set_viewport(&mut self, _viewport: Viewport) {}
 

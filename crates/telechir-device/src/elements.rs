@@ -23,9 +23,9 @@ pub struct ScreenBounds {
     pub x: i32,
     /// Distance from the screen's top edge in pixels.
     pub y: i32,
-    /// Width in pixels.
+    /// Width in pixels, including any part beyond the screen.
     pub width: u32,
-    /// Height in pixels.
+    /// Height in pixels, including any part beyond the screen.
     pub height: u32,
 }
 

@@ -85,11 +85,11 @@ impl<C: Computer + 'static> AnyComputer for C {
     }
 }
 
-/// A boxed [`Computer`].
+/// A [`Computer`] whose type is chosen at run time.
 pub struct BoxComputer(Box<dyn AnyComputer>);
 
 impl BoxComputer {
-    /// Boxes a computer.
+    /// Moves a computer into a box, which hides its type.
     pub fn new(computer: impl Computer + 'static) -> Self {
         Self(Box::new(computer))
     }
@@ -160,7 +160,7 @@ impl<R: TextRecognizer + 'static> AnyReader for R {
     }
 }
 
-/// A boxed [`TextRecognizer`](crate::TextRecognizer).
+/// A [`TextRecognizer`](crate::TextRecognizer) whose type is chosen at run time.
 pub struct BoxTextRecognizer(Box<dyn AnyReader>);
 
 impl BoxTextRecognizer {
@@ -202,11 +202,11 @@ impl<S: Screen + 'static> AnyScreen for S {
     }
 }
 
-/// A boxed [`Screen`].
+/// A [`Screen`] whose type is chosen at run time.
 pub struct BoxScreen(Box<dyn AnyScreen>);
 
 impl BoxScreen {
-    /// Boxes a screen.
+    /// Moves a screen into a box, which hides its type.
     pub fn new(screen: impl Screen + 'static) -> Self {
         Self(Box::new(screen))
     }
@@ -288,11 +288,11 @@ impl<S: Shell + 'static> AnyShell for S {
     }
 }
 
-/// A boxed [`Shell`].
+/// A [`Shell`] whose type is chosen at run time.
 pub struct BoxShell(Box<dyn AnyShell>);
 
 impl BoxShell {
-    /// Boxes a shell.
+    /// Moves a shell into a box, which hides its type.
     pub fn new(shell: impl Shell + 'static) -> Self {
         Self(Box::new(shell))
     }
@@ -362,11 +362,11 @@ impl<E: Editor + 'static> AnyEditor for E {
     }
 }
 
-/// A boxed [`Editor`].
+/// An [`Editor`] whose type is chosen at run time.
 pub struct BoxEditor(Box<dyn AnyEditor>);
 
 impl BoxEditor {
-    /// Boxes an editor.
+    /// Moves an editor into a box, which hides its type.
     pub fn new(editor: impl Editor + 'static) -> Self {
         Self(Box::new(editor))
     }

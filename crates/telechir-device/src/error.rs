@@ -44,7 +44,7 @@ pub enum DeviceError {
     /// A required component is not installed or not allowed; the message says how to get it.
     #[error("start {what}: {message}")]
     Unavailable {
-        /// The missing component.
+        /// The missing component as the message names it, such as "the editor".
         what: &'static str,
         /// What is wrong, and how to fix it.
         message: String,

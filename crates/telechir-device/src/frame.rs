@@ -76,7 +76,7 @@ impl Frame {
         }
     }
 
-    /// Size in pixels.
+    /// Width and height in pixels, as given at creation.
     pub const fn size(&self) -> Size {
         self.size
     }

@@ -57,12 +57,12 @@ impl ScreenRegion {
         self.origin
     }
 
-    /// Size in pixels.
+    /// Size in pixels; neither width nor height is 0.
     pub const fn size(self) -> Size {
         self.size
     }
 
-    /// The centre pixel.
+    /// The centre pixel; of an even number, the one further right or down.
     pub const fn centre(self) -> ScreenPoint {
         ScreenPoint::new(
             self.origin.x + self.size.width / 2,

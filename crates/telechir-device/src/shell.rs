@@ -26,11 +26,11 @@ pub struct ShellCommand {
 /// Input for a running command.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Typed {
-    /// Literal text.
+    /// Text that is sent unchanged, without an added newline.
     Text(String),
     /// Keys that are pressed together.
     Key(Chord),
-    /// End of input.
+    /// End of input, like Ctrl+D on an empty line.
     End,
     /// An interrupt, like Ctrl+C.
     Interrupt,

@@ -8,7 +8,7 @@ use crate::{DeviceError, Frame};
 /// A recognized word and its bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecognizedWord {
-    /// The recognized text.
+    /// The word as the recognizer read it; it may be wrong.
     pub text: String,
     /// Bounds in pixels of the frame.
     pub bounds: ScreenBounds,

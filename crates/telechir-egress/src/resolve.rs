@@ -9,7 +9,7 @@ use std::pin::Pin;
 /// Future of a resolution.
 pub type ResolveFuture<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
 
-/// A name resolver.
+/// Finds the addresses of the hosts that programs request.
 pub trait Resolve: Debug + Send + Sync {
     /// Resolves a host name to all its current addresses.
     fn resolve<'a>(&'a self, host: &'a str) -> ResolveFuture<'a>;

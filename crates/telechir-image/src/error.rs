@@ -6,13 +6,13 @@ pub enum ImageError {
     /// An encoder rejected the pixels.
     #[error("encode an image of {width}x{height} pixels as {format}: {message}")]
     Encode {
-        /// Width in pixels.
+        /// Width of the frame in pixels.
         width: u32,
-        /// Height in pixels.
+        /// Height of the frame in pixels.
         height: u32,
         /// Name of the format.
         format: &'static str,
-        /// The encoder's error.
+        /// The encoder's error, or the limit that the frame violates.
         message: String,
     },
     /// The frame cannot be scaled.

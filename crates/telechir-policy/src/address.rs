@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AddressClass {
-    /// Reachable from anywhere.
+    /// On the public Internet, and in none of the other classes.
     Public,
     /// In a private network (RFC 1918, RFC 4193, carrier-grade NAT).
     Private,

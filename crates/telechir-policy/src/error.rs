@@ -10,7 +10,7 @@ pub enum PolicyError {
         origin: String,
         /// Line in the file, from 1.
         line: usize,
-        /// The parser's message.
+        /// The TOML parser's message, without the position.
         message: String,
     },
     /// A rule is empty, or one of its values is invalid.
@@ -30,7 +30,7 @@ pub enum PolicyError {
         origin: String,
         /// First line of the rule, from 1.
         line: usize,
-        /// The contradicting example.
+        /// The contradicting example in Rust's debug format.
         example: String,
         /// Whether the example is listed under `match`.
         wanted: bool,

@@ -39,7 +39,7 @@ impl NetworkClient {
 /// A resolved address of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResolvedAddress {
-    /// The resolved address.
+    /// The address, resolved from a name or given literally.
     pub address: IpAddr,
     /// Whether it leads back to this machine, whatever its range.
     pub is_this_machine: bool,

@@ -107,7 +107,7 @@ impl<P: Proposal> PendingApproval<P> {
             return Err(self.deny("The approval was for another proposal, so it is not valid."));
         }
         let rule_reason = RuleReason {
-            rule: "a person".to_owned(),
+            rule: "the user".to_owned(),
             ..self.rule_reason
         };
         Ok(Permitted::new(
@@ -117,10 +117,10 @@ impl<P: Proposal> PendingApproval<P> {
         ))
     }
 
-    /// Denies the proposal.
+    /// Denies the proposal, with a sentence for the model and the operator.
     pub fn deny(self, reason: impl Into<String>) -> Denial {
         Denial {
-            rule: "a person".to_owned(),
+            rule: "the user".to_owned(),
             reason: reason.into(),
         }
     }

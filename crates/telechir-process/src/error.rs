@@ -10,7 +10,7 @@ pub enum SpawnError {
     /// The program was not found in the system's folders.
     #[error("start `{program}`: it was not found{}", install(.package))]
     NotFound {
-        /// The requested program.
+        /// The program as the caller named it: a name or a path.
         program: String,
         /// The Debian package that contains it, if known.
         package: Option<&'static str>,
@@ -18,7 +18,7 @@ pub enum SpawnError {
     /// An argument, variable or path contains a zero byte.
     #[error("start `{program}`: {what} contains a zero byte")]
     ZeroByte {
-        /// The requested program.
+        /// The program as the caller named it: a name or a path.
         program: String,
         /// The affected part of the request, such as "an argument".
         what: &'static str,
@@ -28,7 +28,7 @@ pub enum SpawnError {
         "start `{program}` as user {uid}: this needs root; omit the identity to run it as yourself"
     )]
     NotRoot {
-        /// The requested program.
+        /// The program as the caller named it: a name or a path.
         program: String,
         /// The requested user id.
         uid: u32,
@@ -36,7 +36,7 @@ pub enum SpawnError {
     /// The working directory does not exist.
     #[error("start `{program}` in {}: no such folder", cwd.display())]
     NoFolder {
-        /// The requested program.
+        /// The program as the caller named it: a name or a path.
         program: String,
         /// The requested working directory.
         cwd: PathBuf,
@@ -44,7 +44,7 @@ pub enum SpawnError {
     /// A system call failed.
     #[error("start `{program}`: could not {step}")]
     System {
-        /// The requested program.
+        /// The program as the caller named it: a name or a path.
         program: String,
         /// The step that failed.
         step: SpawnStep,
@@ -69,7 +69,7 @@ pub enum SpawnStep {
     Descriptors,
     /// Start the thread that starts programs.
     Thread,
-    /// Create the process.
+    /// Create the process and its pidfd.
     Fork,
     /// Create a session or a process group.
     Session,
@@ -79,7 +79,7 @@ pub enum SpawnStep {
     Terminal,
     /// Set a resource limit.
     Limit,
-    /// Drop capabilities.
+    /// Drop capabilities before the change of user.
     Capabilities,
     /// Change user and group.
     Identity,
@@ -91,7 +91,7 @@ pub enum SpawnStep {
     Landlock,
     /// Set the parent death signal.
     DeathSignal,
-    /// Execute the program.
+    /// Execute the program, which replaces the child process.
     Execute,
 }
 

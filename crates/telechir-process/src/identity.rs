@@ -13,7 +13,7 @@ const UID_COUNT: u32 = 4_000;
 /// A user and group by number; they need no entry in `/etc/passwd`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
-    /// Numeric user id.
+    /// Numeric user id; from 61000 to 64999 for [`Self::unprivileged`].
     pub uid: u32,
     /// Numeric group id; the child is in no other group.
     pub gid: u32,

@@ -20,7 +20,7 @@ use crate::{Cgroup, Child, Identity, SpawnError, SpawnStep, is_root};
 /// Target of a standard stream.
 #[derive(Debug, Default)]
 pub enum Stdio {
-    /// Connected to `/dev/null`.
+    /// Connected to `/dev/null`: input ends at once, output is discarded.
     #[default]
     Null,
     /// Connected to this descriptor.

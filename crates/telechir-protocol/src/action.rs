@@ -18,7 +18,7 @@ pub(crate) use read::is_action_field;
 
 use crate::{Chord, Modifier, Point, Region, Target};
 
-/// A mouse button.
+/// A mouse button; a call without one means the left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Button {
     /// The primary button; X11 button 1.
@@ -79,7 +79,7 @@ pub enum ObserveMode {
     reason = "the doc comment of each action describes its fields"
 )]
 pub enum Action<T = Target, R = Region> {
-    /// Take a screenshot.
+    /// Take a screenshot of the complete screen.
     Screenshot,
     /// Take a screenshot with labels, or describe the screen as text.
     ObserveScreen {
@@ -90,7 +90,7 @@ pub enum Action<T = Target, R = Region> {
     Zoom { region: R },
     /// Report the pointer's position as text.
     CursorPosition,
-    /// Move the pointer.
+    /// Move the pointer without pressing or releasing a button.
     Move { at: T },
     /// Press and release a button, once or more.
     Click {
@@ -119,7 +119,7 @@ pub enum Action<T = Target, R = Region> {
         unit: ScrollUnit,
         modifiers: Vec<Modifier>,
     },
-    /// Type literal text.
+    /// Type text into `at`, else into the focus; `submit` presses Enter at the end.
     Type {
         text: String,
         at: Option<T>,
@@ -142,7 +142,7 @@ pub enum Action<T = Target, R = Region> {
     Back { tab: Option<String> },
     /// Go forward in the tab's history.
     Forward { tab: Option<String> },
-    /// Reload the page.
+    /// Reload the tab's page; an absent tab means the active one.
     Reload { tab: Option<String> },
     /// Open the search page, with a query if given.
     Search { query: Option<String> },
@@ -152,9 +152,9 @@ pub enum Action<T = Target, R = Region> {
     ListTabs,
     /// Open a new tab.
     NewTab { url: Option<String> },
-    /// Activate a tab.
+    /// Bring the tab with this id to the front.
     SwitchTab { tab: String },
-    /// Close a tab.
+    /// Close the tab with this id; an empty tab replaces the last one.
     CloseTab { tab: String },
     /// Return the page's elements as text with refs.
     ReadPage {
@@ -197,11 +197,11 @@ pub enum Action<T = Target, R = Region> {
     /// Here and below, `window` is a window id as [`Action::ListWindows`] reports it, or text that
     /// exactly one window's title or class contains; absent means the active window.
     FocusWindow { window: String },
-    /// Maximize a window.
+    /// Maximize a window, even if it is minimized.
     MaximizeWindow { window: Option<String> },
     /// Restore a maximized or minimized window.
     RestoreWindow { window: Option<String> },
-    /// Minimize a window.
+    /// Minimize a window until it is restored or focused.
     MinimizeWindow { window: Option<String> },
     /// Ask a window to close, like its close button.
     CloseWindow { window: Option<String> },
@@ -220,7 +220,7 @@ pub enum Action<T = Target, R = Region> {
     /// Invoke an element's own action, such as press, toggle, expand, select or focus; absent means
     /// its first action.
     Invoke { at: T, name: Option<String> },
-    /// Start an application.
+    /// Start the named application and wait until it shows a window or exits.
     OpenApp { name: String },
     /// Touch and hold (mobile).
     LongPress { at: T, duration: Option<Duration> },

@@ -85,7 +85,7 @@ pub enum InvalidTurn {
     /// Two calls of one response have the same id, so their results could not be distinguished.
     #[error("read the turn: two of its calls have the id {call_id}; nothing was executed")]
     DuplicateCallId {
-        /// The repeated id.
+        /// The id that two calls share.
         call_id: CallId,
     },
     /// A call has no id, so it cannot be answered.
@@ -209,7 +209,7 @@ pub struct AnsweredTurn {
 }
 
 impl AnsweredTurn {
-    /// The model's turn.
+    /// The turn that the results answer.
     pub fn turn(&self) -> &ModelTurn {
         &self.turn
     }

@@ -13,12 +13,12 @@ use crate::{Action, CallId, Failure, FrameId, Media, Meta, Point, Size, TargetId
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SafetySource {
-    /// OpenAI's `pending_safety_checks`.
+    /// OpenAI, by `pending_safety_checks` in a call.
     #[default]
     Openai,
-    /// Google's `safety_decision`.
+    /// Google, by `safety_decision` in a call's arguments.
     Google,
-    /// Bedrock's `USER_CONFIRMATION_AND_RESULT`.
+    /// Bedrock, by an invocation of type `USER_CONFIRMATION_AND_RESULT`.
     Bedrock,
     /// A policy of the operator of this program.
     Policy,
@@ -111,7 +111,7 @@ pub enum StepState {
     Confirmed,
     /// Failed, or was refused.
     Failed {
-        /// Why it failed.
+        /// Its kind, and a sentence for the model.
         failure: Failure,
     },
     /// Not started, because an earlier action failed.
@@ -139,7 +139,7 @@ pub struct StepOutcome {
     pub duration_ms: Option<u64>,
 }
 
-/// A browser tab.
+/// A browser tab at the end of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TabState {
@@ -164,14 +164,14 @@ pub enum StateChange {
         /// Id of the tab for calls.
         tab_id: String,
     },
-    /// A download started.
+    /// A download started; a later change reports its end.
     DownloadStarted {
         /// Id of the download.
         download_id: String,
         /// URL of the file.
         url: String,
     },
-    /// A download completed.
+    /// A download completed, and its file was saved.
     DownloadCompleted {
         /// Id of the download.
         download_id: String,
@@ -321,7 +321,7 @@ impl ComputerResult {
         }
     }
 
-    /// An empty result.
+    /// A result without screenshot, text, error or steps.
     pub fn new(call_id: impl Into<CallId>) -> Self {
         Self {
             call_id: call_id.into(),

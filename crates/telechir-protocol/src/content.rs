@@ -157,7 +157,7 @@ pub struct UnknownContent {
     reason = "a message has few contents, and every reader matches on them"
 )]
 pub enum Content {
-    /// `text`: plain text.
+    /// `text`: plain text of any role.
     Text(TextContent),
     /// `text_reasoning`: a model's reasoning.
     Reasoning(ReasoningContent),

@@ -15,11 +15,11 @@ pub use step::{EDIT_STEPS, EditStep};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EditTool {
-    /// OpenAI's `apply_patch` tool.
+    /// OpenAI's `apply_patch` tool, which edits by diffs.
     Patch,
     /// Anthropic's text editor tools.
     Editor,
-    /// Anthropic's memory tool.
+    /// Anthropic's memory tool, whose paths start with `/memories`.
     Memory,
 }
 

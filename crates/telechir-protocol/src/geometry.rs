@@ -17,9 +17,9 @@ string_id! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Size {
-    /// Width in pixels.
+    /// Width in pixels; may be 0.
     pub width: u32,
-    /// Height in pixels.
+    /// Height in pixels; may be 0.
     pub height: u32,
 }
 

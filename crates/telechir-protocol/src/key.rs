@@ -5,7 +5,7 @@ mod names;
 
 use std::fmt;
 
-/// A modifier key.
+/// A key that changes the meaning of others while it is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Modifier {
     /// The control key, `ctrl`.
@@ -83,7 +83,7 @@ pub enum NamedKey {
 /// One key of a chord.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Key {
-    /// A modifier key.
+    /// A modifier; its left and right key are the same.
     Modifier(Modifier),
     /// A key with a name.
     Named(NamedKey),

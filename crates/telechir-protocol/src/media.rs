@@ -14,7 +14,7 @@ pub use data_uri::DataUri;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DataContent {
-    /// `data:<media type>;base64,<data>`.
+    /// The bytes as `data:<media type>;base64,<data>`.
     pub uri: DataUri,
     /// Media type, such as `image/png`; absent means that of the URI.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -24,11 +24,11 @@ pub enum ApprovalMode {
 /// The kind of screen, as declared to the model.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Environment {
-    /// A web browser.
+    /// A web browser; `browser` in JSON.
     Browser,
-    /// A macOS desktop.
+    /// A macOS desktop; `mac` in JSON.
     Mac,
-    /// A Windows desktop.
+    /// A Windows desktop; `windows` in JSON.
     Windows,
     /// A Linux desktop. Also read as `ubuntu`, a spelling that is lost only if it is edited.
     Linux,

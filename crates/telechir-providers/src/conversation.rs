@@ -98,7 +98,7 @@ pub enum StopReason {
     Continue,
     /// The model has finished its task.
     Done,
-    /// The model refused.
+    /// The model or a filter of the provider refused to answer.
     Refused {
         /// The provider's reason; empty if it gives none.
         reason: String,
@@ -107,7 +107,7 @@ pub enum StopReason {
     MaxTokens,
     /// The conversation exceeds the model's context window.
     ContextExceeded,
-    /// The provider failed.
+    /// The provider reported an error in its response.
     Failed {
         /// The provider's error code.
         code: String,

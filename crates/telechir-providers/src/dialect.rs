@@ -51,7 +51,7 @@ pub enum Dialect {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown dialect `{name}`; expected one of {}", Dialect::names())]
 pub struct UnknownDialect {
-    /// The unknown name.
+    /// The name as given; the case of names matters.
     pub name: String,
 }
 

@@ -56,7 +56,7 @@ pub enum Delta {
     Other {
         /// The provider's name of the event.
         event: String,
-        /// The event's JSON.
+        /// The event's JSON, also if its form is unknown.
         json: Value,
     },
 }
@@ -92,7 +92,7 @@ impl From<CallDelta> for IncompleteCall {
 pub struct StreamedResponse {
     /// The response as the provider sends it without streaming.
     pub response: Value,
-    /// The decoded response.
+    /// The response, decoded into neutral contents.
     pub turn: ModelTurn,
     /// What could not be decoded exactly.
     pub report: Report,

@@ -19,7 +19,7 @@ pub enum RuntimeError {
     Close {
         /// Name of the device.
         device: &'static str,
-        /// The device's error.
+        /// The device's error, or the exceeded time limit.
         message: String,
     },
 }

@@ -68,7 +68,7 @@ pub enum ActionEffect {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum SessionEvent {
-    /// The session started.
+    /// The session started with this policy and these devices.
     #[serde(alias = "session_opened")]
     SessionStarted {
         /// Name of the session in the journal.
@@ -102,7 +102,7 @@ pub enum SessionEvent {
         /// Duration of the turn in milliseconds.
         ms: u64,
     },
-    /// A call arrived.
+    /// A call arrived; it is not judged yet.
     CallReceived {
         /// Id of the call.
         call_id: CallId,

@@ -329,7 +329,7 @@ impl Session {
     }
 
     /// Waits until the kill switch is pressed, for callers that wait for a model meanwhile. Call
-    /// [`Self::settle`] then to end everything that still runs. Never completes if the kill switch
+    /// [`Self::finish_dropped_turn`] then to end everything that still runs. Never completes if the kill switch
     /// was pressed before.
     pub fn until_stopped(&self) -> impl Future<Output = &'static str> + Send + use<> {
         match self.stopped {

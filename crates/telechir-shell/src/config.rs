@@ -32,7 +32,7 @@ pub struct Sandbox {
     pub missing: MissingFiles,
     /// The egress proxy; `None` means no network.
     pub network: Option<Egress>,
-    /// Additional environment variables.
+    /// Additional environment variables inside; they override the defaults.
     pub env: Vec<(String, String)>,
     /// Resource limits of commands.
     pub limits: ResourceLimits,
@@ -71,7 +71,7 @@ pub struct Docker {
     pub workspace: PathBuf,
     /// User that commands run as; never root.
     pub identity: Identity,
-    /// Additional environment variables.
+    /// Additional environment variables inside, besides `HOME`, `TERM` and `LANG`.
     pub env: Vec<(String, String)>,
     /// Environment of the engine's client program, such as `DOCKER_HOST`; not passed to the
     /// container.
@@ -85,7 +85,7 @@ pub struct Docker {
 }
 
 impl Docker {
-    /// Default image.
+    /// Image for callers that name only an engine.
     pub const IMAGE: &str = "debian:12-slim";
 
     /// A container of this image around this workspace, which must exist, with default settings.

@@ -9,11 +9,11 @@ use std::path::Path;
 pub enum Component {
     /// An X server: Xvfb.
     XServer,
-    /// The Chromium browser.
+    /// A real browser: Chromium or Google Chrome.
     Chromium,
     /// bash in a bubblewrap sandbox.
     Sandbox,
-    /// A D-Bus daemon.
+    /// A D-Bus message bus: dbus-daemon.
     Dbus,
     /// Tesseract, the OCR engine.
     Tesseract,

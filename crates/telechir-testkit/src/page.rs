@@ -74,7 +74,7 @@ pub struct Square {
     pub left: u32,
     /// Top edge in pixels.
     pub top: u32,
-    /// Red, green, blue.
+    /// Red, green and blue, each from 0 to 255.
     pub rgb: [u8; 3],
 }
 

@@ -10,24 +10,24 @@ const MAX_CANDIDATES: usize = 15;
 /// Not exactly one element matches. Texts continue "failed to".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AmbiguousMatch {
-    /// No element matches.
+    /// No element fulfils all conditions.
     #[error(
         "find the {named}: there is none{}",
         listed(", but there are", candidates)
     )]
     None {
-        /// The searched element.
+        /// The conditions that no element fulfils.
         named: Box<NamedElement>,
         /// Similar elements, each as one line.
         candidates: Vec<String>,
     },
-    /// Several elements match.
+    /// Several elements match equally well.
     #[error(
         "find the {named}: {count} elements match; name one by its ref{}",
         listed(":", candidates)
     )]
     Several {
-        /// The searched element.
+        /// The conditions that several elements fulfil.
         named: Box<NamedElement>,
         /// Number of matching elements.
         count: usize,

@@ -75,7 +75,7 @@ impl ElementStates {
         all
     }
 
-    /// Adds a state.
+    /// Adds a state; has no effect if the set contains it.
     pub const fn add(&mut self, state: ElementState) {
         self.0 |= 1 << state as u32;
     }

@@ -8,7 +8,7 @@ pub enum Filter {
     /// Elements on the screen with some information.
     #[default]
     Shown,
-    /// Only interactive elements.
+    /// Interactive elements and windows on the screen.
     Interactive,
     /// Also hidden elements, such as the items of a closed menu.
     Hidden,
@@ -43,7 +43,7 @@ impl Filter {
 /// The extent of an outline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outline {
-    /// Elements to include.
+    /// Which kinds of elements are included.
     pub filter: Filter,
     /// Number of included levels; 1 means only the windows.
     pub depth: usize,

@@ -190,8 +190,5 @@ fn a_thin_line_is_still_seen_when_it_is_smaller() {
 #[test]
 fn the_same_size_is_the_same_frame() {
     let source = frame(Size::new(30, 20), noise);
-    assert_eq!(
-        shrink(&source, source.size()).unwrap(),
-        source
-    );
+    assert_eq!(shrink(&source, source.size()).unwrap(), source);
 }

@@ -17,7 +17,7 @@ pub struct Account<'a> {
 }
 
 impl Account<'_> {
-    /// Contents of `/etc/passwd`.
+    /// Contents of `/etc/passwd`: root, this user and nobody.
     pub fn passwd(&self) -> String {
         let Identity { uid, gid } = self.numbers();
         let Self { name, home, .. } = self;
@@ -26,13 +26,13 @@ impl Account<'_> {
         text + "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
     }
 
-    /// Contents of `/etc/group`.
+    /// Contents of `/etc/group`: root, this user's group and nogroup.
     pub fn group(&self) -> String {
         let gid = self.numbers().gid;
         format!("root:x:0:\n{}:x:{gid}:\nnogroup:x:65534:\n", self.name)
     }
 
-    /// Contents of `/etc/hosts`.
+    /// Contents of `/etc/hosts`, which maps `localhost` and `telechir` to the loopback interface.
     pub const fn hosts() -> &'static str {
         "127.0.0.1 localhost telechir\n::1 localhost\n"
     }

@@ -187,7 +187,7 @@ pub fn set_hint(key: &str, value: &str) {
     send_change(CleanupChange::SetHint(key.to_owned(), value.to_owned()));
 }
 
-/// Removes a hint.
+/// Removes a hint; does nothing if there is none, or no guardian.
 pub fn clear_hint(key: &str) {
     send_change(CleanupChange::ClearHint(key.to_owned()));
 }

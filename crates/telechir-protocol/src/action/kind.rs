@@ -99,7 +99,7 @@ kinds! {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown action {name:?}")]
 pub struct UnknownActionKind {
-    /// The unknown name.
+    /// The name as given; neither a canonical name nor an alias.
     pub name: String,
 }
 

@@ -67,7 +67,7 @@ impl ActionMembers {
 }
 
 impl Button {
-    /// The canonical name.
+    /// The canonical name in JSON, such as `left`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Left => "left",

@@ -49,7 +49,7 @@ impl Raw {
         &self.json
     }
 
-    /// The template, mutable.
+    /// The template for changes, under the conditions of [`Raw::template`].
     pub fn template_mut(&mut self) -> &mut Value {
         &mut self.json
     }

@@ -29,7 +29,7 @@ pub enum EditStep {
         path: String,
         /// The text to replace.
         old: String,
-        /// The replacement text.
+        /// The text that replaces it; empty deletes it.
         new: String,
     },
     /// Insert lines into a file.

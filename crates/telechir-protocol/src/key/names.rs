@@ -3,7 +3,7 @@
 use super::{Key, Modifier, NamedKey};
 
 impl NamedKey {
-    /// All named keys.
+    /// All named keys, in the order of their declaration.
     pub const ALL: [Self; 33] = [
         Self::Enter,
         Self::Tab,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InputRequest {
-    /// Kind of input.
+    /// Whether the command reads a line, hidden text or single keys.
     pub kind: InputRequestKind,
     /// The last part of the output, which contains the question if the command asks one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -39,7 +39,7 @@ impl InputRequestKind {
         Self::Keys,
     ];
 
-    /// The kind with this [`Self::words`] text.
+    /// The kind with this [`Self::description`] text.
     pub fn from_description(words: &str) -> Option<Self> {
         Self::ALL
             .into_iter()

@@ -9,7 +9,7 @@ const NATIVE: &str = "telechir";
 /// A call and its result together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CommandExecution<'a> {
-    /// The shell call.
+    /// The call; its commands are in the order of the result's outputs.
     pub call: &'a ShellCall,
     /// The result, if it is known.
     pub result: Option<&'a ShellResult>,

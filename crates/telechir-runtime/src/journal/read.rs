@@ -16,7 +16,7 @@ use crate::JournalError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordKind {
-    /// A [`crate::SessionEvent`].
+    /// A [`crate::SessionEvent`], serialized as JSON.
     Event,
     /// A call as the model made it, as neutral content.
     Call,
@@ -119,7 +119,7 @@ impl fmt::Display for VerifyFault {
 /// The result of verifying a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
-    /// Number of rows.
+    /// Number of rows, including those after a fault.
     pub rows: usize,
     /// Hash of the last row. Store it elsewhere to detect truncation with [`verify_since`].
     pub head: String,

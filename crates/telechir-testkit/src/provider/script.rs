@@ -8,16 +8,16 @@ use super::script_player;
 /// The provider API that is played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum Provider {
-    /// `POST /v1/messages`
+    /// Anthropic Messages: `POST /v1/messages`.
     #[serde(rename = "anthropic-messages")]
     Anthropic,
-    /// `POST /v1/responses`
+    /// OpenAI Responses: `POST /v1/responses`.
     #[serde(rename = "openai-responses")]
     Openai,
-    /// `POST /v1beta/models/MODEL:generateContent`
+    /// Google's generateContent: `POST /v1beta/models/MODEL:generateContent`.
     #[serde(rename = "google-generate-content")]
     Google,
-    /// `POST /v1beta/interactions`
+    /// Google Interactions: `POST /v1beta/interactions`.
     #[serde(rename = "google-interactions")]
     GoogleSteps,
     /// `POST /v1/chat/completions` of a server that accepts only text in tool messages
@@ -29,16 +29,16 @@ pub enum Provider {
     /// `POST /v1/chat/completions` of Mistral
     #[serde(rename = "mistral-chat")]
     MistralChat,
-    /// `POST /v1/conversations`
+    /// Mistral Conversations: `POST /v1/conversations`.
     #[serde(rename = "mistral-conversations")]
     MistralConversations,
-    /// `POST /model/{id}/converse`
+    /// Bedrock Converse: `POST /model/{id}/converse`.
     #[serde(rename = "bedrock-converse")]
     Converse,
-    /// `POST /anthropic/v1/messages`
+    /// Anthropic Messages of Bedrock: `POST /anthropic/v1/messages`.
     #[serde(rename = "bedrock-messages")]
     BedrockMessages,
-    /// `POST /model/{id}/invoke`
+    /// Bedrock InvokeModel: `POST /model/{id}/invoke`.
     #[serde(rename = "bedrock-invoke")]
     BedrockInvoke,
 }
@@ -111,7 +111,7 @@ pub struct TakeRule {
     pub until: String,
 }
 
-/// A failed response.
+/// An HTTP response with which a turn fails on purpose.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
@@ -133,7 +133,7 @@ pub enum ScriptError {
     Unreadable {
         /// Path of the file.
         path: String,
-        /// The I/O error.
+        /// The I/O error, also for text that is not UTF-8.
         #[source]
         source: std::io::Error,
     },

@@ -7,14 +7,14 @@ use telechir_protocol::{Button, Key, Modifier};
 /// One observed input event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ObservedInput {
-    /// The pointer moved.
+    /// The pointer moved, with or without a pressed button.
     Motion {
         /// Position on the screen.
         at: (u32, u32),
     },
     /// A button was pressed.
     ButtonDown {
-        /// The pressed button.
+        /// The pressed button; the wheel's turns are [`ObservedInput::Scroll`].
         button: Button,
         /// Position on the screen.
         at: (u32, u32),
@@ -23,7 +23,7 @@ pub enum ObservedInput {
     },
     /// A button was released.
     ButtonUp {
-        /// The released button.
+        /// The released button; the wheel's turns have no release.
         button: Button,
         /// Position on the screen.
         at: (u32, u32),
