@@ -110,7 +110,7 @@ async fn an_unknown_name_lists_the_available_elements() {
     let error = fixture.perform(click(target)).await.unwrap_err();
     let text = error.to_string();
     assert!(
-        text.contains("there is none") && text.contains("menu \"File\""),
+        text.contains("no element matches") && text.contains("menu \"File\""),
         "{text}"
     );
     fixture.close().await;

@@ -81,12 +81,12 @@ async fn ambiguous_or_missing_text_lists_the_candidates() {
     let text = error.to_string();
     assert!(matches!(error, DeviceError::Refused { .. }), "{text}");
     assert!(
-        text.contains("read at 2 places")
+        text.contains("OCR found it at 2 points")
             && text.contains("text \"Open this file\" at 1")
             && text.contains("text \"Open that file\" at 1"),
         "{text}"
     );
     let error = fixture.perform(click(named("Print"))).await.unwrap_err();
-    assert!(error.to_string().contains("there is none"), "{error}");
+    assert!(error.to_string().contains("no element matches"), "{error}");
     fixture.close().await;
 }

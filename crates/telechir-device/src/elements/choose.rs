@@ -12,8 +12,8 @@ const MAX_CANDIDATES: usize = 15;
 pub enum AmbiguousMatch {
     /// No element fulfils all conditions.
     #[error(
-        "find the {named}: there is none{}",
-        listed(", but there are", candidates)
+        "find the {named}: no element matches{}",
+        listed("; the elements are", candidates)
     )]
     None {
         /// The conditions that no element fulfils.
@@ -272,7 +272,7 @@ mod tests {
     fn no_match_is_an_error_with_alternatives() {
         let error = found(&named("Close all")).unwrap_err().to_string();
         let begin =
-            "find the element \"Close all\": there is none, but there are button \"Close\" [e5]";
+            "find the element \"Close all\": no element matches; the elements are button \"Close\" [e5]";
         assert!(error.starts_with(begin), "{error}");
     }
 

@@ -114,7 +114,7 @@ fn an_attached_browser_gets_an_isolated_context_and_needs_approval() {
     let denied = fixture.click("", &[]);
     assert_eq!(denied.code, Some(1), "no approval was given: {denied:?}");
     assert!(
-        denied.stderr.contains("a person's own"),
+        denied.stderr.contains("the user's own"),
         "{}",
         denied.stderr
     );

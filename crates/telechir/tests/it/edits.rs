@@ -110,7 +110,7 @@ fn a_patch_changes_and_reports_the_file() {
     );
     assert_eq!(reply[2]["status"], "failed");
     let why = reply[2]["output"].as_str().expect("words");
-    assert!(why.contains("are not in the file"), "{why}");
+    assert!(why.contains("were not found in the file"), "{why}");
     assert_eq!(fixture.file("src/a.txt"), "one\n2\n");
     assert_eq!(fixture.file("src/new/b.txt"), "x\n");
 }
@@ -140,7 +140,7 @@ fn an_edit_without_a_rule_needs_approval() {
     assert!(content(0).contains("1\\ttop"), "{}", content(0));
     assert_eq!(reply[1]["is_error"], true);
     assert!(content(1).contains("It changes top.txt"), "{}", content(1));
-    assert!(content(2).contains("obeyed by programs"), "{}", content(2));
+    assert!(content(2).contains("configures programs"), "{}", content(2));
     assert_ne!(reply[3]["is_error"], true, "{reply}");
     assert_eq!(fixture.file("top.txt"), "top\n");
     assert_eq!(fixture.file("src/a.txt"), "1\ntwo\n");

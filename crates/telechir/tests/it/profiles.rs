@@ -111,7 +111,7 @@ fn a_missing_or_locked_profile_is_one_message() {
     let first = fixture.read(&["--headless", "--session", "work"]);
     assert_eq!(first.code, Some(0), "{}", first.stderr);
     let process = fixture.session_host().as_raw_nonzero();
-    let who = format!("session work (process {process}) has it");
+    let who = format!("session work (process {process})");
     fixture
         .read(&["--headless"])
         .fails(1, &["use profile shop", &who, "one browser at a time"]);
