@@ -36,7 +36,7 @@ pub struct DesktopFixture {
 
 /// Display errors fail the test.
 fn expect_display<T, E: std::fmt::Display>(outcome: Result<T, E>) -> T {
-    outcome.unwrap_or_else(|error| panic!("the display refuses: {error}"))
+    outcome.unwrap_or_else(|error| panic!("the display rejected a request: {error}"))
 }
 
 impl DesktopFixture {

@@ -1,10 +1,10 @@
 //! Test support: checks for real components, witnesses that record what arrived, a recorded model.
 //!
 //! ```no_run
-//! use telechir_testkit::gate::{Part, require};
+//! use telechir_testkit::gate::{Component, require};
 //!
 //! // Fails, instead of skipping the test, if Chromium is not installed.
-//! require(Part::Chromium);
+//! require(Component::Chromium);
 //! ```
 
 pub mod desktop_fixture;

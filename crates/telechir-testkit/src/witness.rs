@@ -139,7 +139,7 @@ impl XWitness {
         self.window.send_marker(&self.client, marker);
         assert!(
             self.wait_for(|record| record.marker >= marker).await,
-            "the display is silent"
+            "the display does not reply"
         );
     }
 
@@ -147,10 +147,7 @@ impl XWitness {
     async fn wait_until_in_front(&self) {
         let due = Instant::now() + TIMEOUT;
         while !self.window.is_in_front(&self.client) {
-            assert!(
-                Instant::now() < due,
-                "the window does not come to the front"
-            );
+            assert!(Instant::now() < due, "the window is not raised");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }

@@ -45,7 +45,7 @@ pub fn pressed(environment: &[(String, String)]) -> (Vec<u8>, u16) {
         Ok((keys, u16::from(client.query_pointer(root)?.reply()?.mask)))
     };
     let (keys, mask) =
-        request().unwrap_or_else(|error| panic!("failed to ask the display: {error}"));
+        request().unwrap_or_else(|error| panic!("failed to query the display: {error}"));
     let is_down = |code: &u8| keys[usize::from(*code / 8)] & (1 << (code % 8)) != 0;
     ((0..=u8::MAX).filter(is_down).collect(), mask & BUTTONS)
 }
@@ -75,7 +75,7 @@ pub fn keyboard(environment: &[(String, String)]) -> Vec<Vec<u32>> {
     let (first, count) = (setup.min_keycode, setup.max_keycode - setup.min_keycode + 1);
     let request =
         || -> Result<_, ReplyError> { client.get_keyboard_mapping(first, count)?.reply() };
-    let reply = request().unwrap_or_else(|error| panic!("failed to ask the display: {error}"));
+    let reply = request().unwrap_or_else(|error| panic!("failed to query the display: {error}"));
     let row = |row: &[u32]| row.iter().copied().take(2).collect();
     reply
         .keysyms

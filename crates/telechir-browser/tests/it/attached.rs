@@ -140,7 +140,7 @@ async fn an_attached_browser_uses_its_own_context_only() {
         assert_eq!(
             title(&mut browser).await,
             "knows nothing",
-            "nor is their data"
+            "data of other contexts is not visible"
         );
         assert_eq!(browser.capture().await.unwrap().size(), SIZE);
         let snapshot = read(&mut browser, "full").await;
@@ -157,13 +157,13 @@ async fn an_attached_browser_uses_its_own_context_only() {
         assert_eq!(
             foreign.pages(),
             std::slice::from_ref(&other_page),
-            "as it was before"
+            "the other page is unchanged"
         );
     }
     assert_eq!(
         foreign.chromium.try_wait().unwrap(),
         None,
-        "it keeps running"
+        "the attached Chromium keeps running"
     );
     // Dropped without closing, as when telechir is killed.
     drop(

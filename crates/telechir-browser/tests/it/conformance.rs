@@ -15,7 +15,7 @@ use crate::common::{
 use crate::files::workspace;
 use crate::window::windowed_with;
 
-/// Events that say nothing about the action, or whose number depends on the speed of the machine.
+/// Events that are independent of the action, or whose number depends on the speed of the machine.
 const PASSING: [&str; 5] = ["mousemove", "mouseover", "focusin", "dragover", "scroll"];
 
 /// An event as a line: `click press`, `keydown field:a`, `input field=a`.

@@ -362,7 +362,7 @@ async fn chromium_s_own_shortcuts_do_nothing() {
     let events = witness.take().await;
     assert!(
         events.iter().all(|event| event.kind != "ready"),
-        "the page was loaded again"
+        "the page was reloaded"
     );
     assert_eq!(browser.page_context().await.unwrap(), before);
 }

@@ -114,7 +114,7 @@ async fn no_port_is_open() {
             Some(link.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned())
         }));
     }
-    assert!(!sockets.is_empty(), "it has other sockets");
+    assert!(!sockets.is_empty(), "the browser has other sockets");
     const LISTEN: &str = "0A";
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
         let Ok(table) = fs::read_to_string(table) else {

@@ -223,7 +223,7 @@ const DOINGS: [(&str, &str); 6] = [
         "<body onclick=\"setTimeout(() => document.title = 'done', 30)\">",
     ),
     (
-        "a timer when the page has drawn for a while",
+        "a timer after the page has painted",
         "<body onclick=\"document.body.append('x'); setTimeout(() => document.title = 'done', 40)\">",
     ),
     (
@@ -237,7 +237,7 @@ const DOINGS: [(&str, &str); 6] = [
          while (performance.now() < end); document.title = 'done' })\">",
     ),
     (
-        "a question to somebody else",
+        "a WebSocket request to a server",
         "<body><script>const socket = new WebSocket('ws://SERVER'); \
          socket.onmessage = () => setTimeout(() => document.title = 'done', 20); \
          document.body.onclick = () => socket.send('hello')</script>",

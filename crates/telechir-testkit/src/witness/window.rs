@@ -43,7 +43,7 @@ pub(super) struct WitnessWindow {
 
 /// Display errors fail the test.
 fn must<T, E: std::fmt::Display>(outcome: Result<T, E>) -> T {
-    outcome.unwrap_or_else(|error| panic!("the display refuses the witness: {error}"))
+    outcome.unwrap_or_else(|error| panic!("the display rejected a request of the witness: {error}"))
 }
 
 impl WitnessWindow {

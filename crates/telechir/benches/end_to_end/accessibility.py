@@ -1,4 +1,4 @@
-"""Walks all elements of a desktop with pyatspi, as scripts do: a line in, a line out."""
+"""Walks all elements of a desktop with pyatspi, as scripts do: one line in, one line out."""
 
 import sys
 
@@ -21,7 +21,7 @@ def walk(element):
 
 
 for _ in sys.stdin:
-    # Without this it would tell what it remembers.
+    # Otherwise pyatspi would return cached elements.
     desktop = pyatspi.Registry.getDesktop(0)
     for application in desktop:
         application.clearCache()

@@ -76,7 +76,10 @@ pub(crate) fn trees(fixture: &BenchFixture) {
     );
     drop(walker);
     crate::table::remark(&format!("{elements} elements."));
-    fixture.runtime.block_on(display.close()).expect("an end");
+    fixture
+        .runtime
+        .block_on(display.close())
+        .expect("a clean close");
 }
 
 /// A process that walks the tree on request.
@@ -114,9 +117,11 @@ impl Walker {
     }
 
     fn walk(&mut self) -> usize {
-        self.stdin.write_all(b"\n").expect("it listens");
+        self.stdin.write_all(b"\n").expect("the walker reads");
         let mut line = String::new();
-        self.answers.read_line(&mut line).expect("it answers");
+        self.answers
+            .read_line(&mut line)
+            .expect("the walker replies");
         line.trim().parse().expect("a number of elements")
     }
 }

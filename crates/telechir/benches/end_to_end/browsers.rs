@@ -35,7 +35,7 @@ pub(crate) fn browsers(fixture: &BenchFixture) {
     fixture
         .runtime
         .block_on(telechir_run.browser.close())
-        .expect("an end");
+        .expect("a clean close");
     drop(playwright);
     memory(fixture, &site);
 }
@@ -53,7 +53,7 @@ fn starts(fixture: &BenchFixture, site: &Site) {
             fixture
                 .runtime
                 .block_on(telechir_run.browser.close())
-                .expect("an end");
+                .expect("a clean close");
             took
         }),
         peer(
@@ -99,7 +99,10 @@ fn contexts(
         let context = telechir_run.browser.isolated(SIZE, Emulation::default());
         let context = fixture.runtime.block_on(context).expect("a context");
         let took = start.elapsed();
-        fixture.runtime.block_on(context.close()).expect("an end");
+        fixture
+            .runtime
+            .block_on(context.close())
+            .expect("a clean close");
         took
     };
     compare(
@@ -153,7 +156,7 @@ fn screenshots(
     let window = RefCell::new(windowed);
     let capture = |browser: &mut Browser| {
         let frame = fixture.runtime.block_on(browser.capture());
-        assert_eq!(frame.expect("a picture").size(), SIZE);
+        assert_eq!(frame.expect("a screenshot").size(), SIZE);
     };
     compare(
         40,
@@ -175,7 +178,7 @@ fn screenshots(
     fixture
         .runtime
         .block_on(window.into_inner().close())
-        .expect("an end");
+        .expect("a clean close");
 }
 
 async fn windowed(fixture: &BenchFixture) -> Browser {
@@ -196,7 +199,7 @@ fn navigation(site: &Site) -> telechir_device::ScreenAction {
     let url = site.url("orders");
     let action = Action::Navigate { url, tab: None };
     let viewport = telechir_device::Viewport::unscaled(SIZE);
-    viewport.action(&action).expect("no place")
+    viewport.action(&action).expect("a point on the screen")
 }
 
 fn complete_calls(fixture: &BenchFixture, site: &Site, playwright: &RefCell<Playwright>) {
@@ -213,10 +216,10 @@ fn complete_calls(fixture: &BenchFixture, site: &Site, playwright: &RefCell<Play
         }
         let found = call("find", json!({ "query": "button save" }));
         let found = telechir(&first, &found);
-        let found: Value = serde_json::from_slice(&found).expect("answers");
+        let found: Value = serde_json::from_slice(&found).expect("a JSON reply");
         let text = &found[0]["content"];
         let text = text.as_str().or_else(|| text[0]["text"].as_str());
-        let text = text.expect("what was found").to_owned();
+        let text = text.expect("the found element").to_owned();
         let id = text
             .split_once('[')
             .and_then(|(_, rest)| rest.split_once(']'));
@@ -226,10 +229,10 @@ fn complete_calls(fixture: &BenchFixture, site: &Site, playwright: &RefCell<Play
         );
         let telechir_run = || {
             let answer = telechir(&exec, &click);
-            let answer: Value = serde_json::from_slice(&answer).expect("answers");
+            let answer: Value = serde_json::from_slice(&answer).expect("a JSON reply");
             assert!(
                 answer.to_string().contains("base64"),
-                "no picture: {answer}"
+                "no screenshot: {answer}"
             );
         };
         let point = if headless { "headless" } else { "windowed" };
@@ -307,10 +310,16 @@ fn memory(fixture: &BenchFixture, site: &Site) {
         );
     }
     for context in processes {
-        fixture.runtime.block_on(context.close()).expect("an end");
+        fixture
+            .runtime
+            .block_on(context.close())
+            .expect("a clean close");
     }
     let telechir_run = telechir_run.browser.close();
-    fixture.runtime.block_on(telechir_run).expect("an end");
+    fixture
+        .runtime
+        .block_on(telechir_run)
+        .expect("a clean close");
     remark(
         "Growth of the proportional set size (PSS) of all browser processes, compared with a browser that shows one page. Playwright's own process is included in its column.",
     );

@@ -88,7 +88,7 @@ impl BenchFixture {
     pub(crate) fn execute(&self, session: &mut Session, call: Content) {
         let turn = ModelTurn::new(vec![call]).expect("a turn");
         let answered = self.runtime.block_on(session.execute(turn));
-        assert_eq!(answered.expect("answers").results().len(), 1);
+        assert_eq!(answered.expect("results").results().len(), 1);
     }
 }
 
@@ -132,7 +132,7 @@ pub(crate) fn telechir(arguments: &[&str], input: &str) -> Vec<u8> {
     let mut stdin = child.stdin.take().expect("a pipe");
     stdin.write_all(input.as_bytes()).expect("input");
     drop(stdin);
-    let output = child.wait_with_output().expect("an end");
+    let output = child.wait_with_output().expect("the binary exits");
     assert!(output.status.success(), "{arguments:?} fails");
     output.stdout
 }
@@ -140,7 +140,10 @@ pub(crate) fn telechir(arguments: &[&str], input: &str) -> Vec<u8> {
 /// Runs a program to its end and asserts success.
 pub(crate) fn run(command: &mut Command) {
     let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
-    assert!(status.expect("it starts").success(), "{command:?} fails");
+    assert!(
+        status.expect("the program starts").success(),
+        "{command:?} fails"
+    );
 }
 
 /// Panics after a wait that cannot succeed.

@@ -36,7 +36,7 @@ pub(crate) fn conversions(fixture: &BenchFixture, peers: &mut Peers) {
         Ok(()) => Contestant::new(
             "Python's `json.loads` of the same bytes, for reference",
             || {
-                yardstick().expect("it did before");
+                yardstick().expect("it succeeded before");
             },
         ),
         Err(why) => Contestant::missing("Python's `json.loads`", why),

@@ -358,5 +358,5 @@ fn id_after(text: &str, name: &str, before: &str) -> Result<String, String> {
     let id = line.and_then(|line| line.split_once(before));
     let id = id.map(|(_, rest)| rest.split([' ', ']', ',']).next().unwrap_or_default());
     id.map(str::to_owned)
-        .ok_or_else(|| format!("it tells no {wanted}"))
+        .ok_or_else(|| format!("the snapshot has no {wanted}"))
 }

@@ -64,7 +64,7 @@ fn driver(fixture: &BenchFixture, peers: &Peers) -> String {
         .args(["telemetry", "disable"])
         .envs(home)
         .output();
-    drop(text.expect("it starts"));
+    drop(text.expect("the program starts"));
     let mut server = Command::new(&program)
         .arg("mcp")
         .envs(display.environment())
@@ -73,7 +73,7 @@ fn driver(fixture: &BenchFixture, peers: &Peers) -> String {
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
-        .expect("it starts");
+        .expect("the program starts");
     let greeting = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {},
         "clientInfo": {"name": "bench", "version": "1"}}});
@@ -90,7 +90,7 @@ fn driver(fixture: &BenchFixture, peers: &Peers) -> String {
     let _over_already = server.wait();
     fixture.runtime.block_on(async {
         let screen = display.into_screen().await.expect("a screen");
-        screen.close().await.expect("an end");
+        screen.close().await.expect("a clean close");
     });
     row(NAME, count, sum, "")
 }

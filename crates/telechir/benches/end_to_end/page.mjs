@@ -1,5 +1,5 @@
-// Playwright, as it is used: one page that stays. Told what to do in lines, answers how long it
-// took in milliseconds, or what is wrong.
+// Playwright as typically used, with one page kept open. Reads one action per line and prints its
+// duration in milliseconds or the error.
 import { createInterface } from "node:readline"
 import { createRequire } from "node:module"
 
@@ -62,7 +62,7 @@ const doing = {
     await context.close()
     return took
   },
-  // One more that stays, with the page.
+  // One more context with the page, kept open.
   another: url => timed(async () => {
     const context = await browser.newContext({ viewport })
     contexts.push(context)

@@ -84,7 +84,7 @@ pub(crate) fn pages(fixture: &BenchFixture) {
     let telechir_run = telechir_run.into_inner();
     runtime
         .block_on(telechir_run.browser.close())
-        .expect("an end");
+        .expect("a clean close");
 }
 
 /// A telechir browser with the page.
@@ -109,9 +109,14 @@ impl<'a> OurBrowser<'a> {
     }
 
     pub(crate) fn perform(&mut self, action: &Action) -> String {
-        let action = Viewport::unscaled(SIZE).action(action).expect("a place");
+        let action = Viewport::unscaled(SIZE)
+            .action(action)
+            .expect("a point on the screen");
         let performed = self.fixture.runtime.block_on(self.browser.perform(&action));
-        performed.expect("it does so").text.unwrap_or_default()
+        performed
+            .expect("a performed action")
+            .text
+            .unwrap_or_default()
     }
 
     pub(crate) fn go(&mut self, site: &Site) {

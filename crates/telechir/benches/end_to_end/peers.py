@@ -1,4 +1,4 @@
-"""Python libraries that do what telechir does: one question a line, `ok` or a reason back."""
+"""Python libraries to compare with telechir: one request per line; replies `ok` or an error."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ class Mss:
 
 
 class Pyscreeze:
-    """What pyautogui takes its pictures with."""
+    """The library that pyautogui uses for screenshots."""
 
     def __init__(self):
         import io
@@ -68,7 +68,7 @@ class PynputText:
 
 
 class CuaDriver:
-    """The program that Python package brings, as an MCP server that stays."""
+    """The program of the cua-driver package, as a long-running MCP server."""
 
     def __init__(self):
         program = os.path.join(os.path.dirname(sys.executable), "cua-driver")
@@ -134,7 +134,7 @@ class LocalShellTool:
 
 
 class Polling:
-    """A bash behind pipes that is looked at every 0.2 s, as a well-known demo does."""
+    """A bash behind pipes that is polled every 0.2 s, as in a well-known demo."""
 
     def __init__(self):
         self.bash = subprocess.Popen(["/bin/bash"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -59,7 +59,9 @@ pub(crate) fn clicks(fixture: &BenchFixture, peers: &mut Peers) {
     let pynput = match python(90, 90) {
         Ok(()) => Contestant::timed("pynput (Python)", || {
             let (x, y) = other_point();
-            delivered(fixture, &witness, || python(x, y).expect("it did before"))
+            delivered(fixture, &witness, || {
+                python(x, y).expect("it succeeded before")
+            })
         }),
         Err(why) => Contestant::missing("pynput (Python)", why),
     };
@@ -91,13 +93,13 @@ fn xdotool<'a>(
             command.args(["mousemove", &x, &y, "click", "1"]);
             child = command.envs(environment.clone()).spawn().ok();
         });
-        let ended = child.expect("it starts").wait();
-        assert!(ended.expect("an end").success(), "xdotool fails");
+        let ended = child.expect("the program starts").wait();
+        assert!(ended.expect("an exit status").success(), "xdotool fails");
         time
     })
 }
 
-/// From the beginning of `work` to the arrival of a whole click.
+/// Time from the start of `work` until a complete click has arrived.
 fn delivered(
     fixture: &BenchFixture,
     witness: &std::cell::RefCell<XWitness>,

@@ -53,7 +53,7 @@ fn furnished(fixture: &BenchFixture, size: Size, background: Background) -> (Des
             quiet: Duration::from_secs(2),
             ceiling: CEILING,
         };
-        desktop.settle(rest).await.expect("rest");
+        desktop.settle(rest).await.expect("a settled screen");
         (desktop, environment)
     })
 }
@@ -103,7 +103,7 @@ fn beside_others(fixture: &BenchFixture, peers: &mut Peers, size: Size, backgrou
                     .runtime
                     .block_on(desktop.capture())
                     .expect("a frame");
-                let bytes = telechir_runtime::encode(&frame, format).expect("a picture");
+                let bytes = telechir_runtime::encode(&frame, format).expect("an encoded image");
                 sizes.borrow_mut()[index] = bytes.len();
             })
         }
@@ -133,7 +133,7 @@ fn beside_others(fixture: &BenchFixture, peers: &mut Peers, size: Size, backgrou
             Ok(()) => {
                 let changed = &changed;
                 Contestant::timed(title, move || {
-                    changed(&mut || grab().expect("it did before"))
+                    changed(&mut || grab().expect("it succeeded before"))
                 })
             }
             Err(why) => Contestant::missing(title, why),
@@ -189,7 +189,7 @@ fn beside_others(fixture: &BenchFixture, peers: &mut Peers, size: Size, backgrou
     fixture
         .runtime
         .block_on(desktop.into_inner().close())
-        .expect("an end");
+        .expect("a clean close");
 }
 
 /// Duration of a program started per screenshot; the screen need not change for it.
@@ -211,7 +211,7 @@ fn plain_png(bgrx: &[u8], size: Size, rgb: &mut Vec<u8>) -> Vec<u8> {
     encoder.set_compression(png::Compression::Fast);
     let mut writer = encoder.write_header().expect("a header");
     writer.write_image_data(rgb).expect("pixels");
-    writer.finish().expect("an end");
+    writer.finish().expect("a complete image");
     bytes
 }
 
@@ -246,7 +246,10 @@ fn as_calls(fixture: &BenchFixture, size: Size) {
     };
     let what = "screenshot call, just after a change: settle, PNG, journal";
     compare(20, vec![Contestant::new(what, call)]);
-    fixture.runtime.block_on(session.close()).expect("an end");
+    fixture
+        .runtime
+        .block_on(session.close())
+        .expect("a clean close");
 }
 
 /// The click target of a GTK application.
@@ -325,5 +328,8 @@ fn settled(fixture: &BenchFixture, clicked: &Clicked) {
         "{} telechir waits until nothing changes and no application is busy, not for a fixed time.",
         clicked.remark
     ));
-    fixture.runtime.block_on(session.close()).expect("an end");
+    fixture
+        .runtime
+        .block_on(session.close())
+        .expect("a clean close");
 }

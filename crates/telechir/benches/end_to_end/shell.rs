@@ -37,7 +37,7 @@ pub(crate) fn commands(fixture: &BenchFixture, peers: &mut Peers) {
     let mut pty = || peers.request("pty");
     let pty = match pty() {
         Ok(()) => Contestant::new("persistent bash on a pty, no sandbox", || {
-            pty().expect("it did before");
+            pty().expect("it succeeded before");
         }),
         Err(why) => Contestant::missing("persistent bash on a pty", why),
     };
@@ -103,7 +103,7 @@ fn in_a_row(fixture: &BenchFixture, peers: &mut Peers) {
     let mut pty = || peers.request("pty");
     let name = "persistent bash on a pty, no sandbox";
     let pty = match pty() {
-        Ok(()) => row(name, || pty().expect("it did before")),
+        Ok(()) => row(name, || pty().expect("it succeeded before")),
         Err(why) => Contestant::missing(name, why),
     };
     compare(
@@ -163,7 +163,7 @@ fn products(fixture: &BenchFixture, peers: &mut Peers) {
         .map(|(question, name, found)| match found {
             Ok(()) => Contestant::new(name, || {
                 let sent = peers.borrow_mut().request(question);
-                sent.expect("it did before");
+                sent.expect("it succeeded before");
             }),
             Err(why) => Contestant::missing(name, why),
         });
@@ -185,7 +185,7 @@ fn codex(fixture: &BenchFixture) -> Contestant<'static> {
         codex.current_dir(&folder);
         codex
     };
-    let tried = once().output().expect("it starts");
+    let tried = once().output().expect("the program starts");
     if !tried.status.success() {
         let output = String::from_utf8_lossy(&tried.stderr);
         let last = output.lines().last().unwrap_or("it fails").to_owned();
@@ -208,7 +208,7 @@ pub(crate) fn starts(fixture: &BenchFixture) {
         let took = start.elapsed();
         drop(output.expect("an output"));
         let closed = fixture.runtime.block_on(bash.close());
-        closed.expect("an end");
+        closed.expect("a clean close");
         took
     };
     let all = vec![
@@ -319,6 +319,6 @@ impl<'a> Caller<'a> {
 
     fn close(self) {
         let closed = self.fixture.runtime.block_on(self.session.close());
-        closed.expect("an end");
+        closed.expect("a clean close");
     }
 }

@@ -206,7 +206,10 @@ impl<'a> Race<'a> {
 
     fn end(self) {
         let closed = self.desktop.into_inner().close();
-        self.fixture.runtime.block_on(closed).expect("an end");
+        self.fixture
+            .runtime
+            .block_on(closed)
+            .expect("a clean close");
     }
 }
 
@@ -315,7 +318,7 @@ fn key(chord: &str) -> ScreenAction {
 
 fn perform(fixture: &BenchFixture, desktop: &mut Desktop, action: &ScreenAction) {
     let performed = fixture.runtime.block_on(desktop.perform(action));
-    drop(performed.expect("an action"));
+    drop(performed.expect("a performed action"));
 }
 
 fn display(fixture: &BenchFixture, workspace: Option<PathBuf>) -> PrivateDisplay {
@@ -347,7 +350,7 @@ fn rest(fixture: &BenchFixture, desktop: &mut Desktop, scene: &DesktopFixture, c
     fixture
         .runtime
         .block_on(desktop.settle(rest))
-        .expect("rest");
+        .expect("a settled screen");
 }
 
 fn editor(fixture: &BenchFixture) -> (Desktop, Environment, Editor) {
@@ -413,7 +416,11 @@ fn page(fixture: &BenchFixture) -> (Desktop, Environment, Page) {
         modifiers: Vec::new(),
     };
     let click = Viewport::unscaled(desktop.size()).action(&click);
-    perform(fixture, &mut desktop, &click.expect("a place"));
+    perform(
+        fixture,
+        &mut desktop,
+        &click.expect("a point on the screen"),
+    );
     let page = Page {
         witness,
         _browser: browser,

@@ -41,7 +41,7 @@ impl AttachedFixture {
         if is_root() {
             command.arg("--no-sandbox");
         }
-        let mut chromium = command.spawn().expect("it starts");
+        let mut chromium = command.spawn().expect("the program starts");
         let mut stderr_lines = BufReader::new(chromium.stderr.take().expect("a pipe")).lines();
         let address = loop {
             let line = stderr_lines.next().expect("a line").expect("text");
@@ -135,8 +135,8 @@ fn a_killed_session_leaves_no_tab_and_a_lost_browser_is_reported() {
     assert_ne!(answers[0]["is_error"], true, "{answers}");
     assert_eq!(fixture.pages(), 2);
     let listed = Ran::of(&mut fixture.command(&["sessions", "list", "--json"]), "").json();
-    let pid = i32::try_from(listed[0]["pid"].as_i64().expect("a number")).expect("small");
-    kill_process(Pid::from_raw(pid).expect("a process"), Signal::KILL).expect("it runs");
+    let pid = i32::try_from(listed[0]["pid"].as_i64().expect("a number")).expect("a process id");
+    kill_process(Pid::from_raw(pid).expect("a process"), Signal::KILL).expect("a running program");
     let start = Instant::now();
     while fixture.pages() > 1 {
         assert!(
@@ -147,8 +147,8 @@ fn a_killed_session_leaves_no_tab_and_a_lost_browser_is_reported() {
 
     let answers = fixture.click(ALLOW_ACTIONS, &["--session", "other"]).json();
     assert_ne!(answers[0]["is_error"], true, "{answers}");
-    fixture.chromium.kill().expect("it is ours");
-    fixture.chromium.wait().expect("it ends");
+    fixture.chromium.kill().expect("a running child");
+    fixture.chromium.wait().expect("an exit status");
     let output = fixture.click(ALLOW_ACTIONS, &["--session", "other"]);
     assert!(
         (output.stdout.clone() + &output.stderr).contains("reach the browser"),

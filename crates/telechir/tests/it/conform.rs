@@ -12,7 +12,7 @@ fn vectors(folder: &str) -> String {
         .parent()
         .expect("crates");
     let path = crates.join("telechir-providers/tests/vectors").join(folder);
-    path.to_str().expect("a path of ours").to_owned()
+    path.to_str().expect("a UTF-8 path").to_owned()
 }
 
 /// Puts one document and its manifest into a folder.
@@ -53,7 +53,7 @@ fn an_invalid_document_fails_and_is_named() {
 fn a_missing_document_counts_as_neither_failed_nor_passed() {
     let telechir = Telechir::new();
     write(telechir.folder(), "history", "[]");
-    fs::remove_file(telechir.folder().join("a.json")).expect("it was there");
+    fs::remove_file(telechir.folder().join("a.json")).expect("the document exists");
     let folder = telechir.folder().to_string_lossy().into_owned();
     let run = telechir.run(&["conform", &folder], "");
     assert_eq!(run.code, Some(1), "{}", run.stdout);

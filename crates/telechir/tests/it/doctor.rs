@@ -97,7 +97,7 @@ fn run(telechir: &Telechir, args: &[&str]) -> DoctorOutput {
         .env("HOME", telechir.folder())
         .env("TMPDIR", telechir.folder())
         .output()
-        .expect("it runs");
+        .expect("the program runs");
     telechir.assert_nothing_left();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -167,7 +167,7 @@ fn everything_works_here() {
         ("shell", "a system call filter"),
         ("guardian", "was killed after"),
     ] {
-        let text = report.finding(id)["seen"].as_str().expect("what was seen");
+        let text = report.finding(id)["seen"].as_str().expect("a finding");
         assert!(text.contains(seen), "{text}");
     }
 }
@@ -337,7 +337,7 @@ fn everything_works_for_a_user_without_a_name() {
 fn quick(telechir: &Telechir, arguments: &[&str], more: &[(&str, &str)]) -> std::process::Output {
     let mut command = telechir.command(arguments);
     command.env("TMPDIR", "/proc").envs(more.iter().copied());
-    command.output().expect("it runs")
+    command.output().expect("the program runs")
 }
 
 #[test]
@@ -388,7 +388,7 @@ fn a_terminal_gets_colours_unless_no_color_is_set() {
             .args(["-qec", &line, "/dev/null"])
             .env("TMPDIR", "/proc");
         command.envs(more);
-        let output = command.output().expect("it runs");
+        let output = command.output().expect("the program runs");
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     let output = run(None);
@@ -426,13 +426,16 @@ fn recording_is_tested_in_the_given_folder() {
 fn a_signal_in_the_middle_leaves_nothing_behind() {
     require_all();
     let telechir = Telechir::new();
-    let mut child = telechir.command(&["doctor"]).spawn().expect("it starts");
+    let mut child = telechir
+        .command(&["doctor"])
+        .spawn()
+        .expect("the program starts");
     let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
     // The browser check follows.
     let reached = lines.any(|line| line.is_ok_and(|line| line.contains("desktop   ")));
     assert!(reached, "the desktop check has no output");
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("a signal");
-    assert_eq!(child.wait().expect("it ends").code(), Some(143));
+    assert_eq!(child.wait().expect("an exit status").code(), Some(143));
     telechir.assert_nothing_left();
 }

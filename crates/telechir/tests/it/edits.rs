@@ -109,7 +109,7 @@ fn a_patch_changes_and_reports_the_file() {
         (&json!("completed"), &json!("completed"))
     );
     assert_eq!(reply[2]["status"], "failed");
-    let why = reply[2]["output"].as_str().expect("words");
+    let why = reply[2]["output"].as_str().expect("a text");
     assert!(why.contains("were not found in the file"), "{why}");
     assert_eq!(fixture.file("src/a.txt"), "one\n2\n");
     assert_eq!(fixture.file("src/new/b.txt"), "x\n");

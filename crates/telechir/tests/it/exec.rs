@@ -212,8 +212,8 @@ fn time_and_output_of_commands_are_limited() {
     let stdout = output[0]["stdout"].as_str().expect("a text");
     let (head, rest) = stdout
         .split_once("\n[")
-        .expect("a line says what is missing");
-    let (omission, tail) = rest.split_once("]\n").expect("its end");
+        .expect("a line that reports the omission");
+    let (omission, tail) = rest.split_once("]\n").expect("the end of that line");
     assert_eq!(head.len() + tail.len(), 51_200);
     assert!(omission.starts_with("38800 bytes left out"), "{omission}");
     assert_eq!(output[1]["outcome"], json!({"type": "timeout"}));
@@ -353,10 +353,10 @@ fn a_recording_is_written_and_verifies() {
     );
     assert_eq!(made.code, Some(0), "{}", made.stderr);
     let html = std::fs::read_to_string(page).expect("a page");
-    assert!(html.contains("click"), "the call is in the report");
+    assert!(html.contains("click"), "the report lacks the call");
     assert!(
         html.contains("data:image/png;base64,"),
-        "the screenshot is in the report"
+        "the report lacks the screenshot"
     );
 }
 
@@ -409,7 +409,7 @@ fn a_session_with_a_refused_page_closes_cleanly() {
     let made = telechir.run(&["report", recording, "--out", page], "");
     assert_eq!(made.code, Some(0), "{}", made.stderr);
     let html = std::fs::read_to_string(page).expect("a page");
-    assert!(html.contains(">closed</td>"), "its end is in the recording");
+    assert!(html.contains(">closed</td>"), "the report lacks the close");
 }
 
 #[test]
@@ -419,7 +419,7 @@ fn a_page_that_does_not_load_can_be_interrupted() {
     let telechir = Telechir::new();
     // Accepts a connection and never responds.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    silent.set_nonblocking(true).expect("it does not block");
+    silent.set_nonblocking(true).expect("a non-blocking socket");
     let url = format!("http://{}/", silent.local_addr().expect("an address"));
     let flag = format!("--browser={url}");
     let policy = telechir.folder().join("policy.toml");
@@ -441,24 +441,31 @@ fn a_page_that_does_not_load_can_be_interrupted() {
         .expect("the binary starts");
     let response = anthropic(&[member("toolu_1", "browser", "screenshot", json!({}))]);
     let mut stdin = child.stdin.take().expect("a pipe");
-    std::io::Write::write_all(&mut stdin, response.as_bytes()).expect("the response is taken");
+    std::io::Write::write_all(&mut stdin, response.as_bytes()).expect("the response is written");
     drop(stdin);
     let late = std::time::Instant::now() + std::time::Duration::from_secs(60);
     while silent.accept().is_err() {
         if child.try_wait().expect("a child").is_some() {
-            panic!("it ended early: {:?}", child.wait_with_output());
+            panic!("the run ended early: {:?}", child.wait_with_output());
         }
-        assert!(std::time::Instant::now() < late, "nobody asks for the page");
+        assert!(
+            std::time::Instant::now() < late,
+            "no request for the page arrives"
+        );
         std::thread::park_timeout(std::time::Duration::from_millis(5));
     }
     let pid = i32::try_from(child.id())
         .ok()
         .and_then(rustix::process::Pid::from_raw);
     rustix::process::kill_process(pid.expect("a number"), rustix::process::Signal::TERM)
-        .expect("it runs");
-    let ended = child.wait_with_output().expect("it ends");
+        .expect("a running program");
+    let ended = child.wait_with_output().expect("an exit status");
     let omission = String::from_utf8_lossy(&ended.stderr);
-    assert_eq!(ended.status.signal(), None, "it ends in order: {omission}");
+    assert_eq!(
+        ended.status.signal(),
+        None,
+        "killed by a signal: {omission}"
+    );
     assert_eq!(ended.status.code(), Some(128 + 15), "{omission}");
     telechir.assert_nothing_left();
 }
@@ -490,7 +497,7 @@ fn a_workspace_has_the_same_user_in_every_session() {
     let ran = telechir.run(&arguments, &anthropic(&[bash("toolu_1", "touch made")]));
     assert_ne!(ran.json()[0]["is_error"], true, "{}", ran.stdout);
     for path in [workspace.clone(), workspace.join("made")] {
-        let owner = std::fs::metadata(&path).expect("it is there").uid();
+        let owner = std::fs::metadata(&path).expect("the file exists").uid();
         assert_eq!(owner, before.uid, "{}", path.display());
     }
 }

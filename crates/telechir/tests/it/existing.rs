@@ -96,7 +96,7 @@ impl ExistingDesktop {
         if let Some(user) = user() {
             command.uid(user.uid).gid(user.gid);
         }
-        let mut child = command.spawn().expect("it starts");
+        let mut child = command.spawn().expect("the program starts");
         let mut line = String::new();
         if let Some(stdout) = child.stdout.take() {
             BufReader::new(stdout).read_line(&mut line).expect("a line");
@@ -120,8 +120,11 @@ impl ExistingDesktop {
     /// Waits until the editor is accessible, on the bus that only the display names.
     pub(crate) fn wait_until_accessible(&self, telechir: &Telechir) {
         until("the editor is accessible", || {
-            let ask = act("toolu_1", json!({"action": "read_page"}));
-            let ran = self.exec(telechir, &[ask]).output().expect("it runs");
+            let call = act("toolu_1", json!({"action": "read_page"}));
+            let ran = self
+                .exec(telechir, &[call])
+                .output()
+                .expect("the program runs");
             assert!(ran.status.success(), "{ran:?}");
             String::from_utf8_lossy(&ran.stdout).contains("textbox")
         });
@@ -132,7 +135,7 @@ impl ExistingDesktop {
     pub(crate) fn assert_unchanged(&mut self) {
         for program in &mut self.programs {
             let ended = program.try_wait().expect("a child");
-            assert_eq!(ended, None, "it goes on");
+            assert_eq!(ended, None, "the program exited");
         }
         let running = processes(&self.home);
         for name in ["Xvfb", "dbus-daemon", "mousepad", "at-spi-bus-laun"] {
@@ -262,14 +265,21 @@ fn existing_applications_are_used_by_name_and_keep_running() {
         press("toolu_5", "key", json!({"text": "ctrl+s"})),
         act("toolu_6", json!({"action": "list_windows"})),
     ];
-    let ran = desktop.exec(&telechir, &calls).output().expect("it runs");
+    let ran = desktop
+        .exec(&telechir, &calls)
+        .output()
+        .expect("the program runs");
     assert!(ran.status.success(), "{ran:?}");
     let answers = String::from_utf8_lossy(&ran.stdout);
     until("the text is saved", || {
         fs::read_to_string(&file).is_ok_and(|text| text.starts_with("by name, by keys: 漢"))
             || panic!("{answers}\n{:?}", fs::read_to_string(&file))
     });
-    assert_eq!(keyboard(&desktop.environment), keys, "no key stays lent");
+    assert_eq!(
+        keyboard(&desktop.environment),
+        keys,
+        "a borrowed key was not restored"
+    );
     assert_eq!(pressed(&desktop.environment), (Vec::new(), 0));
     desktop.assert_unchanged();
 }
@@ -284,13 +294,13 @@ fn doctor_checks_an_existing_display() {
     for name in ["DISPLAY", "XAUTHORITY"] {
         command.env(name, desktop.value(name));
     }
-    let report = command.output().expect("it runs").stdout;
+    let report = command.output().expect("the program runs").stdout;
     let report: Value = serde_json::from_slice(&report).expect("JSON");
     let checks = report["checks"].as_array().expect("checks");
     let found = checks.iter().find(|check| check["id"] == "display");
     let found = found.expect("the check");
     assert_eq!(found["state"], "works", "{found}");
-    let seen = found["seen"].as_str().expect("what was seen");
+    let seen = found["seen"].as_str().expect("a finding");
     assert!(seen.contains("1280x800"), "{seen}");
     assert!(seen.contains("accessible applications: 1"), "{seen}");
     desktop.assert_unchanged();

@@ -1,5 +1,5 @@
 //! `exec` killed with -9 at random points of a running batch: nothing acknowledged is lost,
-//! nothing happens twice, nobody is left, and the recording verifies.
+//! nothing is repeated, no process is left, and the recording verifies.
 
 mod batch;
 mod desktop;
@@ -15,10 +15,10 @@ use telechir_testkit::gate::{Component, require};
 use batch::{Batch, BatchState};
 use draw::Draw;
 
-/// Enough of each kind for every run of the tests; `make soak` asks for more.
+/// Enough to reach each kind of point in every test run; `make soak` sets more.
 const POINTS: usize = 10;
 
-/// Where in a batch a kill came.
+/// The points of a batch at which a kill can happen.
 const KILL_POINTS: [&str; 6] = [
     "before the first intent",
     "within a command, before its effect",
@@ -54,7 +54,7 @@ fn a_kill_at_any_point_loses_nothing_and_repeats_nothing() {
     print(&table(seed, &counts, kills, slowest));
 }
 
-/// The place of a first kill by what was seen after it.
+/// The index of the point of a first kill, determined from the state after it.
 fn index(seen: &BatchState) -> usize {
     let (intents, outcomes, effects) = (seen.intents.len(), seen.outcomes.len(), seen.lines.len());
     if seen.reply.is_some() {
@@ -70,14 +70,14 @@ fn index(seen: &BatchState) -> usize {
     }
 }
 
-/// A setting of a long run.
+/// The number in an environment variable, which long runs set.
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
 fn report(seed: u64, point: u64, seen: &BatchState) {
     print(&format!(
-        "seed {seed} point {point}: {}; {} intents, {} outcomes, {} effects; all gone after {} ms\n",
+        "seed {seed} point {point}: {}; {} intents, {} outcomes, {} effects; no process left after {} ms\n",
         KILL_POINTS[index(seen)],
         seen.intents.len(),
         seen.outcomes.len(),
@@ -93,14 +93,14 @@ fn table(seed: u64, counts: &[usize], kills: usize, slowest: u128) -> String {
     }
     let _never_fails = writeln!(
         text,
-        "\n{kills} kills, those of batches sent again included. Lost: 0. Repeated: 0. Left over: 0; the last process was gone after at most {slowest} ms. Recordings that verify: all."
+        "\n{kills} kills, including those of batches sent again. Lost: 0. Repeated: 0. Left over: 0; the last process was gone after at most {slowest} ms. All recordings verify."
     );
     text
 }
 
 #[expect(
     clippy::print_stdout,
-    reason = "the points and the table are shown by `make soak`"
+    reason = "`make soak` shows the points and the table"
 )]
 fn print(text: &str) {
     print!("{text}");

@@ -49,13 +49,13 @@ fn start(
     let mut stdin = child.stdin.take().expect("a pipe");
     stdin
         .write_all(response(calls).as_bytes())
-        .expect("the response is taken");
+        .expect("the response is written");
     child
 }
 
 fn signal(child: &Child, signal: Signal) {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    kill_process(pid.expect("a number"), signal).expect("it runs");
+    kill_process(pid.expect("a number"), signal).expect("a running program");
 }
 
 /// A run with every device, ended by `how` in the middle of a command.
@@ -102,7 +102,7 @@ fn ends_in_the_middle(how: Signal) {
     ]);
     let start = Instant::now();
     signal(&child, how);
-    child.wait().expect("it ends");
+    child.wait().expect("an exit status");
     snapshot.assert_gone(start);
 }
 
@@ -140,13 +140,15 @@ fn detached_processes_on_the_host_are_killed_too() {
     let devices = ["--shell=host", "--workspace", &named, "--policy", &policy];
     let mut child = start(&telechir, &devices, &[], &[call]);
     let started = || fixture::running(&[&first, &second]);
-    until(Duration::from_secs(30), "both left", || {
-        workspace.join("started").exists() && started() == 2
-    });
+    until(
+        Duration::from_secs(30),
+        "both processes are detached",
+        || workspace.join("started").exists() && started() == 2,
+    );
     let snapshot = RunSnapshot::of(&child, telechir.folder());
     let start = Instant::now();
-    child.kill().expect("it is ours");
-    child.wait().expect("it ends");
+    child.kill().expect("a running child");
+    child.wait().expect("an exit status");
     snapshot.assert_gone(start);
     until(CLEANUP_LIMIT, "detached processes are gone", || {
         started() == 0
@@ -173,8 +175,8 @@ fn nothing_is_left_after_a_kill_during_startup() {
         }
         let snapshot = RunSnapshot::with_token(&child, token, telechir.folder());
         let start = Instant::now();
-        child.kill().expect("it is ours");
-        child.wait().expect("it ends");
+        child.kill().expect("a running child");
+        child.wait().expect("an exit status");
         snapshot.assert_gone(start);
         kills += 1;
     }
@@ -219,11 +221,11 @@ fn keys_and_buttons_are_released_on_an_existing_display() {
         let (keys, buttons) = pressed(&environment);
         !keys.is_empty() && buttons != 0
     });
-    assert_ne!(keyboard(&environment), before, "a key was lent");
+    assert_ne!(keyboard(&environment), before, "no key was borrowed");
     let snapshot = RunSnapshot::of(&child, telechir.folder());
     let start = Instant::now();
-    child.kill().expect("it is ours");
-    child.wait().expect("it ends");
+    child.kill().expect("a running child");
+    child.wait().expect("an exit status");
     until(CLEANUP_LIMIT, "key and button are released", || {
         pressed(&environment) == (Vec::new(), 0)
     });
@@ -275,7 +277,7 @@ async fn the_stop_key_kills_a_command_and_its_descendants() {
     let mut stdin = child.stdin.take().expect("a pipe");
     stdin
         .write_all(response(&calls).as_bytes())
-        .expect("the response is taken");
+        .expect("the response is written");
     drop(stdin);
     until(Duration::from_secs(60), "the command runs", || {
         workspace.join("started").exists()
@@ -285,11 +287,11 @@ async fn the_stop_key_kills_a_command_and_its_descendants() {
     snapshot.assert_running(&["bwrap", "bash", "sleep", "telechir-guard"]);
     let start = Instant::now();
     press(&environment, F12);
-    let ended = child.wait_with_output().expect("it ends");
+    let ended = child.wait_with_output().expect("an exit status");
     assert!(start.elapsed() < Duration::from_secs(10));
     assert_eq!(ended.status.code(), Some(0));
     snapshot.assert_gone(Instant::now());
-    let answers: Value = serde_json::from_slice(&ended.stdout).expect("answers");
+    let answers: Value = serde_json::from_slice(&ended.stdout).expect("a reply");
     let answer = |at: usize| {
         let result = &answers[at];
         assert_eq!(result["is_error"], true, "{answers}");
@@ -300,7 +302,7 @@ async fn the_stop_key_kills_a_command_and_its_descendants() {
     }
     assert!(answer(1).contains("Nothing was done"), "{answers}");
     assert!(!workspace.join("later").exists());
-    display.close().await.expect("the display is still there");
+    display.close().await.expect("the display still runs");
 }
 
 #[test]
@@ -326,7 +328,7 @@ fn a_killed_guardian_is_replaced_and_logged() {
     let mut stdin = child.stdin.take().expect("a pipe");
     stdin
         .write_all(response(&[call]).as_bytes())
-        .expect("taken");
+        .expect("the response is written");
     drop(stdin);
     until(Duration::from_secs(20), "the command runs", || {
         RunSnapshot::of(&child, telechir.folder()).runs("sleep")
@@ -335,17 +337,17 @@ fn a_killed_guardian_is_replaced_and_logged() {
     let first = guardian().expect("a guardian");
     let snapshot = RunSnapshot::of(&child, telechir.folder());
     // SIGTERM does not end it: it outlives this process.
-    kill_process(first, Signal::TERM).expect("it runs");
-    kill_process(first, Signal::HUP).expect("it runs");
-    kill_process(first, Signal::KILL).expect("it runs");
+    kill_process(first, Signal::TERM).expect("a running program");
+    kill_process(first, Signal::HUP).expect("a running program");
+    kill_process(first, Signal::KILL).expect("a running program");
     until(Duration::from_secs(5), "the replacement is logged", || {
         std::fs::read_to_string(&log).is_ok_and(|log| log.contains("a new one was started"))
     });
-    until(Duration::from_secs(5), "another one is there", || {
+    until(Duration::from_secs(5), "the replacement runs", || {
         guardian().is_some_and(|now| now != first)
     });
     let start = Instant::now();
     signal(&child, Signal::KILL);
-    child.wait().expect("it ends");
+    child.wait().expect("an exit status");
     snapshot.assert_gone(start);
 }

@@ -142,7 +142,7 @@ fn survives(surface: &[&str]) {
     let session = [surface, &["--session", "work"]].concat();
     let first = fixture.read(&session);
     assert_eq!(first.code, Some(0), "{}", first.stderr);
-    kill_process(fixture.session_host(), Signal::KILL).expect("it runs");
+    kill_process(fixture.session_host(), Signal::KILL).expect("a running program");
     let start = Instant::now();
     let is_session = |name: &str| name.starts_with("telechir-");
     loop {
@@ -165,7 +165,7 @@ fn survives(surface: &[&str]) {
         .folder()
         .join("data/telechir/profiles/shop");
     let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(&profile).expect("a profile"));
-    assert_eq!(mode & 0o777, 0o700, "nobody else can enter it");
+    assert_eq!(mode & 0o777, 0o700, "other users can enter the profile");
     let again = fixture.read(surface).json()[0]["content"][0].to_string();
     assert!(again.contains(ALL), "{again}");
     fixture.telechir.assert_nothing_left();

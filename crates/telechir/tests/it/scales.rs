@@ -73,13 +73,13 @@ struct Screenshot {
 impl Screenshot {
     fn of(result: &ComputerResult) -> Self {
         let Some(Media::Data(data)) = &result.screenshot else {
-            panic!("no picture: {result:?}");
+            panic!("no screenshot: {result:?}");
         };
         let base64 = data.base64().expect("base64");
         let bytes = base64::engine::general_purpose::STANDARD.decode(base64);
         let bytes = std::io::Cursor::new(bytes.expect("base64"));
         let mut reader = png::Decoder::new(bytes).read_info().expect("a PNG");
-        let mut rgb = vec![0; reader.output_buffer_size().expect("a small one")];
+        let mut rgb = vec![0; reader.output_buffer_size().expect("a buffer size")];
         let info = reader.next_frame(&mut rgb).expect("pixels");
         assert_eq!(info.color_type, png::ColorType::Rgb);
         let size = Size::new(info.width, info.height);
@@ -111,9 +111,9 @@ impl ScaleFixture {
         self.calls += 1;
         let call = ComputerCall::new(format!("call_{}", self.calls), vec![action]);
         let turn = ModelTurn::new(vec![Content::ComputerCall(call)]).expect("a turn");
-        let answered = self.session.execute(turn).await.expect("answers");
+        let answered = self.session.execute(turn).await.expect("results");
         let [ToolResult::Computer(result)] = answered.results() else {
-            panic!("another answer");
+            panic!("not a computer result");
         };
         assert_eq!(result.error, None);
         result.clone()
@@ -178,7 +178,7 @@ impl ScaleFixture {
                 );
             }
         }
-        self.session.close().await.expect("an end");
+        self.session.close().await.expect("a clean close");
     }
 }
 
@@ -221,7 +221,7 @@ async fn monitors_are_listed_and_one_can_be_captured() {
     fixture.witness.paint(0, 0, 1280, 1600, 0x0020_4060);
     fixture.witness.paint(1280, 0, 2560, 1600, 0x00ff_0000);
     let listed = fixture.call(Action::ListMonitors).await.text_output;
-    let listed = listed.expect("words");
+    let listed = listed.expect("a text");
     assert!(listed.contains("1. left at [0, 0, 427, 533]"), "{listed}");
     assert!(
         listed.contains("2. right at [427, 0, 1280, 533]"),
@@ -242,24 +242,24 @@ async fn monitors_are_listed_and_one_can_be_captured() {
     let monitor = Some("DP-9".to_owned());
     let call = ComputerCall::new("none", vec![Action::CaptureMonitor { monitor }]);
     let turn = ModelTurn::new(vec![Content::ComputerCall(call)]).expect("a turn");
-    let answered = fixture.session.execute(turn).await.expect("answers");
+    let answered = fixture.session.execute(turn).await.expect("results");
     let [ToolResult::Computer(result)] = answered.results() else {
-        panic!("another answer");
+        panic!("not a computer result");
     };
     let failure = result.error.clone().expect("a failure").message;
     assert!(failure.contains("left, right"), "{failure}");
-    fixture.session.close().await.expect("an end");
+    fixture.session.close().await.expect("a clean close");
 }
 
 #[tokio::test]
 async fn one_window_can_be_captured() {
     let mut fixture = fixture(Size::new(1280, 800), &[], None).await;
     let result = fixture.call(Action::CaptureWindow { window: None }).await;
-    let text = result.text_output.clone().expect("words");
+    let text = result.text_output.clone().expect("a text");
     assert!(
         text.starts_with("w1 ") && text.ends_with("at [0, 0, 1280, 800]."),
         "{text}"
     );
     assert_eq!(Screenshot::of(&result).size, Size::new(1280, 800));
-    fixture.session.close().await.expect("an end");
+    fixture.session.close().await.expect("a clean close");
 }

@@ -72,13 +72,16 @@ impl SessionFixture {
     /// Starts a command in the session and returns once it runs.
     fn start_command(&self, name: &str, command: &str) -> Child {
         let mark = self.file("work/mark");
-        let mut child = self.exec_command(name, &[]).spawn().expect("it starts");
+        let mut child = self
+            .exec_command(name, &[])
+            .spawn()
+            .expect("the program starts");
         let mut stdin = child.stdin.take().expect("a pipe");
         stdin
             .write_all(bash(&format!("echo > mark; {command}")).as_bytes())
             .expect("input");
         drop(stdin);
-        until("the command begins", || mark.exists());
+        until("the command starts", || mark.exists());
         child
     }
 
@@ -88,7 +91,7 @@ impl SessionFixture {
 
     fn session_host(&self) -> Pid {
         let pid = self.list()[0]["pid"].as_i64().expect("a number");
-        let pid = i32::try_from(pid).expect("a number of a process");
+        let pid = i32::try_from(pid).expect("a process id");
         Pid::from_raw(pid).expect("a process")
     }
 
@@ -200,7 +203,9 @@ fn a_desktop_keeps_its_state_between_calls() {
     let output = json!({"object": "response", "status": "completed", "output": [call]}).to_string();
     let arguments = ["exec", "--dialect", "openai-responses", "--session", "d"];
     let reply = Ran::of(&mut sessions.command(&arguments), &output).json();
-    let url = reply[0]["output"]["image_url"].as_str().expect("a picture");
+    let url = reply[0]["output"]["image_url"]
+        .as_str()
+        .expect("a screenshot");
     let screenshot = url.strip_prefix("data:image/png;base64,").expect("a PNG");
     assert_eq!(png_size(screenshot), (1024, 768));
     sessions.assert_closes("d");
@@ -245,16 +250,19 @@ fn two_callers_take_turns() {
         impatient.stderr.contains("nothing was executed"),
         "{impatient:?}"
     );
-    until("it is not waited for", || {
-        sessions.list()[0]["waiting"] == 0
-    });
-    let mut second = sessions.exec_command("a", &[]).spawn().expect("it starts");
+    until("no call waits", || sessions.list()[0]["waiting"] == 0);
+    let mut second = sessions
+        .exec_command("a", &[])
+        .spawn()
+        .expect("the program starts");
     let mut stdin = second.stdin.take().expect("a pipe");
     stdin
         .write_all(bash("echo two >> order").as_bytes())
         .expect("input");
     drop(stdin);
-    until("the second waits", || sessions.list()[0]["waiting"] == 1);
+    until("the second call waits", || {
+        sessions.list()[0]["waiting"] == 1
+    });
     fs::write(sessions.file("work/go"), "").expect("a file");
     let (first, second) = (
         first.wait_with_output().expect("the first ends"),
@@ -277,7 +285,7 @@ fn two_first_callers_share_one_session() {
         let mut child = sessions
             .exec_command("a", &["--shell", &policy])
             .spawn()
-            .expect("it starts");
+            .expect("the program starts");
         let mut stdin = child.stdin.take().expect("a pipe");
         stdin
             .write_all(bash("n=$((n + 1)); echo call-$n").as_bytes())
@@ -286,7 +294,7 @@ fn two_first_callers_share_one_session() {
     };
     let callers = [call(), call(), call()];
     let mut output: Vec<String> = callers
-        .map(|child| child.wait_with_output().expect("it ends"))
+        .map(|child| child.wait_with_output().expect("an exit status"))
         .iter()
         .filter_map(|output| serde_json::from_slice::<Value>(&output.stdout).ok())
         .map(|reply| reply[0]["content"].to_string())
@@ -295,7 +303,7 @@ fn two_first_callers_share_one_session() {
     for (point, text) in output.iter().enumerate() {
         assert!(text.contains(&format!("call-{}", point + 1)), "{output:?}");
     }
-    assert_eq!(output.len(), 3, "each was answered: {output:?}");
+    assert_eq!(output.len(), 3, "not every call has a reply: {output:?}");
     sessions.assert_closes("a");
 }
 
@@ -371,7 +379,7 @@ fn only_its_owner_can_reach_a_session() {
     let sessions = SessionFixture::new();
     sessions.start_shell("a", &[]);
     let mode = |name: &str| {
-        let meta = fs::metadata(sessions.file(name)).expect("it is there");
+        let meta = fs::metadata(sessions.file(name)).expect("the file exists");
         meta.permissions().mode() & 0o777
     };
     assert_eq!(mode("run/telechir"), 0o700);
@@ -390,20 +398,27 @@ fn a_caller_with_another_protocol_is_rejected() {
     let sessions = SessionFixture::new();
     sessions.start_shell("a", &[]);
     for nonsense in [&b"\xff\xff\xff\xff"[..], b"\0\0\0\x02{}", b"\0\0\0\x09"] {
-        let mut stream = UnixStream::connect(sessions.file("run/telechir/a")).expect("it listens");
+        let mut stream =
+            UnixStream::connect(sessions.file("run/telechir/a")).expect("the session host listens");
         stream.write_all(nonsense).expect("written");
-        stream.shutdown(std::net::Shutdown::Write).expect("shut");
+        stream
+            .shutdown(std::net::Shutdown::Write)
+            .expect("shutdown");
         let mut rest = Vec::new();
-        stream.read_to_end(&mut rest).expect("it hangs up");
+        stream
+            .read_to_end(&mut rest)
+            .expect("the host closes the connection");
         assert_eq!(rest, b"");
     }
-    let mut old = UnixStream::connect(sessions.file("run/telechir/a")).expect("it listens");
+    let mut old =
+        UnixStream::connect(sessions.file("run/telechir/a")).expect("the session host listens");
     let hello = br#"{"protocol":0,"version":"0.0.1"}"#;
     let length = u32::try_from(hello.len()).expect("short").to_be_bytes();
     old.write_all(&[&length[..], hello].concat())
         .expect("written");
     let mut rest = Vec::new();
-    old.read_to_end(&mut rest).expect("it hangs up");
+    old.read_to_end(&mut rest)
+        .expect("the host closes the connection");
     let output = String::from_utf8_lossy(&rest).into_owned();
     assert!(
         output.contains("refused") && output.contains("0.0.1"),
@@ -451,9 +466,9 @@ fn a_killed_caller_cancels_only_its_call() {
     let sessions = SessionFixture::new();
     sessions.start_shell("a", &[]);
     let mut caller = sessions.start_command("a", "kept=1; touch begun; sleep 1000; touch after");
-    until("it runs", || sessions.file("work/begun").exists());
+    until("the command runs", || sessions.file("work/begun").exists());
     caller.kill().expect("a signal");
-    caller.wait().expect("it ends");
+    caller.wait().expect("an exit status");
     until("the session is free", || {
         sessions.list()[0]["state"] == "idle"
     });
@@ -469,7 +484,7 @@ fn an_interrupted_caller_waits_for_the_cancellation() {
     sessions.start_shell("a", &[]);
     let caller = sessions.start_command("a", "sleep 1000");
     kill_process(Pid::from_child(&caller), Signal::INT).expect("a signal");
-    let output = caller.wait_with_output().expect("it ends");
+    let output = caller.wait_with_output().expect("an exit status");
     assert_eq!(output.status.code(), Some(130));
     let output = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.contains("session a continues"), "{output}");
@@ -485,7 +500,10 @@ fn keys_are_released_when_a_caller_is_killed() {
     let moved = response("mouse_move", Some("computer"), point);
     sessions.exec("a", &["--desktop"], &moved).json();
     // Pressed for longer than this test takes.
-    let mut caller = sessions.exec_command("a", &[]).spawn().expect("it starts");
+    let mut caller = sessions
+        .exec_command("a", &[])
+        .spawn()
+        .expect("the program starts");
     let hold = response(
         "hold_key",
         Some("computer"),
@@ -496,7 +514,7 @@ fn keys_are_released_when_a_caller_is_killed() {
     drop(stdin);
     until("the call runs", || sessions.list()[0]["state"] == "busy");
     caller.kill().expect("a signal");
-    caller.wait().expect("it ends");
+    caller.wait().expect("an exit status");
     until("the session is free", || {
         sessions.list()[0]["state"] == "idle"
     });
@@ -511,7 +529,7 @@ fn a_signal_to_the_session_host_closes_the_session() {
     sessions.start_shell("a", &[]);
     let caller = sessions.start_command("a", "sleep 1000");
     kill_process(sessions.session_host(), Signal::TERM).expect("a signal");
-    let output = caller.wait_with_output().expect("it ends");
+    let output = caller.wait_with_output().expect("an exit status");
     assert_eq!(output.status.code(), Some(1));
     let output = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.contains("was closed during the call"), "{output}");
@@ -558,11 +576,7 @@ fn run_with_answer(sessions: &SessionFixture, more: &str, answer: &str) -> (Stri
     let mut byte = [0];
     while !String::from_utf8_lossy(&output).contains("[y/N]") {
         let read = screen.read(&mut byte).expect("the terminal");
-        assert!(
-            read > 0,
-            "no question: {}",
-            String::from_utf8_lossy(&output)
-        );
+        assert!(read > 0, "no prompt: {}", String::from_utf8_lossy(&output));
         output.extend_from_slice(&byte);
     }
     keyboard.write_all(answer.as_bytes()).expect("typed");

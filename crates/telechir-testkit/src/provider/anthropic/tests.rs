@@ -1,4 +1,4 @@
-//! Each check bites: a good request passes, and each change of it is refused.
+//! Each check is effective: a valid request passes, and each invalid change of it is rejected.
 
 use axum::http::HeaderMap;
 use serde_json::{Value, json};
@@ -117,7 +117,7 @@ fn refuses_sampling_members_only_under_the_new_version() {
     let mut body = good();
     body["temperature"] = json!(0.5);
     let old = headers(&[("x-api-key", "k"), ("anthropic-version", "2023-06-01")]);
-    super::check(&old, &body, &history()).expect("the old version takes it");
+    super::check(&old, &body, &history()).expect("the old version accepts it");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Each check bites: a good body passes, and each change of it is refused.
+//! Each check is effective: a valid body passes, and each invalid change of it is rejected.
 
 use axum::http::HeaderMap;
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ fn body() -> Value {
     })
 }
 
-/// What is said to the body after a change.
+/// The error message for the body after a change.
 fn refused(change: impl FnOnce(&mut Value)) -> Option<String> {
     let mut body = body();
     change(&mut body);

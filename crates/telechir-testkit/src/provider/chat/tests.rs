@@ -1,4 +1,4 @@
-//! Each check bites: a good request passes, and each change of it is refused.
+//! Each check is effective: a valid request passes, and each invalid change of it is rejected.
 
 use axum::http::HeaderMap;
 use serde_json::{Value, json};

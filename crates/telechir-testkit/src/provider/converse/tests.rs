@@ -1,4 +1,4 @@
-//! The Converse side refuses what the service refuses.
+//! The Converse checks reject what the service rejects.
 
 use axum::http::HeaderMap;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ fn history() -> Vec<Vec<Value>> {
     vec![vec![call]]
 }
 
-/// What is said to the request after a change.
+/// The error message for the request after a change.
 fn refused(change: impl FnOnce(&mut Value)) -> Option<String> {
     let headers = HeaderMap::from_iter([(
         "authorization".parse().expect("a name"),

@@ -42,20 +42,20 @@ const MEMBERS: [&str; 31] = [
     "javascript_exec",
 ];
 
-/// What an answer must say.
+/// The expected content of a result.
 enum ExpectedResult {
-    /// These words.
+    /// Text that contains this fragment.
     Words(&'static str),
-    /// So many tabs and nothing else.
+    /// The browser state with this number of tabs, and nothing else.
     Tabs(usize),
-    /// A picture as large as the screen.
+    /// A screenshot of the entire screen.
     Screenshot,
-    /// A picture of a part.
+    /// A screenshot of a region.
     Part,
 }
 use ExpectedResult::{Part, Screenshot, Tabs, Words};
 
-/// A member, its input, what it answers, and what it does to the page.
+/// A member, its input, its expected result, and the DOM events it causes.
 type Row<'a> = (&'static str, Value, ExpectedResult, &'a [&'static str]);
 
 fn respond(rows: &[Row<'_>]) -> Value {
@@ -112,7 +112,7 @@ fn check(rows: &[Row<'_>], reply: &Value) {
             ),
             Tabs(count) => {
                 let blocks = result["content"].as_array().expect("blocks");
-                assert_eq!(blocks.len(), 1, "{name}: the state alone");
+                assert_eq!(blocks.len(), 1, "{name}: only the state");
                 assert_eq!(blocks[0]["type"], "browser_state", "{name}");
                 let tabs = blocks[0]["tabs"].as_array().expect("tabs");
                 assert_eq!(tabs.len(), *count, "{name}: {tabs:?}");
@@ -139,7 +139,7 @@ fn every_member_has_its_effect() {
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
     let page = fixture.page();
     let other = format!("{page}?other");
-    let ways: Vec<Row<'_>> = vec![
+    let navigation: Vec<Row<'_>> = vec![
         ("list_tabs", json!({}), Tabs(1), &[]),
         ("new_tab", json!({}), Tabs(2), &[]),
         ("switch_tab", json!({"tab_id": "tab_1"}), Tabs(2), &[]),
@@ -176,14 +176,14 @@ fn every_member_has_its_effect() {
         ("zoom", json!({"region": [640, 0, 960, 200]}), Part, &[]),
         ("screenshot", json!({}), Screenshot, &[]),
     ];
-    let reply = fixture.exec("anthropic-messages", &flags, &respond(&ways));
-    check(&ways, &reply);
+    let reply = fixture.exec("anthropic-messages", &flags, &respond(&navigation));
+    check(&navigation, &reply);
     let opened = &reply[1]["content"][0]["state_changes"];
     assert_eq!(*opened, json!([{"type": "tab_opened", "tab_id": "tab_2"}]));
     let read = text_of(&reply[10]);
     let target = |name: &str| json!({"type": "ref", "ref": ref_of(&read, name)});
     fixture.happened();
-    let deeds: Vec<Row<'_>> = vec![
+    let input: Vec<Row<'_>> = vec![
         (
             "left_click",
             json!({"target": target("Press")}),
@@ -324,13 +324,13 @@ fn every_member_has_its_effect() {
             &[],
         ),
     ];
-    let reply = fixture.exec("anthropic-messages", &[], &respond(&deeds));
-    check(&deeds, &reply);
+    let reply = fixture.exec("anthropic-messages", &[], &respond(&input));
+    check(&input, &reply);
     in_order(
         &fixture.happened(),
-        deeds.iter().flat_map(|row| row.3.iter().copied()),
+        input.iter().flat_map(|row| row.3.iter().copied()),
     );
-    let used: BTreeSet<&str> = ways.iter().chain(&deeds).map(|row| row.0).collect();
+    let used: BTreeSet<&str> = navigation.iter().chain(&input).map(|row| row.0).collect();
     assert_eq!(used, BTreeSet::from(MEMBERS));
 }
 
@@ -385,7 +385,7 @@ fn an_impossible_action_is_an_error_of_the_toolset() {
             "Not executed: an earlier action in this turn failed."
         );
     }
-    // All of it left the session whole.
+    // The session still works after all errors.
     let shown = message(&[member("toolu_1", "browser", "screenshot", json!({}))]);
     let reply = fixture.exec("anthropic-messages", &[], &shown);
     assert_eq!(screenshot(&reply[0]), (1280, 800));

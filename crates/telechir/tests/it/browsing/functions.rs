@@ -1,4 +1,4 @@
-//! `execute_browser`: pages by refs, in ten verbs, for models that have functions only.
+//! `execute_browser`: ten verbs that act by ref, for models with functions only.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ fn respond(calls: &[Value]) -> Value {
     ]})
 }
 
-/// The words of each answer, in order.
+/// The text of each result, in order.
 fn text_of(reply: &Value) -> Vec<String> {
     let messages = reply.as_array().expect("messages").iter();
     let tools = messages.filter(|message| message["role"] == "tool");
@@ -66,7 +66,7 @@ fn every_verb_has_its_effect() {
     let flags = fixture.flags();
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
     let page = fixture.page();
-    let ways = [
+    let navigation = [
         json!({"action": "navigate", "url": page}),
         json!({"action": "open_tab", "url": format!("{page}?other")}),
         json!({"action": "list_tabs"}),
@@ -75,8 +75,8 @@ fn every_verb_has_its_effect() {
         json!({"action": "snapshot"}),
         json!({"action": "extract_text"}),
     ];
-    let output = text_of(&fixture.exec("functions", &flags, &respond(&ways)));
-    assert_eq!(output.len(), ways.len(), "{output:?}");
+    let output = text_of(&fixture.exec("functions", &flags, &respond(&navigation)));
+    assert_eq!(output.len(), navigation.len(), "{output:?}");
     assert!(
         output.iter().all(|text_of| !text_of.starts_with("error")),
         "{output:?}"
@@ -95,13 +95,13 @@ fn every_verb_has_its_effect() {
         ref_before(&output[5], "Press"),
         ref_before(&output[5], "Text"),
     );
-    let deeds = [
+    let input = [
         json!({"action": "click", "params": {"ref": press}}),
         json!({"action": "fill", "params": {"ref": text, "value": "Ada"}}),
         json!({"action": "press", "params": {"key": "Enter"}}),
         json!({"action": "click", "params": {"ref": "b999"}}),
     ];
-    let output = text_of(&fixture.exec("functions", &[], &respond(&deeds)));
+    let output = text_of(&fixture.exec("functions", &[], &respond(&input)));
     assert!(output[3].contains("no ref \"b999\""), "{output:?}");
     let wanted = [
         "click press",

@@ -45,8 +45,7 @@ const OLDER: [&str; 13] = [
     "drag_and_drop",
 ];
 
-/// A function, its arguments, where the browser is after it (the end of the address), and what it
-/// does to the page.
+/// A function, its arguments, the end of the browser's URL after it, and the DOM events it causes.
 type Row<'a> = (&'static str, Value, &'static str, &'a [&'static str]);
 
 fn respond(rows: &[Row<'_>]) -> Value {
@@ -76,7 +75,7 @@ fn check(rows: &[Row<'_>], reply: &Value) {
         assert!(found.ends_with(url), "{name} {args}: {found}");
         let data = output["parts"][0]["inlineData"]["data"]
             .as_str()
-            .expect("a picture");
+            .expect("a screenshot");
         assert_eq!(png_size(data), (1280, 800), "{name}");
     }
 }
@@ -276,7 +275,7 @@ fn every_function_has_its_effect() {
 }
 
 #[test]
-fn what_cannot_be_done_is_an_error_in_the_response() {
+fn an_impossible_function_call_is_an_error_in_the_response() {
     let fixture = BrowsingFixture::new();
     let mut flags = fixture.flags();
     flags[0] = format!("--browser={}", fixture.page());

@@ -1,4 +1,4 @@
-//! `--marks` in a browser: numbers on the picture, aimed at by number, and stale after a load.
+//! `--marks` in a browser: labels on the screenshot, clicks by label, labels stale after a load.
 
 use serde_json::{Value, json};
 
@@ -12,19 +12,19 @@ fn respond(arguments: &Value) -> Value {
     ]})
 }
 
-/// What the model is told, and the picture it is shown.
+/// The text and the screenshot in a reply.
 fn logged(reply: &Value) -> (String, String) {
     let messages = reply.as_array().expect("messages");
-    let text_of = messages[0]["content"].as_str().expect("words").to_owned();
+    let text_of = messages[0]["content"].as_str().expect("a text").to_owned();
     let parts = messages[1]["content"].as_array().expect("parts");
     let image = parts
         .iter()
         .find_map(|part| part["image_url"]["url"].as_str());
     let data = image.and_then(|url| url.strip_prefix("data:image/png;base64,"));
-    (text_of, data.expect("a picture").to_owned())
+    (text_of, data.expect("a screenshot").to_owned())
 }
 
-/// The number of what has this name: `3: button "Press" [b3] at 30,60`.
+/// The label of the element with this name, such as `3: button "Press" [b3] at 30,60`.
 #[track_caller]
 fn label(text_of: &str, name: &str) -> u32 {
     let line = text_of
@@ -44,7 +44,7 @@ fn frame(text_of: &str) -> String {
     rest.split_once(':').expect("a frame").0.to_owned()
 }
 
-/// How many pixels of a picture have this colour.
+/// Number of pixels of a screenshot with this colour.
 fn pixels_of(screenshot: &str, colour: [u8; 3]) -> usize {
     use base64::Engine as _;
     let bytes = base64::engine::general_purpose::STANDARD
@@ -60,7 +60,7 @@ fn pixels_of(screenshot: &str, colour: [u8; 3]) -> usize {
 }
 
 #[test]
-fn a_number_is_aimed_at_and_one_of_a_page_that_is_gone_names_the_newest_screenshot() {
+fn a_label_is_clicked_and_a_stale_label_names_the_newest_screenshot() {
     const PRESS: [u8; 3] = [0, 120, 50];
     let mut fixture = BrowsingFixture::new();
     let mut flags = fixture.flags();
@@ -75,7 +75,7 @@ fn a_number_is_aimed_at_and_one_of_a_page_that_is_gone_names_the_newest_screensh
     let (text_of, screenshot) = logged(&first);
     assert!(
         pixels_of(&screenshot, PRESS) > 50,
-        "numbers are on the picture"
+        "the screenshot has no labels"
     );
     let (old, press) = (frame(&text_of), label(&text_of, "Press"));
     fixture.happened();
@@ -92,7 +92,7 @@ fn a_number_is_aimed_at_and_one_of_a_page_that_is_gone_names_the_newest_screensh
     let newest = frame(&text_of);
     assert_ne!(old, newest);
 
-    // A number of an older picture.
+    // A label of an older screenshot.
     let stale = json!({"action": "click", "label": press, "frame": old});
     let (text_of, _) = logged(&fixture.exec("functions", &[], &respond(&stale)));
     assert!(
@@ -106,7 +106,7 @@ fn a_number_is_aimed_at_and_one_of_a_page_that_is_gone_names_the_newest_screensh
             .all(|line| !line.starts_with("click"))
     );
 
-    // The page goes by itself after the newest picture: its numbers go with it.
+    // The page reloads itself after the newest screenshot, so the labels become stale.
     let script = "document.forms[0].onreset = () => setTimeout(() => location.reload(), 300)";
     let (text_of, _) = logged(&fixture.exec(
         "functions",
@@ -128,9 +128,5 @@ fn a_number_is_aimed_at_and_one_of_a_page_that_is_gone_names_the_newest_screensh
             .iter()
             .all(|line| !line.starts_with("click"))
     );
-    assert_ne!(
-        frame(&text_of),
-        newest,
-        "the answer has a picture of what is there now"
-    );
+    assert_ne!(frame(&text_of), newest, "the result has no new screenshot");
 }

@@ -1,4 +1,4 @@
-//! `--browser-memory-limit`: a page that takes more is ended, why is said, and the next page is there.
+//! `--browser-memory-limit`: a page that exceeds it is killed with a reason; the next page loads.
 
 use serde_json::json;
 use telechir_process::Cgroup;
@@ -9,7 +9,7 @@ use super::anthropic::message;
 use crate::exec::member;
 
 #[test]
-fn a_page_that_takes_more_than_it_may_is_ended() {
+fn a_page_that_exceeds_the_memory_limit_is_killed() {
     if !Cgroup::new(&ResourceLimits::default())
         .effective_limits()
         .limits_totals()

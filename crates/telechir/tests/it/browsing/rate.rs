@@ -1,4 +1,4 @@
-//! How often a page in a window is drawn.
+//! The frame rate of a page in a window.
 
 use serde_json::json;
 
@@ -13,7 +13,7 @@ fn a_page_in_a_window_is_drawn_at_a_high_frame_rate() {
     flags[0] = format!("--browser={}", fixture.page());
     flags.retain(|flag| flag != "--headless");
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-    // A picture that came late is some pictures later: the shortest time is that of one.
+    // A late frame skips others, so the shortest gap is the interval of one frame.
     let measure = "const times = []; const next = now => { times.push(now); \
         if (times.length < 60) return requestAnimationFrame(next); \
         const gaps = times.slice(1).map((time, i) => time - times[i]).filter(gap => gap > 1); \

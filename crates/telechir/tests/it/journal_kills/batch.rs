@@ -1,4 +1,4 @@
-//! A batch of shell calls with effects that can be counted, sent to one run of one recording.
+//! A batch of shell calls with countable effects, sent to one run of one recording.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,27 +12,27 @@ use super::draw::Draw;
 use super::victim::Victim;
 use crate::telechir::Telechir;
 
-/// Commands of a batch; each takes 15 ms at most beside its start.
+/// Commands of a batch; each takes at most 15 ms besides its startup.
 pub(super) const COMMANDS: usize = 10;
 
-/// A folder of its own with a workspace and a recording, and the response that is sent.
+/// A temporary folder with a workspace and a recording, and the response to send.
 pub(super) struct Batch {
     telechir: Telechir,
     policy: String,
     response: String,
 }
 
-/// What is there after a kill.
+/// The recorded and visible state after a kill.
 pub(super) struct BatchState {
     /// Calls whose intent is recorded.
     pub(super) intents: BTreeSet<String>,
-    /// What those said whose outcome is recorded.
+    /// Output of each call with a recorded outcome.
     pub(super) outcomes: BTreeMap<String, String>,
-    /// The lines that the commands wrote, by call.
+    /// The lines that the commands wrote; each is a call id.
     pub(super) lines: Vec<String>,
-    /// The reply, when it was printed whole.
+    /// The reply, if it was printed completely.
     pub(super) reply: Option<Value>,
-    /// When nobody was left.
+    /// Time from the kill until no process was left.
     pub(super) gone_after_ms: u128,
     head: Option<String>,
 }
@@ -43,7 +43,7 @@ impl Batch {
         let policy = telechir.permissive_policy();
         let workspace = telechir.folder().join("workspace");
         fs::create_dir(&workspace).expect("a workspace");
-        // Started as root, each run is another user, and must be able to add to the same file.
+        // As root, each run has a different session user, and all of them append to this file.
         let effects = workspace.join("effects");
         fs::write(&effects, "").expect("a file");
         fs::set_permissions(&effects, fs::Permissions::from_mode(0o666)).expect("permissions");
@@ -67,11 +67,12 @@ impl Batch {
         }
     }
 
-    /// Sends the response, kills after a random number of effects and a random time, and looks.
+    /// Sends the response, kills after a random number of effects and a random delay, and returns
+    /// the state.
     pub(super) fn send_and_kill(&self, draw: &mut Draw, before: Option<&BatchState>) -> BatchState {
         let present = self.lines().len() as u64;
         let end = COMMANDS as u64;
-        // After one of the effects; or in the start, which is long; or in or after the end.
+        // After one of the effects, during the slow start, or at or after the end.
         let wanted = match draw.below(end + 6) {
             0..3 => present,
             drawn @ 3.. => (present + drawn - 2).min(end + u64::from(drawn == end + 5)),
@@ -86,12 +87,12 @@ impl Batch {
         let mut victim = self.start();
         let poll = std::time::Duration::from_millis(1);
         while (self.lines().len() as u64) < wanted && victim.runs_after(poll) {}
-        let _ended_by_itself = victim.runs_after(delay);
+        let _already_exited = victim.runs_after(delay);
         let (reply, gone_after_ms) = victim.kill(&self.telechir);
         self.inspect(reply, gone_after_ms, before)
     }
 
-    /// Sends the response to its end and compares every answer with what was seen before.
+    /// Sends the response, waits for the reply, and compares every result with the earlier state.
     pub(super) fn send_to_the_end(&self, before: &BatchState) {
         let reply = self.start().finish();
         let results = reply.as_array().expect("results");
@@ -113,7 +114,7 @@ impl Batch {
             }
         }
         if let Some(first) = &before.reply {
-            assert_eq!(reply, *first, "the reply was printed before");
+            assert_eq!(reply, *first, "the second reply differs from the first");
         }
         let after = self.inspect(Some(reply), 0, Some(before));
         assert_eq!(after.lines.iter().cloned().collect::<BTreeSet<_>>(), wanted);
@@ -153,7 +154,7 @@ impl Batch {
         text.lines().map(str::to_owned).collect()
     }
 
-    /// Reads what the kill left and checks what must hold of it whenever it came.
+    /// Reads the state after a kill and checks the invariants that hold at every point.
     fn inspect(
         &self,
         reply: Option<Value>,
@@ -174,7 +175,7 @@ impl Batch {
             if let Some(head) = before.and_then(|before| before.head.as_ref()) {
                 audit.args(["--head", head]);
             }
-            let ran = audit.output().expect("it runs");
+            let ran = audit.output().expect("the program runs");
             assert!(ran.status.success(), "{ran:?}");
             let verified = verify(self.recording()).expect("a recording");
             seen.head = Some(verified.head);
@@ -194,10 +195,13 @@ impl BatchState {
         for record in read(recording).expect("a recording") {
             if record.kind == RecordKind::Intent {
                 let call = record.body["call_id"].as_str().expect("a call").to_owned();
-                assert!(self.intents.insert(call.clone()), "{call} was begun twice");
+                assert!(
+                    self.intents.insert(call.clone()),
+                    "{call} was started twice"
+                );
                 started.push(call);
             } else if record.kind == RecordKind::Outcome {
-                // Commands run one after another: an outcome is that of the last intent.
+                // Commands run one after another, so an outcome belongs to the last intent.
                 let call = started.last().expect("an intent before an outcome").clone();
                 let output = record.body["stdout"].as_str().unwrap_or_default();
                 assert_eq!(output.trim(), format!("said-{call}"));
@@ -207,28 +211,32 @@ impl BatchState {
         }
     }
 
-    /// What was done was meant, what was recorded as done was done, and nothing was done twice.
+    /// Every effect has an intent, every outcome has its effect, and no effect is repeated.
     fn check(&self) {
         let lines: BTreeSet<&String> = self.lines.iter().collect();
         assert_eq!(lines.len(), self.lines.len(), "repeated: {:?}", self.lines);
         for line in &self.lines {
-            assert!(self.intents.contains(line), "{line} without an intent");
+            assert!(self.intents.contains(line), "{line} has no intent");
         }
         for call in self.outcomes.keys() {
-            assert!(lines.contains(call), "{call} is recorded and was not done");
+            assert!(lines.contains(call), "{call} has an outcome but no effect");
         }
         if let Some(reply) = &self.reply {
             assert_eq!(reply.as_array().map(Vec::len), Some(COMMANDS));
-            assert_eq!(self.intents.len(), COMMANDS, "a reply without its record");
+            assert_eq!(self.intents.len(), COMMANDS, "a reply without all intents");
         }
     }
 
-    /// Nothing that was there before is gone, and no command that was begun was begun again.
+    /// All earlier effects, intents and outcomes are still present.
     fn assert_continues(&self, before: &Self) {
-        assert!(self.lines.starts_with(&before.lines), "effects are gone");
+        assert!(self.lines.starts_with(&before.lines), "effects are missing");
         assert!(self.intents.is_superset(&before.intents));
         for (call, output) in &before.outcomes {
-            assert_eq!(self.outcomes.get(call), Some(output), "an outcome is gone");
+            assert_eq!(
+                self.outcomes.get(call),
+                Some(output),
+                "an outcome is missing"
+            );
         }
     }
 }

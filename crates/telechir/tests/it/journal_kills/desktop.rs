@@ -1,4 +1,4 @@
-//! A batch on a real desktop, killed between its first and its last action and sent again.
+//! A batch on a real desktop, killed between its first and last action, then sent again.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -47,20 +47,22 @@ fn a_killed_desktop_batch_continues_without_repeating_an_action() {
             .command(&["audit", "verify"])
             .arg(&recording)
             .output();
-        assert!(ran.expect("it runs").status.success());
+        assert!(ran.expect("the program runs").status.success());
     }
 }
 
-/// The picture of now is there; the interrupted action ends the batch and is told.
+/// The reply has a current screenshot; an interrupted action ends the batch and is reported.
 fn check(reply: &Value, killed: &BTreeMap<u64, bool>, after: &BTreeMap<u64, bool>) {
     assert_eq!(reply[0]["type"], "computer_call_output", "{reply}");
-    let screenshot = reply[0]["output"]["image_url"].as_str().expect("a picture");
+    let screenshot = reply[0]["output"]["image_url"]
+        .as_str()
+        .expect("a screenshot");
     assert!(screenshot.starts_with("data:image/png;base64,"));
     let interrupted = killed.values().any(|ended| !ended);
     let reported = reply.to_string().contains("its effect is unknown");
     assert_eq!(reported, interrupted, "{killed:?}");
     if interrupted {
-        assert_eq!(after, killed, "nothing is begun after it");
+        assert_eq!(after, killed, "no step starts after the interrupted one");
     } else {
         assert_eq!(after.len(), ACTIONS);
         assert!(after.values().all(|ended| *ended), "{after:?}");
@@ -76,14 +78,18 @@ fn response() -> String {
         .to_string()
 }
 
-/// The steps that were begun, and whether their outcome is recorded; no step is begun twice.
+/// The started steps, and whether each has a recorded outcome; no step starts twice.
 fn steps(recording: &Path) -> BTreeMap<u64, bool> {
     let mut steps = BTreeMap::new();
     let mut last = None;
     for record in read(recording).unwrap_or_default() {
         if record.kind == RecordKind::Intent {
             let step = record.body["step"].as_u64().expect("a step");
-            assert_eq!(steps.insert(step, false), None, "begun twice");
+            assert_eq!(
+                steps.insert(step, false),
+                None,
+                "step {step} was started twice"
+            );
             last = Some(step);
         } else if record.kind == RecordKind::Outcome {
             steps.insert(last.expect("an intent"), true);

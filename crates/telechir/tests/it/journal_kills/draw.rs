@@ -1,4 +1,4 @@
-//! Random numbers that a printed seed brings back.
+//! Random numbers that a printed seed reproduces.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ impl Draw {
         (mixed ^ (mixed >> 31)) % limit
     }
 
-    /// A time below so many milliseconds.
+    /// A duration below `below_ms` milliseconds.
     pub(super) fn time(&mut self, below_ms: u64) -> Duration {
         Duration::from_micros(self.below(below_ms * 1000))
     }

@@ -1,4 +1,4 @@
-//! What a model hears of a step that a kill interrupted, in each dialect.
+//! How each dialect reports a step that a kill interrupted.
 
 use std::fs;
 use std::time::Duration;
@@ -11,7 +11,8 @@ use telechir_testkit::gate::{Component, require};
 use super::victim::Victim;
 use crate::telechir::Telechir;
 
-/// Kills a run whose only command has had its effect and does not end, and sends it again.
+/// Kills a run after its first command has had its effect and before it ends, then sends the
+/// response again.
 fn killed_and_sent_again(dialect: &str, response: &Value) -> Value {
     require(Component::Sandbox);
     let telechir = Telechir::new();
@@ -80,7 +81,7 @@ fn openai_gets_an_interrupted_command_in_stderr_with_an_exit_code() {
     assert_eq!(outputs[1]["stdout"], "");
 }
 
-/// The reply to a computer call whose action was interrupted, with a picture of now.
+/// The reply to a computer call with an interrupted action and a current screenshot.
 fn interrupted(dialect: Dialect, response: &Value, descendants: Option<&str>) -> Vec<Value> {
     let (turn, _) = dialect
         .decode_response(response.to_string().as_bytes())
@@ -93,7 +94,7 @@ fn interrupted(dialect: Dialect, response: &Value, descendants: Option<&str>) ->
     result.error = Some(Failure::new(FailureKind::Interrupted, message));
     let answered = turn
         .answer(vec![ToolResult::Computer(result)])
-        .expect("an answer");
+        .expect("an answered turn");
     dialect.encode_results(&answered).expect("a reply").items
 }
 

@@ -1,5 +1,5 @@
-//! bash killed and its terminal closed at random points of a running batch: the command that was
-//! hit is told as lost, all others are carried out once, and the recording verifies.
+//! bash killed and its terminal closed at random points of a running batch: the affected
+//! command is reported as lost, all others run once, and the recording verifies.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -13,10 +13,10 @@ use super::batch::{Batch, COMMANDS};
 use super::draw::Draw;
 use super::{number, print};
 
-/// Enough of each kind for every run of the tests; `make soak` asks for more.
+/// Enough of each kind for every test run; `make soak` sets more.
 const POINTS: u64 = 10;
 
-/// What is taken from under a batch.
+/// What a running batch loses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Strike {
     /// bash is killed with -9.
@@ -25,11 +25,11 @@ enum Strike {
     Terminal,
 }
 
-/// What came of a strike.
+/// The result of a strike.
 #[derive(Debug)]
 struct StrikeResult {
     reply: Value,
-    /// Calls whose result is not what their command said.
+    /// Calls whose result does not contain their command's output.
     hit: Vec<String>,
 }
 
@@ -60,18 +60,21 @@ fn a_lost_bash_or_terminal_costs_exactly_one_command() {
         (strikes, hits) = (strikes + 1, hits + struck.hit.len());
         batch.send_again(&struck.reply);
     }
-    assert!(strikes * 2 >= points, "only {strikes} strikes of {points}");
+    assert!(
+        strikes * 2 >= points,
+        "only {strikes} strikes at {points} points"
+    );
     print(&format!(
-        "\n{strikes} times bash killed or its terminal closed; {hits} commands hit and told as \
-         lost. Repeated: 0. Left over: 0. Recordings that verify: all.\n"
+        "\nbash killed or its terminal closed {strikes} times; {hits} commands hit and reported \
+         as lost. Repeated: 0. Left over: 0. All recordings verify.\n"
     ));
 }
 
 impl Batch {
-    /// Sends the response, strikes after a random number of effects and a random time, and lets
-    /// it run to its end; none when it had ended by then.
+    /// Sends the response, strikes after a random number of effects and a random delay, and waits
+    /// for the reply. `None` if the batch finished before the strike.
     fn send_and_strike(&self, draw: &mut Draw, strike: Strike) -> Option<StrikeResult> {
-        // Not in the start, where there would be no shell to go on with.
+        // Not before the first effect: if bash dies during startup, the run cannot continue.
         let wanted = 1 + draw.below(COMMANDS as u64 - 1);
         let delay = draw.time(20);
         let mut victim = self.start();
@@ -79,7 +82,7 @@ impl Batch {
         while (victim.terminal_leader().is_none() || (self.lines().len() as u64) < wanted)
             && victim.runs_after(poll)
         {}
-        let _ended_by_itself = victim.runs_after(delay);
+        let _already_exited = victim.runs_after(delay);
         let leader = victim.terminal_leader()?;
         match strike {
             Strike::Bash => signal(leader, rustix::process::Signal::KILL),
@@ -91,10 +94,10 @@ impl Batch {
         Some(StrikeResult { reply, hit })
     }
 
-    /// What must hold of a reply and a recording wherever a strike came.
+    /// Checks the invariants of the reply and the recording; returns the affected calls.
     fn check(&self, reply: &Value) -> Vec<String> {
         let results = reply.as_array().expect("results");
-        assert_eq!(results.len(), COMMANDS, "each call has its one result");
+        assert_eq!(results.len(), COMMANDS, "each call has exactly one result");
         let lines = self.lines();
         let unique: BTreeSet<&String> = lines.iter().collect();
         assert_eq!(unique.len(), lines.len(), "repeated: {lines:?}");
@@ -103,32 +106,35 @@ impl Batch {
             let call = result["tool_use_id"].as_str().expect("an id").to_owned();
             let text = result["content"].to_string();
             if text.contains(&format!("said-{call}")) {
-                assert!(unique.contains(&call), "{call} is told as done and was not");
+                assert!(
+                    unique.contains(&call),
+                    "{call} is reported as done but has no effect"
+                );
             } else {
-                // Never a success that was not seen.
+                // An unobserved success is never reported.
                 let is_reported = ["the shell ended", "the shell: it is gone"];
                 let is_reported = is_reported.iter().any(|fragment| text.contains(fragment));
                 assert!(is_reported, "{call}: {text}");
                 hit.push(call);
             }
         }
-        // What was lost with one command may be seen with the next only.
+        // A loss during one command may be detected only at the next one.
         assert!(hit.len() <= 2, "{hit:?}");
-        verify(self.recording()).expect("a recording that verifies");
+        verify(self.recording()).expect("a valid recording");
         hit
     }
 
-    /// The next session of the same run starts, and answers from the recording.
+    /// Sends the response to a new session of the same run, which replies from the recording.
     fn send_again(&self, before: &Value) {
         let lines = self.lines();
         let reply = self.start().finish();
         assert_eq!(reply, *before);
-        assert_eq!(self.lines(), lines, "nothing is done again");
+        assert_eq!(self.lines(), lines, "no command runs again");
     }
 }
 
-/// Hangs the terminal up, as one that is closed does; only root can from outside, others tell bash
-/// that it was.
+/// Hangs up the terminal, as closing it does. Only root can do that from another process; other
+/// users send SIGHUP to bash.
 fn close_terminal(leader: u32) {
     if !rustix::process::geteuid().is_root() {
         return signal(leader, rustix::process::Signal::HUP);
@@ -145,6 +151,6 @@ fn signal(pid: u32, signal: rustix::process::Signal) {
     let pid = i32::try_from(pid)
         .ok()
         .and_then(rustix::process::Pid::from_raw);
-    // It may have ended meanwhile.
-    let _gone = rustix::process::kill_process(pid.expect("a number"), signal);
+    // The process may have exited already.
+    let _may_have_exited = rustix::process::kill_process(pid.expect("a number"), signal);
 }

@@ -1,4 +1,4 @@
-//! One run of the binary that can be killed: what it printed, and whether anyone is left of it.
+//! One run of the binary that can be killed: its output and its remaining processes.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::telechir::Telechir;
 
-/// After so long nobody may be left.
+/// Maximum time until all processes of a run are gone.
 const GONE: Duration = Duration::from_secs(2);
 
 /// A run of `exec`.
@@ -24,10 +24,15 @@ pub(super) struct Victim {
 
 impl Victim {
     pub(super) fn start(telechir: &Telechir, arguments: &[&str], input: &str) -> Self {
-        let mut child = telechir.command(arguments).spawn().expect("it starts");
+        let mut child = telechir
+            .command(arguments)
+            .spawn()
+            .expect("the binary starts");
         let mut stdin = child.stdin.take().expect("a pipe");
-        // The input is smaller than a pipe's buffer: this does not wait.
-        stdin.write_all(input.as_bytes()).expect("it is read");
+        // The input fits into the pipe's buffer, so this does not block.
+        stdin
+            .write_all(input.as_bytes())
+            .expect("the input is written");
         drop(stdin);
         let printed = read_to_end(child.stdout.take().expect("a pipe"));
         let stderr = read_to_end(child.stderr.take().expect("a pipe"));
@@ -39,7 +44,7 @@ impl Victim {
         }
     }
 
-    /// Waits so long, or less when it ends by itself; says whether it still runs.
+    /// Waits for `time`, or until the run exits. Returns whether it still runs.
     pub(super) fn runs_after(&mut self, time: Duration) -> bool {
         if self.reply.is_none() {
             match self.printed.recv_timeout(time) {
@@ -50,12 +55,13 @@ impl Victim {
         false
     }
 
-    /// Kills it with -9, sees to it that nobody is left, and gives the reply it printed before.
+    /// Kills the run with SIGKILL and asserts that no process is left. Returns the reply, if it was
+    /// printed, and the milliseconds until the last process was gone.
     pub(super) fn kill(mut self, telechir: &Telechir) -> (Option<Value>, u128) {
         let descendants = descendants(self.child.id());
-        self.child.kill().expect("a kill");
+        self.child.kill().expect("a running child");
         let killed = Instant::now();
-        self.child.wait().expect("its end");
+        self.child.wait().expect("an exit status");
         loop {
             let left: Vec<_> = descendants.iter().filter(|one| one.is_alive()).collect();
             let mentions = telechir.processes();
@@ -64,7 +70,7 @@ impl Victim {
             }
             assert!(
                 killed.elapsed() < GONE,
-                "left over: {left:?}, mentioning the folder: {mentions:?}"
+                "descendants left: {left:?}; processes with the folder: {mentions:?}"
             );
             std::thread::yield_now();
         }
@@ -74,7 +80,7 @@ impl Victim {
         (reply, gone_after_ms)
     }
 
-    /// The bash that leads a terminal's session, when it is there.
+    /// The bash that leads a terminal's session, if it runs.
     pub(super) fn terminal_leader(&self) -> Option<u32> {
         let is_leader = |pid: u32| {
             let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -95,22 +101,21 @@ impl Victim {
             .find(|pid| is_leader(*pid))
     }
 
-    /// Lets it run to its end, gives its reply, and sees to it that nobody is left of who was
-    /// there before.
+    /// Waits for the run's exit, returns its reply, and asserts that no earlier descendant is left.
     pub(super) fn finish_and_check(self) -> Value {
         let descendants = descendants(self.child.id());
         let reply = self.finish();
         let ended = Instant::now();
         while descendants.iter().any(Process::is_alive) {
-            assert!(ended.elapsed() < GONE, "left over of {descendants:?}");
+            assert!(ended.elapsed() < GONE, "not all gone: {descendants:?}");
             std::thread::yield_now();
         }
         reply
     }
 
-    /// Lets it run to its end and gives its reply.
+    /// Waits for the run's exit and returns its reply.
     pub(super) fn finish(mut self) -> Value {
-        let status = self.child.wait().expect("its end");
+        let status = self.child.wait().expect("an exit status");
         let output = self.stderr.recv().unwrap_or_default();
         assert!(status.success(), "{output}");
         self.reply.unwrap_or_else(|| {
@@ -124,14 +129,14 @@ fn read_to_end(mut pipe: impl std::io::Read + Send + 'static) -> Receiver<String
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         let mut text = String::new();
-        let _what_there_is = pipe.by_ref().take(1 << 24).read_to_string(&mut text);
-        // Whoever waited may have failed.
-        let _unheard = sender.send(text);
+        let _partial_is_enough = pipe.by_ref().take(1 << 24).read_to_string(&mut text);
+        // The receiver is gone if the test has failed.
+        let _receiver_gone = sender.send(text);
     });
     receiver
 }
 
-/// A process, told from a later one of the same number by when it began.
+/// A process, distinguished by start time from later ones with its id.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Process {
     pid: u32,
@@ -144,7 +149,7 @@ impl Process {
     }
 }
 
-/// Everyone that a process started, and those that they started.
+/// All descendants of a process.
 fn descendants(root: u32) -> HashSet<Process> {
     let mut parents = HashMap::new();
     let all = fs::read_dir("/proc").expect("/proc").flatten();
@@ -176,10 +181,10 @@ fn descendants(root: u32) -> HashSet<Process> {
     descendants.into_iter().filter_map(described).collect()
 }
 
-/// Parent, start and state of a process.
+/// Parent, start time and state of a process.
 fn stat(pid: u32) -> Option<(u32, String, String)> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in parentheses and may hold anything.
+    // The name is in parentheses and may contain any character.
     let fields: Vec<&str> = text.rsplit_once(") ")?.1.split(' ').collect();
     let (state, parent, started) = (fields.first()?, fields.get(1)?, fields.get(19)?);
     Some((

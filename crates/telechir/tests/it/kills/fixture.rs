@@ -93,7 +93,7 @@ impl RunSnapshot {
             }
             assert!(
                 start.elapsed() < CLEANUP_LIMIT,
-                "after {CLEANUP_LIMIT:?} are left: {left:?}"
+                "left after {CLEANUP_LIMIT:?}: {left:?}"
             );
             std::thread::yield_now();
         }
