@@ -406,7 +406,7 @@ async fn only_the_browser_s_user_can_use_its_proxy() {
     let mut answer = String::new();
     let _cut_off = timeout(PATIENCE, stream.read_to_string(&mut answer)).await;
     assert!(
-        answer.starts_with("HTTP/1.1 403") && answer.contains("not of it"),
+        answer.starts_with("HTTP/1.1 403") && answer.contains("does not belong to it"),
         "{answer}"
     );
     assert!(!fixture.requested.lock().unwrap().contains("/x"));

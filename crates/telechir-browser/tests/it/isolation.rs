@@ -221,10 +221,7 @@ async fn a_killed_browser_is_reported_and_restarted() {
     let Err(error @ DeviceError::Restarted { .. }) = failed else {
         panic!("{failed:?}");
     };
-    assert!(
-        error.to_string().contains("fresh, empty browser"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("new, empty browser"), "{error}");
     let gone = perform(&mut browser, click_on(before)).await;
     assert!(matches!(gone, Err(DeviceError::Stale { .. })), "{gone:?}");
     go(&mut browser, &page("<title>after</title>"))

@@ -271,8 +271,7 @@ mod tests {
     #[test]
     fn no_match_is_an_error_with_alternatives() {
         let error = found(&named("Close all")).unwrap_err().to_string();
-        let begin =
-            "find the element \"Close all\": no element matches; the elements are button \"Close\" [e5]";
+        let begin = "find the element \"Close all\": no element matches; the elements are button \"Close\" [e5]";
         assert!(error.starts_with(begin), "{error}");
     }
 

@@ -128,7 +128,7 @@ fn refuses_invalid_tool_definitions() {
     );
     refused(
         |body| body["tools"][1] = json!({"type": "computer"}),
-        "twice",
+        "is duplicated",
     );
 }
 
