@@ -151,7 +151,7 @@ impl Browser {
             client: self.client.clone(),
             router: Arc::clone(&self.router),
             options: Options {
-                emulation: emulation,
+                emulation,
                 // Chromium's proxy applies to all of its contexts.
                 proxy: None,
                 ..self.options.clone()

@@ -38,7 +38,7 @@ pub(crate) fn size_bytes(folder: &Path) -> u64 {
 }
 
 /// Changes the owner of everything below a folder that belongs to `before`.
-pub(crate) fn give(folder: &Path, before: u32, identity: Identity) -> io::Result<()> {
+pub(crate) fn chown_recursive(folder: &Path, before: u32, identity: Identity) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let found = entry.metadata()?;
@@ -46,7 +46,7 @@ pub(crate) fn give(folder: &Path, before: u32, identity: Identity) -> io::Result
             lchown(entry.path(), Some(identity.uid), Some(identity.gid))?;
         }
         if found.is_dir() {
-            give(&entry.path(), before, identity)?;
+            chown_recursive(&entry.path(), before, identity)?;
         }
     }
     Ok(())

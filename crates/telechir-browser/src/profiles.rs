@@ -53,7 +53,9 @@ impl fmt::Display for ProfileId {
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     /// There is no profile with this name.
-    #[error("find profile {0}: create it with `telechir profiles create {0}`")]
+    #[error(
+        "find profile {0}: run `telechir profiles list`, or create it with `telechir profiles create {0}`"
+    )]
     Missing(ProfileId),
     /// A profile with this name already exists.
     #[error("create profile {0}: it already exists")]
@@ -339,7 +341,7 @@ impl ProfileLock {
         let failed = || system_error("give to the browser's user", &data);
         let before = fs::symlink_metadata(&data).map_err(failed())?.uid();
         if before != identity.uid {
-            fs_tree::give(&data, before, identity).map_err(failed())?;
+            fs_tree::chown_recursive(&data, before, identity).map_err(failed())?;
             lchown(&data, Some(identity.uid), Some(identity.gid)).map_err(failed())?;
         }
         fs::set_permissions(&self.folder, Permissions::from_mode(0o711)).map_err(failed())

@@ -29,7 +29,7 @@ const RELATED_TRAFFIC_WINDOW: Duration = Duration::from_millis(500);
 const PAINT_LATENCY: Duration = Duration::from_millis(8);
 /// Assumed delay between the page handling an input event and our receiving the reply.
 const EVENT_LATENCY: Duration = Duration::from_millis(5);
-/// A page that has not reported idleness after two frames may not do so soon.
+/// A page that has not reported idleness after two frames is unlikely to report it soon.
 const PROBE_GRACE: Duration = Duration::from_millis(34);
 
 /// The state of one wait for the active tab.

@@ -113,8 +113,8 @@ pub type UntilStopped = Pin<Box<dyn Future<Output = &'static str> + Send>>;
 ///
 /// Contract: after an error or a dropped future, no key or button that the action pressed stays
 /// pressed (except by `MouseDown` and `KeyDown`, which are meant to). Every function ends in
-/// bounded time. `Screenshot`, `Zoom` and `Wait` are performed by the runtime and never reach
-/// `perform`.
+/// bounded time. the runtime performs `Screenshot`, `Zoom`, `Wait`, `ObserveScreen`,
+/// `CaptureWindow` and `CaptureMonitor` itself; they never reach `perform`.
 pub trait Computer: Send {
     /// The screen's size in pixels.
     fn size(&self) -> Size;
@@ -158,7 +158,7 @@ pub trait Computer: Send {
         async { Ok(Vec::new()) }
     }
 
-    /// Waits until the kill switch stops this computer, for use beside other work.
+    /// Waits until the kill switch stops this computer, concurrently with other work.
     fn until_stopped(&self) -> UntilStopped {
         Box::pin(std::future::pending())
     }

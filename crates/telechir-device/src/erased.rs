@@ -20,16 +20,16 @@ trait AnyComputer: Send {
     fn capture(&mut self) -> Boxed<'_, Frame>;
     fn stopped(&self) -> Option<&'static str>;
     fn marks(&mut self, at_most: usize) -> Boxed<'_, Vec<Mark>>;
-    fn words(&mut self, at_most: usize) -> Boxed<'_, Vec<Mark>>;
+    fn ocr_words(&mut self, at_most: usize) -> Boxed<'_, Vec<Mark>>;
     fn until_stopped(&self) -> UntilStopped;
-    fn shown(&self) -> ScreenRegion;
-    fn locate<'a>(&'a mut self, part: &'a ScreenPart) -> Boxed<'a, PartLocation>;
-    fn seen_through(&mut self, viewport: Viewport);
+    fn visible_region(&self) -> ScreenRegion;
+    fn locate_part<'a>(&'a mut self, part: &'a ScreenPart) -> Boxed<'a, PartLocation>;
+    fn set_viewport(&mut self, viewport: Viewport);
     fn perform<'a>(&'a mut self, action: &'a ScreenAction) -> Boxed<'a, ActionReport>;
     fn settle(&mut self, settle: Settle) -> Boxed<'_, Settled>;
-    fn look(&mut self, settle: Settle) -> Boxed<'_, (Frame, Settled)>;
-    fn context(&mut self) -> Boxed<'_, PageContext>;
-    fn release(&mut self) -> Boxed<'_, ()>;
+    fn settle_and_capture(&mut self, settle: Settle) -> Boxed<'_, (Frame, Settled)>;
+    fn page_context(&mut self) -> Boxed<'_, PageContext>;
+    fn release_inputs(&mut self) -> Boxed<'_, ()>;
     fn close(self: Box<Self>) -> Boxed<'static, ()>;
 }
 
@@ -49,20 +49,20 @@ impl<C: Computer + 'static> AnyComputer for C {
     fn marks(&mut self, at_most: usize) -> Boxed<'_, Vec<Mark>> {
         Box::pin(Computer::marks(self, at_most))
     }
-    fn words(&mut self, at_most: usize) -> Boxed<'_, Vec<Mark>> {
+    fn ocr_words(&mut self, at_most: usize) -> Boxed<'_, Vec<Mark>> {
         Box::pin(Computer::ocr_words(self, at_most))
     }
 
     fn until_stopped(&self) -> UntilStopped {
         Computer::until_stopped(self)
     }
-    fn shown(&self) -> ScreenRegion {
+    fn visible_region(&self) -> ScreenRegion {
         Computer::visible_region(self)
     }
-    fn locate<'a>(&'a mut self, part: &'a ScreenPart) -> Boxed<'a, PartLocation> {
+    fn locate_part<'a>(&'a mut self, part: &'a ScreenPart) -> Boxed<'a, PartLocation> {
         Box::pin(Computer::locate_part(self, part))
     }
-    fn seen_through(&mut self, viewport: Viewport) {
+    fn set_viewport(&mut self, viewport: Viewport) {
         Computer::set_viewport(self, viewport);
     }
     fn perform<'a>(&'a mut self, action: &'a ScreenAction) -> Boxed<'a, ActionReport> {
@@ -71,13 +71,13 @@ impl<C: Computer + 'static> AnyComputer for C {
     fn settle(&mut self, settle: Settle) -> Boxed<'_, Settled> {
         Box::pin(Computer::settle(self, settle))
     }
-    fn look(&mut self, settle: Settle) -> Boxed<'_, (Frame, Settled)> {
+    fn settle_and_capture(&mut self, settle: Settle) -> Boxed<'_, (Frame, Settled)> {
         Box::pin(Computer::settle_and_capture(self, settle))
     }
-    fn context(&mut self) -> Boxed<'_, PageContext> {
+    fn page_context(&mut self) -> Boxed<'_, PageContext> {
         Box::pin(Computer::page_context(self))
     }
-    fn release(&mut self) -> Boxed<'_, ()> {
+    fn release_inputs(&mut self) -> Boxed<'_, ()> {
         Box::pin(Computer::release_inputs(self))
     }
     fn close(self: Box<Self>) -> Boxed<'static, ()> {
@@ -112,20 +112,20 @@ impl Computer for BoxComputer {
         self.0.marks(at_most).await
     }
     async fn ocr_words(&mut self, at_most: usize) -> Result<Vec<Mark>, DeviceError> {
-        self.0.words(at_most).await
+        self.0.ocr_words(at_most).await
     }
 
     fn until_stopped(&self) -> UntilStopped {
         self.0.until_stopped()
     }
     fn visible_region(&self) -> ScreenRegion {
-        self.0.shown()
+        self.0.visible_region()
     }
     async fn locate_part(&mut self, part: &ScreenPart) -> Result<PartLocation, DeviceError> {
-        self.0.locate(part).await
+        self.0.locate_part(part).await
     }
     fn set_viewport(&mut self, viewport: Viewport) {
-        self.0.seen_through(viewport);
+        self.0.set_viewport(viewport);
     }
     async fn perform(&mut self, action: &ScreenAction) -> Result<ActionReport, DeviceError> {
         self.0.perform(action).await
@@ -137,13 +137,13 @@ impl Computer for BoxComputer {
         &mut self,
         settle: Settle,
     ) -> Result<(Frame, Settled), DeviceError> {
-        self.0.look(settle).await
+        self.0.settle_and_capture(settle).await
     }
     async fn page_context(&mut self) -> Result<PageContext, DeviceError> {
-        self.0.context().await
+        self.0.page_context().await
     }
     async fn release_inputs(&mut self) -> Result<(), DeviceError> {
-        self.0.release().await
+        self.0.release_inputs().await
     }
     async fn close(self) -> Result<(), DeviceError> {
         self.0.close().await

@@ -8,10 +8,10 @@
 //! ```no_run
 //! # async fn example() -> std::io::Result<()> {
 //! use telechir_egress::{Admission, Egress};
-//! use telechir_policy::{Client, Policy};
+//! use telechir_policy::{NetworkClient, Policy};
 //! use tokio::net::TcpListener;
 //!
-//! let egress = Egress::new(Policy::default_policy().gate(Client::Browser))
+//! let egress = Egress::new(Policy::default_policy().gate(NetworkClient::Browser))
 //!     .on_decision(|decision| println!("{decision}"));
 //! let listener = TcpListener::bind("127.0.0.1:0").await?;
 //! let proxy = format!("http://{}", listener.local_addr()?);

@@ -64,15 +64,15 @@ impl Metered {
     fn record<T>(
         &mut self,
         context: &mut Context<'_>,
-        last_activity: Poll<io::Result<T>>,
+        polled: Poll<io::Result<T>>,
         bytes: usize,
     ) -> Poll<io::Result<T>> {
-        if last_activity.is_ready() {
+        if polled.is_ready() {
             self.last_activity = Instant::now();
             if bytes > 0 {
                 self.budget.spend(bytes)?;
             }
-            return last_activity;
+            return polled;
         }
         while self.idle_timer.as_mut().poll(context).is_ready() {
             let end = self.last_activity + self.idle;

@@ -177,7 +177,9 @@ impl Judge {
             ShellTask::Restart => {
                 return harmless(proposal, "restart", "A restart only discards state.");
             }
-            ShellTask::Look(_) => return harmless(proposal, "look", "Reading changes nothing."),
+            ShellTask::ReadJobs(_) => {
+                return harmless(proposal, "look", "Reading changes nothing.");
+            }
             ShellTask::Stop(_) => {
                 return harmless(proposal, "stop", "Stopping a job only ends it.");
             }

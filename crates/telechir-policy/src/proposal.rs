@@ -101,7 +101,7 @@ pub enum ShellTask {
         is_hidden: bool,
     },
     /// Read background jobs: list them, or read the output of one.
-    Look(ShellAction),
+    ReadJobs(ShellAction),
     /// End a background job.
     Stop(String),
 }
@@ -142,7 +142,7 @@ impl Proposal for ShellProposal {
                 job,
                 is_hidden,
             } => json!({ "send": shown_input(input, *is_hidden), "job": job }),
-            ShellTask::Look(look) => json!({ "look": look }),
+            ShellTask::ReadJobs(look) => json!({ "look": look }),
             ShellTask::Stop(job) => json!({ "stop": job }),
         };
         json!({

@@ -1,4 +1,4 @@
-//! Connects to a socket as another user: a bus lets in only the user it runs as.
+//! Connects to a socket as another user: D-Bus accepts only connections from its own user.
 
 use std::io;
 use std::os::unix::net::{SocketAddr, UnixStream};

@@ -54,7 +54,7 @@ impl Report {
             what: what.into(),
             location: location.into(),
             why: why.into(),
-            preserved_as: preserved_as,
+            preserved_as,
         });
     }
 

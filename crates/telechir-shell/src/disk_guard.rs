@@ -72,7 +72,7 @@ fn free(folder: &Path) -> io::Result<[u64; 2]> {
 /// Monitors a file system until it is dropped.
 #[derive(Debug)]
 pub(crate) struct DiskGuard {
-    floor: Arc<MinFree>,
+    min_free: Arc<MinFree>,
     killed: Arc<AtomicU64>,
     _task: JoinSet<()>,
 }
@@ -85,16 +85,16 @@ impl DiskGuard {
         root: Pid,
         shell: Pid,
     ) -> io::Result<Self> {
-        let floor = Arc::new(MinFree::new(folder, limits)?);
+        let min_free = Arc::new(MinFree::new(folder, limits)?);
         let killed = Arc::new(AtomicU64::new(0));
         let mut task = JoinSet::new();
         task.spawn(run_guard(
-            Arc::clone(&floor),
+            Arc::clone(&min_free),
             Writers::new(root, shell),
             Arc::clone(&killed),
         ));
         Ok(Self {
-            floor,
+            min_free,
             killed,
             _task: task,
         })
@@ -107,7 +107,7 @@ impl DiskGuard {
 
     /// The reason for killing them, as text.
     pub(crate) fn reason(&self) -> String {
-        let (folder, [bytes, files]) = (self.floor.folder.display(), self.floor.min_free);
+        let (folder, [bytes, files]) = (self.min_free.folder.display(), self.min_free.min_free);
         format!(
             "the file system of {folder} had less than {} MiB or {files} files left",
             bytes >> 20
@@ -115,11 +115,11 @@ impl DiskGuard {
     }
 }
 
-async fn run_guard(floor: Arc<MinFree>, mut writers: Writers, killed: Arc<AtomicU64>) {
+async fn run_guard(min_free: Arc<MinFree>, mut writers: Writers, killed: Arc<AtomicU64>) {
     loop {
         // A file system that cannot be queried is assumed to be free.
-        let free = free(&floor.folder).unwrap_or([u64::MAX; 2]);
-        let available = floor.available(free);
+        let free = free(&min_free.folder).unwrap_or([u64::MAX; 2]);
+        let available = min_free.available(free);
         if available.contains(&0) {
             let count = writers.kill_writers(free);
             killed.fetch_add(count, Ordering::Relaxed);
@@ -278,8 +278,8 @@ mod tests {
             min_free_files: 1,
             ..ResourceLimits::default()
         };
-        let floor = MinFree::new(&folder, &limits).expect("a file system");
-        let available = floor.available(free(&folder).expect("a file system"));
-        assert!(available[0] > 0 && floor.min_free[0] > 0 && floor.min_free[1] == 1);
+        let min_free = MinFree::new(&folder, &limits).expect("a file system");
+        let available = min_free.available(free(&folder).expect("a file system"));
+        assert!(available[0] > 0 && min_free.min_free[0] > 0 && min_free.min_free[1] == 1);
     }
 }

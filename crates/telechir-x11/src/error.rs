@@ -10,7 +10,7 @@ use x11rb::x11_utils::X11Error;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum XError {
     /// The connection broke: the server exited or closed it.
-    #[error("communicate with the X server")]
+    #[error("connect to the X server, or stay connected")]
     Lost(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The server returned a protocol error.
     #[error("the X server rejected a request: {0:?}")]

@@ -103,13 +103,14 @@ Examples:
   telechir run \"Which news is on top?\" --provider openai --model gpt-5.6-sol --browser=https://example.com
   telechir run \"Count the lines of code here\" --provider anthropic --model claude-opus-5-5 --shell --workspace .
 
-  telechir run \"What is in this folder?\" --provider functions --base-url http://127.0.0.1:8000/v1 --model local --shell
+  FUNCTIONS_API_KEY=any telechir run \"What is in this folder?\" --provider functions --base-url http://127.0.0.1:8000/v1 --model local --shell
 
 The API key comes from ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or GOOGLE_API_KEY,
 AWS_BEARER_TOKEN_BEDROCK (with AWS_REGION), MISTRAL_API_KEY or FUNCTIONS_API_KEY; the endpoint from
 --base-url or from ANTHROPIC_BASE_URL, OPENAI_BASE_URL, GOOGLE_GEMINI_BASE_URL,
 AWS_ENDPOINT_URL_BEDROCK_RUNTIME, MISTRAL_BASE_URL or FUNCTIONS_BASE_URL. Use the provider
-`functions` for any server that implements chat completions.";
+`functions` for any server that implements chat completions; without FUNCTIONS_API_KEY it is sent
+OPENAI_API_KEY, and without FUNCTIONS_BASE_URL it is reached at OPENAI_BASE_URL.";
 
 const EXEC_EXAMPLES: &str = "\
 Examples:
@@ -164,11 +165,11 @@ pub(crate) struct DeviceArguments {
     #[arg(long, requires = "browser")]
     pub(crate) downloads: bool,
     /// URL of the browser's search page, with {query} in place of the search terms
-    /// [default: https://www.google.com/search?q={query}].
+    /// [default: `https://www.google.com/search?q={query}`].
     #[arg(long, value_name = "URL", requires = "browser", value_parser = search_url)]
     pub(crate) search: Option<String>,
-    /// Provide a shell: sandboxed by default; =docker, =podman or =podman:IMAGE run it in a
-    /// container, =host on this machine without isolation.
+    /// Provide a shell: sandboxed by default; =docker or =podman run it in a container
+    /// (=docker:IMAGE, =podman:IMAGE: of this image), =host on this machine without isolation.
     #[arg(long, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_missing_value = "sandbox", value_parser = shell_location)]
     pub(crate) shell: Option<String>,
     /// Timeout of a command for which the model sets none [default: 30].
@@ -545,9 +546,7 @@ fn shell_location(text: &str) -> Result<String, String> {
     if is_known {
         Ok(text.to_owned())
     } else {
-        Err(format!(
-            "invalid shell `{text}`: expected sandbox, host, docker[:IMAGE] or podman[:IMAGE]"
-        ))
+        Err("expected sandbox, host, docker[:IMAGE] or podman[:IMAGE]".to_string())
     }
 }
 
@@ -597,11 +596,7 @@ fn screenshot_format(text: &str) -> Result<Format, String> {
 
 /// Parses `1280x800`. The limits are those that Chromium and X servers accept.
 fn size(text: &str) -> Result<Size, String> {
-    let problem = || {
-        format!(
-            "invalid size `{text}`: expected WIDTHxHEIGHT from 64x64 to 7680x4320, e.g. 1280x800"
-        )
-    };
+    let problem = || "expected WIDTHxHEIGHT from 64x64 to 7680x4320, e.g. 1280x800".to_string();
     let (width, height) = text.split_once('x').ok_or_else(problem)?;
     let number = |text: &str| text.parse::<u32>().map_err(|_| problem());
     let (width, height) = (number(width)?, number(height)?);

@@ -49,7 +49,7 @@ impl ProfileDir {
         prepare(profile, options.identity)?;
         if let Some(identity) = options.identity {
             let current_uid = Identity::current().uid;
-            fs_tree::give(folder.path(), current_uid, identity)?;
+            fs_tree::chown_recursive(folder.path(), current_uid, identity)?;
             chown(folder.path(), Some(identity.uid), Some(identity.gid))?;
         }
         Ok(Self {

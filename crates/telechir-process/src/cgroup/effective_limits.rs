@@ -52,7 +52,7 @@ impl EffectiveLimits {
             parts.push(format!("{percent} % of a processor"));
         }
         if self.processor_weight.is_some() {
-            parts.push("one share of processor time".to_owned());
+            parts.push("the default CPU weight".to_owned());
         }
         if parts.is_empty() {
             "per process only".to_owned()

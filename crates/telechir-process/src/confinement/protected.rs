@@ -1,4 +1,4 @@
-//! Protected files of a workspace: files that other programs execute or obey are read-only inside.
+//! Protected files of a workspace: files that other programs execute or read as configuration are read-only inside.
 
 mod links;
 mod masks;

@@ -181,14 +181,18 @@ impl Serialize for Content {
 
 /// The `type` of a wrapper around a dialect's object whose own `type` is a neutral name.
 const WRAPPER_TYPE: &str = "unknown_content";
+/// Its name in recordings of format 1.
+const WRAPPER_TYPE_V1: &str = "other_content";
 /// The member that contains the wrapped object.
 const WRAPPED_MEMBER: &str = "json";
 
 /// Writes an object verbatim, or wrapped if it would be decoded as a neutral content.
 fn write_other<S: Serializer>(other: &UnknownContent, serializer: S) -> Result<S::Ok, S::Error> {
     let kind = other.json.get("type").and_then(Value::as_str);
-    let is_known_type =
-        |kind| kind == WRAPPER_TYPE || alias::canonical(kind, &other.json).is_some();
+    let is_known_type = |kind| {
+        [WRAPPER_TYPE, WRAPPER_TYPE_V1].contains(&kind)
+            || alias::canonical(kind, &other.json).is_some()
+    };
     if !kind.is_some_and(is_known_type) {
         return other.json.serialize(serializer);
     }
@@ -237,10 +241,9 @@ fn is_nested_deeper_than(members: &Map<String, Value>, levels: usize) -> bool {
 impl<'de> Deserialize<'de> for Content {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut members = Map::deserialize(deserializer)?;
-        // The second name is that of recordings of format 1.
         let is_wrapper = members
             .get("type")
-            .is_some_and(|kind| kind == WRAPPER_TYPE || kind == "other_content");
+            .is_some_and(|kind| kind == WRAPPER_TYPE || kind == WRAPPER_TYPE_V1);
         if is_wrapper && let Some(Value::Object(inner)) = members.get_mut(WRAPPED_MEMBER) {
             return Ok(other(std::mem::take(inner)));
         }

@@ -194,7 +194,7 @@ impl AnthropicDeclarationBuilder<'_> {
         let size = tool.display_width.zip(tool.display_height);
         let Some((width, height)) = size else {
             return Err(missing(format!(
-                "set the display's width and height; {} requires them",
+                "set the display's width and height (--display WIDTHxHEIGHT); {} requires them",
                 version.computer_type()
             )));
         };

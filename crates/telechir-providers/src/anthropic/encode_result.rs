@@ -365,7 +365,7 @@ impl ToolResultEncoder {
             report.lost(
                 "screenshot",
                 location,
-                "such a result must not contain an image",
+                "a failed result must not contain an image",
             );
         }
     }

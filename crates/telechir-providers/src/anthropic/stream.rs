@@ -68,10 +68,10 @@ impl EventAssembler for AnthropicMessageBuilder {
         rounded.absorb(self.rounded);
         let missing = |missing: String| StreamError::Truncated { missing };
         let Some(mut message) = self.message else {
-            return Err(missing("the stream has no message".to_owned()));
+            return Err(missing("no `message_start` event was found".to_owned()));
         };
         if !self.is_ended {
-            return Err(missing("the message has no end".to_owned()));
+            return Err(missing("the end of the message is missing".to_owned()));
         }
         let mut content = Vec::new();
         for (index, builder) in self.blocks {

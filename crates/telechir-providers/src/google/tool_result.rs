@@ -147,7 +147,10 @@ fn unknown_check() -> SafetyCheck {
 fn read_steps(steps: &Value, images: &[Media]) -> Option<Vec<StepOutcome>> {
     let read = |step: &Value| {
         let mut step = step.clone();
-        let part = step.as_object_mut()?.shift_remove("screenshot");
+        let fields = step.as_object_mut()?;
+        // The second name was written before format 2 of recordings.
+        let part = fields.shift_remove("screenshot");
+        let part = part.or_else(|| fields.shift_remove("picture"));
         let mut step: StepOutcome = serde_json::from_value(step).ok()?;
         if let Some(part) = part {
             let at = usize::try_from(part.as_u64()?).ok()?;

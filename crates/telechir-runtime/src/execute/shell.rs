@@ -61,7 +61,7 @@ impl ShellSlot {
                 ShellTask::Run(_) => within("end the command", limit, shell.run(&command)).await,
                 ShellTask::Restart
                 | ShellTask::Send { .. }
-                | ShellTask::Look(_)
+                | ShellTask::ReadJobs(_)
                 | ShellTask::Stop(_) => Err(no_permission()),
             }
         };
@@ -185,11 +185,11 @@ async fn control(
             )
             .await
         }
-        ShellTask::Look(ShellAction::Read(job)) => {
+        ShellTask::ReadJobs(ShellAction::Read(job)) => {
             let read = shell.read(job, max_output_bytes);
             within("read the job", limits.action_timeout, read).await
         }
-        ShellTask::Look(_) => {
+        ShellTask::ReadJobs(_) => {
             let jobs = within("list the jobs", limits.action_timeout, shell.jobs()).await;
             jobs.map(|jobs| job_table(&jobs))
         }

@@ -10,23 +10,23 @@ use crate::AutoScreenshot;
 #[derive(Debug)]
 pub(super) struct CallGroups {
     auto_screenshot: AutoScreenshot,
-    last: HashMap<String, usize>,
+    screenshot_call: HashMap<String, usize>,
     failed: HashSet<String>,
 }
 
 impl CallGroups {
     pub(super) fn new(calls: &[ToolCall], auto_screenshot: AutoScreenshot) -> Self {
-        let mut last = HashMap::new();
+        let mut screenshot_call = HashMap::new();
         for (index, call) in calls.iter().enumerate() {
             if let ToolCall::Computer(call) = call
                 && may_show_screenshot(call)
             {
-                last.insert(group_of(call), index);
+                screenshot_call.insert(group_of(call), index);
             }
         }
         Self {
             auto_screenshot,
-            last,
+            screenshot_call,
             failed: HashSet::new(),
         }
     }
@@ -56,14 +56,16 @@ impl CallGroups {
             (AutoScreenshot::LastOfBatch, Some(failure)) => {
                 failure.kind != FailureKind::NotExecuted && may_show_screenshot(call)
             }
-            (AutoScreenshot::LastOfBatch, None) => self.last.get(&group_of(call)) == Some(&index),
+            (AutoScreenshot::LastOfBatch, None) => {
+                self.screenshot_call.get(&group_of(call)) == Some(&index)
+            }
         }
     }
 }
 
 /// Whether the result of a call can include a screenshot; a call with only tab actions cannot.
 fn may_show_screenshot(call: &ComputerCall) -> bool {
-    let is_tab_verb = |action: &Action| {
+    let is_tab_action = |action: &Action| {
         matches!(
             action.kind(),
             ActionKind::ListTabs
@@ -72,7 +74,7 @@ fn may_show_screenshot(call: &ComputerCall) -> bool {
                 | ActionKind::CloseTab
         )
     };
-    call.actions.is_empty() || !call.actions.iter().all(is_tab_verb)
+    call.actions.is_empty() || !call.actions.iter().all(is_tab_action)
 }
 
 fn group_of(call: &ComputerCall) -> String {

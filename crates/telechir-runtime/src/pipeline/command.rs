@@ -93,8 +93,8 @@ pub(super) async fn run_control(
     let intent_body = json!({ "device": "shell", "asked": permit.proposal().to_json() });
     let (key, intent) = info.intent(turn, intent_body);
     let repeat = match &permit.proposal().task {
-        ShellTask::Look(ShellAction::List) => Repeat::Harmless,
-        ShellTask::Look(_)
+        ShellTask::ReadJobs(ShellAction::List) => Repeat::Harmless,
+        ShellTask::ReadJobs(_)
         | ShellTask::Run(_)
         | ShellTask::Start(_)
         | ShellTask::Restart

@@ -79,7 +79,7 @@ async fn act(
                 .await
                 .map(Ok)
         }
-        ShellTask::Send { .. } | ShellTask::Look(_) | ShellTask::Stop(_) => {
+        ShellTask::Send { .. } | ShellTask::ReadJobs(_) | ShellTask::Stop(_) => {
             run_control(session, turn, call, &permit, result)
                 .await
                 .map(Ok)
@@ -165,7 +165,7 @@ fn task(session: &Session, call: &ShellCall) -> Result<ShellTask, Failure> {
             return fail(FailureKind::Unsupported, &message);
         }
         ShellAction::List | ShellAction::Read(_) => {
-            return Ok(ShellTask::Look(call.action.clone()));
+            return Ok(ShellTask::ReadJobs(call.action.clone()));
         }
         ShellAction::Stop(job) => return Ok(ShellTask::Stop(job.clone())),
         ShellAction::SendText(_)
@@ -212,7 +212,10 @@ async fn judge(
         ShellTask::Run(commands) | ShellTask::Start(commands) => {
             commands.iter().map(summarize_command).collect()
         }
-        ShellTask::Restart | ShellTask::Send { .. } | ShellTask::Look(_) | ShellTask::Stop(_) => {
+        ShellTask::Restart
+        | ShellTask::Send { .. }
+        | ShellTask::ReadJobs(_)
+        | ShellTask::Stop(_) => {
             vec![summarize_shell_action(&call.action)]
         }
     };

@@ -195,10 +195,10 @@ async fn perform_step(
             let intent = intent.as_deref();
             let text = match mode {
                 ObserveMode::Grounding => {
-                    return look_with_labels(session, screen_index, permit, step, intent).await;
+                    return observe_grounding(session, screen_index, permit, step, intent).await;
                 }
                 ObserveMode::Understanding => {
-                    look_with_text(session, screen_index, permit, step).await
+                    observe_understanding(session, screen_index, permit, step).await
                 }
             };
             return Ok(StepReport::confirmed(
@@ -262,7 +262,7 @@ async fn locate(
 }
 
 /// `observe_screen` for grounding: a screenshot with labels on everything that can be a target.
-async fn look_with_labels(
+async fn observe_grounding(
     session: &mut Session,
     screen_index: usize,
     permit: &Permitted<ScreenProposal>,
@@ -287,7 +287,7 @@ async fn look_with_labels(
 }
 
 /// `observe_screen` for understanding: the outline that programs expose, and OCR of the rest.
-async fn look_with_text(
+async fn observe_understanding(
     session: &mut Session,
     screen_index: usize,
     permit: &Permitted<ScreenProposal>,

@@ -1,4 +1,4 @@
-//! Protected files of the workspace, which other programs execute or obey.
+//! Protected files of the workspace, which other programs execute or read as configuration.
 
 use std::fs;
 use std::os::unix::fs::symlink;

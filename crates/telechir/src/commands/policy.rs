@@ -11,7 +11,7 @@ pub(crate) fn policy(command: &PolicyCommand) -> Result<ExitCode, CliError> {
     crate::policy::read(file)?;
     writeln!(
         std::io::stdout(),
-        "{}: the policy is valid and all its examples match",
+        "{}: the policy is valid, and its examples are judged as expected",
         file.display()
     )?;
     Ok(ExitCode::SUCCESS)

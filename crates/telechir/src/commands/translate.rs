@@ -81,8 +81,8 @@ fn finish(document: &Document, report: &Report, strict: bool) -> Result<ExitCode
     if strict && !report.is_lossless() {
         let number = report.losses.len();
         return Err(CliError::loss(format!(
-            "{number} loss(es) in strict mode, so nothing was written; without --strict the document is \
-             written without them"
+            "{number} loss(es), so nothing was written; omit --strict to write the document without these \
+             values"
         )));
     }
     write_document(document)?;

@@ -25,16 +25,17 @@ impl TextRenderer {
         } else {
             format!("as user {}", machine.uid)
         };
-        let landlock = machine
-            .landlock_abi
-            .map_or_else(|| "no Landlock".to_owned(), |abi| format!("Landlock {abi}"));
+        let landlock = machine.landlock_abi.map_or_else(
+            || "no Landlock".to_owned(),
+            |abi| format!("Landlock ABI {abi}"),
+        );
         let groups = match (machine.cgroup_version, machine.cgroup_delegated) {
-            (None, _) => "no control groups".to_owned(),
-            (Some(version), true) => format!("control groups {version}, delegated"),
-            (Some(version), false) => format!("control groups {version}, not delegated"),
+            (None, _) => "no cgroups".to_owned(),
+            (Some(version), true) => format!("cgroup v{version}, writable"),
+            (Some(version), false) => format!("cgroup v{version}, read-only"),
         };
         let text = format!(
-            "{}, Linux {} on {} {}s, {who}; {landlock}, {groups}",
+            "{}, Linux {} on {} {} processors, {who}; {landlock}, {groups}",
             machine.system, machine.kernel, machine.processors, machine.architecture
         );
         let mut lines = String::new();

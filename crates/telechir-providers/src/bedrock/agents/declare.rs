@@ -102,7 +102,7 @@ fn computer(
 ) -> Result<Value, EncodeError> {
     let Some((width, height)) = tool.display_width.zip(tool.display_height) else {
         return Err(missing(format!(
-            "set the display's width and height; {} requires them",
+            "set the display's width and height (--display WIDTHxHEIGHT); {} requires them",
             types.computer
         )));
     };

@@ -60,7 +60,7 @@ impl EventAssembler for ConverseResponseBuilder {
     fn finish(self, rounded: &mut RoundedNumbers) -> Result<Value, StreamError> {
         let missing = |missing: String| StreamError::Truncated { missing };
         let Some(stop) = self.stop else {
-            return Err(missing("the message has no end".to_owned()));
+            return Err(missing("the end of the message is missing".to_owned()));
         };
         let mut content = Vec::new();
         for (index, builder) in self.blocks {
