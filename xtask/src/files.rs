@@ -1,42 +1,24 @@
 //! Rules for files: their length, their first line, and tests that never run.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use crate::source::{SourceFile, read_files};
 
 /// A longer file holds more than one idea.
 const MAX_LINES: usize = 800;
 
-/// Every file below `root` that breaks a rule.
+/// Every Rust file below `root` that breaks a rule.
 pub(crate) fn check(root: &Path) -> Result<Vec<String>, String> {
+    let files = read_files(root, &["rs"])?;
     let mut findings = Vec::new();
-    for folder in [
-        "crates",
-        "xtask",
-        "fuzz/src",
-        "fuzz/fuzz_targets",
-        "fuzz/examples",
-    ] {
-        visit(&root.join(folder), &mut findings)?;
-    }
-    Ok(findings)
-}
-
-fn visit(folder: &Path, findings: &mut Vec<String>) -> Result<(), String> {
-    let entries = fs::read_dir(folder).map_err(|e| format!("read {}: {e}", folder.display()))?;
-    for entry in entries {
-        let path = entry
-            .map_err(|e| format!("read {}: {e}", folder.display()))?
-            .path();
-        if path.is_dir() {
-            visit(&path, findings)?;
-        } else if path.extension().is_some_and(|ending| ending == "rs") {
-            let text =
-                fs::read_to_string(&path).map_err(|e| format!("read {}: {e}", path.display()))?;
-            findings.extend(judge(&path, &text));
+    for file in &files {
+        findings.extend(judge(&file.path, &file.text));
+        if file.path.ends_with("tests/it/main.rs") {
+            let folder = file.path.parent().unwrap_or(root);
+            findings.extend(undeclared_tests(folder, &file.text, &files));
         }
     }
-    findings.extend(undeclared_tests(folder));
-    Ok(())
+    Ok(findings)
 }
 
 fn judge(path: &Path, text: &str) -> Vec<String> {
@@ -68,33 +50,22 @@ fn judge(path: &Path, text: &str) -> Vec<String> {
     findings
 }
 
-/// Files of `tests/it` that never run because `main.rs` does not declare them.
-fn undeclared_tests(folder: &Path) -> Vec<String> {
-    let main = folder.join("main.rs");
-    let is_test_binary = folder.ends_with("tests/it") && main.exists();
-    if !is_test_binary {
-        return Vec::new();
-    }
-    let text = fs::read_to_string(&main).unwrap_or_default();
-    let files = fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path());
-    let undeclared = |path: &PathBuf| {
-        let stem = path
-            .file_stem()
-            .map(|s| s.to_string_lossy().into_owned())
-            .unwrap_or_default();
-        let is_module = path.extension().is_some_and(|ending| ending == "rs") && stem != "main";
-        (is_module && !text.contains(&format!("mod {stem};")))
-            .then(|| format!("{}: not declared in main.rs", path.display()))
+/// Files of `tests/it` that never run because its `main.rs`, with the text `main`, does not declare
+/// them.
+fn undeclared_tests(folder: &Path, main: &str, files: &[SourceFile]) -> Vec<String> {
+    let undeclared = |file: &SourceFile| {
+        let stem = file.path.file_stem()?.to_str()?;
+        let is_module = file.path.parent() == Some(folder) && stem != "main";
+        (is_module && !main.contains(&format!("mod {stem};")))
+            .then(|| format!("{}: not declared in main.rs", file.path.display()))
     };
-    files.filter_map(|path| undeclared(&path)).collect()
+    files.iter().filter_map(undeclared).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -137,7 +108,11 @@ mod tests {
         fs::write(it.join("main.rs"), "mod known;").expect("a file");
         fs::write(it.join("known.rs"), "").expect("a file");
         fs::write(it.join("lost.rs"), "").expect("a file");
-        let found = undeclared_tests(&it);
+        let found = check(folder.path()).expect("files");
+        let found: Vec<_> = found
+            .iter()
+            .filter(|text| text.contains("not declared"))
+            .collect();
         assert_eq!(found.len(), 1, "{found:?}");
     }
 }
