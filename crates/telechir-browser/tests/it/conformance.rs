@@ -294,7 +294,7 @@ async fn fields(run: &mut PageRun) {
         .await;
 }
 
-async fn what_opens(run: &mut PageRun) {
+async fn menus_and_details_open(run: &mut PageRun) {
     run.press(
         "More",
         &["mousedown summary", "mouseup summary", "click summary"],
@@ -453,7 +453,7 @@ async fn run(browser: Browser) {
     let mut run = PageRun::start(browser).await;
     buttons_and_links(&mut run).await;
     fields(&mut run).await;
-    what_opens(&mut run).await;
+    menus_and_details_open(&mut run).await;
     scroll_positions(&mut run).await;
 }
 

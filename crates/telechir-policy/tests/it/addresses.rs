@@ -332,7 +332,7 @@ fn an_address_of_this_machine_is_loopback_however_public_it_looks() {
 }
 
 #[test]
-fn what_is_private_is_reached_where_a_rule_names_it() {
+fn private_addresses_need_a_rule_that_names_them() {
     let rule = |rest: &str| {
         let text = format!("[[network]]\n{rest}\nverdict = 'allow'\nreason = 'x'");
         policy(&text).gate(NetworkClient::Shell)

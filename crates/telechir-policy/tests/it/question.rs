@@ -49,7 +49,7 @@ fn a_denial_has_a_reason() {
 }
 
 #[test]
-fn what_is_shown_hides_nothing() {
+fn hidden_characters_and_blanks_are_shown() {
     let approval = pending("ls\u{1b}[2K\u{202e}");
     let question = approval.question();
     assert_eq!(question.lines, ["$ ls\\u{1b}[2K\\u{202e}"]);

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_odd_is_named() {
+    fn an_error_names_the_invalid_field() {
         for (json, text) in [
             (json!({"name": "view"}), "path"),
             (
