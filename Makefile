@@ -27,6 +27,7 @@ tidy:        ## check names, documentation, spelling and dependencies
 	cargo run --quiet --package xtask -- files
 	cargo run --quiet --package xtask -- identifiers
 	cargo run --quiet --package xtask -- type-names
+	cargo run --quiet --package xtask -- circles
 	cargo run --quiet --package xtask -- public-docs
 	cargo run --quiet --package xtask -- dependencies
 	cargo run --quiet --package xtask -- spelling

@@ -5,12 +5,14 @@
     reason = "a command-line tool"
 )]
 
+mod circles;
 mod coverage_floor;
 mod dependencies;
 mod files;
 mod identifiers;
 mod layers;
 mod licences;
+mod module_graph;
 mod public_docs;
 mod source;
 mod spelling;
@@ -24,6 +26,7 @@ find a check of this name. Usage: cargo run -p xtask -- CHECK
   files             file length, purpose, ignored and undeclared tests
   identifiers       words that no identifier may contain
   type-names        types of one name in several files
+  circles           files of a crate that use each other in a circle
   public-docs       public documentation shorter than four words
   dependencies      dependencies that no code names
   spelling          misspellings in code and texts
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
         ["files"] => files::check(root),
         ["identifiers"] => identifiers::check(root),
         ["type-names"] => type_names::check(root),
+        ["circles"] => circles::check(root),
         ["public-docs"] => public_docs::check(root),
         ["dependencies"] => dependencies::check(),
         ["spelling"] => spelling::check(root),
