@@ -17,7 +17,6 @@ const EXCEPTIONS: &[(&str, usize)] = &[
     ("telechir-providers", 139),
     ("telechir-runtime", 9),
     ("telechir-testkit", 27),
-    ("telechir-x11", 33),
 ];
 
 type Edges = BTreeMap<String, BTreeSet<String>>;

@@ -3,6 +3,7 @@
 
 mod fetch;
 mod owner;
+mod selection_data;
 
 use std::sync::Arc;
 
@@ -12,62 +13,14 @@ use x11rb::protocol::xproto::{Atom, AtomEnum, ConnectionExt as _};
 
 use self::fetch::SelectionReader;
 use self::owner::Owner;
+pub(crate) use self::owner::Served;
+use self::selection_data::{SelectionAtoms, SelectionData};
 use crate::connection::Connection;
 use crate::display::XDisplay;
 use crate::error::XError;
 
 /// Maximum number of targets saved from another client's selection.
 const MAX_TARGETS: usize = 32;
-
-x11rb::atom_manager! {
-    /// Atoms of the selection protocol (ICCCM).
-    SelectionAtoms: SelectionAtomsRequest {
-        CLIPBOARD,
-        TARGETS,
-        MULTIPLE,
-        TIMESTAMP,
-        SAVE_TARGETS,
-        DELETE,
-        INCR,
-        UTF8_STRING,
-        TEXT,
-        TEXT_PLAIN: b"text/plain",
-        TEXT_PLAIN_UTF8: b"text/plain;charset=utf-8",
-        TELECHIR_SELECTION,
-    }
-}
-
-impl SelectionAtoms {
-    /// The targets for UTF-8 text.
-    const fn unicode(&self) -> [Atom; 3] {
-        [self.UTF8_STRING, self.TEXT_PLAIN_UTF8, self.TEXT_PLAIN]
-    }
-
-    fn is_text(&self, target: Atom) -> bool {
-        self.unicode().contains(&target)
-            || target == self.TEXT
-            || target == u32::from(AtomEnum::STRING)
-    }
-}
-
-/// The data of a selection for one target.
-#[derive(Clone, Debug)]
-struct SelectionData {
-    target: Atom,
-    kind: Atom,
-    /// Bits per unit: 8, 16 or 32.
-    format: u8,
-    data: Arc<[u8]>,
-}
-
-/// Counters of the transfers to other clients.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Served {
-    /// Number of text transfers since start.
-    pub(crate) text_transfers: u64,
-    /// Number of incremental transfers in progress.
-    pub(crate) open_transfers: usize,
-}
 
 /// One of the two selections in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,8 +21,8 @@ use x11rb::x11_utils::TryParse;
 
 use crate::address::Address;
 use crate::error::XError;
-use crate::kill_switch::SyntheticPointer;
 use crate::stream::NonBlockingStream;
+use crate::synthetic_pointer::SyntheticPointer;
 
 /// Maximum wait for a reply. A live server replies within microseconds; a stopped one never does.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(5);

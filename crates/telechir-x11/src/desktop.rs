@@ -9,15 +9,16 @@ use telechir_device::{
 use telechir_protocol::{Action, ActionKind, Size};
 use tokio::time::Instant;
 
-use crate::PrivateDisplay;
 use crate::clipboard::Selection;
 use crate::display::XDisplay;
 use crate::display_io::DisplayIo;
 use crate::error::XError;
+use crate::existing::ExistingDisplay;
 use crate::kill_switch::{self, KillSwitch, KillSwitchWatch};
 use crate::launch;
 use crate::monitors;
 use crate::paste::Typing;
+use crate::private::PrivateDisplay;
 use crate::settle::SettleMode;
 
 /// Name of this device in errors.
@@ -50,6 +51,26 @@ const ACTIONS: [ActionKind; 25] = [
     ActionKind::ReadClipboard,
     ActionKind::WriteClipboard,
 ];
+
+impl PrivateDisplay {
+    /// Opens a computer on this display, which ends with it.
+    ///
+    /// # Errors
+    /// When the server is gone.
+    pub async fn into_desktop(self) -> Result<Desktop, DeviceError> {
+        Desktop::open(XDisplay::Private(Box::new(self))).await
+    }
+}
+
+impl ExistingDisplay {
+    /// Opens a computer on this display.
+    ///
+    /// # Errors
+    /// When the server lacks an extension or is gone.
+    pub async fn into_desktop(self) -> Result<Desktop, DeviceError> {
+        Desktop::open(XDisplay::Existing(self)).await
+    }
+}
 
 /// A complete desktop: captures the screen and performs pointer, keyboard, window and clipboard
 /// actions.

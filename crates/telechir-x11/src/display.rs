@@ -7,7 +7,8 @@ use telechir_process::Child;
 
 use crate::connection::Connection;
 use crate::existing::ExistingDisplay;
-use crate::private::{PrivateDisplay, StderrTail};
+use crate::private::PrivateDisplay;
+use crate::stderr_tail::StderrTail;
 
 /// A private display or one that was running before.
 #[derive(Debug)]

@@ -9,13 +9,11 @@ use x11rb::protocol::xproto::{AtomEnum, ConnectionExt as _};
 use crate::address::Address;
 use crate::authority::MagicCookie;
 use crate::connection::Connection;
-use crate::desktop::Desktop;
-use crate::display::XDisplay;
 use crate::error::XError;
 use crate::layout::Layout;
 use crate::press_guard;
-use crate::private::{StderrTail, pipe};
-use crate::screen::XScreen;
+use crate::startup::{display_unavailable, pipe, refused};
+use crate::stderr_tail::StderrTail;
 
 /// An existing X server. It is used and left unchanged.
 #[derive(Debug)]
@@ -34,8 +32,9 @@ impl ExistingDisplay {
     /// # Errors
     /// When the name is invalid, the file cannot be read, or the server refuses the connection.
     pub async fn connect(name: &str, xauthority: Option<&Path>) -> Result<Self, DeviceError> {
-        let address = Address::parse(name)
-            .ok_or_else(|| unavailable(name, "invalid display name; expected a name like `:0`"))?;
+        let address = Address::parse(name).ok_or_else(|| {
+            display_unavailable(name, "invalid display name; expected a name like `:0`")
+        })?;
         let xauthority = xauthority.map(Path::to_owned);
         let display = Self {
             name: name.to_owned(),
@@ -73,7 +72,10 @@ impl ExistingDisplay {
         args: &[&str],
     ) -> Result<&(Child, StderrTail), DeviceError> {
         let Some(programs) = self.programs.clone() else {
-            return Err(unavailable(&self.name, "starting programs is disabled"));
+            return Err(display_unavailable(
+                &self.name,
+                "starting programs is disabled",
+            ));
         };
         self.applications
             .retain(|(child, _)| !matches!(child.try_wait(), Ok(Some(_))));
@@ -88,26 +90,10 @@ impl ExistingDisplay {
         let child = spawn
             .spawn()
             .await
-            .map_err(|error| unavailable(&self.name, &error.to_string()))?;
+            .map_err(|error| display_unavailable(&self.name, &error.to_string()))?;
         self.applications.push((child, StderrTail::from(read_end)));
         let last = self.applications.last();
-        last.ok_or_else(|| unavailable(&self.name, "the application exited immediately"))
-    }
-
-    /// Opens a computer on this display.
-    ///
-    /// # Errors
-    /// When the server lacks an extension or is gone.
-    pub async fn into_desktop(self) -> Result<Desktop, DeviceError> {
-        Desktop::open(XDisplay::Existing(self)).await
-    }
-
-    /// Opens a screen for a browser on this display.
-    ///
-    /// # Errors
-    /// When the server lacks an extension or is gone.
-    pub async fn into_screen(self) -> Result<XScreen, DeviceError> {
-        XScreen::open(XDisplay::Existing(self)).await
+        last.ok_or_else(|| display_unavailable(&self.name, "the application exited immediately"))
     }
 
     /// Address of the accessibility bus of the display's applications, from the `AT_SPI_BUS`
@@ -175,7 +161,7 @@ impl ExistingDisplay {
     pub(crate) async fn open(&self) -> Result<Connection, DeviceError> {
         let cookie = match &self.xauthority {
             Some(path) => MagicCookie::read(path, self.address.number()).map_err(|error| {
-                unavailable(&self.name, &format!("{}: {error}", path.display()))
+                display_unavailable(&self.name, &format!("{}: {error}", path.display()))
             })?,
             None => None,
         };
@@ -183,28 +169,5 @@ impl ExistingDisplay {
         Connection::open(&self.address, cookie)
             .await
             .map_err(|error| refused(&self.name, &error))
-    }
-}
-
-/// A server that refuses the first connection is reported as unavailable, not as disconnected.
-pub(crate) fn refused(name: &str, error: &XError) -> DeviceError {
-    let mut message = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        message = format!("{message}: {cause}");
-        source = cause.source();
-    }
-    unavailable(
-        name,
-        &format!(
-            "{message}; check that the display exists and you may use it, or start a private one with --desktop"
-        ),
-    )
-}
-
-fn unavailable(name: &str, message: &str) -> DeviceError {
-    DeviceError::Unavailable {
-        what: "the desktop",
-        message: format!("display {name}: {message}"),
     }
 }

@@ -1,7 +1,6 @@
 //! The kill switch: lets the user stop a session with a screen corner or a key.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use telechir_device::DeviceError;
 use telechir_protocol::{Chord, Key, Modifier};
@@ -19,6 +18,7 @@ use crate::display::XDisplay;
 use crate::error::XError;
 use crate::focus::select_events;
 use crate::keyboard::XKeyboard;
+use crate::synthetic_pointer::{CornerPixel, SyntheticPointer};
 
 /// The triggers that stop a desktop; none by default.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,55 +38,6 @@ pub enum Corner {
     TopRight,
     BottomLeft,
     BottomRight,
-}
-
-/// Distinguishes synthetic pointer motions from the user's. The event of an arrival in the corner
-/// may be read after the pointer has left it, so synthetic arrivals are counted before they are
-/// sent.
-#[derive(Debug)]
-pub(crate) struct SyntheticPointer {
-    /// The packed position of the latest synthetic motion.
-    last: AtomicU32,
-    /// The packed position of the watched corner.
-    corner: AtomicU32,
-    /// Synthetic arrivals in the corner whose events are not read yet.
-    arrivals: AtomicU32,
-}
-
-/// Marks an absent packed position.
-const NOWHERE: u32 = u32::MAX;
-
-impl SyntheticPointer {
-    pub(crate) const fn new() -> Self {
-        Self {
-            last: AtomicU32::new(NOWHERE),
-            corner: AtomicU32::new(NOWHERE),
-            arrivals: AtomicU32::new(0),
-        }
-    }
-
-    /// Records a motion that is about to be sent.
-    pub(crate) fn note_move(&self, x: i16, y: i16) {
-        let position = packed(x, y);
-        let before = self.last.swap(position, Ordering::SeqCst);
-        if position == self.corner.load(Ordering::SeqCst) && before != position {
-            self.arrivals.fetch_add(1, Ordering::SeqCst);
-        }
-    }
-
-    /// Whether an arrival in the corner was synthetic; consumes it.
-    fn take_own_arrival(&self) -> bool {
-        self.arrivals
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |count| {
-                count.checked_sub(1)
-            })
-            .is_ok()
-    }
-}
-
-/// Packs a position into one number.
-const fn packed(x: i16, y: i16) -> u32 {
-    ((x.cast_unsigned() as u32) << 16) | y.cast_unsigned() as u32
 }
 
 /// A running kill switch; stops watching when dropped.
@@ -154,14 +105,14 @@ pub(crate) async fn stopped(
 }
 
 struct KillSwitchTask {
-    /// An invisible window over the corner pixel, and the packed position of that pixel.
-    corner: Option<(Window, u32)>,
+    /// An invisible window over the corner pixel, and the position of that pixel.
+    corner: Option<(Window, CornerPixel)>,
     connection: Connection,
     pointer: Arc<SyntheticPointer>,
 }
 
 impl KillSwitchTask {
-    async fn watch_corner(&self, corner: Corner) -> Result<(Window, u32), XError> {
+    async fn watch_corner(&self, corner: Corner) -> Result<(Window, CornerPixel), XError> {
         let x = self.connection.x();
         let root = self.connection.root();
         let screen = self.connection.reply(x.get_geometry(root)?).await?;
@@ -182,12 +133,12 @@ impl KillSwitchTask {
         x.map_window(window)?;
         // Reports windows that other clients raise above the corner window.
         select_events(&self.connection, root, EventMask::SUBSTRUCTURE_NOTIFY)?;
-        let corner_pixel = packed(left, top);
-        self.pointer.corner.store(corner_pixel, Ordering::SeqCst);
+        let corner_pixel = CornerPixel::new(left, top);
+        self.pointer.watch_corner(corner_pixel);
         let pointer = self.connection.reply(x.query_pointer(root)?).await?;
-        if packed(pointer.root_x, pointer.root_y) == corner_pixel {
+        if CornerPixel::new(pointer.root_x, pointer.root_y) == corner_pixel {
             // The pointer was in the corner before the switch started.
-            self.pointer.arrivals.fetch_add(1, Ordering::SeqCst);
+            self.pointer.note_arrival();
         }
         Ok((window, corner_pixel))
     }
@@ -249,12 +200,7 @@ impl KillSwitchTask {
             {
                 return Ok("the pointer was moved into the stop corner");
             } else if let Event::LeaveNotify(_) = event {
-                // The next arrival may come from the user.
-                let (at, to) = (Ordering::SeqCst, Ordering::SeqCst);
-                let _was_at_another_point =
-                    self.pointer
-                        .last
-                        .compare_exchange(corner_pixel, NOWHERE, at, to);
+                self.pointer.note_leave(corner_pixel);
             }
             let is_covered = if let Event::ConfigureNotify(other) = &event {
                 other.window != window && other.above_sibling == window && !other.override_redirect

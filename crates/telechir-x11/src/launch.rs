@@ -13,7 +13,7 @@ use crate::connection::Connection;
 use crate::display::XDisplay;
 use crate::error::XError;
 use crate::focus::{ignore_destroyed, select_events};
-use crate::private::StderrTail;
+use crate::stderr_tail::StderrTail;
 use crate::windows::WindowRegistry;
 
 /// Maximum wait for a window; large applications start slowly on a busy machine.

@@ -2,9 +2,9 @@
 //! applications.
 
 mod files;
+mod options;
 mod programs;
 mod sandbox;
-mod stderr_tail;
 mod wm_startup;
 
 use std::io;
@@ -14,74 +14,20 @@ use std::time::Duration;
 
 use telechir_device::DeviceError;
 use telechir_egress::Egress;
-use telechir_process::confinement::{self, MissingFiles, Protected, ResourceLimits};
+use telechir_process::confinement::{self, Protected, ResourceLimits};
 use telechir_process::{Cgroup, Child, Identity, Pid, is_root};
-use telechir_protocol::Size;
 use tempfile::TempDir;
 
-pub(crate) use self::programs::pipe;
+pub use self::options::DisplayOptions;
 use self::sandbox::{InheritedFds, LaunchContext, SandboxedProgram};
-pub(crate) use self::stderr_tail::StderrTail;
 use crate::address::Address;
 use crate::authority::MagicCookie;
 use crate::connection::Connection;
-use crate::desktop::Desktop;
-use crate::display::XDisplay;
-use crate::existing::refused;
-use crate::monitors;
-use crate::screen::XScreen;
+use crate::startup::{failed, pipe, refused, unavailable};
+use crate::stderr_tail::StderrTail;
 
 /// How long a program may take to exit before it is killed.
 const GRACE_PERIOD: Duration = Duration::from_secs(2);
-
-/// Refresh rate of the monitor in Hz. Chromium presents a frame at the next refresh; 120 Hz
-/// shortens that wait compared to 60 Hz, its default if the server reports nothing. 240 Hz would
-/// gain little and slow down animated pages.
-const REFRESH_HZ: u32 = 120;
-
-/// Options for starting a private display.
-#[derive(Clone, Debug)]
-pub struct DisplayOptions {
-    /// The screen size in pixels.
-    pub size: Size,
-    /// The user that the server and all applications run as. Required for root, absent otherwise.
-    pub identity: Option<Identity>,
-    /// A folder that `identity` can access. The display creates a subfolder for the cookie and the
-    /// applications' home, and deletes it at the end.
-    pub session_dir: PathBuf,
-    /// The working folder of applications and, besides their home, the only folder they can access;
-    /// absent means their home.
-    pub workspace: Option<PathBuf>,
-    /// How protected files that do not exist in the workspace are handled.
-    pub missing: MissingFiles,
-    /// The egress proxy for applications; without it they have no network.
-    pub network: Option<Egress>,
-    /// Whether to start a window manager, which provides frames, focus and shortcuts such as
-    /// alt+Tab.
-    pub window_manager: bool,
-    /// Whether to start a session bus with accessibility enabled.
-    pub accessibility: bool,
-    /// Whether the guardian stops the server only after the other programs, if this process is
-    /// killed: set it if a program on the display must save data at exit.
-    pub ends_last: bool,
-}
-
-impl DisplayOptions {
-    /// 1280 by 800 pixels, with a window manager, without accessibility.
-    pub fn new(session_dir: impl Into<PathBuf>, identity: Option<Identity>) -> Self {
-        Self {
-            size: Size::new(1280, 800),
-            workspace: None,
-            missing: MissingFiles::Creatable,
-            network: None,
-            identity,
-            session_dir: session_dir.into(),
-            window_manager: true,
-            accessibility: false,
-            ends_last: false,
-        }
-    }
-}
 
 /// A private X server and the programs on it. All programs except the server are confined: they see
 /// the system files, the workspace and this display, but no other files or processes, and reach the
@@ -191,31 +137,6 @@ impl PrivateDisplay {
             self.window_manager = Some(window_manager);
         }
         Ok(())
-    }
-
-    /// Opens a computer on this display, which ends with it.
-    ///
-    /// # Errors
-    /// When the server is gone.
-    pub async fn into_desktop(self) -> Result<Desktop, DeviceError> {
-        Desktop::open(XDisplay::Private(Box::new(self))).await
-    }
-
-    /// Opens a screen for a browser on this display, which ends with it. Sets the refresh rate to
-    /// 120 Hz if the server supports it.
-    ///
-    /// # Errors
-    /// When the server is gone.
-    pub async fn into_screen(self) -> Result<XScreen, DeviceError> {
-        let connection = self.connect().await?;
-        match monitors::set_rate(&connection, REFRESH_HZ).await {
-            Ok(true) => {}
-            Ok(false) => tracing::debug!("the refresh rate of the browser's screen is unchanged"),
-            Err(error) => {
-                tracing::debug!(%error, "the refresh rate of the browser's screen is unchanged")
-            }
-        }
-        XScreen::open(XDisplay::Private(Box::new(self))).await
     }
 
     /// Socket of the session bus, through which the accessibility bus is found; `None` without
@@ -361,17 +282,4 @@ impl Drop for PrivateDisplay {
         self.bus = None;
         self.server = None;
     }
-}
-
-/// An error that the desktop cannot be started.
-fn unavailable(message: &str) -> DeviceError {
-    DeviceError::Unavailable {
-        what: "the desktop",
-        message: message.to_owned(),
-    }
-}
-
-/// An error that a startup step failed.
-fn failed(step: &str, error: &dyn std::error::Error) -> DeviceError {
-    unavailable(&format!("failed to {step}: {error}"))
 }

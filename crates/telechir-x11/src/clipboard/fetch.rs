@@ -9,7 +9,7 @@ use x11rb::protocol::xproto::{
     PropertyNotifyEvent, Window, WindowClass,
 };
 
-use super::{SelectionAtoms, SelectionData};
+use super::selection_data::{SelectionAtoms, SelectionData};
 use crate::connection::Connection;
 use crate::error::XError;
 

@@ -15,7 +15,7 @@ use x11rb::protocol::xproto::{
     WindowClass,
 };
 
-use super::{SelectionAtoms, SelectionData, Served};
+use super::selection_data::{SelectionAtoms, SelectionData};
 use crate::connection::Connection;
 use crate::error::XError;
 use crate::focus::select_events;
@@ -27,6 +27,15 @@ const CHUNK_BYTES: usize = 128 << 10;
 const MAX_TRANSFERS: usize = 16;
 /// Maximum duration of a change of owner.
 const OWN_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Counters of the transfers to other clients.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Served {
+    /// Number of text transfers since start.
+    pub(crate) text_transfers: u64,
+    /// Number of incremental transfers in progress.
+    pub(crate) open_transfers: usize,
+}
 
 /// Commands to the task that owns the selections.
 enum OwnerCommand {

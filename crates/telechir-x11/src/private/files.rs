@@ -9,7 +9,7 @@ use telechir_process::confinement::Account;
 use telechir_process::{Identity, guardian};
 use tempfile::TempDir;
 
-use super::DisplayOptions;
+use super::options::DisplayOptions;
 use crate::address::socket_path;
 use crate::authority::MagicCookie;
 

@@ -1,34 +1,23 @@
 //! Starts the programs of a private display and waits until each is ready.
 
 use std::fs::{self, File};
-use std::future::Future;
-use std::io;
-use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::time::Duration;
 
-use rustix::pipe::{PipeFlags, pipe_with};
 use telechir_device::DeviceError;
-use telechir_process::{Child, Readiness, Spawn, Stdio};
+use telechir_process::{Child, Spawn, Stdio};
 use tokio::time::timeout;
 
+use super::files;
+use super::options::DisplayOptions;
 use super::sandbox::{EXTRA_FD, InheritedFds, LaunchContext, SandboxedProgram};
 use super::wm_startup::wait_for_wm;
-use super::{DisplayOptions, failed, files, unavailable};
 use crate::connection::Connection;
+use crate::startup::{
+    START_TIMEOUT, failed, first_line, not_ready, pipe, spawn, unavailable, with_start_timeout,
+};
 
-/// Maximum startup time of a program; each takes about 50 ms on an idle machine.
-const START_TIMEOUT: Duration = Duration::from_secs(20);
 /// The descriptor on which the server reports its display number.
 const READY_FD: i32 = 3;
-
-/// Spawns a program and maps errors.
-pub(super) async fn spawn(spawn: Spawn) -> Result<Child, DeviceError> {
-    spawn
-        .spawn()
-        .await
-        .map_err(|error| unavailable(&format!("failed to {}", causes(&error))))
-}
 
 /// Starts an X server that requires the cookie and waits until it is ready.
 pub(super) async fn start_server(
@@ -164,58 +153,4 @@ pub(super) async fn start_window_manager(
         },
         _ended = manager.child().wait() => Err(unavailable("openbox exited immediately")),
     }
-}
-
-/// A pipe with an asynchronous read end: (write end, read end).
-pub(crate) fn pipe() -> Result<(OwnedFd, Readiness), DeviceError> {
-    let make = || {
-        let (read_end, write_end) = pipe_with(PipeFlags::CLOEXEC)?;
-        rustix::io::ioctl_fionbio(&read_end, true)?;
-        io::Result::Ok((write_end, Readiness::reading(read_end)?))
-    };
-    make().map_err(|error| failed("create a pipe", &error))
-}
-
-/// The text up to the first line break or the end of the pipe.
-pub(super) async fn first_line(read_end: Readiness) -> io::Result<String> {
-    let mut line = Vec::new();
-    loop {
-        let mut chunk = [0; 256];
-        let count = read_end
-            .read(|fd| Ok(rustix::io::read(fd, &mut chunk)?))
-            .await?;
-        line.extend_from_slice(&chunk[..count]);
-        if count == 0 || chunk[..count].contains(&b'\n') {
-            return Ok(String::from_utf8_lossy(&line).into_owned());
-        }
-    }
-}
-
-/// The result of `work`, limited to [`START_TIMEOUT`].
-pub(super) async fn with_start_timeout<T>(
-    what: &'static str,
-    work: impl Future<Output = io::Result<T>>,
-) -> Result<T, DeviceError> {
-    match timeout(START_TIMEOUT, work).await {
-        Ok(outcome) => outcome.map_err(|error| failed(&format!("read from {what}"), &error)),
-        Err(_) => Err(not_ready(what)),
-    }
-}
-
-fn not_ready(what: &str) -> DeviceError {
-    unavailable(&format!(
-        "{what} was not ready within {} s",
-        START_TIMEOUT.as_secs()
-    ))
-}
-
-/// An error with its causes in one line.
-pub(super) fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }

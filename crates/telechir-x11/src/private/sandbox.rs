@@ -16,9 +16,9 @@ use telechir_process::confinement::{
 use telechir_process::{Cgroup, Child, Identity, SpawnError, package_of};
 use tokio::time::timeout;
 
-use super::programs::{causes, first_line, pipe, with_start_timeout};
-use super::{failed, files, unavailable};
+use super::files;
 use crate::address::socket_path;
+use crate::startup::{self, causes, failed, first_line, pipe, unavailable, with_start_timeout};
 
 /// System files for fonts, themes and settings, in addition to the base set of every sandbox.
 const SYSTEM_PATHS: [&str; 15] = [
@@ -126,7 +126,7 @@ impl LaunchContext<'_> {
         if let InheritedFds::Descriptor(fd) | InheritedFds::StandardError(fd) = inherited {
             spawn = spawn.fd(EXTRA_FD, fd);
         }
-        let child = super::programs::spawn(spawn).await?;
+        let child = startup::spawn(spawn).await?;
         let status = with_start_timeout("a sandboxed program", first_line(ready_read)).await?;
         match status.trim() {
             "ready" => {}
