@@ -13,6 +13,7 @@ mod guard;
 mod kill;
 mod link;
 pub(crate) mod processes;
+mod registry;
 mod run;
 mod state;
 
@@ -22,12 +23,13 @@ use std::path::PathBuf;
 
 use crate::{Identity, SpawnError};
 
-pub use guard::{Guardian, clear_hint, folder_prefix, register_file, set_hint, unregister_file};
-pub(crate) use guard::{
+pub use guard::Guardian;
+pub(crate) use link::GuardianSocket;
+pub(crate) use registry::{
     SessionLink, current, ends_gracefully, has_guardian, process_ended, process_started,
     register_cgroup, unregister_cgroup,
 };
-pub(crate) use link::GuardianSocket;
+pub use registry::{clear_hint, folder_prefix, register_file, set_hint, unregister_file};
 pub use run::{Hints, run_guardian};
 
 /// Environment variable that marks processes of the session; its value is the session's token.

@@ -14,7 +14,7 @@ use crate::cgroup::CgroupHandle;
 use crate::guardian::{self, SessionLink};
 use crate::program::{find_program, package_of};
 use crate::spawner::start;
-use crate::sys::exec::Plan;
+use crate::sys::exec::{Leader, Plan};
 use crate::{Cgroup, Child, Identity, SpawnError, SpawnStep, is_root};
 
 /// Target of a standard stream.
@@ -52,14 +52,6 @@ pub struct Spawn {
     is_detached: bool,
     is_graceful: bool,
     is_after_graceful: bool,
-}
-
-/// What the child becomes the leader of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Leader {
-    Group,
-    Session,
-    Terminal,
 }
 
 impl Spawn {

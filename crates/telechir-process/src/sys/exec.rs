@@ -18,8 +18,15 @@ use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 use crate::cgroup::CgroupHandle;
 use crate::guardian::{self, GuardianSocket};
-use crate::spawn::Leader;
 use crate::{Child, Identity, SpawnError, SpawnStep};
+
+/// What the child becomes the leader of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leader {
+    Group,
+    Session,
+    Terminal,
+}
 
 /// Everything that the child needs, in the form of the system calls.
 #[derive(Debug)]
