@@ -15,7 +15,6 @@ const EXCEPTIONS: &[(&str, usize)] = &[
     ("telechir-protocol", 7),
     ("telechir-providers", 139),
     ("telechir-runtime", 9),
-    ("telechir-testkit", 1),
 ];
 
 type Edges = BTreeMap<String, BTreeSet<String>>;

@@ -116,7 +116,7 @@ pub(super) fn answer(body: &Value, number: usize, content: Vec<Value>, with: &Va
         "stop_reason": if calls { "tool_use" } else { "end_turn" }, "stop_sequence": null,
         "usage": {"input_tokens": body.to_string().len() / 4, "output_tokens": 64},
     });
-    super::server::merge(&mut answer, with);
+    super::shape::merge(&mut answer, with);
     answer
 }
 

@@ -116,7 +116,7 @@ pub(super) fn answer(body: &Value, number: usize, content: Vec<Value>, with: &Va
         "stop"
     };
     let mut choice = json!({"index": 0, "message": message, "finish_reason": finish});
-    super::server::merge(&mut choice, with);
+    super::shape::merge(&mut choice, with);
     json!({
         "id": format!("chatcmpl-recorded-{number}"), "object": "chat.completion",
         "created": 1_790_000_000_u64, "model": body.get("model"), "choices": [choice],

@@ -203,7 +203,7 @@ pub(super) fn answer(body: &Value, number: usize, content: Vec<Value>, with: &Va
         "outputs": content,
         "usage": {"prompt_tokens": input, "completion_tokens": 64, "total_tokens": input + 64},
     });
-    super::server::merge(&mut answer, with);
+    super::shape::merge(&mut answer, with);
     answer
 }
 

@@ -218,7 +218,7 @@ pub(super) fn answer(body: &Value, content: Vec<Value>, with: &Value) -> Value {
         "usage": {"inputTokens": input, "outputTokens": 64, "totalTokens": input + 64, "serverToolUsage": {}},
         "metrics": {"latencyMs": 7},
     });
-    super::server::merge(&mut answer, with);
+    super::shape::merge(&mut answer, with);
     answer
 }
 

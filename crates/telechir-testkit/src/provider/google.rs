@@ -145,7 +145,7 @@ pub(super) fn answer(body: &Value, number: usize, content: Vec<Value>, with: &Va
     if let Some(reason) = with.get("finishReason") {
         answer["candidates"][0]["finishReason"] = reason.clone();
     }
-    super::server::merge(&mut answer, &without(with, "finishReason"));
+    super::shape::merge(&mut answer, &without(with, "finishReason"));
     answer
 }
 
@@ -169,7 +169,7 @@ pub(super) fn interaction(body: &Value, number: usize, content: Vec<Value>, with
         },
         "service_tier": format!("recorded-{number}"),
     });
-    super::server::merge(&mut answer, with);
+    super::shape::merge(&mut answer, with);
     answer
 }
 

@@ -153,7 +153,7 @@ pub(super) fn answer(body: &Value, number: usize, content: Vec<Value>, with: &Va
         "status": "completed", "model": body.get("model"), "output": content, "error": null, "incomplete_details": null,
         "usage": {"input_tokens": input, "output_tokens": 64, "total_tokens": input + 64},
     });
-    super::server::merge(&mut answer, with);
+    super::shape::merge(&mut answer, with);
     answer
 }
 

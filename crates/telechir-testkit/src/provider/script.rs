@@ -1,9 +1,7 @@
 //! The script of a recorded model: a hand-written JSON file, validated when read.
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
-
-use super::script_player;
+use serde_json::{Map, Value};
 
 /// The provider API that is played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -169,17 +167,6 @@ impl Script {
             Some(index) => Err(ScriptError::EmptyTurn { turn: index + 1 }),
             None => Ok(script),
         }
-    }
-
-    /// The response bodies with placeholders left as they are.
-    pub fn responses(&self) -> Vec<Value> {
-        let request = json!({"model": "recorded"});
-        let turns = self.turns.iter().filter(|turn| turn.fault.is_none());
-        let answer = |(index, turn): (usize, &ScriptTurn)| {
-            let with = Value::Object(turn.with.clone());
-            script_player::answer(self.provider, &request, index + 1, &turn.content, &with)
-        };
-        turns.enumerate().map(answer).collect()
     }
 
     /// Reads a script from a file.

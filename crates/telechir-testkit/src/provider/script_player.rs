@@ -2,7 +2,7 @@
 
 use axum::body::Bytes;
 use axum::http::HeaderMap;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::templates::{Values, filled, filled_text, taken};
 use super::{
@@ -201,8 +201,21 @@ impl ScriptPlayer {
     }
 }
 
+impl Script {
+    /// The response bodies with placeholders left as they are.
+    pub fn responses(&self) -> Vec<Value> {
+        let request = json!({"model": "recorded"});
+        let turns = self.turns.iter().filter(|turn| turn.fault.is_none());
+        let answer = |(index, turn): (usize, &ScriptTurn)| {
+            let with = Value::Object(turn.with.clone());
+            answer(self.provider, &request, index + 1, &turn.content, &with)
+        };
+        turns.enumerate().map(answer).collect()
+    }
+}
+
 /// A complete response with this content.
-pub(super) fn answer(
+fn answer(
     provider: Provider,
     request: &Value,
     number: usize,

@@ -9,7 +9,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::Response;
 use axum::routing::get;
-use serde_json::{Map, Value};
+use serde_json::Map;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -241,13 +241,4 @@ fn respond(reply: HttpReply) -> Response {
         }
     }
     response
-}
-
-/// Overwrites fields of `answer` with those of `with`.
-pub(super) fn merge(answer: &mut Value, with: &Value) {
-    if let (Some(answer), Some(with)) = (answer.as_object_mut(), with.as_object()) {
-        for (name, value) in with {
-            answer.insert(name.clone(), value.clone());
-        }
-    }
 }

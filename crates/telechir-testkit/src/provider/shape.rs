@@ -80,3 +80,12 @@ pub(super) fn is_name(name: &str, max: usize) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     !name.is_empty() && name.len() <= max && name.bytes().all(plain)
 }
+
+/// Overwrites fields of `answer` with those of `with`.
+pub(super) fn merge(answer: &mut Value, with: &Value) {
+    if let (Some(answer), Some(with)) = (answer.as_object_mut(), with.as_object()) {
+        for (name, value) in with {
+            answer.insert(name.clone(), value.clone());
+        }
+    }
+}
