@@ -2,11 +2,13 @@
 
 mod approval;
 mod call_groups;
-mod command;
 mod edit;
+mod edit_step;
 mod kill_switch;
 mod screen;
+mod screen_step;
 mod shell;
+mod shell_step;
 mod step;
 mod step_info;
 

@@ -1,11 +1,12 @@
-//! Resolves a judgement: asks the user at a limited rate, and rechecks an approval.
+//! How a proposal gets its permission: judged, asked about at a limited rate, and judged again.
 
 use std::collections::VecDeque;
+use std::future::Future;
 use std::time::Duration;
 
 use telechir_device::UntilStopped;
 use telechir_policy::{
-    Decision, Denial, Judgement, Permitted, Proposal, Question, Verdict, escape,
+    Decision, Denial, Judge, Judgement, Permitted, Proposal, Question, Verdict, escape,
 };
 use telechir_protocol::{CallId, Failure, FailureKind};
 
@@ -13,6 +14,40 @@ use crate::approver::BoxApprover;
 use crate::execute::{or_stopped, until_stopped};
 use crate::recorder::Recorder;
 use crate::{Session, SessionEvent, SessionLimits};
+
+/// A proposal to one kind of device, and what the policy must know to judge it.
+pub(super) trait Judged: Proposal + Clone {
+    /// The state of the device that rules refer to.
+    type Facts;
+
+    /// The facts at this moment.
+    fn facts(&self, session: &mut Session) -> impl Future<Output = Self::Facts> + Send;
+
+    /// The judgement under these facts.
+    fn judge(self, judge: &mut Judge, facts: &Self::Facts) -> Judgement<Self>;
+}
+
+/// The permission for a proposal, or why there is none. The user reads one line of `steps` per step.
+pub(super) async fn permit<P: Judged>(
+    session: &mut Session,
+    proposal: P,
+    steps: Vec<String>,
+) -> Result<Permitted<P>, Failure> {
+    let facts = proposal.facts(session).await;
+    let judgement = proposal.judge(&mut session.judge, &facts);
+    let question = question_of(&judgement);
+    let permit = ApprovalGate::of(session).resolve(judgement, steps).await?;
+    if let Some(question) = question {
+        // The conditions, such as a host's addresses, may have changed while the user was deciding.
+        let facts = permit.proposal().facts(session).await;
+        let mut judge = Judge::new(session.judge.policy().clone());
+        still_holds(
+            &question,
+            permit.proposal().clone().judge(&mut judge, &facts),
+        )?;
+    }
+    Ok(permit)
+}
 
 /// Times of the questions within the last minute.
 #[derive(Debug, Default)]
@@ -32,7 +67,7 @@ impl QuestionRate {
 }
 
 /// Resolves judgements to permissions or failures.
-pub(super) struct ApprovalGate<'a> {
+struct ApprovalGate<'a> {
     recorder: &'a Recorder,
     approver: &'a mut BoxApprover,
     limits: &'a SessionLimits,
@@ -42,7 +77,7 @@ pub(super) struct ApprovalGate<'a> {
 }
 
 impl<'a> ApprovalGate<'a> {
-    pub(super) fn of(session: &'a mut Session) -> Self {
+    fn of(session: &'a mut Session) -> Self {
         let now = session.now();
         Self {
             recorder: &session.recorder,
@@ -56,7 +91,7 @@ impl<'a> ApprovalGate<'a> {
 
     /// Resolves a judgement to a permission or a failure, and asks the user if the verdict is to
     /// ask.
-    pub(super) async fn resolve<P: Proposal>(
+    async fn resolve<P: Proposal>(
         &mut self,
         judgement: Judgement<P>,
         steps: Vec<String>,
@@ -134,10 +169,7 @@ impl<'a> ApprovalGate<'a> {
 }
 
 /// Whether an approval is still valid under a new judgement: its conditions may have changed.
-pub(super) fn still_holds<P: Proposal>(
-    approved: &Question,
-    now: Judgement<P>,
-) -> Result<(), Failure> {
+fn still_holds<P: Proposal>(approved: &Question, now: Judgement<P>) -> Result<(), Failure> {
     match now {
         Judgement::Allowed(_) => Ok(()),
         Judgement::Ask(pending) if pending.question().reasons == approved.reasons => Ok(()),
@@ -154,7 +186,7 @@ fn no_longer_valid(reason: &str) -> Failure {
 }
 
 /// The question of a judgement that needs approval.
-pub(super) fn question_of<P: Proposal>(judgement: &Judgement<P>) -> Option<Question> {
+fn question_of<P: Proposal>(judgement: &Judgement<P>) -> Option<Question> {
     match judgement {
         Judgement::Ask(pending) => Some(pending.question().clone()),
         Judgement::Allowed(_) | Judgement::Denied(..) => None,

@@ -5,8 +5,8 @@ use telechir_protocol::{
     ToolResult,
 };
 
+use super::screen_step::not_started;
 use super::shell;
-use super::step::not_started;
 use crate::execute::ScreenSlot;
 use crate::{Session, SessionEvent};
 

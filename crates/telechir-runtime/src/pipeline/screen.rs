@@ -1,16 +1,19 @@
 //! A computer call: judged as a unit, executed step by step, closed with a new screenshot.
 
 use telechir_device::TargetError;
-use telechir_policy::{Judge, Judgement, Permitted, ScreenFacts, ScreenProposal, summarize};
+use telechir_policy::{
+    DisplayOwner, Judge, Judgement, Permitted, ScreenFacts, ScreenProposal, summarize,
+};
 use telechir_protocol::{
     Action, ActionKind, ComputerCall, ComputerResult, Failure, FailureKind, StepOutcome, StepState,
     TargetId,
 };
 
-use super::approval::{ApprovalGate, question_of, still_holds};
+use super::approval::{Judged, permit};
 use super::call_groups::CallGroups;
 use super::not_understood;
-use super::step::{camera, execute, failed, not_started, replay};
+use super::screen_step::{ScreenStep, camera, failed, not_started};
+use super::step::{execute, replay};
 use crate::execute::{ScreenSlot, lost, sentence};
 use crate::journal::OpenedTurn;
 use crate::observe::{CaptureArea, ModelScreenshot};
@@ -117,7 +120,8 @@ async fn act(
     }
     let (possible, obstacle) = possible(&session.screens[screen_index], &call.actions);
     let mut screenshot = None;
-    for outcome in replay(session, turn, screen_index, call).await? {
+    let steps = ScreenStep::all(session, screen_index, &call.call_id, &call.actions);
+    for (outcome, _) in replay(session, turn, &call.call_id, steps).await? {
         follow(outcome, result);
         if result.error.is_some() {
             break;
@@ -225,35 +229,33 @@ async fn judge(
 ) -> Result<Permitted<ScreenProposal>, Failure> {
     let actions = call.actions[..possible].to_vec();
     let steps = actions.iter().map(summarize).collect();
-    let facts = facts(session, screen_index, &actions).await;
     let proposal = ScreenProposal {
         call_id: call.call_id.clone(),
         device: session.screens[screen_index].device,
         actions,
         safety_checks: call.pending_safety_checks.clone(),
     };
-    let judgement = session.judge.screen(proposal, &facts);
-    let question = question_of(&judgement);
-    let permit = ApprovalGate::of(session).resolve(judgement, steps).await?;
-    if let Some(question) = question {
-        // A host's addresses may have changed while the user was deciding.
-        let facts = self::facts(session, screen_index, &permit.proposal().actions).await;
-        let mut judge = Judge::new(session.judge.policy().clone());
-        let now = judge.screen(permit.proposal().clone(), &facts);
-        still_holds(&question, now)?;
-    }
-    Ok(permit)
+    permit(session, proposal, steps).await
 }
 
-async fn facts(session: &mut Session, screen_index: usize, actions: &[Action]) -> ScreenFacts {
-    let hosts = Judge::hosts_to_resolve(actions);
-    let resolved = resolve(hosts, session.limits.resolve_timeout).await;
-    let screen = &session.screens[screen_index];
-    ScreenFacts {
-        display: screen.display,
-        pressed: screen.pressed.clone(),
-        resolved,
-        now: session.now(),
+impl Judged for ScreenProposal {
+    type Facts = ScreenFacts;
+
+    async fn facts(&self, session: &mut Session) -> ScreenFacts {
+        let hosts = Judge::hosts_to_resolve(&self.actions);
+        let resolved = resolve(hosts, session.limits.resolve_timeout).await;
+        let mut screens = session.screens.iter();
+        let screen = screens.find(|screen| screen.device == self.device);
+        ScreenFacts {
+            display: screen.map_or(DisplayOwner::Existing, |screen| screen.display),
+            pressed: screen.map_or_else(Vec::new, |screen| screen.pressed.clone()),
+            resolved,
+            now: session.now(),
+        }
+    }
+
+    fn judge(self, judge: &mut Judge, facts: &ScreenFacts) -> Judgement<Self> {
+        judge.screen(self, facts)
     }
 }
 
@@ -266,12 +268,16 @@ async fn run(
     result: &mut ComputerResult,
 ) -> Result<Option<ModelScreenshot>, RuntimeError> {
     let mut latest: Option<ModelScreenshot> = None;
-    for step in result.steps.len()..permit.proposal().actions.len() {
+    let ScreenProposal {
+        call_id, actions, ..
+    } = permit.proposal();
+    let steps = ScreenStep::all(session, screen_index, call_id, actions);
+    for step in steps.iter().skip(result.steps.len()) {
         // Only the last screenshot belongs to the result; earlier ones stay with their steps.
         if let (Some(screenshot), Some(previous)) = (latest.take(), result.steps.last_mut()) {
             previous.screenshot = Some(screenshot.media);
         }
-        let (outcome, screenshot) = execute(session, turn, screen_index, permit, step).await?;
+        let (outcome, screenshot) = execute(session, turn, permit, step).await?;
         latest = screenshot;
         follow(outcome, result);
         if result.error.is_some() {

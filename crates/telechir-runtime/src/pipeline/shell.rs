@@ -2,23 +2,21 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
 use telechir_policy::{
-    Judge, Permitted, ShellFacts, ShellProposal, ShellTask, escape, may_type, summarize_command,
-    summarize_shell_action,
+    Judge, Judgement, Permitted, ShellFacts, ShellProposal, ShellTask, escape, may_type,
+    summarize_command, summarize_shell_action,
 };
 use telechir_protocol::{
     CommandOutput, Failure, FailureKind, Meta, ShellAction, ShellCall, ShellOutcome, ShellResult,
 };
 
-use super::approval::{ApprovalGate, question_of, still_holds};
-use super::command::{self, CommandRun, shell_gone};
+use super::approval::{Judged, permit};
 use super::not_understood;
-use super::step_info::StepInfo;
+use super::shell_step::{CommandRun, RestartStep, ShellStep};
+use super::step::{execute, replay};
 use crate::execute::lost;
-use crate::journal::{OpenedTurn, Repeat};
-use crate::recorder::StepGuard;
-use crate::{ActionEffect, DeviceKind, RuntimeError, Session};
+use crate::journal::OpenedTurn;
+use crate::{DeviceKind, RuntimeError, Session};
 
 /// Answers one shell call.
 pub(super) async fn answer(
@@ -50,7 +48,10 @@ async fn act(
         Err(failure) => return Ok(Err(failure)),
     };
     if matches!(task, ShellTask::Run(_) | ShellTask::Start(_)) {
-        for ran in command::replay(session, turn, call).await? {
+        // A replayed command is not performed, so it needs no time.
+        let step = |index| ShellStep::command(call, index, Duration::ZERO);
+        let steps = (0..call.commands.len()).map(step).collect();
+        for ran in replay(session, turn, &call.call_id, steps).await? {
             if !follow(ran, result) {
                 let rest = call.commands.iter().skip(result.outputs.len());
                 result.outputs.extend(rest.map(|_| not_started()));
@@ -67,7 +68,10 @@ async fn act(
     };
     match &permit.proposal().task {
         ShellTask::Restart => {
-            let restarted = restart(session, turn, &permit).await?;
+            let step = RestartStep {
+                call_id: &call.call_id,
+            };
+            let restarted = execute(session, turn, &permit, &step).await?;
             if restarted.is_ok() {
                 result.outputs.push(restarted_output());
             }
@@ -100,7 +104,8 @@ async fn run_control(
         .timeout_ms
         .map_or(limits.command_timeout, Duration::from_millis);
     let timeout = question.min(limits.max_command_timeout);
-    let ran = command::run_control(session, turn, call, permit, timeout).await?;
+    let step = ShellStep::control(call, permit, timeout);
+    let ran = execute(session, turn, permit, &step).await?;
     if ran.failure.is_none() {
         result.outputs.push(ran.output);
     }
@@ -207,7 +212,6 @@ async fn judge(
     call: &ShellCall,
     task: ShellTask,
 ) -> Result<Permitted<ShellProposal>, Failure> {
-    let facts = facts(session);
     let steps = match &task {
         ShellTask::Run(commands) | ShellTask::Start(commands) => {
             commands.iter().map(summarize_command).collect()
@@ -225,23 +229,23 @@ async fn judge(
         cwd: call.cwd.clone(),
         env: call.env.clone(),
     };
-    let judgement = session.judge.shell(proposal, &facts);
-    let question = question_of(&judgement);
-    let permit = ApprovalGate::of(session).resolve(judgement, steps).await?;
-    if let Some(question) = question {
-        let mut judge = Judge::new(session.judge.policy().clone());
-        let now = judge.shell(permit.proposal().clone(), &self::facts(session));
-        still_holds(&question, now)?;
-    }
-    Ok(permit)
+    permit(session, proposal, steps).await
 }
 
-fn facts(session: &Session) -> ShellFacts {
-    let shell = session.shell.as_ref();
-    ShellFacts {
-        is_sandboxed: shell.is_some_and(|shell| shell.is_sandboxed()),
-        is_tainted: shell.is_some_and(|shell| shell.is_tainted),
-        now: session.now(),
+impl Judged for ShellProposal {
+    type Facts = ShellFacts;
+
+    async fn facts(&self, session: &mut Session) -> ShellFacts {
+        let shell = session.shell.as_ref();
+        ShellFacts {
+            is_sandboxed: shell.is_some_and(|shell| shell.is_sandboxed()),
+            is_tainted: shell.is_some_and(|shell| shell.is_tainted),
+            now: session.now(),
+        }
+    }
+
+    fn judge(self, judge: &mut Judge, facts: &ShellFacts) -> Judgement<Self> {
+        judge.shell(self, facts)
     }
 }
 
@@ -261,13 +265,13 @@ async fn run(
         .min(limits.max_command_timeout);
     let per_command = question.map_or(limits.command_timeout, |_| total);
     let deadline = Instant::now() + total;
-    for step in result.outputs.len()..count {
+    for index in result.outputs.len()..count {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             break;
         }
-        let ran =
-            command::execute(session, turn, call, permit, step, per_command.min(left)).await?;
+        let step = ShellStep::command(call, index, per_command.min(left));
+        let ran = execute(session, turn, permit, &step).await?;
         if !follow(ran, result) {
             break;
         }
@@ -277,55 +281,6 @@ async fn run(
         .outputs
         .extend((started..count).map(|_| not_started()));
     Ok(())
-}
-
-async fn restart(
-    session: &mut Session,
-    turn: OpenedTurn,
-    permit: &Permitted<ShellProposal>,
-) -> Result<Result<(), Failure>, RuntimeError> {
-    let info = StepInfo {
-        call_id: permit.proposal().call_id.clone(),
-        step: 0,
-        device: DeviceKind::Shell,
-        kind: None,
-        summary: "restart".to_owned(),
-        verdict: permit.rule_reason().verdict,
-    };
-    let (key, intent) = info.intent(turn, json!({ "device": "shell", "restart": true }));
-    // A second restart does no harm.
-    session
-        .recorder
-        .begin(&key, intent, Repeat::Harmless)
-        .await?;
-    session.recorder.emit(info.started());
-    let guard = StepGuard::new(
-        &session.recorder,
-        key,
-        info.finished(ActionEffect::Cancelled, None, None, Duration::ZERO),
-    );
-    let limits = session.limits;
-    let Some(shell) = &mut session.shell else {
-        return Ok(Err(shell_gone()));
-    };
-    let failure = shell
-        .restart(permit, &limits)
-        .await
-        .err()
-        .map(|error| error.to_failure());
-    let effect = if failure.is_some() {
-        ActionEffect::Failed
-    } else {
-        ActionEffect::Confirmed
-    };
-    let event = info.finished(effect, failure.clone(), None, guard.elapsed());
-    guard
-        .finish(
-            json!({ "restarted": failure.is_none(), "failed": failure }),
-            event,
-        )
-        .await?;
-    Ok(failure.map_or(Ok(()), Err))
 }
 
 /// The output of a restart.

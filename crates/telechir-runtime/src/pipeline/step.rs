@@ -1,447 +1,162 @@
-//! One step of a permitted computer call: its intent, its execution, its outcome.
+//! One step of a call, the same for every device: intent, effect, outcome.
+//!
+//! [`execute`] is the only function that starts an effect. It answers two questions: is every
+//! effect recorded before it happens, and can none happen twice?
 
+use std::future::Future;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use telechir_device::{ActionReport, Effect, PartLocation, ScreenPart};
-use telechir_policy::{Digest, Permitted, ScreenProposal, summarize};
-use telechir_protocol::{
-    Action, ActionKind, ComputerCall, Failure, FailureKind, ObserveMode, StepOutcome, StepState,
-};
+use telechir_policy::{Digest, Permitted, Proposal, Verdict};
+use telechir_protocol::{CallId, Failure, FailureKind};
 
-use super::kill_switch;
 use super::step_info::StepInfo;
-use crate::execute::{ScreenSlot, or_stopped, until_stopped};
 use crate::journal::{BeginOutcome, OpenedTurn, Repeat};
-use crate::observe::{Camera, CaptureArea, MarkMode, ModelScreenshot, mark_line, unavailable};
-use crate::recorder::{StepGuard, millis};
-use crate::{ActionEffect, DeviceKind, RuntimeError, Session};
+use crate::recorder::StepGuard;
+use crate::{ActionEffect, JournalError, RuntimeError, Session};
 
-/// Executes one step: records its intent, performs it, records its outcome.
-pub(super) async fn execute(
+/// A step of a call to one kind of device.
+pub(super) trait Step {
+    /// What the policy permits.
+    type Proposal: Proposal;
+    /// What the step adds to the result of its call.
+    type Output;
+
+    /// Why the output is unknown, if a crash happened during the step.
+    const INTERRUPTED: &'static str;
+    /// Whether judging may rewrite a step, so that its intent differs from the model's own step.
+    const IS_REWRITTEN: bool;
+
+    /// The step as events describe it.
+    fn info(&self, verdict: Verdict) -> StepInfo;
+
+    /// The step as the journal's intent describes it.
+    fn intent(&self) -> Value;
+
+    /// Whether the step may be performed again.
+    fn repeat(&self) -> Repeat;
+
+    /// Has the effect. The guard proves that the intent is durable. On an error the step is
+    /// recorded as cancelled.
+    fn perform(
+        &self,
+        session: &mut Session,
+        permit: &Permitted<Self::Proposal>,
+        guard: &StepGuard,
+    ) -> impl Future<Output = Result<Performed<Self::Output>, RuntimeError>> + Send;
+
+    /// The output of a step that was performed earlier, from the body of its outcome.
+    fn recorded(&self, body: Value) -> Self::Output;
+
+    /// The output of a step whose effect is unknown.
+    fn interrupted(&self, failure: Failure) -> Self::Output;
+
+    /// Why the step failed, if it did.
+    fn failure(output: &Self::Output) -> Option<Failure>;
+}
+
+/// A step that has had its effect.
+pub(super) struct Performed<T> {
+    pub(super) output: T,
+    /// The body of the outcome in the journal.
+    pub(super) body: Value,
+    pub(super) effect: ActionEffect,
+    pub(super) failure: Option<Failure>,
+    /// How a command or an edit ended.
+    pub(super) ended: Option<String>,
+    pub(super) took: Duration,
+}
+
+impl<T> Performed<T> {
+    /// A command or an edit that failed.
+    pub(super) fn failed(failure: Failure, output: T, took: Duration) -> Self {
+        Self {
+            output,
+            body: json!({ "failed": failure }),
+            effect: ActionEffect::Failed,
+            failure: Some(failure),
+            ended: None,
+            took,
+        }
+    }
+}
+
+/// Executes a permitted step, unless the journal has it already.
+///
+/// The intent is durable before the effect. The outcome is enqueued before anything else happens,
+/// also if this future is dropped; it is durable before the next intent and before the answer. A
+/// step that was started earlier is answered from the journal, except one that only reads.
+pub(super) async fn execute<S: Step>(
     session: &mut Session,
     turn: OpenedTurn,
-    screen_index: usize,
-    permit: &Permitted<ScreenProposal>,
-    step: usize,
-) -> Result<(StepOutcome, Option<ModelScreenshot>), RuntimeError> {
-    let action = &permit.proposal().actions[step];
-    let info = info(permit, step, session.screens[screen_index].kind());
-    let (key, intent) = info.intent(turn, intent_body(info.device, action));
-    match session
-        .recorder
-        .begin(&key, intent, repeat(action.kind()))
-        .await?
-    {
+    permit: &Permitted<S::Proposal>,
+    step: &S,
+) -> Result<S::Output, RuntimeError> {
+    let info = step.info(permit.rule_reason().verdict);
+    let (key, intent) = info.intent(turn, step.intent());
+    match session.recorder.begin(&key, intent, step.repeat()).await? {
         BeginOutcome::Fresh => {}
-        BeginOutcome::Recorded(body) => return Ok((recorded(session, &info, action, body), None)),
-        BeginOutcome::Interrupted => return Ok((interrupted(session, &info, action), None)),
+        BeginOutcome::Recorded(body) => return Ok(answer(session, step, &info, Some(body))),
+        BeginOutcome::Interrupted => return Ok(answer(session, step, &info, None)),
     }
     session.recorder.emit(info.started());
-    let guard = StepGuard::new(
-        &session.recorder,
-        key,
-        info.finished(ActionEffect::Cancelled, None, None, Duration::ZERO),
-    );
-    let StepReport {
-        state,
-        text,
-        screenshot,
-    } = perform_step(session, screen_index, permit, step).await?;
-    let elapsed = guard.elapsed();
-    let duration_ms = Some(millis(elapsed));
-    let outcome = StepOutcome {
-        action: action.name().to_owned(),
-        state,
-        text,
-        screenshot: None,
-        duration_ms,
-    };
-    let (effect, failure) = effect(&outcome.state);
-    guard
-        .finish(
-            json!(outcome),
-            info.finished(effect, failure, None, elapsed),
-        )
-        .await?;
-    Ok((outcome, screenshot))
+    let cancelled = info.finished(ActionEffect::Cancelled, None, None, Duration::ZERO);
+    let guard = StepGuard::new(&session.recorder, key, cancelled);
+    let done = step.perform(session, permit, &guard).await?;
+    let finished = info.finished(done.effect, done.failure, done.ended, done.took);
+    guard.finish(done.body, finished).await?;
+    Ok(done.output)
 }
 
-/// The leading actions of a call that were started earlier and must not be repeated, answered from
-/// the journal. The policy is not consulted again: these actions have already happened.
-pub(super) async fn replay(
+/// The outputs of the leading steps of a call that were started earlier and must not be repeated.
+/// The policy is not consulted again: these steps have already happened.
+pub(super) async fn replay<S: Step>(
     session: &mut Session,
     turn: OpenedTurn,
-    screen_index: usize,
-    call: &ComputerCall,
-) -> Result<Vec<StepOutcome>, RuntimeError> {
-    let device = session.screens[screen_index].kind();
-    let recorded_step = session.recorder.recorded_steps(turn, &call.call_id).await?;
-    let mut replayed = Vec::new();
-    for (step, (action, recorded_step)) in call.actions.iter().zip(recorded_step).enumerate() {
-        let digest = Digest::of_json(&intent_body(device, action)).to_string();
-        // URLs are judged and stored in canonical form; such a step is judged again.
-        let is_same_step = recorded_step.step == step && recorded_step.digest == digest;
-        if !is_same_step || repeat(action.kind()) == Repeat::Harmless {
+    call_id: &CallId,
+    steps: Vec<S>,
+) -> Result<Vec<S::Output>, RuntimeError> {
+    let recorded_steps = session.recorder.recorded_steps(turn, call_id).await?;
+    let mut outputs = Vec::new();
+    for ((index, step), recorded) in steps.iter().enumerate().zip(recorded_steps) {
+        if recorded.step != index || step.repeat() == Repeat::Harmless {
             break;
         }
-        let info = StepInfo {
-            call_id: call.call_id.clone(),
-            step,
-            device,
-            kind: Some(action.kind()),
-            summary: summarize(action),
-            verdict: recorded_step.verdict,
-        };
-        replayed.push(match recorded_step.outcome {
-            Some(body) => recorded(session, &info, action, body),
-            None => interrupted(session, &info, action),
-        });
-    }
-    Ok(replayed)
-}
-
-/// An action as the journal's intent describes it.
-fn intent_body(device: DeviceKind, action: &Action) -> Value {
-    json!({ "device": device.name(), "action": action.to_json() })
-}
-
-/// Maximum number of labels if the session sets none.
-const DEFAULT_MAX_MARKS: usize = 99;
-/// Maximum number of lines repeated as matches.
-const MAX_MATCHING_LINES: usize = 10;
-
-/// What a step did.
-struct StepReport {
-    state: StepState,
-    /// Text for the model.
-    text: Option<String>,
-    /// The screenshot that the step asked for.
-    screenshot: Option<ModelScreenshot>,
-}
-
-impl StepReport {
-    fn failed(failure: Failure) -> Self {
-        Self {
-            state: StepState::Failed { failure },
-            text: None,
-            screenshot: None,
-        }
-    }
-
-    fn confirmed(text: Option<String>, screenshot: Option<ModelScreenshot>) -> Self {
-        Self {
-            state: StepState::Confirmed,
-            text,
-            screenshot,
-        }
-    }
-
-    fn performed(report: ActionReport) -> Self {
-        let state = match report.effect {
-            Effect::Delivered => StepState::Delivered,
-            Effect::Confirmed => StepState::Confirmed,
-        };
-        Self {
-            state,
-            text: report.text,
-            screenshot: None,
-        }
-    }
-
-    /// A step that the kill switch ended early.
-    fn stopped(session: &Session) -> Self {
-        match kill_switch::failure(session) {
-            Some(failure) => Self::failed(failure),
-            None => Self {
-                state: StepState::Delivered,
-                text: None,
-                screenshot: None,
-            },
-        }
-    }
-}
-
-/// Performs a step: the runtime's own actions here, all others on the device.
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "all other actions are performed by the device"
-)]
-async fn perform_step(
-    session: &mut Session,
-    screen_index: usize,
-    permit: &Permitted<ScreenProposal>,
-    step: usize,
-) -> Result<StepReport, RuntimeError> {
-    let limits = session.limits;
-    let action = &permit.proposal().actions[step];
-    let (area, text) = match action {
-        Action::Wait { duration } => {
-            let requested = duration.unwrap_or(limits.default_wait);
-            let time = requested.min(limits.max_wait);
-            let stop = until_stopped(&session.screens);
-            if or_stopped(stop, tokio::time::sleep(time)).await.is_none() {
-                return Ok(StepReport::stopped(session));
+        if recorded.digest != Digest::of_json(&step.intent()).to_string() {
+            if S::IS_REWRITTEN {
+                // It is judged again; `execute` then compares the intents.
+                break;
             }
-            // Each dialect has its own text for a wait of the requested length.
-            let text = (time < requested).then(|| {
-                let (ms, requested) = (time.as_millis(), requested.as_millis());
-                format!("Waited {ms} ms instead of {requested} ms: {ms} ms is the limit of a wait.")
-            });
-            return Ok(StepReport::confirmed(text, None));
-        }
-        Action::Screenshot => (CaptureArea::Full, None),
-        Action::ObserveScreen { mode, intent } => {
-            let intent = intent.as_deref();
-            let text = match mode {
-                ObserveMode::Grounding => {
-                    return observe_grounding(session, screen_index, permit, step, intent).await;
-                }
-                ObserveMode::Understanding => {
-                    observe_understanding(session, screen_index, permit, step).await
-                }
-            };
-            return Ok(StepReport::confirmed(
-                Some(with_matches(text, intent)),
-                None,
-            ));
-        }
-        Action::Zoom { region } => (CaptureArea::Part(*region), None),
-        Action::CaptureWindow { window: name } | Action::CaptureMonitor { monitor: name } => {
-            let part = match action.kind() {
-                ActionKind::CaptureWindow => ScreenPart::Window(name.clone()),
-                _ => ScreenPart::Monitor(name.clone()),
-            };
-            match locate(session, screen_index, permit, step, &part).await {
-                Ok((area, text)) => (area, Some(text)),
-                Err(failure) => return Ok(StepReport::failed(failure)),
+            let call_id = call_id.as_str().to_owned();
+            return Err(JournalError::OtherDigest {
+                call_id,
+                step: index,
             }
+            .into());
         }
-        _ => {
-            // The screen watches its own kill switch and releases what it pressed.
-            let others = session.screens.iter().enumerate();
-            let others = others.filter(|(index, _)| *index != screen_index);
-            let stop = until_stopped(others.map(|(_, screen)| screen));
-            let screen = &mut session.screens[screen_index];
-            let performed = or_stopped(stop, screen.perform(permit, step, &limits)).await;
-            return Ok(match performed {
-                Some(Ok(report)) => StepReport::performed(report),
-                Some(Err(error)) => StepReport::failed(error.to_failure()),
-                None => StepReport::stopped(session),
-            });
+        let info = step.info(recorded.verdict);
+        outputs.push(answer(session, step, &info, recorded.outcome));
+    }
+    Ok(outputs)
+}
+
+/// Answers a step that was started earlier from its recorded outcome, which is absent after a
+/// crash.
+fn answer<S: Step>(
+    session: &Session,
+    step: &S,
+    info: &StepInfo,
+    outcome: Option<Value>,
+) -> S::Output {
+    let (effect, output) = match outcome {
+        Some(body) => (ActionEffect::Recorded, step.recorded(body)),
+        None => {
+            let failure = Failure::new(FailureKind::Interrupted, S::INTERRUPTED);
+            (ActionEffect::Interrupted, step.interrupted(failure))
         }
     };
-    let (mut camera, screens) = camera(session);
-    let screen = &mut screens[screen_index];
-    let taken = camera
-        .take(screen, permit, step, (area, limits.settle))
-        .await?;
-    Ok(match taken {
-        Ok(screenshot) => StepReport::confirmed(text, Some(screenshot)),
-        Err(failure) => StepReport::failed(failure),
-    })
-}
-
-/// The area of a window or a monitor, and its description for the model.
-async fn locate(
-    session: &mut Session,
-    screen_index: usize,
-    permit: &Permitted<ScreenProposal>,
-    step: usize,
-    part: &ScreenPart,
-) -> Result<(CaptureArea, String), Failure> {
-    let limits = session.limits;
-    let located = session.screens[screen_index].locate(permit, step, part, &limits);
-    match located.await {
-        Ok(PartLocation {
-            region,
-            description,
-        }) => Ok((CaptureArea::Located(region), description)),
-        Err(error) => Err(error.to_failure()),
-    }
-}
-
-/// `observe_screen` for grounding: a screenshot with labels on everything that can be a target.
-async fn observe_grounding(
-    session: &mut Session,
-    screen_index: usize,
-    permit: &Permitted<ScreenProposal>,
-    step: usize,
-    intent: Option<&str>,
-) -> Result<StepReport, RuntimeError> {
-    let settle = session.limits.settle;
-    let max_marks = session.marks.unwrap_or(DEFAULT_MAX_MARKS);
-    let (mut camera, screens) = camera(session);
-    camera.marking = MarkMode::WithOcr(max_marks);
-    let screen = &mut screens[screen_index];
-    let taken = camera
-        .take(screen, permit, step, (CaptureArea::Full, settle))
-        .await?;
-    Ok(match taken {
-        Ok(mut screenshot) => {
-            let labels = screenshot.labels.take().unwrap_or_default();
-            StepReport::confirmed(Some(with_matches(labels, intent)), Some(screenshot))
-        }
-        Err(failure) => StepReport::failed(failure),
-    })
-}
-
-/// `observe_screen` for understanding: the outline that programs expose, and OCR of the rest.
-async fn observe_understanding(
-    session: &mut Session,
-    screen_index: usize,
-    permit: &Permitted<ScreenProposal>,
-    step: usize,
-) -> String {
-    let limits = session.limits;
-    let screen = &mut session.screens[screen_index];
-    let mut lines = Vec::new();
-    match screen.outline(permit, step, &limits).await {
-        Ok(outline) => lines.extend(outline),
-        Err(error) => lines.push(unavailable(&error)),
-    }
-    match screen.ocr(permit, step, usize::MAX).await {
-        Ok(words) if words.is_empty() => {}
-        Ok(words) => {
-            lines.push("Text recognized in windows without accessibility information:".to_owned());
-            let viewport = screen.viewport;
-            lines.extend(words.iter().map(|word| mark_line(word, &viewport)));
-        }
-        Err(error) => lines.push(unavailable(&error)),
-    }
-    if lines.is_empty() {
-        lines.push("No text description of the screen is available; use a screenshot.".to_owned());
-    }
-    lines.join("\n")
-}
-
-/// Appends the lines of `text` that match most words of `intent`.
-fn with_matches(text: String, intent: Option<&str>) -> String {
-    let Some(intent) = intent.filter(|intent| !intent.trim().is_empty()) else {
-        return text;
-    };
-    let terms: Vec<String> = intent
-        .split_whitespace()
-        .filter(|term| term.chars().any(char::is_alphanumeric))
-        .map(str::to_lowercase)
-        .collect();
-    let score = |line: &str| {
-        let line = line.to_lowercase();
-        terms.iter().filter(|term| line.contains(*term)).count()
-    };
-    let best = text.lines().map(score).max().unwrap_or_default();
-    if best == 0 {
-        return format!("{text}\nNo line matches {intent:?}.");
-    }
-    let matching = text.lines().filter(|line| score(line) == best);
-    let matching: Vec<&str> = matching.map(str::trim).take(MAX_MATCHING_LINES).collect();
-    format!("{text}\nFor {intent:?}:\n{}", matching.join("\n"))
-}
-
-/// Borrows the camera and the screens of a session.
-pub(super) fn camera(session: &mut Session) -> (Camera<'_>, &mut Vec<ScreenSlot>) {
-    let camera = Camera {
-        recorder: &session.recorder,
-        rule: session.screenshot,
-        limits: &session.limits,
-        marking: session.marks.map_or(MarkMode::Off, MarkMode::Elements),
-        screenshots: &mut session.screenshots,
-    };
-    (camera, &mut session.screens)
-}
-
-fn info(permit: &Permitted<ScreenProposal>, step: usize, device: DeviceKind) -> StepInfo {
-    let action = &permit.proposal().actions[step];
-    StepInfo {
-        call_id: permit.proposal().call_id.clone(),
-        step,
-        device,
-        kind: Some(action.kind()),
-        summary: summarize(action),
-        verdict: permit.rule_reason().verdict,
-    }
-}
-
-/// The recorded outcome of a step that was performed earlier.
-fn recorded(session: &Session, info: &StepInfo, action: &Action, body: Value) -> StepOutcome {
-    let outcome = serde_json::from_value(body).unwrap_or_else(|_| {
-        let message =
-            "It was stopped before it was complete; take a screenshot before you continue.";
-        failed(action, Failure::new(FailureKind::Cancelled, message))
-    });
-    let (_, failure) = effect(&outcome.state);
-    session
-        .recorder
-        .emit(info.finished(ActionEffect::Recorded, failure, None, Duration::ZERO));
-    outcome
-}
-
-fn interrupted(session: &Session, info: &StepInfo, action: &Action) -> StepOutcome {
-    let message = "A crash happened during this action, so its effect is unknown; take a screenshot before you continue.";
-    let failure = Failure::new(FailureKind::Interrupted, message);
-    let event = info.finished(
-        ActionEffect::Interrupted,
-        Some(failure.clone()),
-        None,
-        Duration::ZERO,
-    );
-    session.recorder.emit(event);
-    failed(action, failure)
-}
-
-fn effect(state: &StepState) -> (ActionEffect, Option<Failure>) {
-    match state {
-        StepState::Delivered | StepState::NotStarted => (ActionEffect::Delivered, None),
-        StepState::Confirmed => (ActionEffect::Confirmed, None),
-        StepState::Failed { failure } => (ActionEffect::Failed, Some(failure.clone())),
-    }
-}
-
-pub(super) fn failed(action: &Action, failure: Failure) -> StepOutcome {
-    let state = StepState::Failed { failure };
-    StepOutcome {
-        action: action.name().to_owned(),
-        state,
-        text: None,
-        screenshot: None,
-        duration_ms: None,
-    }
-}
-
-pub(super) fn not_started(action: &Action) -> StepOutcome {
-    let state = StepState::NotStarted;
-    StepOutcome {
-        action: action.name().to_owned(),
-        state,
-        text: None,
-        screenshot: None,
-        duration_ms: None,
-    }
-}
-
-/// Only reading and waiting may be repeated after a crash.
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "a new action must not be repeated"
-)]
-fn repeat(kind: ActionKind) -> Repeat {
-    match kind {
-        ActionKind::Screenshot
-        | ActionKind::ObserveScreen
-        | ActionKind::Zoom
-        | ActionKind::CursorPosition
-        | ActionKind::Wait
-        | ActionKind::ListTabs
-        | ActionKind::ReadPage
-        | ActionKind::PageText
-        | ActionKind::Find
-        | ActionKind::ReadConsole
-        | ActionKind::ReadNetwork
-        | ActionKind::ListWindows
-        | ActionKind::ListMonitors
-        | ActionKind::CaptureWindow
-        | ActionKind::CaptureMonitor
-        | ActionKind::ReadClipboard => Repeat::Harmless,
-        _ => Repeat::Never,
-    }
+    let failure = S::failure(&output);
+    let finished = info.finished(effect, failure, None, Duration::ZERO);
+    session.recorder.emit(finished);
+    output
 }
