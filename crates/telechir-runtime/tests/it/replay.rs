@@ -1,13 +1,15 @@
 //! A turn that is sent again to the same run of the same journal: nothing happens twice.
 
 use std::path::Path;
+use std::time::Duration;
 
+use serde_json::json;
 use telechir_policy::Policy;
 use telechir_protocol::{
-    AnsweredTurn, ComputerResult, Content, FailureKind, ModelTurn, ShellOutcome, ShellResult,
-    ToolResult,
+    AnsweredTurn, ComputerResult, Content, FailureKind, ModelTurn, ShellAction, ShellCall,
+    ShellOutcome, ShellResult, ToolResult,
 };
-use telechir_runtime::{Journal, RunId, RuntimeError, SessionBuilder, verify};
+use telechir_runtime::{ActionEffect, Journal, RunId, RuntimeError, SessionBuilder, read, verify};
 
 use crate::fakes::{Log, action_json, call, click, commands, desktop, log_of, open_policy, shell};
 use crate::journal::crash_after;
@@ -102,7 +104,8 @@ async fn the_same_call_with_another_command_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     in_shell(folder.path(), open_policy(), &["make a"]).await;
     let content = Content::ShellCall(commands("s1", &["make b"]));
-    let (answered, log) = send(folder.path(), shell(open_policy()), content).await;
+    // Before the policy is asked: it would deny this command.
+    let (answered, log) = send(folder.path(), shell(Policy::default_policy()), content).await;
     let error = format!("{:?}", answered.unwrap_err());
     assert!(error.contains("OtherDigest"), "{error}");
     assert!(log.is_empty(), "{log:?}");
@@ -125,17 +128,81 @@ async fn an_interrupted_click_ends_its_call_with_a_new_screenshot() {
     let folder = tempfile::tempdir().unwrap();
     on_screen(folder.path(), &[click(1, 1), click(2, 2)]).await;
     crash_between(folder.path());
-    let store = rusqlite::Connection::open(folder.path().join("journal.sqlite")).unwrap();
-    store
-        .execute_batch(
-            "PRAGMA foreign_keys = off;
-             DELETE FROM record WHERE seq > (SELECT intent FROM action WHERE step = 0);
-             UPDATE action SET outcome = NULL;",
-        )
-        .unwrap();
-    drop(store);
+    crash_after(folder.path(), "intent");
     let (result, log) = on_screen(folder.path(), &[click(1, 1), click(2, 2)]).await;
     assert_eq!(result.error.unwrap().kind, FailureKind::Interrupted);
     assert!(result.screenshot.is_some());
     assert_eq!(log, ["capture"]);
+}
+
+#[tokio::test]
+async fn an_interrupted_click_after_a_screenshot_is_not_repeated() {
+    let folder = tempfile::tempdir().unwrap();
+    let actions = [action_json("screenshot"), click(1, 1)];
+    on_screen(folder.path(), &actions).await;
+    crash_after(folder.path(), "intent");
+    let (result, log) = on_screen(folder.path(), &actions).await;
+    assert_eq!(result.error.unwrap().kind, FailureKind::Interrupted);
+    assert_eq!(log, ["capture", "capture"]);
+}
+
+#[tokio::test]
+async fn a_url_that_is_stored_in_canonical_form_is_opened_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = json!({ "action": "navigate", "url": "http://EXAMPLE.invalid" });
+    let (first, log) = on_screen(folder.path(), std::slice::from_ref(&url)).await;
+    assert_eq!(log, ["navigate", "capture"]);
+    let (second, log) = on_screen(folder.path(), &[url]).await;
+    assert_eq!(second.steps, first.steps);
+    assert_eq!(log, ["capture"]);
+}
+
+#[tokio::test]
+async fn input_is_not_sent_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = ShellCall {
+        action: ShellAction::SendText("yes".to_owned()),
+        ..commands("s1", &[])
+    };
+    let content = Content::ShellCall(input);
+    let (_, log) = send(folder.path(), shell(open_policy()), content.clone()).await;
+    assert_eq!(log, ["Text(3 characters)"]);
+    let (_, log) = send(folder.path(), shell(open_policy()), content).await;
+    assert!(log.is_empty(), "{log:?}");
+}
+
+#[tokio::test]
+async fn a_dropped_command_is_answered_as_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let builder = shell(open_policy()).0;
+    let builder = builder.journal(Journal::open(folder.path()).unwrap());
+    let mut session = builder.run(RunId::new("run")).build().unwrap();
+    let call = Content::ShellCall(commands("s1", &["forever"]));
+    let turn = ModelTurn::new(vec![call]).unwrap();
+    let dropped = tokio::time::timeout(Duration::from_millis(300), session.execute_once(turn));
+    assert!(dropped.await.is_err());
+    drop(session);
+    let (result, log) = in_shell(folder.path(), open_policy(), &["forever"]).await;
+    assert_eq!(result.error.unwrap().kind, FailureKind::Cancelled);
+    assert!(log.is_empty(), "{log:?}");
+}
+
+#[tokio::test]
+async fn events_name_the_steps_that_were_performed_earlier() {
+    let effects = |folder: &Path| -> Vec<ActionEffect> {
+        let rows = read(folder).unwrap().into_iter();
+        rows.filter(|row| row.body["event"] == "action_finished")
+            .map(|row| serde_json::from_value(row.body["effect"].clone()).unwrap())
+            .collect()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    in_shell(folder.path(), open_policy(), &["make a"]).await;
+    in_shell(folder.path(), open_policy(), &["make a"]).await;
+    assert_eq!(
+        effects(folder.path()),
+        [ActionEffect::Confirmed, ActionEffect::Recorded]
+    );
+    crash_after(folder.path(), "intent");
+    in_shell(folder.path(), open_policy(), &["make a"]).await;
+    assert_eq!(effects(folder.path()), [ActionEffect::Interrupted]);
 }

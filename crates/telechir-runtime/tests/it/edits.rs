@@ -1,0 +1,125 @@
+//! Edit calls: what reaches the editor, once, and under which approval.
+
+use std::path::Path;
+
+use serde_json::json;
+use telechir_device::{BoxEditor, DeviceError, Edited, Editor};
+use telechir_policy::{Decision, Policy, Question};
+use telechir_protocol::{
+    Content, EditCall, EditOperation, EditResult, EditStep, EditTool, FailureKind, Meta, ModelTurn,
+    ToolResult,
+};
+use telechir_runtime::{Approver, Journal, RunId, Session};
+
+use crate::fakes::{Log, log_of};
+use crate::journal::crash_after;
+
+/// An editor that logs its edits. Its workspace moves once the user was asked.
+struct FakeEditor(Log);
+
+impl Editor for FakeEditor {
+    async fn locate(&mut self, _tool: EditTool, step: &EditStep) -> Result<EditStep, DeviceError> {
+        Ok(step.clone())
+    }
+
+    async fn edit(&mut self, _tool: EditTool, located: &EditStep) -> Result<Edited, DeviceError> {
+        let text = json!(located).to_string();
+        self.0.lock().unwrap().push(text.clone());
+        let changed = !located.is_read_only();
+        Ok(Edited { text, changed })
+    }
+
+    fn workspace(&self) -> String {
+        let is_moved = log_of(&self.0).iter().any(|line| line == "asked");
+        if is_moved { "/elsewhere" } else { "/work" }.to_owned()
+    }
+
+    fn memory(&self) -> Option<String> {
+        None
+    }
+}
+
+struct LoggedApprover(Log);
+
+impl Approver for LoggedApprover {
+    async fn decide(&mut self, question: &Question) -> Decision {
+        self.0.lock().unwrap().push("asked".to_owned());
+        question.approve()
+    }
+}
+
+/// Executes a call of these operations and paths in the run of a journal.
+async fn send(folder: &Path, verdict: &str, steps: &[(&str, &str)]) -> (EditResult, Vec<String>) {
+    let rule = format!("[[edit]]\npaths = ['a', 'b']\nverdict = '{verdict}'\nreason = 'Test.'");
+    let policy = Policy::from_toml(&rule, "test").unwrap();
+    let log = Log::default();
+    let mut session = Session::builder(policy)
+        .editor(BoxEditor::new(FakeEditor(Log::clone(&log))))
+        .approver(LoggedApprover(Log::clone(&log)))
+        .journal(Journal::open(folder).unwrap())
+        .run(RunId::new("run"))
+        .build()
+        .unwrap();
+    let operation = |(name, path): &(&str, &str)| EditOperation {
+        name: (*name).to_owned(),
+        path: Some((*path).to_owned()),
+        args: match *name {
+            "create" => [("file_text".to_owned(), json!("x"))].into_iter().collect(),
+            _ => serde_json::Map::new(),
+        },
+    };
+    let call = Content::EditCall(EditCall {
+        call_id: "e1".into(),
+        item_id: None,
+        tool: EditTool::Editor,
+        operations: steps.iter().map(operation).collect(),
+        exception: None,
+        meta: Meta::default(),
+    });
+    let turn = ModelTurn::new(vec![call]).unwrap();
+    let answered = session.execute_once(turn).await.unwrap();
+    let [ToolResult::Edit(result)] = answered.results() else {
+        panic!("not one result")
+    };
+    (result.clone(), log_of(&log))
+}
+
+#[tokio::test]
+async fn each_step_edits_its_own_file_once_and_views_are_repeated() {
+    let folder = tempfile::tempdir().unwrap();
+    let steps = [
+        ("create", "/work/a"),
+        ("view", "/work/a"),
+        ("create", "/work/b"),
+    ];
+    let (first, log) = send(folder.path(), "allow", &steps).await;
+    assert_eq!(first.error, None);
+    let [a, view, b] = &log[..] else {
+        panic!("{log:?}")
+    };
+    assert!(a.contains("/work/a") && b.contains("/work/b"), "{log:?}");
+    let (second, log) = send(folder.path(), "allow", &steps).await;
+    assert_eq!(second, first);
+    assert_eq!(log, [view.clone()]);
+}
+
+#[tokio::test]
+async fn an_edit_with_unknown_end_is_interrupted_and_not_repeated() {
+    let folder = tempfile::tempdir().unwrap();
+    let steps = [("create", "/work/a")];
+    send(folder.path(), "allow", &steps).await;
+    crash_after(folder.path(), "intent");
+    let (result, log) = send(folder.path(), "allow", &steps).await;
+    assert_eq!(result.error.unwrap().kind, FailureKind::Interrupted);
+    assert!(log.is_empty(), "{log:?}");
+}
+
+#[tokio::test]
+async fn an_approval_does_not_hold_if_the_workspace_moved_meanwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    let (result, log) = send(folder.path(), "ask", &[("create", "/work/a")]).await;
+    let failure = result.error.unwrap();
+    assert_eq!(failure.kind, FailureKind::Denied);
+    assert!(failure.message.contains("no longer valid"), "{failure:?}");
+    assert_eq!(log, ["asked"]);
+}
