@@ -100,7 +100,7 @@ async fn each_step_edits_its_own_file_once_and_views_are_repeated() {
     assert!(a.contains("/work/a") && b.contains("/work/b"), "{log:?}");
     let (second, log) = send(folder.path(), "allow", &steps).await;
     assert_eq!(second, first);
-    assert_eq!(log, [view.clone()]);
+    assert_eq!(log, std::slice::from_ref(view));
 }
 
 #[tokio::test]

@@ -321,6 +321,23 @@ async fn an_action_that_cannot_be_recorded_is_not_performed() {
 }
 
 #[tokio::test]
+async fn after_an_outcome_that_cannot_be_recorded_no_step_is_performed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (builder, log) = shell(open_policy());
+    let journal = Journal::open(folder.path()).unwrap();
+    let mut session = builder.journal(journal).build().unwrap();
+    edit(
+        folder.path(),
+        "CREATE TRIGGER full BEFORE INSERT ON record WHEN NEW.kind = 'outcome' BEGIN SELECT RAISE(ABORT, 'disk full'); END",
+    );
+    let call = Content::ShellCall(commands("s1", &["make a", "make b"]));
+    let turn = ModelTurn::new(vec![call]).unwrap();
+    let error = session.execute(turn).await.unwrap_err();
+    assert!(format!("{error:?}").contains("disk full"), "{error:?}");
+    assert_eq!(log_of(&log), ["make a [30000 ms]"]);
+}
+
+#[tokio::test]
 async fn two_sessions_share_one_journal() {
     let folder = tempfile::tempdir().unwrap();
     let journal = Journal::open(folder.path()).unwrap();
