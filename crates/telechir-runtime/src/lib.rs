@@ -27,10 +27,12 @@ mod execute;
 mod journal;
 mod observe;
 mod pipeline;
+mod question_rate;
 mod recorder;
 mod resolve;
 mod screenshot;
 mod session;
+mod session_state;
 
 pub use approver::{Approver, DenyAll};
 pub use bus::EventReader;

@@ -5,6 +5,7 @@ mod call_groups;
 mod edit;
 mod edit_step;
 mod kill_switch;
+mod not_understood;
 mod screen;
 mod screen_step;
 mod shell;
@@ -18,15 +19,16 @@ use telechir_policy::{
     escape, summarize, summarize_command, summarize_edit, summarize_shell_action,
 };
 use telechir_protocol::{
-    AnsweredTurn, CallId, Content, EditOperation, Failure, FailureKind, FunctionCall,
-    FunctionResult, Meta, ModelTurn, ShellAction, ToolCall, ToolResult,
+    AnsweredTurn, CallId, ComputerResult, Content, EditOperation, EditResult, Failure, FailureKind,
+    FunctionCall, FunctionResult, Meta, ModelTurn, ShellAction, ShellResult, ToolCall, ToolResult,
 };
 
 use crate::journal::OpenedTurn;
 use crate::recorder::{TurnGuard, millis};
-use crate::{CallKind, RuntimeError, Session, SessionEvent};
-pub(crate) use approval::QuestionRate;
+use crate::session_state::SessionState;
+use crate::{CallKind, RuntimeError, SessionEvent};
 use call_groups::CallGroups;
+use not_understood::not_understood;
 
 /// Whether a turn may have been delivered before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +41,7 @@ pub(crate) enum Delivery {
 
 /// Executes a turn's calls in order and pairs each with its result.
 pub(crate) async fn execute(
-    session: &mut Session,
+    session: &mut SessionState,
     turn: ModelTurn,
     arrival: Delivery,
 ) -> Result<AnsweredTurn, RuntimeError> {
@@ -70,7 +72,7 @@ pub(crate) async fn execute(
 }
 
 /// Cleans up after a dropped turn, which may have left inputs pressed and a command running.
-pub(crate) async fn recover(session: &mut Session) {
+pub(crate) async fn recover(session: &mut SessionState) {
     if !std::mem::take(&mut session.is_in_turn) {
         return;
     }
@@ -89,13 +91,13 @@ pub(crate) async fn recover(session: &mut Session) {
 }
 
 /// If the kill switch was pressed, announces it and ends everything that still runs.
-pub(crate) async fn check_kill_switch(session: &mut Session) {
+pub(crate) async fn check_kill_switch(session: &mut SessionState) {
     let _for_calls = kill_switch::check(session).await;
 }
 
 /// Announces a call, executes it, and records and announces its result.
 async fn answer(
-    session: &mut Session,
+    session: &mut SessionState,
     turn: OpenedTurn,
     call_index: usize,
     call: &ToolCall,
@@ -111,7 +113,7 @@ async fn answer(
         steps,
     });
     let result = match (kill_switch::check(session).await, call) {
-        (Some(failure), call) => kill_switch::cancelled_result(call, failure),
+        (Some(failure), call) => cancelled_result(call, failure),
         (None, ToolCall::Computer(call)) => {
             ToolResult::Computer(screen::answer(session, turn, call_index, call, groups).await?)
         }
@@ -136,7 +138,7 @@ async fn answer(
     Ok(result)
 }
 
-fn describe(session: &Session, call: &ToolCall) -> (CallKind, Content, Vec<String>) {
+fn describe(session: &SessionState, call: &ToolCall) -> (CallKind, Content, Vec<String>) {
     match call {
         ToolCall::Computer(call) => {
             let steps = call.actions.iter().map(summarize).collect();
@@ -171,6 +173,40 @@ fn describe(session: &Session, call: &ToolCall) -> (CallKind, Content, Vec<Strin
     }
 }
 
+/// The result of a call that was not started.
+fn cancelled_result(call: &ToolCall, failure: Failure) -> ToolResult {
+    let error = Some(failure);
+    match call {
+        ToolCall::Computer(call) => {
+            let mut result = ComputerResult::new(call.call_id.clone());
+            result.group.clone_from(&call.group);
+            result.steps = call.actions.iter().map(screen_step::not_started).collect();
+            result.error = error;
+            ToolResult::Computer(result)
+        }
+        ToolCall::Shell(call) => {
+            let outputs = call.commands.iter().map(|_| shell::not_started()).collect();
+            let mut result = ShellResult::new(call.call_id.clone(), outputs);
+            result.error = error;
+            ToolResult::Shell(result)
+        }
+        ToolCall::Edit(call) => ToolResult::Edit(EditResult {
+            call_id: call.call_id.clone(),
+            text: None,
+            error,
+            meta: Meta::default(),
+        }),
+        ToolCall::Function(call) => ToolResult::Function(FunctionResult {
+            call_id: call.call_id.clone(),
+            name: Some(call.name.clone()),
+            items: Vec::new(),
+            result: None,
+            error,
+            meta: Meta::default(),
+        }),
+    }
+}
+
 fn failure(result: &ToolResult) -> Option<&Failure> {
     match result {
         ToolResult::Computer(result) => result.error.as_ref(),
@@ -180,7 +216,7 @@ fn failure(result: &ToolResult) -> Option<&Failure> {
     }
 }
 
-fn function(session: &Session, call: &FunctionCall) -> FunctionResult {
+fn function(session: &SessionState, call: &FunctionCall) -> FunctionResult {
     let failure = match &call.exception {
         Some(exception) => not_understood(exception),
         None => {
@@ -207,10 +243,4 @@ fn function(session: &Session, call: &FunctionCall) -> FunctionResult {
         error: Some(failure),
         meta: Meta::default(),
     }
-}
-
-/// The failure of a call that the dialect could not decode.
-fn not_understood(exception: &str) -> Failure {
-    let message = format!("The call was not understood and nothing was done: {exception}");
-    Failure::new(FailureKind::InvalidInput, message)
 }

@@ -1,7 +1,7 @@
 //! One model's use of one set of devices, from opening to closing.
 
 use std::future::Future;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use telechir_device::{BoxComputer, BoxEditor, BoxShell};
 use telechir_policy::{Device, DisplayOwner, Judge, Policy};
@@ -9,8 +9,10 @@ use telechir_protocol::{ActionKind, AnsweredTurn, ModelTurn, Size};
 
 use crate::approver::BoxApprover;
 use crate::execute::{EditorSlot, ScreenSlot, ShellSlot, until_stopped};
-use crate::pipeline::{Delivery, QuestionRate};
+use crate::pipeline::Delivery;
+use crate::question_rate::QuestionRate;
 use crate::recorder::Recorder;
+use crate::session_state::SessionState;
 use crate::{
     Approver, AutoScreenshot, DenyAll, DeviceKind, EventReader, Journal, RunId, RuntimeError,
     ScreenshotRule, SessionEvent, SessionLimits, pipeline,
@@ -149,7 +151,7 @@ impl SessionBuilder {
             devices,
             shell_bounds: shell.as_ref().and_then(ShellSlot::bounds),
         });
-        Ok(Session {
+        let state = SessionState {
             recorder,
             judge: Judge::new(self.policy),
             approver: self.approver,
@@ -166,8 +168,9 @@ impl SessionBuilder {
             next_turn: None,
             is_in_turn: false,
             stopped: None,
-            is_open: true,
-        })
+        };
+        let is_open = true;
+        Ok(Session { state, is_open })
     }
 
     fn screen(mut self, device: Device, display: DisplayOwner, computer: BoxComputer) -> Self {
@@ -193,26 +196,7 @@ impl EventSender {
 /// A session: its devices, its policy and its recording.
 #[derive(Debug)]
 pub struct Session {
-    pub(crate) recorder: Recorder,
-    pub(crate) judge: Judge,
-    pub(crate) approver: BoxApprover,
-    pub(crate) question_rate: QuestionRate,
-    pub(crate) screens: Vec<ScreenSlot>,
-    pub(crate) shell: Option<ShellSlot>,
-    pub(crate) editor: Option<EditorSlot>,
-    pub(crate) auto_screenshot: AutoScreenshot,
-    pub(crate) screenshot: ScreenshotRule,
-    pub(crate) marks: Option<usize>,
-    pub(crate) limits: SessionLimits,
-    started_at: Instant,
-    /// Number of screenshots taken, from which the next one gets its name.
-    pub(crate) screenshots: u64,
-    /// Number of the next turn; none before the first turn has ended.
-    pub(crate) next_turn: Option<u64>,
-    /// True while a turn is executed; stays true if the turn is dropped.
-    pub(crate) is_in_turn: bool,
-    /// Reason of the kill switch, once it was pressed.
-    pub(crate) stopped: Option<&'static str>,
+    state: SessionState,
     is_open: bool,
 }
 
@@ -243,7 +227,7 @@ impl Session {
     /// # Errors
     /// When an action cannot be recorded; it is then not performed.
     pub async fn execute(&mut self, turn: ModelTurn) -> Result<AnsweredTurn, RuntimeError> {
-        pipeline::execute(self, turn, Delivery::First).await
+        pipeline::execute(&mut self.state, turn, Delivery::First).await
     }
 
     /// Like [`Self::execute`], for a turn that may have been delivered before under this session's
@@ -256,15 +240,15 @@ impl Session {
     /// # Errors
     /// When an action cannot be recorded, or a call has the id of an earlier, different call.
     pub async fn execute_once(&mut self, turn: ModelTurn) -> Result<AnsweredTurn, RuntimeError> {
-        pipeline::execute(self, turn, Delivery::MaybeRetry).await
+        pipeline::execute(&mut self.state, turn, Delivery::MaybeRetry).await
     }
 
     /// Cleans up after a turn whose future was dropped, instead of at the start of the next turn:
     /// releases keys and buttons and ends a running command. After the kill switch it also ends
     /// background jobs. Otherwise it does nothing.
     pub async fn finish_dropped_turn(&mut self) {
-        pipeline::recover(self).await;
-        pipeline::check_kill_switch(self).await;
+        pipeline::recover(&mut self.state).await;
+        pipeline::check_kill_switch(&mut self.state).await;
     }
 
     /// Changes which results get screenshots, and their size, from the next turn on. A model's
@@ -274,43 +258,44 @@ impl Session {
         auto_screenshot: AutoScreenshot,
         screenshot: ScreenshotRule,
     ) {
-        (self.auto_screenshot, self.screenshot) = (auto_screenshot, screenshot);
-        if self.screenshots > 0 {
+        (self.state.auto_screenshot, self.state.screenshot) = (auto_screenshot, screenshot);
+        if self.state.screenshots > 0 {
             return;
         }
-        for screen in &mut self.screens {
+        for screen in &mut self.state.screens {
             screen.viewport = screen.default_viewport(screenshot);
         }
     }
 
     /// Subscribes to the session's events from now on.
     pub fn subscribe(&self) -> EventReader {
-        self.recorder.bus.subscribe()
+        self.state.recorder.bus.subscribe()
     }
 
     /// Emits an event of the caller, such as the agent loop.
     pub fn emit(&self, event: SessionEvent) {
-        self.recorder.emit(event);
+        self.state.recorder.emit(event);
     }
 
     /// Returns a sender for events that devices cause outside of calls.
     pub fn event_sender(&self) -> EventSender {
-        EventSender(self.recorder.clone())
+        EventSender(self.state.recorder.clone())
     }
 
     /// The session's name in its journal.
     pub fn run(&self) -> &RunId {
-        &self.recorder.run
+        &self.state.recorder.run
     }
 
     /// The journal that the session is recorded in.
     pub fn journal(&self) -> &Journal {
-        &self.recorder.journal
+        &self.state.recorder.journal
     }
 
     /// The size of this device's screenshots; none if the session has no such screen.
     pub fn screenshot_size(&self, device: DeviceKind) -> Option<Size> {
-        self.screens
+        self.state
+            .screens
             .iter()
             .find(|screen| screen.kind() == device)
             .map(ScreenSlot::screenshot_size)
@@ -318,33 +303,33 @@ impl Session {
 
     /// The kinds of action that a screen supports; empty if the session has no such screen.
     pub fn supported(&self, device: DeviceKind) -> Vec<ActionKind> {
-        let screen = self.screens.iter().find(|screen| screen.kind() == device);
+        let screen = self
+            .state
+            .screens
+            .iter()
+            .find(|screen| screen.kind() == device);
         let can = |kind: &ActionKind| screen.is_some_and(|screen| screen.supports(*kind));
         ActionKind::ALL.iter().copied().filter(can).collect()
     }
 
     /// The reason of the kill switch, if it was pressed; all later calls are answered as cancelled.
     pub fn stopped(&self) -> Option<&str> {
-        self.stopped
+        self.state.stopped
     }
 
     /// Waits until the kill switch is pressed, for callers that wait for a model meanwhile. Call
     /// [`Self::finish_dropped_turn`] then to end everything that still runs. Never completes if the kill switch
     /// was pressed before.
     pub fn until_stopped(&self) -> impl Future<Output = &'static str> + Send + use<> {
-        match self.stopped {
-            None => until_stopped(&self.screens),
+        match self.state.stopped {
+            None => until_stopped(&self.state.screens),
             Some(_) => Box::pin(std::future::pending()),
         }
     }
 
     /// The kinds of device of the session.
     pub fn devices(&self) -> Vec<DeviceKind> {
-        let screens = self.screens.iter().map(ScreenSlot::kind);
-        screens
-            .chain(self.shell.as_ref().map(|_| DeviceKind::Shell))
-            .chain(self.editor.as_ref().map(|_| DeviceKind::Editor))
-            .collect()
+        self.state.devices()
     }
 
     /// Releases keys and buttons, ends all processes of the devices and closes the recording.
@@ -353,8 +338,8 @@ impl Session {
     /// When a device could not be closed; all others are closed.
     pub async fn close(mut self) -> Result<(), RuntimeError> {
         let mut first = None;
-        for screen in std::mem::take(&mut self.screens) {
-            let (device, limit) = (screen.kind(), self.limits.action_timeout);
+        for screen in std::mem::take(&mut self.state.screens) {
+            let (device, limit) = (screen.kind(), self.state.limits.action_timeout);
             if let Err(message) = screen.close(limit).await {
                 first.get_or_insert(RuntimeError::Close {
                     device: device.name(),
@@ -362,8 +347,8 @@ impl Session {
                 });
             }
         }
-        if let Some(shell) = self.shell.take()
-            && let Err(message) = shell.close(self.limits.action_timeout).await
+        if let Some(shell) = self.state.shell.take()
+            && let Err(message) = shell.close(self.state.limits.action_timeout).await
         {
             first.get_or_insert(RuntimeError::Close {
                 device: "shell",
@@ -374,14 +359,9 @@ impl Session {
         first.map_or(Ok(()), Err)
     }
 
-    /// Time since the session started, by which policies count rates.
-    pub(crate) fn now(&self) -> Duration {
-        self.started_at.elapsed()
-    }
-
     fn end(&mut self, reason: &str) {
         if std::mem::take(&mut self.is_open) {
-            self.recorder.emit(SessionEvent::SessionClosed {
+            self.state.recorder.emit(SessionEvent::SessionClosed {
                 reason: reason.to_owned(),
             });
         }

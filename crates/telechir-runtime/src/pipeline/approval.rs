@@ -1,6 +1,5 @@
 //! How a proposal gets its permission: judged, asked about at a limited rate, and judged again.
 
-use std::collections::VecDeque;
 use std::future::Future;
 use std::time::Duration;
 
@@ -12,8 +11,10 @@ use telechir_protocol::{CallId, Failure, FailureKind};
 
 use crate::approver::BoxApprover;
 use crate::execute::{or_stopped, until_stopped};
+use crate::question_rate::QuestionRate;
 use crate::recorder::Recorder;
-use crate::{Session, SessionEvent, SessionLimits};
+use crate::session_state::SessionState;
+use crate::{SessionEvent, SessionLimits};
 
 /// A proposal to one kind of device, and what the policy must know to judge it.
 pub(super) trait Judged: Proposal + Clone {
@@ -21,7 +22,7 @@ pub(super) trait Judged: Proposal + Clone {
     type Facts;
 
     /// The facts at this moment.
-    fn facts(&self, session: &mut Session) -> impl Future<Output = Self::Facts> + Send;
+    fn facts(&self, session: &mut SessionState) -> impl Future<Output = Self::Facts> + Send;
 
     /// The judgement under these facts.
     fn judge(self, judge: &mut Judge, facts: &Self::Facts) -> Judgement<Self>;
@@ -29,7 +30,7 @@ pub(super) trait Judged: Proposal + Clone {
 
 /// The permission for a proposal, or why there is none. The user reads one line of `steps` per step.
 pub(super) async fn permit<P: Judged>(
-    session: &mut Session,
+    session: &mut SessionState,
     proposal: P,
     steps: Vec<String>,
 ) -> Result<Permitted<P>, Failure> {
@@ -49,23 +50,6 @@ pub(super) async fn permit<P: Judged>(
     Ok(permit)
 }
 
-/// Times of the questions within the last minute.
-#[derive(Debug, Default)]
-pub(crate) struct QuestionRate(VecDeque<Duration>);
-
-impl QuestionRate {
-    /// Records a question unless the minute already has `limit` questions.
-    fn note_loss(&mut self, now: Duration, limit: usize) -> bool {
-        let minute = Duration::from_secs(60);
-        self.0.retain(|at| now.saturating_sub(*at) < minute);
-        let fits = self.0.len() < limit;
-        if fits {
-            self.0.push_back(now);
-        }
-        fits
-    }
-}
-
 /// Resolves judgements to permissions or failures.
 struct ApprovalGate<'a> {
     recorder: &'a Recorder,
@@ -77,7 +61,7 @@ struct ApprovalGate<'a> {
 }
 
 impl<'a> ApprovalGate<'a> {
-    fn of(session: &'a mut Session) -> Self {
+    fn of(session: &'a mut SessionState) -> Self {
         let now = session.now();
         Self {
             recorder: &session.recorder,
@@ -140,7 +124,7 @@ impl<'a> ApprovalGate<'a> {
         steps: Vec<String>,
     ) -> Decision {
         let limit = self.limits.max_questions_per_minute;
-        if !self.rate.note_loss(self.now, limit) {
+        if !self.rate.admit(self.now, limit) {
             // Users who get too many questions stop reading them.
             return Decision::Deny {
                 reason: format!(
@@ -251,15 +235,5 @@ mod tests {
         let (kind, message) = failure.unwrap_or_else(|| panic!("the approval is still valid"));
         assert_eq!(kind, FailureKind::Denied);
         assert!(message.contains("conditions changed"), "{message}");
-    }
-
-    #[test]
-    fn questions_per_minute_are_limited() {
-        let mut rate = QuestionRate::default();
-        let at = Duration::from_secs;
-        assert!(rate.note_loss(at(0), 2) && rate.note_loss(at(30), 2));
-        assert!(!rate.note_loss(at(59), 2));
-        assert!(rate.note_loss(at(60), 2));
-        assert!(!rate.note_loss(at(89), 2) && rate.note_loss(at(90), 2));
     }
 }

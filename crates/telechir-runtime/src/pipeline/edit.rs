@@ -5,15 +5,16 @@ use telechir_protocol::{EditCall, EditResult, EditStep, Failure, FailureKind, Me
 
 use super::approval::{Judged, permit};
 use super::edit_step::{EditOfFile, editor_gone};
-use super::not_understood;
+use super::not_understood::not_understood;
 use super::step::{execute, replay};
+use crate::RuntimeError;
 use crate::execute::EditorSlot;
 use crate::journal::OpenedTurn;
-use crate::{RuntimeError, Session};
+use crate::session_state::SessionState;
 
 /// Answers one edit call.
 pub(super) async fn answer(
-    session: &mut Session,
+    session: &mut SessionState,
     turn: OpenedTurn,
     call: &EditCall,
 ) -> Result<EditResult, RuntimeError> {
@@ -29,7 +30,7 @@ pub(super) async fn answer(
 
 /// Judges and executes a call. The inner error says why the rest was not executed.
 async fn act(
-    session: &mut Session,
+    session: &mut SessionState,
     turn: OpenedTurn,
     call: &EditCall,
     texts: &mut Vec<String>,
@@ -63,7 +64,7 @@ async fn act(
 }
 
 /// The steps of a call, if this session can execute them.
-fn steps(session: &Session, call: &EditCall) -> Result<Vec<EditStep>, Failure> {
+fn steps(session: &SessionState, call: &EditCall) -> Result<Vec<EditStep>, Failure> {
     if let Some(exception) = &call.exception {
         return Err(not_understood(exception));
     }
@@ -85,7 +86,7 @@ fn steps(session: &Session, call: &EditCall) -> Result<Vec<EditStep>, Failure> {
 /// Locates the files and has the edits judged. Only what was judged is executed: the editor rejects
 /// a path if a link in it has changed since.
 async fn judge(
-    session: &mut Session,
+    session: &mut SessionState,
     call: &EditCall,
     steps: &[EditStep],
 ) -> Result<Permitted<EditProposal>, Failure> {
@@ -110,7 +111,7 @@ async fn judge(
 impl Judged for EditProposal {
     type Facts = EditFacts;
 
-    async fn facts(&self, session: &mut Session) -> EditFacts {
+    async fn facts(&self, session: &mut SessionState) -> EditFacts {
         let editor = session.editor.as_ref();
         let (workspace, memory) = editor.map_or_else(Default::default, EditorSlot::folders);
         EditFacts {

@@ -9,7 +9,8 @@ use super::step::{Performed, Step};
 use super::step_info::StepInfo;
 use crate::journal::Repeat;
 use crate::recorder::StepGuard;
-use crate::{ActionEffect, DeviceKind, RuntimeError, Session};
+use crate::session_state::SessionState;
+use crate::{ActionEffect, DeviceKind, RuntimeError};
 
 /// One step of an edit call.
 pub(super) struct EditOfFile<'a> {
@@ -70,7 +71,7 @@ impl Step for EditOfFile<'_> {
 
     async fn perform(
         &self,
-        session: &mut Session,
+        session: &mut SessionState,
         permit: &Permitted<EditProposal>,
         guard: &StepGuard,
     ) -> Result<Performed<Self::Output>, RuntimeError> {

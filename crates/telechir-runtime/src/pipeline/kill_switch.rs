@@ -1,22 +1,18 @@
 //! The kill switch: once the user stops the session, every call is answered as cancelled.
 
-use telechir_protocol::{
-    ComputerResult, EditResult, Failure, FailureKind, FunctionResult, Meta, ShellResult, ToolCall,
-    ToolResult,
-};
+use telechir_protocol::{Failure, FailureKind};
 
-use super::screen_step::not_started;
-use super::shell;
+use crate::SessionEvent;
 use crate::execute::ScreenSlot;
-use crate::{Session, SessionEvent};
+use crate::session_state::SessionState;
 
 /// The failure of every call once the kill switch was pressed.
-pub(super) async fn check(session: &mut Session) -> Option<Failure> {
+pub(super) async fn check(session: &mut SessionState) -> Option<Failure> {
     if session.stopped.is_none() {
         let reason = session.screens.iter().find_map(ScreenSlot::stopped)?;
         session.stopped = Some(reason);
         let message = format!("The user stopped this session: {reason}.");
-        session.emit(SessionEvent::Warning { message });
+        session.recorder.emit(SessionEvent::Warning { message });
         end_shell(session).await;
     }
     session
@@ -25,7 +21,7 @@ pub(super) async fn check(session: &mut Session) -> Option<Failure> {
 }
 
 /// Why a running action was cut short, if the kill switch was pressed.
-pub(super) fn failure(session: &Session) -> Option<Failure> {
+pub(super) fn failure(session: &SessionState) -> Option<Failure> {
     let reason = session.screens.iter().find_map(ScreenSlot::stopped)?;
     Some(stopped_failure(reason, ""))
 }
@@ -36,45 +32,11 @@ fn stopped_failure(reason: &str, suffix: &str) -> Failure {
 }
 
 /// Ends the shell with all background jobs, since no later call can end them.
-async fn end_shell(session: &mut Session) {
+async fn end_shell(session: &mut SessionState) {
     if let Some(shell) = session.shell.take()
         && let Err(message) = shell.close(session.limits.action_timeout).await
     {
         let message = format!("After the stop: failed to {message}.");
-        session.emit(SessionEvent::Warning { message });
-    }
-}
-
-/// The result of a call that was not started.
-pub(super) fn cancelled_result(call: &ToolCall, failure: Failure) -> ToolResult {
-    let error = Some(failure);
-    match call {
-        ToolCall::Computer(call) => {
-            let mut result = ComputerResult::new(call.call_id.clone());
-            result.group.clone_from(&call.group);
-            result.steps = call.actions.iter().map(not_started).collect();
-            result.error = error;
-            ToolResult::Computer(result)
-        }
-        ToolCall::Shell(call) => {
-            let outputs = call.commands.iter().map(|_| shell::not_started()).collect();
-            let mut result = ShellResult::new(call.call_id.clone(), outputs);
-            result.error = error;
-            ToolResult::Shell(result)
-        }
-        ToolCall::Edit(call) => ToolResult::Edit(EditResult {
-            call_id: call.call_id.clone(),
-            text: None,
-            error,
-            meta: Meta::default(),
-        }),
-        ToolCall::Function(call) => ToolResult::Function(FunctionResult {
-            call_id: call.call_id.clone(),
-            name: Some(call.name.clone()),
-            items: Vec::new(),
-            result: None,
-            error,
-            meta: Meta::default(),
-        }),
+        session.recorder.emit(SessionEvent::Warning { message });
     }
 }

@@ -11,18 +11,19 @@ use telechir_protocol::{
 
 use super::approval::{Judged, permit};
 use super::call_groups::CallGroups;
-use super::not_understood;
+use super::not_understood::not_understood;
 use super::screen_step::{ScreenStep, camera, failed, not_started};
 use super::step::{execute, replay};
 use crate::execute::{ScreenSlot, lost, sentence};
 use crate::journal::OpenedTurn;
 use crate::observe::{CaptureArea, ModelScreenshot};
 use crate::resolve::resolve;
-use crate::{DeviceKind, RuntimeError, Session, SessionEvent};
+use crate::session_state::SessionState;
+use crate::{DeviceKind, RuntimeError, SessionEvent};
 
 /// Answers one computer call.
 pub(super) async fn answer(
-    session: &mut Session,
+    session: &mut SessionState,
     turn: OpenedTurn,
     call_index: usize,
     call: &ComputerCall,
@@ -73,7 +74,7 @@ pub(super) async fn answer(
 }
 
 /// The index of the screen that a call targets.
-fn find(session: &Session, call: &ComputerCall) -> Result<usize, Failure> {
+fn find(session: &SessionState, call: &ComputerCall) -> Result<usize, Failure> {
     let position_of = |kind| {
         session
             .screens
@@ -108,7 +109,7 @@ fn find(session: &Session, call: &ComputerCall) -> Result<usize, Failure> {
 
 /// Judges and executes a call's actions. Returns the screenshot that the last one requested.
 async fn act(
-    session: &mut Session,
+    session: &mut SessionState,
     turn: OpenedTurn,
     screen_index: usize,
     call: &ComputerCall,
@@ -166,7 +167,7 @@ async fn act(
 }
 
 /// Why no action of a call can be started.
-fn refusal(session: &Session, screen_index: usize, call: &ComputerCall) -> Option<Failure> {
+fn refusal(session: &SessionState, screen_index: usize, call: &ComputerCall) -> Option<Failure> {
     let screen = &session.screens[screen_index];
     let invalid = |message: String| Some(Failure::new(FailureKind::InvalidInput, message));
     if let Some(exception) = &call.exception {
@@ -222,7 +223,7 @@ fn obstacle(screen: &ScreenSlot, action: &Action) -> Option<Failure> {
 }
 
 async fn judge(
-    session: &mut Session,
+    session: &mut SessionState,
     screen_index: usize,
     call: &ComputerCall,
     possible: usize,
@@ -241,7 +242,7 @@ async fn judge(
 impl Judged for ScreenProposal {
     type Facts = ScreenFacts;
 
-    async fn facts(&self, session: &mut Session) -> ScreenFacts {
+    async fn facts(&self, session: &mut SessionState) -> ScreenFacts {
         let hosts = Judge::hosts_to_resolve(&self.actions);
         let resolved = resolve(hosts, session.limits.resolve_timeout).await;
         let mut screens = session.screens.iter();
@@ -261,7 +262,7 @@ impl Judged for ScreenProposal {
 
 /// Executes the permitted actions up to the first failure.
 async fn run(
-    session: &mut Session,
+    session: &mut SessionState,
     turn: OpenedTurn,
     screen_index: usize,
     permit: &Permitted<ScreenProposal>,
@@ -297,7 +298,7 @@ fn follow(outcome: StepOutcome, result: &mut ComputerResult) {
 
 /// Takes the screenshot that the dialect requires but no action requested, if the policy allows it.
 async fn observe(
-    session: &mut Session,
+    session: &mut SessionState,
     screen_index: usize,
     call: &ComputerCall,
     result: &mut ComputerResult,
@@ -345,7 +346,7 @@ async fn observe(
 }
 
 /// Adds the text of a result: output of the steps, the browser's URL and tabs.
-async fn close(session: &mut Session, screen_index: usize, result: &mut ComputerResult) {
+async fn close(session: &mut SessionState, screen_index: usize, result: &mut ComputerResult) {
     let texts: Vec<&str> = result
         .steps
         .iter()

@@ -14,7 +14,8 @@ use crate::execute::{ScreenSlot, or_stopped, until_stopped};
 use crate::journal::Repeat;
 use crate::observe::{Camera, CaptureArea, MarkMode, ModelScreenshot, mark_line, unavailable};
 use crate::recorder::{StepGuard, millis};
-use crate::{ActionEffect, DeviceKind, RuntimeError, Session};
+use crate::session_state::SessionState;
+use crate::{ActionEffect, DeviceKind, RuntimeError};
 
 /// One action of a computer call.
 pub(super) struct ScreenStep<'a> {
@@ -28,7 +29,7 @@ pub(super) struct ScreenStep<'a> {
 impl<'a> ScreenStep<'a> {
     /// The actions of a call, or those of a proposal.
     pub(super) fn all(
-        session: &Session,
+        session: &SessionState,
         screen_index: usize,
         call_id: &'a CallId,
         actions: &'a [Action],
@@ -75,7 +76,7 @@ impl Step for ScreenStep<'_> {
 
     async fn perform(
         &self,
-        session: &mut Session,
+        session: &mut SessionState,
         permit: &Permitted<ScreenProposal>,
         guard: &StepGuard,
     ) -> Result<Performed<Self::Output>, RuntimeError> {
@@ -165,7 +166,7 @@ impl StepReport {
     }
 
     /// A step that the kill switch ended early.
-    fn stopped(session: &Session) -> Self {
+    fn stopped(session: &SessionState) -> Self {
         match kill_switch::failure(session) {
             Some(failure) => Self::failed(failure),
             None => Self {
@@ -183,7 +184,7 @@ impl StepReport {
     reason = "all other actions are performed by the device"
 )]
 async fn perform_step(
-    session: &mut Session,
+    session: &mut SessionState,
     screen_index: usize,
     permit: &Permitted<ScreenProposal>,
     step: usize,
@@ -259,7 +260,7 @@ async fn perform_step(
 
 /// The area of a window or a monitor, and its description for the model.
 async fn locate(
-    session: &mut Session,
+    session: &mut SessionState,
     screen_index: usize,
     permit: &Permitted<ScreenProposal>,
     step: usize,
@@ -278,7 +279,7 @@ async fn locate(
 
 /// `observe_screen` for grounding: a screenshot with labels on everything that can be a target.
 async fn observe_grounding(
-    session: &mut Session,
+    session: &mut SessionState,
     screen_index: usize,
     permit: &Permitted<ScreenProposal>,
     step: usize,
@@ -303,7 +304,7 @@ async fn observe_grounding(
 
 /// `observe_screen` for understanding: the outline that programs expose, and OCR of the rest.
 async fn observe_understanding(
-    session: &mut Session,
+    session: &mut SessionState,
     screen_index: usize,
     permit: &Permitted<ScreenProposal>,
     step: usize,
@@ -354,7 +355,7 @@ fn with_matches(text: String, intent: Option<&str>) -> String {
 }
 
 /// Borrows the camera and the screens of a session.
-pub(super) fn camera(session: &mut Session) -> (Camera<'_>, &mut Vec<ScreenSlot>) {
+pub(super) fn camera(session: &mut SessionState) -> (Camera<'_>, &mut Vec<ScreenSlot>) {
     let camera = Camera {
         recorder: &session.recorder,
         rule: session.screenshot,

@@ -11,16 +11,17 @@ use telechir_protocol::{
 };
 
 use super::approval::{Judged, permit};
-use super::not_understood;
+use super::not_understood::not_understood;
 use super::shell_step::{CommandRun, RestartStep, ShellStep};
 use super::step::{execute, replay};
 use crate::execute::lost;
 use crate::journal::OpenedTurn;
-use crate::{DeviceKind, RuntimeError, Session};
+use crate::session_state::SessionState;
+use crate::{DeviceKind, RuntimeError};
 
 /// Answers one shell call.
 pub(super) async fn answer(
-    session: &mut Session,
+    session: &mut SessionState,
     turn: OpenedTurn,
     call: &ShellCall,
 ) -> Result<ShellResult, RuntimeError> {
@@ -38,7 +39,7 @@ pub(super) async fn answer(
 
 /// Judges and executes a call. The inner error says why the rest was not started.
 async fn act(
-    session: &mut Session,
+    session: &mut SessionState,
     turn: OpenedTurn,
     call: &ShellCall,
     result: &mut ShellResult,
@@ -93,7 +94,7 @@ async fn act(
 
 /// Performs a task other than a command, which has exactly one output.
 async fn run_control(
-    session: &mut Session,
+    session: &mut SessionState,
     turn: OpenedTurn,
     call: &ShellCall,
     permit: &Permitted<ShellProposal>,
@@ -114,7 +115,7 @@ async fn run_control(
 }
 
 /// The call as it may be recorded and shown: without input that the terminal hides.
-pub(super) fn recordable(session: &Session, call: &ShellCall) -> ShellCall {
+pub(super) fn recordable(session: &SessionState, call: &ShellCall) -> ShellCall {
     let mut visible_region = call.clone();
     let hidden = match &call.action {
         ShellAction::SendText(text) => {
@@ -145,7 +146,7 @@ pub(super) fn recordable(session: &Session, call: &ShellCall) -> ShellCall {
 }
 
 /// The task of a call, if this shell can perform it.
-fn task(session: &Session, call: &ShellCall) -> Result<ShellTask, Failure> {
+fn task(session: &SessionState, call: &ShellCall) -> Result<ShellTask, Failure> {
     let fail = |kind, message: &str| Err(Failure::new(kind, message));
     if let Some(exception) = &call.exception {
         return Err(not_understood(exception));
@@ -208,7 +209,7 @@ fn task(session: &Session, call: &ShellCall) -> Result<ShellTask, Failure> {
 }
 
 async fn judge(
-    session: &mut Session,
+    session: &mut SessionState,
     call: &ShellCall,
     task: ShellTask,
 ) -> Result<Permitted<ShellProposal>, Failure> {
@@ -235,7 +236,7 @@ async fn judge(
 impl Judged for ShellProposal {
     type Facts = ShellFacts;
 
-    async fn facts(&self, session: &mut Session) -> ShellFacts {
+    async fn facts(&self, session: &mut SessionState) -> ShellFacts {
         let shell = session.shell.as_ref();
         ShellFacts {
             is_sandboxed: shell.is_some_and(|shell| shell.is_sandboxed()),
@@ -251,7 +252,7 @@ impl Judged for ShellProposal {
 
 /// Runs the commands in order; if one does not end, the rest is not started.
 async fn run(
-    session: &mut Session,
+    session: &mut SessionState,
     turn: OpenedTurn,
     call: &ShellCall,
     permit: &Permitted<ShellProposal>,

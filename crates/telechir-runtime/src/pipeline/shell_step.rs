@@ -17,7 +17,8 @@ use super::step_info::StepInfo;
 use crate::execute::{CommandLimits, until_stopped};
 use crate::journal::Repeat;
 use crate::recorder::{StepGuard, millis};
-use crate::{ActionEffect, DeviceKind, RuntimeError, Session, SessionEvent};
+use crate::session_state::SessionState;
+use crate::{ActionEffect, DeviceKind, RuntimeError, SessionEvent};
 
 /// The result of a command.
 pub(super) struct CommandRun {
@@ -81,7 +82,7 @@ impl ShellStep<'_> {
     /// Runs the command or performs the task, unless the kill switch stops the session.
     async fn run(
         &self,
-        session: &mut Session,
+        session: &mut SessionState,
         permit: &Permitted<ShellProposal>,
     ) -> Result<CommandOutput, Failure> {
         let command_limits = command_limits(session, self.call, self.timeout);
@@ -168,7 +169,7 @@ impl Step for ShellStep<'_> {
 
     async fn perform(
         &self,
-        session: &mut Session,
+        session: &mut SessionState,
         permit: &Permitted<ShellProposal>,
         guard: &StepGuard,
     ) -> Result<Performed<CommandRun>, RuntimeError> {
@@ -256,7 +257,7 @@ impl Step for RestartStep<'_> {
 
     async fn perform(
         &self,
-        session: &mut Session,
+        session: &mut SessionState,
         permit: &Permitted<ShellProposal>,
         guard: &StepGuard,
     ) -> Result<Performed<Self::Output>, RuntimeError> {
@@ -295,7 +296,7 @@ impl Step for RestartStep<'_> {
     }
 }
 
-fn command_limits(session: &Session, call: &ShellCall, timeout: Duration) -> CommandLimits {
+fn command_limits(session: &SessionState, call: &ShellCall, timeout: Duration) -> CommandLimits {
     let limits = session.limits;
     let limit = limits.max_output_bytes;
     // The model counts characters; this many bytes are never more characters.

@@ -13,7 +13,8 @@ use telechir_protocol::{CallId, Failure, FailureKind};
 use super::step_info::StepInfo;
 use crate::journal::{BeginOutcome, OpenedTurn, Repeat};
 use crate::recorder::StepGuard;
-use crate::{ActionEffect, JournalError, RuntimeError, Session};
+use crate::session_state::SessionState;
+use crate::{ActionEffect, JournalError, RuntimeError};
 
 /// A step of a call to one kind of device.
 pub(super) trait Step {
@@ -40,7 +41,7 @@ pub(super) trait Step {
     /// recorded as cancelled.
     fn perform(
         &self,
-        session: &mut Session,
+        session: &mut SessionState,
         permit: &Permitted<Self::Proposal>,
         guard: &StepGuard,
     ) -> impl Future<Output = Result<Performed<Self::Output>, RuntimeError>> + Send;
@@ -87,7 +88,7 @@ impl<T> Performed<T> {
 /// also if this future is dropped; it is durable before the next intent and before the answer. A
 /// step that was started earlier is answered from the journal, except one that only reads.
 pub(super) async fn execute<S: Step>(
-    session: &mut Session,
+    session: &mut SessionState,
     turn: OpenedTurn,
     permit: &Permitted<S::Proposal>,
     step: &S,
@@ -111,7 +112,7 @@ pub(super) async fn execute<S: Step>(
 /// The outputs of the leading steps of a call that were started earlier and must not be repeated.
 /// The policy is not consulted again: these steps have already happened.
 pub(super) async fn replay<S: Step>(
-    session: &mut Session,
+    session: &mut SessionState,
     turn: OpenedTurn,
     call_id: &CallId,
     steps: Vec<S>,
@@ -143,7 +144,7 @@ pub(super) async fn replay<S: Step>(
 /// Answers a step that was started earlier from its recorded outcome, which is absent after a
 /// crash.
 fn answer<S: Step>(
-    session: &Session,
+    session: &SessionState,
     step: &S,
     info: &StepInfo,
     outcome: Option<Value>,
