@@ -282,16 +282,6 @@ impl Session {
         EventSender(self.state.recorder.clone())
     }
 
-    /// The session's name in its journal.
-    pub fn run(&self) -> &RunId {
-        &self.state.recorder.run
-    }
-
-    /// The journal that the session is recorded in.
-    pub fn journal(&self) -> &Journal {
-        &self.state.recorder.journal
-    }
-
     /// The size of this device's screenshots; none if the session has no such screen.
     pub fn screenshot_size(&self, device: DeviceKind) -> Option<Size> {
         self.state

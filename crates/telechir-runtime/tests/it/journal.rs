@@ -371,8 +371,9 @@ async fn two_sessions_share_one_journal() {
 #[tokio::test]
 async fn a_temporary_journal_is_gone_with_its_session() {
     let (builder, _log) = shell(open_policy());
-    let session = builder.build().unwrap();
-    let folder = session.journal().folder();
+    let journal = Journal::temporary().unwrap();
+    let folder = journal.folder();
+    let session = builder.journal(journal).build().unwrap();
     assert!(folder.join("journal.sqlite").exists());
     session.close().await.unwrap();
     assert!(!folder.exists());
