@@ -43,6 +43,5 @@ pub use journal::{
     Journal, JournalRecord, RecordKind, RunId, Verified, VerifyFault, read, read_blob, verify,
     verify_since,
 };
-pub use screenshot::png;
 pub use session::{EventSender, Session, SessionBuilder};
 pub use telechir_image::{Format, ImageError, encode};

@@ -5,18 +5,10 @@
 
 use base64::Engine as _;
 use telechir_device::{Frame, Mark, Viewport, draw};
-use telechir_image::{Format, ImageError, encode, encode_within, shrink};
+use telechir_image::{ImageError, encode_within, shrink};
 use telechir_protocol::{DataContent, Media, Size};
 
 use crate::ScreenshotRule;
-
-/// Encodes a frame as PNG at its own size.
-///
-/// # Errors
-/// When the PNG encoder fails.
-pub fn png(frame: &Frame) -> Result<Vec<u8>, ImageError> {
-    encode(frame, Format::Png)
-}
 
 /// Encodes a frame at `size`, which is at most the frame's size, with labels on `marks`. Returns
 /// the media for the message and the bytes for the journal.
