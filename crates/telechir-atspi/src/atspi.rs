@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures_util::future::join_all;
 use serde_json::Value;
 use telechir_device::{
@@ -186,6 +187,7 @@ async fn applications(bus: &AtSpiBus) -> Result<Vec<ObjectRef>, BusError> {
     Ok(roots)
 }
 
+#[async_trait]
 impl Accessibility for AtSpi {
     async fn tree(
         &mut self,

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use serde_json::json;
 use telechir_device::{
-    ActionReport, BoxScreen, Computer, DeviceError, Frame, Mark, PageContext, Screen as _,
-    ScreenAction, Settle, Settled,
+    ActionReport, Computer, DeviceError, ElementMarks, Frame, Mark, PageContext, PageContextSource,
+    Screen, ScreenAction, Settle, Settled,
 };
 use telechir_protocol::{ActionKind, Size, UnsettledReason};
 use tokio::time::{Instant, timeout};
@@ -52,7 +53,7 @@ pub struct Browser {
     pub(crate) input: InputState,
     pub(crate) setup: Setup,
     pub(crate) options: Options,
-    pub(crate) screen: Option<BoxScreen>,
+    pub(crate) screen: Option<Box<dyn Screen>>,
     pub(crate) size: Size,
     /// Chromium's own user agent.
     pub(crate) agent: Arc<str>,
@@ -161,8 +162,35 @@ impl Browser {
         let client = self.client.clone();
         async move { client.lost().await.into() }
     }
+
+    /// Releases keys and buttons and ends Chromium with its screen; an attached one stays.
+    ///
+    /// # Errors
+    /// When Chromium or its screen could not be ended.
+    pub async fn close(mut self) -> Result<(), DeviceError> {
+        let limit = self.options.reply_timeout;
+        let _its_process_ends_anyway = timeout(limit, self.release_inputs()).await;
+        if let Some(context) = self.context.take() {
+            return Ok(context.dispose(limit).await?);
+        }
+        self.client.notify(None, "Browser.close", json!({}));
+        let ended = match self.chromium {
+            Chromium::Started { process, .. } => process.end().await,
+            Chromium::Attached { .. } | Chromium::Shared => Ok(()),
+        };
+        let screen_ended = match self.screen.take() {
+            Some(screen) => screen.close().await,
+            None => Ok(()),
+        };
+        ended.map_err(|error| DeviceError::Unavailable {
+            what: "the shutdown of Chromium",
+            message: error.to_string(),
+        })?;
+        screen_ended
+    }
 }
 
+#[async_trait]
 impl Computer for Browser {
     fn size(&self) -> Size {
         self.size
@@ -181,11 +209,6 @@ impl Computer for Browser {
             None => self.screenshot().await,
         };
         self.or_relaunch(frame).await
-    }
-
-    async fn marks(&mut self, max_marks: usize) -> Result<Vec<Mark>, DeviceError> {
-        let marks = self.visible_marks(max_marks).await;
-        self.or_relaunch(marks).await
     }
 
     async fn perform(&mut self, action: &ScreenAction) -> Result<ActionReport, DeviceError> {
@@ -239,36 +262,37 @@ impl Computer for Browser {
         Ok((frame, settled))
     }
 
-    async fn page_context(&mut self) -> Result<PageContext, DeviceError> {
-        let context = self.context_with_events().await;
-        self.or_relaunch(context).await
-    }
-
     async fn release_inputs(&mut self) -> Result<(), DeviceError> {
         let (_, page) = self.front().await?;
         Ok(self.input.release(&page).await?)
     }
 
-    async fn close(mut self) -> Result<(), DeviceError> {
-        let limit = self.options.reply_timeout;
-        let _its_process_ends_anyway = timeout(limit, self.release_inputs()).await;
-        if let Some(context) = self.context.take() {
-            return Ok(context.dispose(limit).await?);
-        }
-        self.client.notify(None, "Browser.close", json!({}));
-        let ended = match self.chromium {
-            Chromium::Started { process, .. } => process.end().await,
-            Chromium::Attached { .. } | Chromium::Shared => Ok(()),
-        };
-        let screen_ended = match self.screen.take() {
-            Some(screen) => screen.close().await,
-            None => Ok(()),
-        };
-        ended.map_err(|error| DeviceError::Unavailable {
-            what: "the shutdown of Chromium",
-            message: error.to_string(),
-        })?;
-        screen_ended
+    async fn close(self: Box<Self>) -> Result<(), DeviceError> {
+        Self::close(*self).await
+    }
+
+    fn page(&mut self) -> Option<&mut dyn PageContextSource> {
+        Some(self)
+    }
+
+    fn element_marks(&mut self) -> Option<&mut dyn ElementMarks> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl ElementMarks for Browser {
+    async fn marks(&mut self, max_marks: usize) -> Result<Vec<Mark>, DeviceError> {
+        let marks = self.visible_marks(max_marks).await;
+        self.or_relaunch(marks).await
+    }
+}
+
+#[async_trait]
+impl PageContextSource for Browser {
+    async fn page_context(&mut self) -> Result<PageContext, DeviceError> {
+        let context = self.context_with_events().await;
+        self.or_relaunch(context).await
     }
 }
 
@@ -321,7 +345,7 @@ impl Browser {
             settle,
             screenshot,
         };
-        wait.run(self.screen.as_mut()).await
+        wait.run(self.screen.as_deref_mut()).await
     }
 
     /// The tabs and URL, with all events since the last call.

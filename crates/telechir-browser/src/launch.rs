@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::pipe::{PipeFlags, pipe_with};
 use serde_json::json;
-use telechir_device::{DeviceError, Screen as _};
+use telechir_device::DeviceError;
 use telechir_process::{Cgroup, Child, Spawn, Stdio, is_root};
 use tracing::warn;
 

@@ -1,7 +1,7 @@
 //! Web pages as a computer: drives Chromium through a thin CDP client over a private pipe.
 //!
 //! Knows pages, tabs and input, but not X11: the screen of a window is passed in as a
-//! [`telechir_device::BoxScreen`].
+//! [`telechir_device::Screen`].
 //!
 //! ```no_run
 //! use telechir_browser::{Browser, Options, Surface};

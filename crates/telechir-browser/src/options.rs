@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use telechir_device::{BoxScreen, DeviceError};
+use telechir_device::{DeviceError, Screen};
 use telechir_egress::Egress;
 use telechir_process::Identity;
 use telechir_protocol::Size;
@@ -18,7 +18,7 @@ pub enum Surface {
     Headless(Size),
     /// In a window that fills this screen, which provides pixels and damage events. The screen
     /// needs a window manager.
-    Window(BoxScreen),
+    Window(Box<dyn Screen>),
 }
 
 /// Whether Chromium sandboxes its renderers.

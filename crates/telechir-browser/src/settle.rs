@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::{FusedFuture as _, FutureExt as _, OptionFuture, join};
 use serde_json::{Value, json};
-use telechir_device::{BoxScreen, DeviceError, Frame, Screen as _, Settle, Settled};
+use telechir_device::{DeviceError, Frame, Screen, Settle, Settled};
 use telechir_protocol::{Size, UnsettledReason};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
@@ -165,12 +165,12 @@ impl SettleWait<'_> {
     /// Waits for the page, and for the screen of its window.
     pub(crate) async fn run(
         &self,
-        mut screen: Option<&mut BoxScreen>,
+        mut screen: Option<&mut (dyn Screen + 'static)>,
     ) -> Result<(Settled, Option<Frame>), DeviceError> {
         let deadline = self.start + self.settle.ceiling;
         let mut animated = None;
         let (unsettled, screenshot) = loop {
-            let Some(screen) = &mut screen else {
+            let Some(screen) = screen.as_deref_mut() else {
                 let (page, rest) = self.wait_for_page(deadline, true).await?;
                 break (page.reason(), rest.screenshot.filter(|_| rest.is_unchanged));
             };
@@ -377,7 +377,7 @@ impl SettleWait<'_> {
 
 /// Waits until the paint is on the screen and nothing has changed there for `quiet`.
 async fn wait_until_painted(
-    screen: &mut BoxScreen,
+    screen: &mut dyn Screen,
     quiet: Duration,
     deadline: Instant,
 ) -> Result<Settled, DeviceError> {

@@ -1,7 +1,8 @@
 //! An optional ability of a screen: its applications describe their elements and act on them.
 
-use std::future::Future;
+use std::fmt;
 
+use async_trait::async_trait;
 use serde_json::Value;
 
 use crate::elements::{Element, ElementTree};
@@ -31,7 +32,8 @@ pub struct LocatedElement {
 /// Contract: every function ends in bounded time, even if an application hangs; the tree then has
 /// the elements of the others and names the hung application. `windows` are those of the screen,
 /// which some applications need to locate their elements.
-pub trait Accessibility: Send {
+#[async_trait]
+pub trait Accessibility: Send + fmt::Debug {
     /// Whether accessibility information is available.
     fn is_available(&self) -> bool {
         true
@@ -41,52 +43,45 @@ pub trait Accessibility: Send {
     ///
     /// # Errors
     /// When no application can be reached.
-    fn tree(
+    async fn tree(
         &mut self,
         detail: Detail,
         windows: &[Window],
-    ) -> impl Future<Output = Result<ElementTree, DeviceError>> + Send;
+    ) -> Result<ElementTree, DeviceError>;
 
     /// Returns one element in its present state.
     ///
     /// # Errors
     /// [`DeviceError::Stale`] when it is gone.
-    fn element(
+    async fn element(
         &mut self,
         id: &str,
         windows: &[Window],
-    ) -> impl Future<Output = Result<LocatedElement, DeviceError>> + Send;
+    ) -> Result<LocatedElement, DeviceError>;
 
     /// Invokes an element's own action; absent means its first. Confirmed only if the element was
     /// observed to change accordingly.
     ///
     /// # Errors
     /// When it has no such action, or is gone.
-    fn invoke(
-        &mut self,
-        id: &str,
-        name: Option<&str>,
-    ) -> impl Future<Output = Result<ActionReport, DeviceError>> + Send;
+    async fn invoke(&mut self, id: &str, name: Option<&str>) -> Result<ActionReport, DeviceError>;
 
     /// Sets an element's value: a text, a number, on or off, one of its options. None if the
     /// element does not support this and must be typed into.
     ///
     /// # Errors
     /// When the value is invalid for it, or it is gone.
-    fn set(
-        &mut self,
-        id: &str,
-        value: &Value,
-    ) -> impl Future<Output = Result<Option<ActionReport>, DeviceError>> + Send;
+    async fn set(&mut self, id: &str, value: &Value) -> Result<Option<ActionReport>, DeviceError>;
 
     /// Scrolls an element into view, as far as its application supports that.
     ///
     /// # Errors
     /// When it is gone.
-    fn reveal(&mut self, id: &str) -> impl Future<Output = Result<(), DeviceError>> + Send;
+    async fn reveal(&mut self, id: &str) -> Result<(), DeviceError>;
 }
 
 /// A screen without accessibility information: no elements are known.
+#[async_trait]
 impl<A: Accessibility> Accessibility for Option<A> {
     fn is_available(&self) -> bool {
         self.as_ref().is_some_and(A::is_available)

@@ -6,14 +6,16 @@ mod ocr;
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use serde_json::Value;
 use telechir_protocol::{Action, ActionKind, Size};
 
 use crate::elements::{Element, ElementTree, Filter, Outline, search};
 use crate::{
-    Accessibility, ActionReport, BoxTextRecognizer, Computer, Detail, DeviceError, Effect, Frame,
-    LocatedElement, Mark, PageContext, PartLocation, ScreenAction, ScreenPart, ScreenPoint,
-    ScreenRegion, ScreenTarget, Settle, Settled, UntilStopped, Viewport, Window, WindowList,
+    Accessibility, ActionReport, Computer, Detail, DeviceError, Effect, ElementMarks, Frame,
+    LocatedElement, Mark, PageContextSource, PartLocation, ScreenAction, ScreenPart, ScreenPoint,
+    ScreenRegion, ScreenTarget, Settle, Settled, StopSignal, TextRecognizer, Viewport, Window,
+    WindowSystem,
 };
 
 /// Maximum number of search results.
@@ -42,12 +44,12 @@ const OWN_ACTIONS: [ActionKind; 5] = [
 pub struct WithAccessibility<C, A> {
     computer: C,
     applications: A,
-    reader: Option<BoxTextRecognizer>,
+    reader: Option<Box<dyn TextRecognizer>>,
     /// Maps the model's coordinates to the screen.
     viewport: Option<Viewport>,
 }
 
-impl<C: Computer + WindowList, A: Accessibility> WithAccessibility<C, A> {
+impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
     /// Combines a screen and its applications.
     pub const fn new(computer: C, applications: A) -> Self {
         Self {
@@ -60,7 +62,7 @@ impl<C: Computer + WindowList, A: Accessibility> WithAccessibility<C, A> {
 
     /// Adds OCR for windows without accessibility information.
     #[must_use]
-    pub fn with_text_recognizer(mut self, reader: BoxTextRecognizer) -> Self {
+    pub fn with_text_recognizer(mut self, reader: Box<dyn TextRecognizer>) -> Self {
         self.reader = Some(reader);
         self
     }
@@ -73,6 +75,14 @@ impl<C: Computer + WindowList, A: Accessibility> WithAccessibility<C, A> {
     /// The source of the applications' elements.
     pub const fn applications(&mut self) -> &mut A {
         &mut self.applications
+    }
+
+    /// Closes the screen; see [`Computer::close`].
+    ///
+    /// # Errors
+    /// When something could not be ended; the rest was.
+    pub async fn close(self) -> Result<(), DeviceError> {
+        Box::new(self.computer).close().await
     }
 
     async fn tree(&mut self, detail: Detail) -> Result<ElementTree, DeviceError> {
@@ -361,7 +371,8 @@ fn stale(id: &str) -> DeviceError {
     }
 }
 
-impl<C: Computer + WindowList, A: Accessibility> Computer for WithAccessibility<C, A> {
+#[async_trait]
+impl<C: Computer + WindowSystem, A: Accessibility> Computer for WithAccessibility<C, A> {
     fn size(&self) -> Size {
         self.computer.size()
     }
@@ -375,54 +386,13 @@ impl<C: Computer + WindowList, A: Accessibility> Computer for WithAccessibility<
         self.computer.capture().await
     }
 
-    fn stopped(&self) -> Option<&'static str> {
-        self.computer.stopped()
-    }
-
-    async fn marks(&mut self, max_marks: usize) -> Result<Vec<Mark>, DeviceError> {
-        let windows = self.computer.windows().await?;
-        let tree = self.applications.tree(Detail::Basic, &windows).await?;
-        Ok(interactive::interactive_marks(
-            &tree,
-            &windows,
-            self.computer.size(),
-            max_marks,
-        ))
-    }
-
-    async fn ocr_words(&mut self, max_marks: usize) -> Result<Vec<Mark>, DeviceError> {
-        let tree = match self.tree(Detail::Basic).await {
-            // Without accessibility, all windows are recognized by OCR.
-            Err(DeviceError::Unavailable { .. }) => ElementTree::default(),
-            tree => tree?,
-        };
-        let lines = self.recognize(&tree, None).await?;
-        Ok(ocr::marks(&lines, self.computer.size(), max_marks))
-    }
-
-    fn until_stopped(&self) -> UntilStopped {
-        self.computer.until_stopped()
-    }
-
-    fn visible_region(&self) -> ScreenRegion {
-        self.computer.visible_region()
-    }
-
-    async fn locate_part(&mut self, part: &ScreenPart) -> Result<PartLocation, DeviceError> {
-        self.computer.locate_part(part).await
-    }
-
-    fn set_viewport(&mut self, viewport: Viewport) {
-        self.viewport = Some(viewport);
-        self.computer.set_viewport(viewport);
-    }
-
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "the screen performs all other actions"
     )]
     async fn perform(&mut self, action: &ScreenAction) -> Result<ActionReport, DeviceError> {
-        if let Some(why) = self.computer.stopped() {
+        let switch = self.computer.kill_switch();
+        if let Some(why) = switch.and_then(StopSignal::stopped) {
             return Err(DeviceError::Stopped { why });
         }
         let tab = match action {
@@ -463,15 +433,82 @@ impl<C: Computer + WindowList, A: Accessibility> Computer for WithAccessibility<
         self.computer.settle(settle).await
     }
 
-    async fn page_context(&mut self) -> Result<PageContext, DeviceError> {
-        self.computer.page_context().await
+    async fn settle_and_capture(
+        &mut self,
+        settle: Settle,
+    ) -> Result<(Frame, Settled), DeviceError> {
+        self.computer.settle_and_capture(settle).await
     }
 
     async fn release_inputs(&mut self) -> Result<(), DeviceError> {
         self.computer.release_inputs().await
     }
 
-    async fn close(self) -> Result<(), DeviceError> {
-        self.computer.close().await
+    async fn close(self: Box<Self>) -> Result<(), DeviceError> {
+        Self::close(*self).await
+    }
+
+    fn kill_switch(&self) -> Option<&dyn StopSignal> {
+        self.computer.kill_switch()
+    }
+
+    fn page(&mut self) -> Option<&mut dyn PageContextSource> {
+        self.computer.page()
+    }
+
+    fn element_marks(&mut self) -> Option<&mut dyn ElementMarks> {
+        Some(self)
+    }
+
+    fn window_system(&mut self) -> Option<&mut dyn WindowSystem> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl<C: Computer + WindowSystem, A: Accessibility> ElementMarks for WithAccessibility<C, A> {
+    async fn marks(&mut self, max_marks: usize) -> Result<Vec<Mark>, DeviceError> {
+        let windows = self.computer.windows().await?;
+        let tree = self.applications.tree(Detail::Basic, &windows).await?;
+        Ok(interactive::interactive_marks(
+            &tree,
+            &windows,
+            self.computer.size(),
+            max_marks,
+        ))
+    }
+
+    async fn ocr_words(&mut self, max_marks: usize) -> Result<Vec<Mark>, DeviceError> {
+        let tree = match self.tree(Detail::Basic).await {
+            // Without accessibility, all windows are recognized by OCR.
+            Err(DeviceError::Unavailable { .. }) => ElementTree::default(),
+            tree => tree?,
+        };
+        let lines = self.recognize(&tree, None).await?;
+        Ok(ocr::marks(&lines, self.computer.size(), max_marks))
+    }
+}
+
+#[async_trait]
+impl<C: Computer + WindowSystem, A: Accessibility> WindowSystem for WithAccessibility<C, A> {
+    async fn windows(&mut self) -> Result<Vec<Window>, DeviceError> {
+        self.computer.windows().await
+    }
+
+    fn visible_region(&self) -> ScreenRegion {
+        self.computer.visible_region()
+    }
+
+    async fn locate_part(&mut self, part: &ScreenPart) -> Result<PartLocation, DeviceError> {
+        self.computer.locate_part(part).await
+    }
+
+    fn set_viewport(&mut self, viewport: Viewport) {
+        self.viewport = Some(viewport);
+        self.computer.set_viewport(viewport);
+    }
+
+    fn note_action(&mut self) {
+        self.computer.note_action();
     }
 }

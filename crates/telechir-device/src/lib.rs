@@ -19,34 +19,39 @@ mod computer;
 #[cfg(feature = "testing")]
 pub mod contract;
 mod editor;
+mod element_marks;
 mod elements;
-mod erased;
 mod error;
 mod frame;
 mod marks;
+mod page_context;
+mod screen;
 mod screen_space;
+mod settle;
 mod shell;
+mod stop_signal;
 mod text_recognizer;
 mod viewport;
-mod windows;
+mod window_system;
 
 pub use accessibility::{Accessibility, Detail, LocatedElement};
 pub use accessible::WithAccessibility;
-pub use computer::{
-    ActionReport, Computer, Effect, PageContext, PartLocation, Screen, ScreenPart, Settle, Settled,
-    UntilStopped,
-};
+pub use computer::{ActionReport, Computer, Effect};
 pub use editor::{Edited, Editor};
+pub use element_marks::ElementMarks;
 pub use elements::{
     AmbiguousMatch, Element, ElementState, ElementStates, ElementTree, Filter, Outline,
     ScreenBounds, choose, is_interactive, role_name, search,
 };
-pub use erased::{BoxComputer, BoxEditor, BoxScreen, BoxShell, BoxTextRecognizer};
 pub use error::DeviceError;
 pub use frame::Frame;
 pub use marks::{Labels, Mark, MarkKind, draw};
+pub use page_context::{PageContext, PageContextSource};
+pub use screen::Screen;
 pub use screen_space::{ScreenAction, ScreenPoint, ScreenRegion, ScreenTarget};
+pub use settle::{Settle, Settled};
 pub use shell::{Shell, ShellCommand, ShellInput, ShellJob, Typed};
+pub use stop_signal::{StopSignal, UntilStopped};
 pub use text_recognizer::{RecognizedWord, TextLine, TextRecognizer};
 pub use viewport::{TargetError, Viewport};
-pub use windows::{Window, WindowList};
+pub use window_system::{PartLocation, ScreenPart, Window, WindowSystem};

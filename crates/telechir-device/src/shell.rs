@@ -1,9 +1,9 @@
 //! A persistent shell: working directory, variables and functions persist between commands.
 
 use std::fmt;
-use std::future::Future;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use telechir_protocol::{Chord, Command, CommandOutput, ShellOutcome};
 
 use crate::DeviceError;
@@ -81,7 +81,8 @@ pub struct ShellJob {
 /// Contract: every command has exactly one output, whose end is reported by an event and not by
 /// polling or by text in the output; a command that was ended is never a success; after any outcome
 /// the next command can run, and if the shell was restarted its output says so.
-pub trait Shell: Send {
+#[async_trait]
+pub trait Shell: Send + fmt::Debug {
     /// Runs one command until it ends, times out, or waits for input.
     ///
     /// Dropping the future discards the output and does not wait for the end: the command may still
@@ -91,28 +92,20 @@ pub trait Shell: Send {
     ///
     /// # Errors
     /// When no shell can be started. Errors of the command are part of its output.
-    fn run(
-        &mut self,
-        command: &ShellCommand,
-    ) -> impl Future<Output = Result<CommandOutput, DeviceError>> + Send;
+    async fn run(&mut self, command: &ShellCommand) -> Result<CommandOutput, DeviceError>;
 
     /// Sends input to the command that waits for it, or to a background job, and follows it until
     /// it ends, times out, or waits again. The output is what was printed since the last output.
     ///
     /// # Errors
     /// When no such command runs, or this shell does not support it.
-    fn send(
-        &mut self,
-        input: &ShellInput,
-    ) -> impl Future<Output = Result<CommandOutput, DeviceError>> + Send {
-        let _not_here = input;
-        std::future::ready(unsupported("send input"))
+    async fn send(&mut self, _input: &ShellInput) -> Result<CommandOutput, DeviceError> {
+        unsupported("send input")
     }
 
     /// Whether the terminal of the command would not echo input now, such as a password, which must
     /// not be recorded.
-    fn hides_input(&self, job: Option<&str>) -> bool {
-        let _not_here = job;
+    fn hides_input(&self, _job: Option<&str>) -> bool {
         false
     }
 
@@ -121,46 +114,40 @@ pub trait Shell: Send {
     ///
     /// # Errors
     /// When it cannot be started, or this shell does not support it.
-    fn start(
-        &mut self,
-        command: &ShellCommand,
-    ) -> impl Future<Output = Result<CommandOutput, DeviceError>> + Send {
-        let _not_here = command;
-        std::future::ready(unsupported("start"))
+    async fn start(&mut self, _command: &ShellCommand) -> Result<CommandOutput, DeviceError> {
+        unsupported("start")
     }
 
     /// Lists the background jobs, oldest first.
     ///
     /// # Errors
     /// When this shell does not support it.
-    fn jobs(&mut self) -> impl Future<Output = Result<Vec<ShellJob>, DeviceError>> + Send {
-        std::future::ready(unsupported("list"))
+    async fn jobs(&mut self) -> Result<Vec<ShellJob>, DeviceError> {
+        unsupported("list")
     }
 
     /// Returns the output of a background job since the last read, and its outcome.
     ///
     /// # Errors
     /// When there is no such job, or this shell does not support it.
-    fn read(
+    async fn read(
         &mut self,
-        job: &str,
-        max_output_bytes: usize,
-    ) -> impl Future<Output = Result<CommandOutput, DeviceError>> + Send {
-        let _not_here = (job, max_output_bytes);
-        std::future::ready(unsupported("read"))
+        _job: &str,
+        _max_output_bytes: usize,
+    ) -> Result<CommandOutput, DeviceError> {
+        unsupported("read")
     }
 
     /// Ends a background job with all its descendants, and returns its last output.
     ///
     /// # Errors
     /// When there is no such job, or this shell does not support it.
-    fn stop(
+    async fn stop(
         &mut self,
-        job: &str,
-        max_output_bytes: usize,
-    ) -> impl Future<Output = Result<CommandOutput, DeviceError>> + Send {
-        let _not_here = (job, max_output_bytes);
-        std::future::ready(unsupported("stop"))
+        _job: &str,
+        _max_output_bytes: usize,
+    ) -> Result<CommandOutput, DeviceError> {
+        unsupported("stop")
     }
 
     /// Ends the running command: one whose `run` was dropped, or that waits for input. The shell
@@ -168,17 +155,15 @@ pub trait Shell: Send {
     ///
     /// # Errors
     /// When the shell was lost with it.
-    fn end_command(
-        &mut self,
-    ) -> impl Future<Output = Result<Option<CommandOutput>, DeviceError>> + Send {
-        std::future::ready(Ok(None))
+    async fn end_command(&mut self) -> Result<Option<CommandOutput>, DeviceError> {
+        Ok(None)
     }
 
     /// Ends the shell with all its descendants and starts a new one.
     ///
     /// # Errors
     /// When no new shell can be started.
-    fn restart(&mut self) -> impl Future<Output = Result<(), DeviceError>> + Send;
+    async fn restart(&mut self) -> Result<(), DeviceError>;
 
     /// Working directory after the last command.
     fn cwd(&self) -> Option<String>;
@@ -196,7 +181,7 @@ pub trait Shell: Send {
     ///
     /// # Errors
     /// When something could not be ended.
-    fn close(self) -> impl Future<Output = Result<(), DeviceError>> + Send;
+    async fn close(self: Box<Self>) -> Result<(), DeviceError>;
 }
 
 fn unsupported<T>(action: &str) -> Result<T, DeviceError> {

@@ -1,6 +1,8 @@
 //! Optical character recognition (OCR), for windows without accessibility information.
 
-use std::future::Future;
+use std::fmt;
+
+use async_trait::async_trait;
 
 use crate::elements::ScreenBounds;
 use crate::{DeviceError, Frame};
@@ -36,13 +38,11 @@ impl TextLine {
 }
 
 /// Recognizes text in a frame. The result may contain errors.
-pub trait TextRecognizer: Send {
+#[async_trait]
+pub trait TextRecognizer: Send + fmt::Debug {
     /// Recognizes the lines of a frame, from top to bottom.
     ///
     /// # Errors
     /// When OCR is not available; the error says how to enable it.
-    fn read(
-        &mut self,
-        frame: &Frame,
-    ) -> impl Future<Output = Result<Vec<TextLine>, DeviceError>> + Send;
+    async fn read(&mut self, frame: &Frame) -> Result<Vec<TextLine>, DeviceError>;
 }

@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use rustix::io::Errno;
 use telechir_device::{DeviceError, Frame, TextLine, TextRecognizer};
 use telechir_process::confinement::{Confinement, ConfinementError, ResourceLimits, verify_inside};
@@ -109,6 +110,7 @@ impl Tesseract {
     }
 }
 
+#[async_trait]
 impl TextRecognizer for Tesseract {
     async fn read(&mut self, frame: &Frame) -> Result<Vec<TextLine>, DeviceError> {
         let Some(program) = find_program(&self.program) else {

@@ -8,8 +8,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use telechir_device::{
-    ActionReport, BoxComputer, Computer as _, DeviceError, Frame, Labels, Mark, PageContext,
-    PartLocation, ScreenPart, ScreenRegion, Settle, Settled, UntilStopped, Viewport,
+    ActionReport, Computer, DeviceError, Frame, Labels, Mark, PageContext, PartLocation,
+    ScreenPart, ScreenRegion, Settle, Settled, StopSignal, UntilStopped, Viewport,
 };
 use telechir_policy::{Device, DisplayOwner, Permitted, ScreenProposal, update_pressed_keys};
 use telechir_protocol::{Action, ActionKind, Failure, FailureKind, Key, Size, Target};
@@ -26,7 +26,7 @@ const OCR_TIMEOUT: Duration = Duration::from_secs(30);
 /// A screen of the session and its state.
 #[derive(Debug)]
 pub(crate) struct ScreenSlot {
-    computer: BoxComputer,
+    computer: Box<dyn Computer>,
     pub(crate) device: Device,
     pub(crate) display: DisplayOwner,
     /// Maps points of the latest screenshot to the screen.
@@ -45,7 +45,7 @@ pub(crate) struct ScreenSlot {
 
 impl ScreenSlot {
     pub(crate) fn new(
-        computer: BoxComputer,
+        computer: Box<dyn Computer>,
         device: Device,
         display: DisplayOwner,
         rule: ScreenshotRule,
@@ -73,12 +73,15 @@ impl ScreenSlot {
     }
 
     /// The region of the screen that the model sees.
-    pub(crate) fn visible_region(&self) -> ScreenRegion {
-        self.computer.visible_region()
+    pub(crate) fn visible_region(&mut self) -> ScreenRegion {
+        match self.computer.window_system() {
+            Some(windows) => windows.visible_region(),
+            None => ScreenRegion::of_screen(self.computer.size()),
+        }
     }
 
     /// The viewport of a screenshot of the visible region.
-    pub(crate) fn default_viewport(&self, rule: ScreenshotRule) -> Viewport {
+    pub(crate) fn default_viewport(&mut self, rule: ScreenshotRule) -> Viewport {
         let visible_region = self.visible_region();
         Viewport::of_part(
             self.computer.size(),
@@ -89,11 +92,18 @@ impl ScreenSlot {
 
     /// Why the kill switch stopped this screen.
     pub(crate) fn stopped(&self) -> Option<&'static str> {
-        self.computer.stopped()
+        self.computer.kill_switch()?.stopped()
     }
 
-    pub(crate) fn until_stopped(&self) -> UntilStopped {
-        self.computer.until_stopped()
+    /// Waits for the kill switch; none without one.
+    fn until_stopped(&self) -> Option<UntilStopped> {
+        self.computer.kill_switch().map(StopSignal::until_stopped)
+    }
+
+    fn pass_viewport(&mut self) {
+        if let Some(windows) = self.computer.window_system() {
+            windows.set_viewport(self.viewport);
+        }
     }
 
     pub(crate) fn screenshot_size(&self) -> Size {
@@ -127,7 +137,7 @@ impl ScreenSlot {
             .map_err(|error| DeviceError::Refused {
                 message: sentence(&error.to_string()),
             })?;
-        self.computer.set_viewport(self.viewport);
+        self.pass_viewport();
         let limit = limits.action_timeout + requested_duration(action);
         let done = within(
             "perform the action",
@@ -164,13 +174,12 @@ impl ScreenSlot {
     ) -> Result<PartLocation, DeviceError> {
         self.permitted(permit, step)?;
         self.settle_after_action(limits).await?;
-        self.computer.set_viewport(self.viewport);
-        let located = within(
-            "find it",
-            limits.action_timeout,
-            self.computer.locate_part(part),
-        )
-        .await;
+        self.pass_viewport();
+        let Some(windows) = self.computer.window_system() else {
+            return Err(no_parts(part));
+        };
+        let located = windows.locate_part(part);
+        let located = within("find it", limits.action_timeout, located).await;
         self.note_loss(located)
     }
 
@@ -204,7 +213,10 @@ impl ScreenSlot {
         limits: &SessionLimits,
     ) -> Result<Vec<Mark>, DeviceError> {
         self.permitted(permit, step)?;
-        let marks = self.computer.marks(max_marks);
+        let Some(elements) = self.computer.element_marks() else {
+            return Ok(Vec::new());
+        };
+        let marks = elements.marks(max_marks);
         let marks = within("list the elements", limits.action_timeout, marks).await;
         self.note_loss(marks)
     }
@@ -217,7 +229,10 @@ impl ScreenSlot {
         max_marks: usize,
     ) -> Result<Vec<Mark>, DeviceError> {
         self.permitted(permit, step)?;
-        let ocr = self.computer.ocr_words(max_marks);
+        let Some(elements) = self.computer.element_marks() else {
+            return Ok(Vec::new());
+        };
+        let ocr = elements.ocr_words(max_marks);
         let ocr = within("recognize the text on the screen", OCR_TIMEOUT, ocr).await;
         self.note_loss(ocr)
     }
@@ -266,18 +281,16 @@ impl ScreenSlot {
         Ok(())
     }
 
-    /// The browser's URL and tabs.
+    /// The browser's URL and tabs; empty for a desktop.
     pub(crate) async fn context(
         &mut self,
         limits: &SessionLimits,
     ) -> Result<PageContext, DeviceError> {
         self.settle_after_action(limits).await?;
-        let context = within(
-            "list the tabs",
-            limits.action_timeout,
-            self.computer.page_context(),
-        )
-        .await;
+        let Some(page) = self.computer.page() else {
+            return Ok(PageContext::default());
+        };
+        let context = within("list the tabs", limits.action_timeout, page.page_context()).await;
         self.note_loss(context)
     }
 
@@ -329,6 +342,18 @@ impl ScreenSlot {
     }
 }
 
+/// The error for a part of a screen without windows and monitors.
+fn no_parts(part: &ScreenPart) -> DeviceError {
+    let action = match part {
+        ScreenPart::Window(_) => ActionKind::CaptureWindow,
+        ScreenPart::Monitor(_) => ActionKind::CaptureMonitor,
+    };
+    DeviceError::Unsupported {
+        action: action.name().to_owned(),
+        device: "screen",
+    }
+}
+
 fn no_permission() -> DeviceError {
     DeviceError::Refused {
         message: "This step has no permission.".to_owned(),
@@ -367,7 +392,8 @@ async fn within<T>(
 
 /// Waits until the kill switch stops one of these screens.
 pub(crate) fn until_stopped<'a>(screens: impl IntoIterator<Item = &'a ScreenSlot>) -> UntilStopped {
-    let mut stops: Vec<UntilStopped> = screens.into_iter().map(ScreenSlot::until_stopped).collect();
+    let stops = screens.into_iter().filter_map(ScreenSlot::until_stopped);
+    let mut stops: Vec<UntilStopped> = stops.collect();
     Box::pin(poll_fn(move |context| {
         let stopped = stops.iter_mut().map(|stop| stop.as_mut().poll(context));
         stopped.fold(Poll::Pending, |stopped, next| match stopped {

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::Instant;
 
-use telechir_device::{BoxComputer, BoxEditor, BoxShell};
+use telechir_device::{Computer, Editor, Shell};
 use telechir_policy::{Device, DisplayOwner, Judge, Policy};
 use telechir_protocol::{ActionKind, AnsweredTurn, ModelTurn, Size};
 
@@ -23,9 +23,9 @@ use crate::{
 #[derive(Debug)]
 pub struct SessionBuilder {
     policy: Policy,
-    screens: Vec<(Device, DisplayOwner, BoxComputer)>,
-    shell: Option<BoxShell>,
-    editor: Option<BoxEditor>,
+    screens: Vec<(Device, DisplayOwner, Box<dyn Computer>)>,
+    shell: Option<Box<dyn Shell>>,
+    editor: Option<Box<dyn Editor>>,
     approver: BoxApprover,
     journal: Option<Journal>,
     run: Option<RunId>,
@@ -38,38 +38,38 @@ pub struct SessionBuilder {
 impl SessionBuilder {
     /// Adds a private desktop, started for this session.
     #[must_use]
-    pub fn desktop(self, desktop: BoxComputer) -> Self {
+    pub fn desktop(self, desktop: Box<dyn Computer>) -> Self {
         self.screen(Device::Desktop, DisplayOwner::Private, desktop)
     }
 
     /// Adds an existing desktop, which shows the user's own windows.
     #[must_use]
-    pub fn existing_desktop(self, desktop: BoxComputer) -> Self {
+    pub fn existing_desktop(self, desktop: Box<dyn Computer>) -> Self {
         self.screen(Device::Desktop, DisplayOwner::Existing, desktop)
     }
 
     /// Adds a private browser, started for this session.
     #[must_use]
-    pub fn browser(self, browser: BoxComputer) -> Self {
+    pub fn browser(self, browser: Box<dyn Computer>) -> Self {
         self.screen(Device::Browser, DisplayOwner::Private, browser)
     }
 
     /// Adds an existing browser, which has the user's own tabs.
     #[must_use]
-    pub fn existing_browser(self, browser: BoxComputer) -> Self {
+    pub fn existing_browser(self, browser: Box<dyn Computer>) -> Self {
         self.screen(Device::Browser, DisplayOwner::Existing, browser)
     }
 
     /// Adds a shell for commands.
     #[must_use]
-    pub fn shell(mut self, shell: BoxShell) -> Self {
+    pub fn shell(mut self, shell: Box<dyn Shell>) -> Self {
         self.shell = Some(shell);
         self
     }
 
     /// Adds an editor of text files.
     #[must_use]
-    pub fn editor(mut self, editor: BoxEditor) -> Self {
+    pub fn editor(mut self, editor: Box<dyn Editor>) -> Self {
         self.editor = Some(editor);
         self
     }
@@ -173,7 +173,12 @@ impl SessionBuilder {
         Ok(Session { state, is_open })
     }
 
-    fn screen(mut self, device: Device, display: DisplayOwner, computer: BoxComputer) -> Self {
+    fn screen(
+        mut self,
+        device: Device,
+        display: DisplayOwner,
+        computer: Box<dyn Computer>,
+    ) -> Self {
         self.screens.retain(|(other, ..)| *other != device);
         self.screens.push((device, display, computer));
         // The desktop comes first: it is the default screen of a call without a target.

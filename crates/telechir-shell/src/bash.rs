@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use telechir_device::{DeviceError, Shell, ShellCommand, ShellInput, ShellJob};
 use telechir_process::Signal;
 use telechir_protocol::{CommandOutput, InputRequest, InputRequestKind, ShellOutcome};
@@ -357,8 +358,20 @@ impl Bash {
             Err(error) => format!("[the shell ended: {GONE}; failed to {error}]\n"),
         }
     }
+
+    /// Ends the shell and every process that it started.
+    ///
+    /// # Errors
+    /// When something could not be ended.
+    pub async fn close(mut self) -> Result<(), DeviceError> {
+        match self.session.take() {
+            Some(session) => session.end().await.map_err(shell_gone),
+            None => Ok(()),
+        }
+    }
 }
 
+#[async_trait]
 impl Shell for Bash {
     async fn run(&mut self, command: &ShellCommand) -> Result<CommandOutput, DeviceError> {
         let before = self.end_previous().await?;
@@ -439,11 +452,8 @@ impl Shell for Bash {
         Some(group.effective_limits().to_string())
     }
 
-    async fn close(mut self) -> Result<(), DeviceError> {
-        match self.session.take() {
-            Some(session) => session.end().await.map_err(shell_gone),
-            None => Ok(()),
-        }
+    async fn close(self: Box<Self>) -> Result<(), DeviceError> {
+        Self::close(*self).await
     }
 }
 

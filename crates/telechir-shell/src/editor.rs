@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use rustix::fs::FileType;
 use rustix::process::{Gid, Uid};
 use telechir_device::{DeviceError, Edited, Editor};
@@ -172,6 +173,7 @@ fn refuse(message: &str) -> DeviceError {
     DeviceError::Refused { message }
 }
 
+#[async_trait]
 impl Editor for FileEditor {
     async fn locate(&mut self, tool: EditTool, step: &EditStep) -> Result<EditStep, DeviceError> {
         let root = self.root(tool)?;

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use telechir_device::{
-    ActionReport, Computer, DeviceError, Frame, PageContext, PartLocation, ScreenAction,
-    ScreenPart, ScreenRegion, Settle, Settled, UntilStopped, Viewport, Window,
+    ActionReport, Computer, DeviceError, Frame, PartLocation, ScreenAction, ScreenPart,
+    ScreenRegion, Settle, Settled, StopSignal, Viewport, Window, WindowSystem,
 };
 use telechir_protocol::{Action, ActionKind, Size};
 use tokio::time::Instant;
@@ -282,6 +283,27 @@ impl Desktop {
         self.acted_at = Some(Instant::now());
         self.display.private()
     }
+
+    /// Releases keys and buttons and ends every program on a private display.
+    ///
+    /// # Errors
+    /// When something could not be ended; the rest was.
+    pub async fn close(self) -> Result<(), DeviceError> {
+        let Self {
+            mut io,
+            display,
+            switch,
+            ..
+        } = self;
+        drop(switch);
+        // If the server is gone, nothing is pressed and no mapping needs to be restored.
+        let _best_effort = io.release().await;
+        if display.is_detached() {
+            let _best_effort = io.restore_layout().await;
+        }
+        drop(io);
+        display.close().await
+    }
 }
 
 /// Truncates a long text and appends the number of characters left out.
@@ -300,6 +322,7 @@ fn shorten(mut text: String) -> String {
     text
 }
 
+#[async_trait]
 impl Computer for Desktop {
     fn size(&self) -> Size {
         self.io.view.size()
@@ -313,52 +336,6 @@ impl Computer for Desktop {
     async fn capture(&mut self) -> Result<Frame, DeviceError> {
         let frame = self.io.view.capture().await.map_err(DeviceError::from);
         self.or_restart(frame).await
-    }
-
-    fn stopped(&self) -> Option<&'static str> {
-        self.switch.as_ref().and_then(KillSwitchWatch::reason)
-    }
-
-    fn until_stopped(&self) -> UntilStopped {
-        Box::pin(kill_switch::stopped(
-            self.switch.as_ref().map(KillSwitchWatch::subscribe),
-        ))
-    }
-
-    fn visible_region(&self) -> ScreenRegion {
-        let full_screen = ScreenRegion::of_screen(self.size());
-        self.visible_part.unwrap_or(full_screen)
-    }
-
-    async fn locate_part(&mut self, part: &ScreenPart) -> Result<PartLocation, DeviceError> {
-        let viewport = self.viewport;
-        let DisplayIo { view, windows, .. } = &mut self.io;
-        let screen = view.size();
-        match part {
-            ScreenPart::Window(window) => {
-                let seen = (screen, viewport);
-                let location = windows.locate(&view.connection, window.as_deref(), seen);
-                Ok(location.await?)
-            }
-            ScreenPart::Monitor(meant) => {
-                let listed = monitors::list(&view.connection).await?;
-                let monitor = monitors::choose(&listed, meant.as_deref())?;
-                let region = monitor.region(screen)?;
-                let description = format!("{}.", monitor.label(viewport));
-                Ok(PartLocation {
-                    region,
-                    description,
-                })
-            }
-        }
-    }
-
-    fn set_viewport(&mut self, viewport: Viewport) {
-        self.viewport = viewport;
-    }
-
-    fn note_action(&mut self) {
-        self.acted_at = Some(Instant::now());
     }
 
     async fn perform(&mut self, action: &ScreenAction) -> Result<ActionReport, DeviceError> {
@@ -398,33 +375,25 @@ impl Computer for Desktop {
         self.or_restart(settled.map_err(DeviceError::from)).await
     }
 
-    async fn page_context(&mut self) -> Result<PageContext, DeviceError> {
-        Ok(PageContext::default())
-    }
-
     async fn release_inputs(&mut self) -> Result<(), DeviceError> {
         Ok(self.io.release().await?)
     }
 
-    async fn close(self) -> Result<(), DeviceError> {
-        let Self {
-            mut io,
-            display,
-            switch,
-            ..
-        } = self;
-        drop(switch);
-        // If the server is gone, nothing is pressed and no mapping needs to be restored.
-        let _best_effort = io.release().await;
-        if display.is_detached() {
-            let _best_effort = io.restore_layout().await;
-        }
-        drop(io);
-        display.close().await
+    async fn close(self: Box<Self>) -> Result<(), DeviceError> {
+        Self::close(*self).await
+    }
+
+    fn kill_switch(&self) -> Option<&dyn StopSignal> {
+        self.switch.as_ref().map(|switch| switch as &dyn StopSignal)
+    }
+
+    fn window_system(&mut self) -> Option<&mut dyn WindowSystem> {
+        Some(self)
     }
 }
 
-impl telechir_device::WindowList for Desktop {
+#[async_trait]
+impl WindowSystem for Desktop {
     async fn windows(&mut self) -> Result<Vec<Window>, DeviceError> {
         let DisplayIo { view, windows, .. } = &mut self.io;
         let listed = match windows.list(&view.connection).await {
@@ -444,5 +413,41 @@ impl telechir_device::WindowList for Desktop {
             class: window.class,
         });
         Ok(all.collect())
+    }
+
+    fn visible_region(&self) -> ScreenRegion {
+        let full_screen = ScreenRegion::of_screen(self.size());
+        self.visible_part.unwrap_or(full_screen)
+    }
+
+    async fn locate_part(&mut self, part: &ScreenPart) -> Result<PartLocation, DeviceError> {
+        let viewport = self.viewport;
+        let DisplayIo { view, windows, .. } = &mut self.io;
+        let screen = view.size();
+        match part {
+            ScreenPart::Window(window) => {
+                let seen = (screen, viewport);
+                let location = windows.locate(&view.connection, window.as_deref(), seen);
+                Ok(location.await?)
+            }
+            ScreenPart::Monitor(meant) => {
+                let listed = monitors::list(&view.connection).await?;
+                let monitor = monitors::choose(&listed, meant.as_deref())?;
+                let region = monitor.region(screen)?;
+                let description = format!("{}.", monitor.label(viewport));
+                Ok(PartLocation {
+                    region,
+                    description,
+                })
+            }
+        }
+    }
+
+    fn set_viewport(&mut self, viewport: Viewport) {
+        self.viewport = viewport;
+    }
+
+    fn note_action(&mut self) {
+        self.acted_at = Some(Instant::now());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use telechir_device::DeviceError;
+use telechir_device::{DeviceError, StopSignal, UntilStopped};
 use telechir_protocol::{Chord, Key, Modifier};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -75,13 +75,18 @@ impl KillSwitchWatch {
         Ok(Self { stopped, task })
     }
 
-    /// Why the session was stopped; `None` while it runs.
-    pub(crate) fn reason(&self) -> Option<&'static str> {
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Option<&'static str>> {
+        self.stopped.clone()
+    }
+}
+
+impl StopSignal for KillSwitchWatch {
+    fn stopped(&self) -> Option<&'static str> {
         *self.stopped.borrow()
     }
 
-    pub(crate) fn subscribe(&self) -> watch::Receiver<Option<&'static str>> {
-        self.stopped.clone()
+    fn until_stopped(&self) -> UntilStopped {
+        Box::pin(stopped(Some(self.subscribe())))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The [`Screen`] that a browser window is shown on.
 
+use async_trait::async_trait;
 use telechir_device::{DeviceError, Frame, Screen, Settle, Settled};
 use telechir_protocol::Size;
 use tokio::time::Instant;
@@ -60,8 +61,19 @@ impl XScreen {
         let view = ScreenView::open(display.connect().await?).await?;
         Ok(Self { view, display })
     }
+
+    /// Ends every program on a private display.
+    ///
+    /// # Errors
+    /// When something could not be ended.
+    pub async fn close(self) -> Result<(), DeviceError> {
+        let Self { view, display } = self;
+        drop(view);
+        display.close().await
+    }
 }
 
+#[async_trait]
 impl Screen for XScreen {
     fn size(&self) -> Size {
         self.view.size()
@@ -85,9 +97,7 @@ impl Screen for XScreen {
         Ok(settled.await?)
     }
 
-    async fn close(self) -> Result<(), DeviceError> {
-        let Self { view, display } = self;
-        drop(view);
-        display.close().await
+    async fn close(self: Box<Self>) -> Result<(), DeviceError> {
+        Self::close(*self).await
     }
 }

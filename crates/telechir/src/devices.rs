@@ -7,10 +7,7 @@ use telechir_browser::{
     AllowedUrls, Browser, ChromiumSandbox as BrowserSandbox, FileAccess, Options, Profile,
     ProfileLock, Surface,
 };
-use telechir_device::{
-    BoxComputer, BoxEditor, BoxScreen, BoxShell, BoxTextRecognizer, Computer, DeviceError,
-    Editor as _, Screen, Shell, WithAccessibility,
-};
+use telechir_device::{Computer, DeviceError, Editor, Screen, Shell, WithAccessibility};
 use telechir_ocr::Tesseract;
 use telechir_policy::{DisplayOwner, NetworkClient, Policy};
 use telechir_process::Identity;
@@ -33,12 +30,12 @@ const SEARCH: &str = "https://www.google.com/search?q={query}";
 #[derive(Debug)]
 pub(crate) struct Devices {
     pub(crate) folder: SessionDir,
-    pub(crate) desktop: Option<BoxComputer>,
+    pub(crate) desktop: Option<Box<dyn Computer>>,
     pub(crate) display: DisplayOwner,
-    pub(crate) browser: Option<BoxComputer>,
+    pub(crate) browser: Option<Box<dyn Computer>>,
     pub(crate) browser_display: DisplayOwner,
-    pub(crate) shell: Option<BoxShell>,
-    pub(crate) editor: Option<BoxEditor>,
+    pub(crate) shell: Option<Box<dyn Shell>>,
+    pub(crate) editor: Option<Box<dyn Editor>>,
     network: EgressProxies,
     desktop_size: Option<Size>,
     browser_size: Option<Size>,
@@ -85,11 +82,12 @@ impl Devices {
 
     async fn start_each(&mut self, arguments: &DeviceArguments) -> Result<(), CliError> {
         if let Some(display) = &arguments.desktop {
-            let desktop = self
+            let mut desktop = self
                 .start_desktop(display, arguments)
                 .await
                 .map_err(|e| unavailable("desktop", &e))?;
-            self.desktop_size = Some(desktop.visible_region().size());
+            let windows = desktop.window_system();
+            self.desktop_size = windows.map(|windows| windows.visible_region().size());
             self.desktop_tool = desktop_tool(|kind| desktop.supports(&kind));
             self.desktop = Some(desktop);
         }
@@ -100,7 +98,7 @@ impl Devices {
                 .map_err(|e| unavailable("browser", &e))?;
             self.folder.copied();
             self.browser_size = Some(browser.size());
-            self.browser = Some(BoxComputer::new(browser));
+            self.browser = Some(Box::new(browser));
         }
         if let Some(location) = arguments.shell.as_deref() {
             let shell = self
@@ -113,7 +111,7 @@ impl Devices {
             let editor = self
                 .start_editor(arguments)
                 .map_err(|e| unavailable("editor", &e))?;
-            self.editor = Some(BoxEditor::new(editor));
+            self.editor = Some(Box::new(editor));
         }
         Ok(())
     }
@@ -122,7 +120,7 @@ impl Devices {
         &mut self,
         display: &str,
         arguments: &DeviceArguments,
-    ) -> Result<BoxComputer, DeviceError> {
+    ) -> Result<Box<dyn Computer>, DeviceError> {
         if display.is_empty() {
             let mut display = self.private_display(arguments.screen_size(), true).await?;
             for line in &arguments.start_app {
@@ -152,10 +150,14 @@ impl Devices {
 
     /// Adds accessibility and OCR to a desktop: applications describe their elements if there is a
     /// bus; the text of all other windows is recognized.
-    fn with_accessibility(&self, desktop: Desktop, applications: Option<AtSpi>) -> BoxComputer {
+    fn with_accessibility(
+        &self,
+        desktop: Desktop,
+        applications: Option<AtSpi>,
+    ) -> Box<dyn Computer> {
         let reader = Tesseract::new(self.folder.identity());
         let desktop = WithAccessibility::new(desktop, applications);
-        BoxComputer::new(desktop.with_text_recognizer(BoxTextRecognizer::new(reader)))
+        Box::new(desktop.with_text_recognizer(Box::new(reader)))
     }
 
     async fn private_display(
@@ -231,10 +233,10 @@ impl Devices {
         let screen = self.private_display(size, false).await?;
         let screen = screen.into_screen().await?;
         tracing::debug!(size = ?screen.size(), "the browser has its own screen");
-        Ok(Surface::Window(BoxScreen::new(screen)))
+        Ok(Surface::Window(Box::new(screen)))
     }
 
-    async fn start_shell(&self, location: &str) -> Result<BoxShell, DeviceError> {
+    async fn start_shell(&self, location: &str) -> Result<Box<dyn Shell>, DeviceError> {
         let workspace = self.folder.workspace();
         let isolation = if location == "host" {
             Isolation::Host(Host {
@@ -255,7 +257,7 @@ impl Devices {
                 ..Sandbox::new(workspace)
             })
         };
-        Bash::start(isolation).await.map(BoxShell::new)
+        Ok(Box::new(Bash::start(isolation).await?))
     }
 
     fn start_editor(&self, arguments: &DeviceArguments) -> Result<FileEditor, DeviceError> {

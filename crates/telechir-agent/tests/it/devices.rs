@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use telechir_device::{
-    ActionReport, Computer, DeviceError, Frame, PageContext, ScreenAction, Settle, Settled, Shell,
-    ShellCommand,
+    ActionReport, Computer, DeviceError, Frame, ScreenAction, Settle, Settled, Shell, ShellCommand,
 };
 use telechir_protocol::{ActionKind, CommandOutput, ShellOutcome, Size};
 
@@ -31,6 +31,7 @@ pub(crate) struct RecordingScreen {
     pub(crate) hangs_at: Option<ActionKind>,
 }
 
+#[async_trait]
 impl Computer for RecordingScreen {
     fn size(&self) -> Size {
         Size::new(64, 48)
@@ -65,15 +66,11 @@ impl Computer for RecordingScreen {
         })
     }
 
-    async fn page_context(&mut self) -> Result<PageContext, DeviceError> {
-        Ok(PageContext::default())
-    }
-
     async fn release_inputs(&mut self) -> Result<(), DeviceError> {
         Ok(())
     }
 
-    async fn close(self) -> Result<(), DeviceError> {
+    async fn close(self: Box<Self>) -> Result<(), DeviceError> {
         Ok(())
     }
 }
@@ -85,6 +82,7 @@ pub(crate) struct RecordingShell {
     pub(crate) word: String,
 }
 
+#[async_trait]
 impl Shell for RecordingShell {
     async fn run(&mut self, command: &ShellCommand) -> Result<CommandOutput, DeviceError> {
         let line = command.command.to_line();
@@ -110,7 +108,7 @@ impl Shell for RecordingShell {
         true
     }
 
-    async fn close(self) -> Result<(), DeviceError> {
+    async fn close(self: Box<Self>) -> Result<(), DeviceError> {
         Ok(())
     }
 }

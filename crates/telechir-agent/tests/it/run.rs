@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 use telechir_agent::{Agent, AgentError, AgentSettings, ApiKey, CancelSignal, RunReport};
-use telechir_device::{BoxComputer, BoxShell};
 use telechir_policy::Policy;
 use telechir_protocol::{ActionKind, ComputerUseTool, Environment, ShellTool, Tool};
 use telechir_providers::{Dialect, ImageLimit, RequestOptions, ToolOffer};
@@ -135,14 +134,14 @@ impl TestRun {
             hangs_at: self.hangs_at,
         };
         let mut builder = Session::builder(policy())
-            .desktop(BoxComputer::new(screen))
+            .desktop(Box::new(screen))
             .auto_screenshot(observe);
         if self.session_has_shell {
             let shell = RecordingShell {
                 actions: self.actions.clone(),
                 word: WORD.to_owned(),
             };
-            builder = builder.shell(BoxShell::new(shell));
+            builder = builder.shell(Box::new(shell));
         }
         let mut session = builder.build().unwrap();
         let mut reader = session.subscribe();

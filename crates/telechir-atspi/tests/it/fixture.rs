@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 
 use telechir_atspi::{AtSpi, BusSocket};
 use telechir_device::{
-    Accessibility as _, ActionReport, BoxTextRecognizer, Computer as _, Detail, DeviceError,
-    Element, ElementTree, ScreenAction, Settle, Viewport, WindowList as _, WithAccessibility,
-    choose,
+    Accessibility as _, ActionReport, Computer as _, Detail, DeviceError, Element, ElementTree,
+    ScreenAction, Settle, Viewport, WindowSystem as _, WithAccessibility, choose,
 };
 use telechir_ocr::Tesseract;
 use telechir_process::{Identity, Pid, is_root};
@@ -58,7 +57,7 @@ impl DesktopFixture {
         let desktop = display.into_desktop().await.unwrap();
         Self {
             desktop: WithAccessibility::new(desktop, applications)
-                .with_text_recognizer(BoxTextRecognizer::new(Tesseract::new(identity()))),
+                .with_text_recognizer(Box::new(Tesseract::new(identity()))),
             workspace,
             folder,
         }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use telechir_device::{Computer as _, DeviceError, MarkKind};
+use telechir_device::{DeviceError, ElementMarks as _, MarkKind};
 use telechir_protocol::{NamedElement, Target};
 use telechir_testkit::desktop_fixture::LEGIBLE_XTERM;
 use telechir_testkit::gate::{Component, require};

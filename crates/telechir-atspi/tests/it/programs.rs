@@ -4,8 +4,8 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use telechir_device::{
-    Computer as _, Detail, DeviceError, Effect, Element, ElementState, ElementTree, Labels,
-    MarkKind, Outline, ScreenAction, Viewport, draw,
+    Computer as _, Detail, DeviceError, Effect, Element, ElementMarks as _, ElementState,
+    ElementTree, Labels, MarkKind, Outline, ScreenAction, Viewport, draw,
 };
 use telechir_protocol::{Action, Button, ClickCount, NamedElement, Target};
 use telechir_testkit::gate::{Component, require};

@@ -1,6 +1,5 @@
 //! The command line: flags for a quiet, stable browser that contacts nobody by itself.
 
-use telechir_device::Screen as _;
 use telechir_protocol::Size;
 
 use crate::options::{ChromiumSandbox, Options, Surface};

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use telechir_browser::{Browser, FileAccess, Options};
-use telechir_device::{Computer as _, DeviceError};
+use telechir_device::{Computer as _, DeviceError, PageContextSource as _};
 use telechir_process::{Child, Spawn, Stdio};
 use telechir_protocol::Action;
 use telechir_testkit::gate::{Component, require};

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use telechir_browser::{AllowedUrls, Browser, Options, Surface};
-use telechir_device::{ActionReport, Computer as _, DeviceError, ScreenAction, Settle, Viewport};
+use telechir_device::{
+    ActionReport, Computer as _, DeviceError, PageContextSource as _, ScreenAction, Settle,
+    Viewport,
+};
 use telechir_process::{Identity, is_root};
 use telechir_protocol::{Action, Button, Chord, ClickCount, Point, Size, StateChange, Target};
 use telechir_testkit::gate::{Component, require};

@@ -1,7 +1,7 @@
 //! Browser contexts: several isolated browsers in one Chromium, and emulation.
 
 use telechir_browser::{Browser, ColorScheme, Emulation, Options, Surface};
-use telechir_device::{Computer as _, DeviceError};
+use telechir_device::{Computer as _, DeviceError, PageContextSource as _};
 use telechir_protocol::{Action, Size};
 use telechir_testkit::gate::{Component, require};
 use telechir_testkit::site::Site;

@@ -8,7 +8,6 @@
 use std::fs;
 
 use telechir_browser::{Browser, Emulation, Options};
-use telechir_device::Computer as _;
 use telechir_process::Cgroup;
 use telechir_process::confinement::ResourceLimits;
 

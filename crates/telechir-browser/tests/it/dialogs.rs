@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use telechir_device::Computer as _;
+use telechir_device::{Computer as _, PageContextSource as _};
 
 use crate::common::{SETTLE, click, go, headless, page, perform};
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use telechir_browser::{Browser, Options};
-use telechir_device::{Computer as _, DeviceError};
+use telechir_device::DeviceError;
 use telechir_egress::{ConnectionDecision, Egress};
 use telechir_policy::{NetworkClient, Policy};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

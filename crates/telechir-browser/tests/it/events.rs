@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use telechir_browser::{AllowedUrls, Browser, FileAccess, Options};
-use telechir_device::{ActionReport, Computer as _, DeviceError};
+use telechir_device::{ActionReport, Computer as _, DeviceError, PageContextSource as _};
 use telechir_protocol::{Action, StateChange};
 use telechir_testkit::site::Site;
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use telechir_browser::{Browser, FileAccess, Options};
-use telechir_device::{ActionReport, Computer as _, DeviceError};
+use telechir_device::{ActionReport, Computer as _, DeviceError, PageContextSource as _};
 use telechir_protocol::{Action, StateChange, Target};
 use tempfile::TempDir;
 

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use telechir_browser::{Browser, Options};
-use telechir_device::{Computer as _, DeviceError};
+use telechir_device::{Computer as _, DeviceError, PageContextSource as _};
 use telechir_protocol::Action;
 use tokio::time::{Instant, timeout};
 

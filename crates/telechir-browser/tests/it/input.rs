@@ -6,7 +6,7 @@ use telechir_protocol::{Action, Button, Chord, ClickCount, Modifier, ScrollUnit}
 use telechir_testkit::page::{PageEvent, TEXT_AREA};
 
 use crate::common::{at, click, key, perform, witnessed, write};
-use telechir_device::Computer as _;
+use telechir_device::{Computer as _, PageContextSource as _};
 
 fn kinds(events: &[PageEvent]) -> Vec<&str> {
     events.iter().map(|event| event.kind.as_str()).collect()

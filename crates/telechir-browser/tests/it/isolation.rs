@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use telechir_browser::{Browser, Options, Surface};
-use telechir_device::{Computer as _, DeviceError};
+use telechir_device::DeviceError;
 use telechir_process::is_root;
 
 use crate::common::{

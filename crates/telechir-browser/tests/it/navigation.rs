@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use telechir_browser::{AllowedUrls, Browser, Options};
-use telechir_device::{Computer as _, DeviceError, Effect, Settle};
+use telechir_device::{Computer as _, DeviceError, Effect, PageContextSource as _, Settle};
 use telechir_protocol::{Action, UnsettledReason};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;

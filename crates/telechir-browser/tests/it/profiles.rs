@@ -4,7 +4,6 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use telechir_browser::{Browser, Options, Profile, ProfileId, ProfileLock, ProfileUse, Profiles};
-use telechir_device::Computer as _;
 use telechir_protocol::Action;
 use telechir_testkit::site::Site;
 

@@ -4,6 +4,7 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use rustix::pipe::{PipeFlags, pipe_with};
 use telechir_device::{DeviceError, Frame, Screen, Settle, Settled};
 use telechir_process::{Child, Spawn};
@@ -19,6 +20,7 @@ use x11rb::rust_connection::RustConnection;
 use crate::common::{SIZE, options};
 
 /// A private X11 display.
+#[derive(Debug)]
 pub(crate) struct TestScreen {
     connection: RustConnection,
     display: String,
@@ -119,6 +121,7 @@ async fn first_line(pipe: OwnedFd) -> String {
     text.trim().to_owned()
 }
 
+#[async_trait]
 impl Screen for TestScreen {
     fn size(&self) -> Size {
         SIZE
@@ -156,7 +159,7 @@ impl Screen for TestScreen {
         })
     }
 
-    async fn close(self) -> Result<(), DeviceError> {
+    async fn close(self: Box<Self>) -> Result<(), DeviceError> {
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use telechir_browser::Browser;
 use telechir_device::{
-    Computer as _, DeviceError, Effect, MarkKind, ScreenRegion, ScreenTarget, Viewport,
+    DeviceError, Effect, ElementMarks as _, MarkKind, ScreenRegion, ScreenTarget, Viewport,
 };
 use telechir_protocol::{Action, Button, ClickCount, Target};
 use telechir_testkit::page::ORDERS;

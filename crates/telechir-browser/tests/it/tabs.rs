@@ -1,6 +1,6 @@
 //! Tabs: opened by actions or by a page, switched and closed.
 
-use telechir_device::{Computer as _, DeviceError};
+use telechir_device::{Computer as _, DeviceError, PageContextSource as _};
 use telechir_protocol::Action;
 
 use crate::common::{SETTLE, click, go, headless, page, perform};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use telechir_browser::{Browser, Options, Surface};
-use telechir_device::{BoxScreen, Computer as _, Settle};
+use telechir_device::{Computer as _, PageContextSource as _, Settle};
 use telechir_protocol::{Action, Button, ClickCount};
 use telechir_testkit::gate::{Component, require};
 use telechir_testkit::page::PageWitness;
@@ -19,7 +19,7 @@ async fn windowed() -> Browser {
 
 pub(crate) async fn windowed_with(options: Options) -> Browser {
     require(Component::Chromium);
-    let screen = BoxScreen::new(TestScreen::open().await);
+    let screen = Box::new(TestScreen::open().await);
     Browser::launch(Surface::Window(screen), options)
         .await
         .unwrap()

@@ -4,12 +4,9 @@ use telechir_protocol::NamedElement;
 
 use super::{WithAccessibility, ocr, refused};
 use crate::elements::{AmbiguousMatch, ElementTree, choose};
-use crate::{
-    Accessibility, Computer, Detail, DeviceError, ScreenPoint, TextLine, TextRecognizer as _,
-    WindowList,
-};
+use crate::{Accessibility, Computer, Detail, DeviceError, ScreenPoint, TextLine, WindowSystem};
 
-impl<C: Computer + WindowList, A: Accessibility> WithAccessibility<C, A> {
+impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
     pub(super) async fn find_named(&mut self, named: &NamedElement) -> Result<String, DeviceError> {
         let (tree, found) = self.find_in_tree(named).await?;
         found.map_err(|ambiguous| not_found(&ambiguous, &tree))

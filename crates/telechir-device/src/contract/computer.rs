@@ -93,7 +93,7 @@ macro_rules! computer_contract {
         async fn $fact() {
             let (mut device, mut witness, stage) = $stage().await;
             $crate::contract::computer::$fact(&mut device, &mut witness).await;
-            $crate::Computer::close(device).await.expect("the device closes");
+            $crate::Computer::close(Box::new(device)).await.expect("the device closes");
             drop((witness, stage));
         }
     )*};

@@ -130,7 +130,7 @@ macro_rules! shell_contract {
             async fn $fact() {
                 let (mut shell, _guard) = $stage().await;
                 $crate::contract::shell::$fact(&mut shell).await;
-                $crate::Shell::close(shell).await.expect("the shell ends");
+                $crate::Shell::close(Box::new(shell)).await.expect("the shell ends");
             }
         )*
     };

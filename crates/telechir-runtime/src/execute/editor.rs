@@ -1,6 +1,6 @@
 //! The session's editor. Every edit requires a permission.
 
-use telechir_device::{BoxEditor, DeviceError, Edited, Editor as _};
+use telechir_device::{DeviceError, Edited, Editor};
 use telechir_policy::{EditProposal, Permitted};
 use telechir_protocol::{EditStep, EditTool};
 
@@ -10,11 +10,11 @@ use crate::SessionLimits;
 /// The session's editor of text files.
 #[derive(Debug)]
 pub(crate) struct EditorSlot {
-    editor: BoxEditor,
+    editor: Box<dyn Editor>,
 }
 
 impl EditorSlot {
-    pub(crate) fn new(editor: BoxEditor) -> Self {
+    pub(crate) fn new(editor: Box<dyn Editor>) -> Self {
         Self { editor }
     }
 

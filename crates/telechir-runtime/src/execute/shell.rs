@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use telechir_device::{
-    BoxShell, DeviceError, Shell as _, ShellCommand, ShellInput, ShellJob, Typed, UntilStopped,
+    DeviceError, Shell, ShellCommand, ShellInput, ShellJob, Typed, UntilStopped,
 };
 use telechir_policy::{Permitted, ShellProposal, ShellTask, summarize_command};
 use telechir_protocol::{Chord, CommandOutput, ShellAction, ShellOutcome};
@@ -14,7 +14,7 @@ use crate::SessionLimits;
 /// The session's shell and its state.
 #[derive(Debug)]
 pub(crate) struct ShellSlot {
-    shell: BoxShell,
+    shell: Box<dyn Shell>,
     /// Whether aliases, functions or variables may have changed the meaning of commands.
     pub(crate) is_tainted: bool,
     /// The shell's last error, once it is gone.
@@ -22,7 +22,7 @@ pub(crate) struct ShellSlot {
 }
 
 impl ShellSlot {
-    pub(crate) fn new(shell: BoxShell) -> Self {
+    pub(crate) fn new(shell: Box<dyn Shell>) -> Self {
         Self {
             shell,
             is_tainted: false,
@@ -82,7 +82,7 @@ impl ShellSlot {
         command_limits: CommandLimits,
         stop: UntilStopped,
     ) -> Result<CommandOutput, DeviceError> {
-        let done = or_stopped(stop, control(&mut self.shell, permit, command_limits)).await;
+        let done = or_stopped(stop, control(self.shell.as_mut(), permit, command_limits)).await;
         self.finish_or_cancel(done, &command_limits.limits).await
     }
 
@@ -161,7 +161,7 @@ pub(crate) struct CommandLimits {
 }
 
 async fn control(
-    shell: &mut BoxShell,
+    shell: &mut dyn Shell,
     permit: &Permitted<ShellProposal>,
     command_limits: CommandLimits,
 ) -> Result<CommandOutput, DeviceError> {

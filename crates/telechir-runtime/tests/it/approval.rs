@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use telechir_device::BoxComputer;
 use telechir_policy::{Decision, Policy, Question};
 use telechir_protocol::{ComputerCall, FailureKind, SafetyCheck, SafetySource};
 use telechir_runtime::{Approver, Session, SessionLimits};
@@ -150,7 +149,7 @@ async fn a_provider_safety_check_is_acknowledged_by_the_user_only() {
 #[tokio::test]
 async fn an_existing_display_may_be_seen_and_input_needs_approval() {
     let log = Log::default();
-    let screen = BoxComputer::new(FakeScreen::new(&log));
+    let screen = Box::new(FakeScreen::new(&log));
     let mut session = Session::builder(Policy::default_policy())
         .existing_desktop(screen)
         .build()

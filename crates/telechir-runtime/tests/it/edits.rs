@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use async_trait::async_trait;
 use serde_json::json;
-use telechir_device::{BoxEditor, DeviceError, Edited, Editor};
+use telechir_device::{DeviceError, Edited, Editor};
 use telechir_policy::{Decision, Policy, Question};
 use telechir_protocol::{
     Content, EditCall, EditOperation, EditResult, EditStep, EditTool, FailureKind, Meta, ModelTurn,
@@ -15,8 +16,10 @@ use crate::fakes::{Log, log_of};
 use crate::journal::crash_after;
 
 /// An editor that logs its edits. Its workspace moves once the user was asked.
+#[derive(Debug)]
 struct FakeEditor(Log);
 
+#[async_trait]
 impl Editor for FakeEditor {
     async fn locate(&mut self, _tool: EditTool, step: &EditStep) -> Result<EditStep, DeviceError> {
         Ok(step.clone())
@@ -54,7 +57,7 @@ async fn send(folder: &Path, verdict: &str, steps: &[(&str, &str)]) -> (EditResu
     let policy = Policy::from_toml(&rule, "test").unwrap();
     let log = Log::default();
     let mut session = Session::builder(policy)
-        .editor(BoxEditor::new(FakeEditor(Log::clone(&log))))
+        .editor(Box::new(FakeEditor(Log::clone(&log))))
         .approver(LoggedApprover(Log::clone(&log)))
         .journal(Journal::open(folder).unwrap())
         .run(RunId::new("run"))

@@ -3,11 +3,12 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use serde_json::{Value, json};
 use telechir_device::{
-    ActionReport, BoxComputer, BoxShell, Computer, DeviceError, Frame, Mark, MarkKind, PageContext,
-    ScreenAction, ScreenTarget, Settle, Settled, Shell, ShellCommand, ShellInput, UntilStopped,
-    Viewport,
+    ActionReport, Computer, DeviceError, ElementMarks, Frame, Mark, MarkKind, PageContext,
+    PageContextSource, ScreenAction, ScreenTarget, Settle, Settled, Shell, ShellCommand,
+    ShellInput, StopSignal, UntilStopped, Viewport,
 };
 use telechir_policy::{Decision, Policy, Question};
 use telechir_protocol::{
@@ -28,6 +29,7 @@ pub(crate) fn log_of(log: &Log) -> Vec<String> {
 const STOPPED: &str = "the stop key was pressed";
 
 /// A screen that logs its calls; its colour is their number.
+#[derive(Debug)]
 pub(crate) struct FakeScreen {
     pub(crate) log: Log,
     pub(crate) size: Size,
@@ -57,6 +59,7 @@ impl FakeScreen {
     }
 }
 
+#[async_trait]
 impl Computer for FakeScreen {
     fn size(&self) -> Size {
         self.size
@@ -75,25 +78,6 @@ impl Computer for FakeScreen {
         let shade = u8::try_from(self.log.lock().unwrap().len() % 256).unwrap();
         let pixels = vec![shade; (self.size.width * self.size.height * 4) as usize];
         Ok(Frame::new(self.size, pixels).unwrap())
-    }
-
-    /// Two buttons at the top.
-    async fn marks(&mut self, at_most: usize) -> Result<Vec<Mark>, DeviceError> {
-        let button = |n: u32| {
-            let corners = (Point::new(n * 20, 20), Point::new(n * 20 + 10, 30));
-            let (from, to) = corners;
-            let region = Viewport::unscaled(self.size).region(Region { from, to });
-            Mark {
-                target: ScreenTarget::Element {
-                    id: format!("e{n}"),
-                    frame: None,
-                },
-                region: region.unwrap(),
-                kind: MarkKind::Press,
-                line: format!("button [e{n}]"),
-            }
-        };
-        Ok((1..=2).map(button).take(at_most).collect())
     }
 
     async fn perform(&mut self, action: &ScreenAction) -> Result<ActionReport, DeviceError> {
@@ -120,6 +104,65 @@ impl Computer for FakeScreen {
         }
     }
 
+    async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
+        let record = self.log.lock().unwrap().len();
+        self.watched
+            .lock()
+            .unwrap()
+            .push((settle.quiet.as_millis(), record));
+        Ok(Settled {
+            unsettled: None,
+            waited: Duration::ZERO,
+            animated_region: None,
+        })
+    }
+
+    async fn release_inputs(&mut self) -> Result<(), DeviceError> {
+        self.record("release");
+        Ok(())
+    }
+
+    async fn close(self: Box<Self>) -> Result<(), DeviceError> {
+        self.record("close");
+        Ok(())
+    }
+
+    fn kill_switch(&self) -> Option<&dyn StopSignal> {
+        Some(self)
+    }
+
+    fn page(&mut self) -> Option<&mut dyn PageContextSource> {
+        Some(self)
+    }
+
+    fn element_marks(&mut self) -> Option<&mut dyn ElementMarks> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl ElementMarks for FakeScreen {
+    /// Two buttons at the top.
+    async fn marks(&mut self, at_most: usize) -> Result<Vec<Mark>, DeviceError> {
+        let button = |n: u32| {
+            let corners = (Point::new(n * 20, 20), Point::new(n * 20 + 10, 30));
+            let (from, to) = corners;
+            let region = Viewport::unscaled(self.size).region(Region { from, to });
+            Mark {
+                target: ScreenTarget::Element {
+                    id: format!("e{n}"),
+                    frame: None,
+                },
+                region: region.unwrap(),
+                kind: MarkKind::Press,
+                line: format!("button [e{n}]"),
+            }
+        };
+        Ok((1..=2).map(button).take(at_most).collect())
+    }
+}
+
+impl StopSignal for FakeScreen {
     fn stopped(&self) -> Option<&'static str> {
         let log = self.log.lock().unwrap();
         let is_pressed = *self.key.borrow() || log.iter().any(|record| record == "minimize_window");
@@ -136,20 +179,10 @@ impl Computer for FakeScreen {
             STOPPED
         })
     }
+}
 
-    async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
-        let record = self.log.lock().unwrap().len();
-        self.watched
-            .lock()
-            .unwrap()
-            .push((settle.quiet.as_millis(), record));
-        Ok(Settled {
-            unsettled: None,
-            waited: Duration::ZERO,
-            animated_region: None,
-        })
-    }
-
+#[async_trait]
+impl PageContextSource for FakeScreen {
     async fn page_context(&mut self) -> Result<PageContext, DeviceError> {
         let Some(url) = self.url.clone() else {
             return Ok(PageContext::default());
@@ -167,16 +200,6 @@ impl Computer for FakeScreen {
             ..PageContext::default()
         })
     }
-
-    async fn release_inputs(&mut self) -> Result<(), DeviceError> {
-        self.record("release");
-        Ok(())
-    }
-
-    async fn close(self) -> Result<(), DeviceError> {
-        self.record("close");
-        Ok(())
-    }
 }
 
 fn target_of(action: &ScreenAction) -> String {
@@ -191,12 +214,14 @@ fn target_of(action: &ScreenAction) -> String {
 }
 
 /// A shell whose answer depends on the first word of a command.
+#[derive(Debug)]
 pub(crate) struct FakeShell {
     pub(crate) log: Log,
     pub(crate) is_sandboxed: bool,
     pub(crate) hides: bool,
 }
 
+#[async_trait]
 impl Shell for FakeShell {
     async fn run(&mut self, command: &ShellCommand) -> Result<CommandOutput, DeviceError> {
         let line = command.command.to_line();
@@ -270,7 +295,7 @@ impl Shell for FakeShell {
         self.is_sandboxed
     }
 
-    async fn close(self) -> Result<(), DeviceError> {
+    async fn close(self: Box<Self>) -> Result<(), DeviceError> {
         self.log.lock().unwrap().push("close".to_owned());
         Ok(())
     }
@@ -315,7 +340,7 @@ pub(crate) fn open_policy() -> Policy {
 pub(crate) fn desktop(policy: Policy) -> (SessionBuilder, Log) {
     let log = Log::default();
     (
-        Session::builder(policy).desktop(BoxComputer::new(FakeScreen::new(&log))),
+        Session::builder(policy).desktop(Box::new(FakeScreen::new(&log))),
         log,
     )
 }
@@ -327,7 +352,7 @@ pub(crate) fn shell(policy: Policy) -> (SessionBuilder, Log) {
         is_sandboxed: true,
         hides: false,
     };
-    (Session::builder(policy).shell(BoxShell::new(shell)), log)
+    (Session::builder(policy).shell(Box::new(shell)), log)
 }
 
 pub(crate) fn call(id: &str, actions: &[Value]) -> ComputerCall {

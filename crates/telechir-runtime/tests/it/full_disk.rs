@@ -6,7 +6,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use telechir_device::{BoxShell, DeviceError, Shell, ShellCommand};
+use async_trait::async_trait;
+use telechir_device::{DeviceError, Shell, ShellCommand};
 use telechir_protocol::{CommandOutput, Content, ModelTurn, ShellOutcome};
 use telechir_runtime::{Journal, JournalError, RecordKind, RuntimeError, Session, read, verify};
 
@@ -47,8 +48,10 @@ fn on_a_full_disk_the_recording_ends_in_order() {
 }
 
 /// A shell whose commands fill the disk and have a long output.
+#[derive(Debug)]
 struct Filler(PathBuf);
 
+#[async_trait]
 impl Shell for Filler {
     async fn run(&mut self, command: &ShellCommand) -> Result<CommandOutput, DeviceError> {
         let line = command.command.to_line();
@@ -75,7 +78,7 @@ impl Shell for Filler {
         true
     }
 
-    async fn close(self) -> Result<(), DeviceError> {
+    async fn close(self: Box<Self>) -> Result<(), DeviceError> {
         Ok(())
     }
 }
@@ -93,7 +96,7 @@ fn fill(disk: &Path) {
 fn session(disk: &Path) -> Session {
     let journal = Journal::open(disk.join("recording")).unwrap();
     Session::builder(open_policy())
-        .shell(BoxShell::new(Filler(disk.to_owned())))
+        .shell(Box::new(Filler(disk.to_owned())))
         .journal(journal)
         .build()
         .unwrap()

@@ -1,7 +1,6 @@
 //! Computer calls: what reaches the device and what the result contains.
 
 use serde_json::json;
-use telechir_device::BoxComputer;
 use telechir_policy::Policy;
 use telechir_protocol::{ComputerCall, ComputerResult, FailureKind, Media, Size, StepState};
 use telechir_runtime::{DeviceKind, ScreenshotRule, Session, SessionEvent};
@@ -134,7 +133,7 @@ async fn points_are_of_the_screenshot_and_pixels_of_the_screen() {
         ..ScreenshotRule::native()
     };
     let mut session = Session::builder(open_policy())
-        .desktop(BoxComputer::new(screen))
+        .desktop(Box::new(screen))
         .screenshot(screenshot)
         .build()
         .unwrap();
@@ -158,7 +157,7 @@ async fn an_unchanged_screen_is_not_encoded_again() {
         ..FakeScreen::new(&log)
     };
     let mut session = Session::builder(open_policy())
-        .desktop(BoxComputer::new(screen))
+        .desktop(Box::new(screen))
         .build()
         .unwrap();
     let mut events = session.subscribe();
@@ -192,7 +191,7 @@ async fn a_zoom_shows_its_part_at_full_resolution() {
         ..ScreenshotRule::native()
     };
     let mut session = Session::builder(open_policy())
-        .desktop(BoxComputer::new(screen))
+        .desktop(Box::new(screen))
         .screenshot(screenshot)
         .build()
         .unwrap();
@@ -246,8 +245,8 @@ async fn a_call_without_a_target_prefers_the_desktop() {
         ..FakeScreen::new(&browser_log)
     };
     let mut session = Session::builder(open_policy())
-        .browser(BoxComputer::new(browser))
-        .desktop(BoxComputer::new(FakeScreen::new(&desktop_log)))
+        .browser(Box::new(browser))
+        .desktop(Box::new(FakeScreen::new(&desktop_log)))
         .build()
         .unwrap();
     on_screen(&mut session, call("c1", &[click(1, 1)])).await;
@@ -272,7 +271,7 @@ async fn settling_is_once_per_action_and_longest_before_a_screenshot() {
     let screen = FakeScreen::new(&log);
     let watched = std::sync::Arc::clone(&screen.watched);
     let mut session = Session::builder(open_policy())
-        .desktop(BoxComputer::new(screen))
+        .desktop(Box::new(screen))
         .build()
         .unwrap();
     on_screen(&mut session, call("c1", &[click(1, 1), click(2, 2)])).await;

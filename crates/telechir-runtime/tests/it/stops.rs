@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use telechir_device::{BoxComputer, BoxShell};
 use telechir_policy::{Decision, Policy, Question};
 use telechir_protocol::{Content, FailureKind, ShellOutcome, StepState, ToolResult};
 use telechir_runtime::{Approver, Session, SessionBuilder};
@@ -27,8 +26,8 @@ fn with_key(policy: Policy) -> (SessionBuilder, Log, watch::Sender<bool>) {
         is_sandboxed: true,
         hides: false,
     };
-    let builder = Session::builder(policy).desktop(BoxComputer::new(screen));
-    (builder.shell(BoxShell::new(shell)), log, key)
+    let builder = Session::builder(policy).desktop(Box::new(screen));
+    (builder.shell(Box::new(shell)), log, key)
 }
 
 /// Presses the key once the log has this entry.

@@ -5,7 +5,6 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
-use telechir_device::Shell as _;
 use telechir_egress::{ConnectionDecision, Egress, Resolve, ResolveFuture};
 use telechir_policy::{NetworkClient, Policy};
 use telechir_protocol::ShellOutcome;

@@ -4,7 +4,6 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use telechir_device::Shell;
 use telechir_protocol::ShellOutcome;
 use telechir_shell::{Bash, Isolation, MissingFiles, Sandbox};
 use tempfile::TempDir;

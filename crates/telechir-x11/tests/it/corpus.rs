@@ -10,7 +10,7 @@ mod table;
 
 use std::time::Duration;
 
-use telechir_device::{Computer as _, Settle};
+use telechir_device::Settle;
 
 use self::cases::App;
 use self::fixture::{AppFixture, Outcome};

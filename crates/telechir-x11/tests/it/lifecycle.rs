@@ -5,7 +5,7 @@ use std::os::unix::net::{SocketAddr, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use telechir_device::{Computer, DeviceError, Screen, Settle};
+use telechir_device::{Computer, DeviceError, Settle};
 use telechir_process::{Pid, is_root};
 use telechir_testkit::xvfb::{connect, connect_without_cookie, keyboard, value};
 use telechir_x11::{DisplayOptions, ExistingDisplay, PrivateDisplay};

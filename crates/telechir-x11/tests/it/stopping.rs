@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use telechir_device::{Computer, DeviceError};
+use telechir_device::{Computer, DeviceError, StopSignal};
 use telechir_protocol::{Action, Chord};
 use telechir_testkit::xvfb::{connect, pressed};
 use telechir_x11::{Corner, Desktop, DisplayOptions, KillSwitch, PrivateDisplay};
@@ -51,7 +51,12 @@ async fn check_stopped(desktop: &mut Desktop, environment: &Environment) {
     assert!(matches!(error, DeviceError::Stopped { .. }), "{error}");
     assert!(start.elapsed() < Duration::from_secs(15));
     assert_eq!(pressed(environment), (Vec::new(), 0));
-    assert!(desktop.stopped().is_some());
+    assert!(
+        desktop
+            .kill_switch()
+            .and_then(StopSignal::stopped)
+            .is_some()
+    );
     // All later actions are refused.
     let error = desktop.perform(&fixture::type_text("a")).await.unwrap_err();
     assert!(matches!(error, DeviceError::Stopped { .. }), "{error}");
@@ -74,7 +79,7 @@ async fn the_user_stops_the_desktop_with_the_corner() {
             .unwrap();
     }
     tokio::time::sleep(Duration::from_millis(100)).await;
-    assert_eq!(desktop.stopped(), None);
+    assert_eq!(desktop.kill_switch().and_then(StopSignal::stopped), None);
     once_pressed(environment.clone(), |client, root| {
         client
             .warp_pointer(x11rb::NONE, root, 0, 0, 0, 0, 0, 0)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use telechir_device::{ActionReport, Computer, DeviceError, Effect, ScreenPart};
+use telechir_device::{ActionReport, Computer, DeviceError, Effect, ScreenPart, WindowSystem as _};
 use telechir_protocol::{Action, Point, Region, Size, Space};
 use telechir_testkit::xvfb::connect;
 use telechir_x11::Desktop;

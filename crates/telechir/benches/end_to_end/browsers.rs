@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use telechir_browser::{Browser, Emulation, Options, Surface};
-use telechir_device::{BoxScreen, Computer as _};
+use telechir_device::Computer as _;
 use telechir_protocol::Action;
 use telechir_testkit::page::ORDERS;
 use telechir_testkit::site::Site;
@@ -191,7 +191,7 @@ async fn windowed(fixture: &BenchFixture) -> Browser {
         temp_dir: fixture.folder().to_owned(),
         ..Options::default()
     };
-    let surface = Surface::Window(BoxScreen::new(screen));
+    let surface = Surface::Window(Box::new(screen));
     Browser::launch(surface, options).await.expect("a browser")
 }
 

@@ -7,7 +7,6 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use telechir_device::Screen as _;
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 
 use crate::fixture::{BenchFixture, EXEC, command, screenshot, telechir};

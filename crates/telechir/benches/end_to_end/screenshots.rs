@@ -5,7 +5,7 @@ use std::process::Command as Program;
 use std::thread;
 use std::time::Duration;
 
-use telechir_device::{BoxComputer, Computer as _, Settle};
+use telechir_device::{Computer as _, Settle};
 use telechir_protocol::{Action, ComputerCall, Content, Size};
 use telechir_runtime::{Format, Session};
 use telechir_testkit::desktop_fixture::DesktopFixture;
@@ -218,7 +218,7 @@ fn plain_png(bgrx: &[u8], size: Size, rgb: &mut Vec<u8>) -> Vec<u8> {
 fn session(fixture: &BenchFixture, name: &str, desktop: Desktop) -> Session {
     let shared = fixture.make(name);
     let _inside = fixture.runtime.enter();
-    let builder = fixture.session(&shared).desktop(BoxComputer::new(desktop));
+    let builder = fixture.session(&shared).desktop(Box::new(desktop));
     builder.build().expect("a session")
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command as Program;
 use std::time::{Duration, Instant};
 
-use telechir_device::{BoxShell, Shell as _, ShellCommand};
+use telechir_device::{Shell as _, ShellCommand};
 use telechir_protocol::{Command, Content, ShellCall};
 use telechir_shell::{Bash, Isolation, Sandbox};
 
@@ -298,7 +298,7 @@ impl<'a> Caller<'a> {
     fn new(fixture: &'a BenchFixture, name: &str, journal: &Path) -> Self {
         let builder = fixture
             .session(journal)
-            .shell(BoxShell::new(bash(fixture, name)));
+            .shell(Box::new(bash(fixture, name)));
         // The journal's threads need a runtime.
         let session = {
             let _inside = fixture.runtime.enter();

@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use telechir_browser::headless_shell_program;
 use telechir_device::{
-    BoxComputer, BoxShell, Computer as _, DeviceError, Frame, Settle, Shell as _, ShellCommand,
-    TextRecognizer as _,
+    Computer, DeviceError, Frame, Settle, Shell, ShellCommand, TextRecognizer as _,
 };
 use telechir_ocr::Tesseract;
 use telechir_policy::Policy;
@@ -69,7 +68,9 @@ pub(super) async fn screen() -> CheckResult {
 pub(super) async fn desktop() -> CheckResult {
     let (mut devices, took) = start(&["--desktop"], DESKTOP).await?;
     let seen = match &mut devices.desktop {
-        Some(desktop) => screenshot(desktop).await.map_err(|error| lost(&error)),
+        Some(desktop) => screenshot(desktop.as_mut())
+            .await
+            .map_err(|error| lost(&error)),
         None => Err(no_device()),
     };
     close(devices).await?;
@@ -156,7 +157,7 @@ async fn look_at_page(flags: &[&str], programs: &[&str]) -> CheckResult {
     let (mut devices, took) = start(flags, programs).await?;
     let folder = devices.folder.path().to_owned();
     let seen = match &mut devices.browser {
-        Some(browser) => blank_page(browser).await,
+        Some(browser) => blank_page(browser.as_mut()).await,
         None => Err(no_device()),
     };
     let sandbox = chromium::sandbox(&folder);
@@ -168,7 +169,7 @@ async fn look_at_page(flags: &[&str], programs: &[&str]) -> CheckResult {
 }
 
 /// Loads a blank page and expects a white screenshot.
-async fn blank_page(browser: &mut BoxComputer) -> Result<String, CheckFailure> {
+async fn blank_page(browser: &mut dyn Computer) -> Result<String, CheckFailure> {
     let open = Action::Navigate {
         url: "about:blank".to_owned(),
         tab: None,
@@ -190,7 +191,7 @@ async fn blank_page(browser: &mut BoxComputer) -> Result<String, CheckFailure> {
 pub(super) async fn shell() -> CheckResult {
     let (mut devices, started) = start(&["--shell"], SHELL).await?;
     let seen = match &mut devices.shell {
-        Some(shell) => inside(shell).await,
+        Some(shell) => inside(shell.as_mut()).await,
         None => Err(no_device()),
     };
     close(devices).await?;
@@ -203,7 +204,7 @@ pub(super) async fn shell() -> CheckResult {
 const SANDBOX_STATUS: &str = "grep -E '^(NoNewPrivs|Seccomp|CapEff|CapBnd):' /proc/self/status; \
                           id -u; ls -A /home; tail -n +3 /proc/net/dev | cut -d: -f1";
 
-async fn inside(shell: &mut BoxShell) -> Result<String, CheckFailure> {
+async fn inside(shell: &mut dyn Shell) -> Result<String, CheckFailure> {
     let started = Instant::now();
     run(shell, "true").await?;
     let took = started.elapsed().as_millis();
@@ -237,7 +238,7 @@ async fn inside(shell: &mut BoxShell) -> Result<String, CheckFailure> {
     ))
 }
 
-async fn run(shell: &mut BoxShell, line: &str) -> Result<String, CheckFailure> {
+async fn run(shell: &mut dyn Shell, line: &str) -> Result<String, CheckFailure> {
     let command = ShellCommand {
         command: Command::Line(line.to_owned()),
         timeout: Duration::from_secs(10),
@@ -256,9 +257,7 @@ async fn run(shell: &mut BoxShell, line: &str) -> Result<String, CheckFailure> {
 }
 
 /// A screenshot and a description of how it was taken.
-async fn screenshot(
-    computer: &mut impl telechir_device::Computer,
-) -> Result<(Frame, String), DeviceError> {
+async fn screenshot(computer: &mut dyn Computer) -> Result<(Frame, String), DeviceError> {
     let started = Instant::now();
     let frame = computer.capture().await?;
     let (size, took) = (frame.size(), started.elapsed().as_millis());

@@ -4,7 +4,6 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use base64::Engine as _;
-use telechir_device::BoxComputer;
 use telechir_device::contract::computer::{ObservedInput, Witness as _};
 use telechir_policy::Policy;
 use telechir_process::{Identity, is_root};
@@ -52,7 +51,7 @@ async fn fixture(screen: Size, monitors: &[(&str, [u16; 4])], shown: Option<&str
     };
     let policy = Policy::from_toml("", "test").expect("a policy");
     let session = Session::builder(policy)
-        .desktop(BoxComputer::new(desktop))
+        .desktop(Box::new(desktop))
         .screenshot(ScreenshotRule::default())
         .build()
         .expect("a session");

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use telechir_device::Computer as _;
 use telechir_protocol::UnsettledReason;
 use telechir_testkit::gate::{Component, require};
 

@@ -1,0 +1,72 @@
+//! An optional ability of a computer: it knows the windows and monitors of its screen.
+
+use async_trait::async_trait;
+
+use crate::elements::ScreenBounds;
+use crate::{DeviceError, ScreenRegion, Viewport};
+
+/// A window of a screen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The device's id of the window, such as `w3`.
+    pub id: String,
+    /// Title of the window.
+    pub title: String,
+    /// The program's class name of the window.
+    pub class: String,
+    /// Visible bounds, including the frame.
+    pub bounds: ScreenBounds,
+    /// Bounds of the content without the frame, the origin of the program's coordinates.
+    pub content: ScreenBounds,
+    /// Whether it has the keyboard focus.
+    pub is_active: bool,
+    /// Whether it is on the screen.
+    pub is_shown: bool,
+}
+
+/// A part of the screen that only the device can locate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScreenPart {
+    /// A window, as in [`Action::FocusWindow`](telechir_protocol::Action::FocusWindow); absent
+    /// means the active one.
+    Window(Option<String>),
+    /// A monitor by name or number; absent means the primary one.
+    Monitor(Option<String>),
+}
+
+/// The location of a part of the screen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartLocation {
+    /// The part's region on the screen.
+    pub region: ScreenRegion,
+    /// What the part is, and what its screenshot does not show.
+    pub description: String,
+}
+
+/// The windows and monitors of a desktop.
+#[async_trait]
+pub trait WindowSystem: Send {
+    /// Returns all windows, from back to front; none without a window manager.
+    ///
+    /// # Errors
+    /// When the screen is gone.
+    async fn windows(&mut self) -> Result<Vec<Window>, DeviceError>;
+
+    /// The region of the screen that the model sees: the complete screen, or one monitor if so
+    /// configured.
+    fn visible_region(&self) -> ScreenRegion;
+
+    /// Locates a part of the screen, for a screenshot of it alone.
+    ///
+    /// # Errors
+    /// When there is no such part, or several.
+    async fn locate_part(&mut self, part: &ScreenPart) -> Result<PartLocation, DeviceError>;
+
+    /// Sets the viewport of later actions. Text output has points as in
+    /// [`Viewport::screenshot_point`].
+    fn set_viewport(&mut self, viewport: Viewport);
+
+    /// Reports an action on the screen outside of [`Computer::perform`](crate::Computer::perform):
+    /// the next settle waits for its effect.
+    fn note_action(&mut self);
+}
