@@ -16,8 +16,6 @@
 mod accessibility;
 mod accessible;
 mod computer;
-#[cfg(feature = "testing")]
-pub mod contract;
 mod editor;
 mod element_marks;
 mod elements;

@@ -1,4 +1,5 @@
-//! Test support: checks for real components, witnesses that record what arrived, a recorded model.
+//! Test support: checks for real components, the contract of devices, witnesses that record what
+//! arrived, a recorded model.
 //!
 //! ```no_run
 //! use telechir_testkit::gate::{Component, require};
@@ -7,6 +8,7 @@
 //! require(Component::Chromium);
 //! ```
 
+pub mod contract;
 pub mod desktop_fixture;
 pub mod gate;
 pub mod page;

@@ -12,12 +12,13 @@ use axum::response::{Html, IntoResponse};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
-use telechir_device::contract::computer::{ObservedInput, Witness};
 use telechir_protocol::{Button, Key, Modifier};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
+
+use crate::contract::computer::{ObservedInput, Witness};
 
 /// Time without a report after which all events have arrived; a report takes a millisecond.
 const QUIET: Duration = Duration::from_millis(80);

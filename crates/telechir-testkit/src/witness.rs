@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use telechir_device::contract::computer::{ObservedInput, Witness};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use x11rb::connection::Connection;
 
+use crate::contract::computer::{ObservedInput, Witness};
 use crate::xvfb::{XClient, connect};
 use window::WitnessWindow;
 

@@ -10,4 +10,4 @@ async fn stage() -> (Browser, PageWitness, ()) {
     (browser, witness, ())
 }
 
-telechir_device::computer_contract!(stage);
+telechir_testkit::computer_contract!(stage);

@@ -35,7 +35,7 @@ async fn stage() -> (Browser, PageWitness, ()) {
     (browser, witness, ())
 }
 
-telechir_device::computer_contract!(stage);
+telechir_testkit::computer_contract!(stage);
 
 #[tokio::test]
 async fn a_page_s_pixel_is_the_screen_s_pixel() {

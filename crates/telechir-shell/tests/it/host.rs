@@ -13,7 +13,7 @@ async fn unsandboxed() -> (Bash, TempDir) {
     (Bash::start(Isolation::Host(host)).await.unwrap(), workspace)
 }
 
-telechir_device::shell_contract!(unsandboxed);
+telechir_testkit::shell_contract!(unsandboxed);
 
 #[tokio::test]
 async fn reports_that_it_is_not_sandboxed() {

@@ -1,3 +1,3 @@
 //! The shell contract, in the sandbox.
 
-telechir_device::shell_contract!(crate::sandboxed);
+telechir_testkit::shell_contract!(crate::sandboxed);

@@ -2,7 +2,6 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use telechir_device::contract::computer::ObservedInput;
 use telechir_protocol::{Button, Key, Modifier};
 use tokio::sync::watch;
 use x11rb::connection::Connection;
@@ -16,6 +15,7 @@ use x11rb::wrapper::ConnectionExt as _;
 
 use super::keymap::{Keymap, modifiers, to_char, to_key};
 use super::{ReadMode, WitnessLog};
+use crate::contract::computer::ObservedInput;
 use crate::xvfb::XClient;
 
 /// The marker sent when the window gets the focus.

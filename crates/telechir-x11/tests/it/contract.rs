@@ -12,4 +12,4 @@ async fn open_desktop() -> (Desktop, XWitness, TempDir) {
     (desktop, witness, folder)
 }
 
-telechir_device::computer_contract!(open_desktop);
+telechir_testkit::computer_contract!(open_desktop);

@@ -1,8 +1,8 @@
 //! Key input that is specific to a desktop.
 
-use telechir_device::contract::computer::{ObservedInput, Witness};
 use telechir_device::{Computer, DeviceError};
 use telechir_protocol::{Action, Chord, Key};
+use telechir_testkit::contract::computer::{ObservedInput, Witness};
 
 use crate::fixture::{self, POLITE};
 

@@ -1,9 +1,9 @@
 //! Windows under another window manager (jwm), and after its exit.
 
-use telechir_device::contract::computer::{ObservedInput, Witness};
 use telechir_device::{Computer, DeviceError, Effect};
 use telechir_process::Pid;
 use telechir_protocol::{Action, Button};
+use telechir_testkit::contract::computer::{ObservedInput, Witness};
 use telechir_testkit::witness::XWitness;
 use telechir_x11::Desktop;
 

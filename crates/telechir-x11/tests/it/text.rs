@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use telechir_device::Computer;
-use telechir_device::contract::computer::Witness;
+use telechir_testkit::contract::computer::Witness;
 use telechir_testkit::witness::ReadMode;
 
 use crate::fixture;

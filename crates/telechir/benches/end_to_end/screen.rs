@@ -3,9 +3,9 @@
 use std::process::Command as Program;
 use std::time::{Duration, Instant};
 
-use telechir_device::contract::computer::{ObservedInput, Witness as _};
 use telechir_device::{Computer as _, Viewport};
 use telechir_protocol::{Action, Point, Target};
+use telechir_testkit::contract::computer::{ObservedInput, Witness as _};
 use telechir_testkit::witness::{ReadMode, XWitness};
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command as Program};
 use std::time::{Duration, Instant};
 
-use telechir_device::contract::computer::Witness as _;
 use telechir_device::{Computer as _, ScreenAction, Settle, Viewport};
 use telechir_protocol::{Action, Chord, Point, Target};
+use telechir_testkit::contract::computer::Witness as _;
 use telechir_testkit::desktop_fixture::DesktopFixture;
 use telechir_testkit::page::{PageEvent, PageWitness, TEXT_AREA};
 use telechir_testkit::witness::{ReadMode, XWitness};

@@ -13,7 +13,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use telechir_device::contract::computer::Witness as _;
+use telechir_testkit::contract::computer::Witness as _;
 use telechir_testkit::gate::{Component, require};
 use telechir_testkit::page::{PageEvent, PageWitness};
 use tokio::runtime::Runtime;

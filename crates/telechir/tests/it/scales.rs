@@ -4,7 +4,6 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use base64::Engine as _;
-use telechir_device::contract::computer::{ObservedInput, Witness as _};
 use telechir_policy::Policy;
 use telechir_process::{Identity, is_root};
 use telechir_protocol::{
@@ -12,6 +11,7 @@ use telechir_protocol::{
     ToolResult,
 };
 use telechir_runtime::{ScreenshotRule, Session};
+use telechir_testkit::contract::computer::{ObservedInput, Witness as _};
 use telechir_testkit::gate::{Component, require};
 use telechir_testkit::witness::{ReadMode, XWitness};
 use telechir_testkit::xvfb::set_monitors;

@@ -1,9 +1,9 @@
 //! What persists between commands, and what does not.
 
+use telechir_device::{DeviceError, Shell, ShellCommand};
 use telechir_protocol::ShellOutcome;
 
-use super::{done, line, out, run};
-use crate::{DeviceError, Shell, ShellCommand};
+use super::run::{done, line, out, run};
 
 /// `cd` affects all later commands, and the shell reports its directory.
 pub async fn the_folder_lasts(shell: &mut impl Shell) {

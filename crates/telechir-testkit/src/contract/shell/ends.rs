@@ -1,9 +1,9 @@
 //! How commands end, and what remains afterwards.
 
+use telechir_device::Shell;
 use telechir_protocol::{CommandOutput, ShellOutcome};
 
-use super::{out, run, run_briefly};
-use crate::Shell;
+use super::run::{out, run, run_briefly};
 
 /// The exit code is the command's, and only 0 is a success.
 pub async fn exit_codes_are_exact(shell: &mut impl Shell) {

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use telechir_device::{DeviceError, Shell, ShellCommand, ShellInput, Typed};
 use telechir_protocol::{CommandOutput, InputRequestKind, ShellOutcome};
 
-use super::{LONG, done, line, out, run, run_briefly};
-use crate::{DeviceError, Shell, ShellInput, Typed};
+use super::run::{LONG, done, line, out, run, run_briefly};
 
 const MAX: usize = 64 * 1024;
 
@@ -74,7 +74,7 @@ pub async fn a_job_inherits_the_state_of_the_shell(shell: &mut impl Shell) {
     let (folder, printed) = here.split_once('\n').unwrap_or_default();
     assert!(folder.ends_with("/sub") && printed == "a  b\n", "{here:?}");
     assert_eq!(all, format!("{folder}\na  b\nf x\n"));
-    let elsewhere = crate::ShellCommand {
+    let elsewhere = ShellCommand {
         cwd: Some("/usr".to_owned()),
         env: vec![("said".to_owned(), "c".to_owned())],
         ..line("pwd; echo $said")

@@ -1,9 +1,9 @@
 //! Output of commands.
 
+use telechir_device::{Shell, ShellCommand};
 use telechir_protocol::ShellOutcome;
 
-use super::{done, line, out, run};
-use crate::{Shell, ShellCommand};
+use super::run::{done, line, out, run};
 
 /// Output is exact: no line is added or lost, and line ends are unchanged.
 pub async fn outputs_are_exact(shell: &mut impl Shell) {

@@ -5,10 +5,11 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use telechir_device::{Computer, ScreenAction};
 use telechir_protocol::{Action, Button};
 
-use super::{ObservedInput, StillPressed, Witness, chord, perform, point, target};
-use crate::{Computer, ScreenAction};
+use super::perform::{chord, key, perform, point, seen_all_released, target};
+use super::seen::{ObservedInput, StillPressed, Witness};
 
 /// Starts an action and drops its future as soon as the witness observed `started`.
 async fn break_off(
@@ -112,10 +113,8 @@ pub async fn dropping_a_long_text_leaves_nothing_pressed(
         },
     )
     .await;
-    let seen = super::seen_all_released(witness, 1).await;
-    let f9 = ObservedInput::KeyDown {
-        key: super::key("F9"),
-    };
+    let seen = seen_all_released(witness, 1).await;
+    let f9 = ObservedInput::KeyDown { key: key("F9") };
     assert!(seen.contains(&f9), "{seen:?}");
 }
 

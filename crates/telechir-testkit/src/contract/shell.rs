@@ -8,13 +8,10 @@ mod ends;
 mod input;
 mod jobs;
 mod output;
+mod run;
 mod state;
 
-use std::time::Duration;
-
-use telechir_protocol::{Command, CommandOutput, ShellOutcome};
-
-use crate::{Shell, ShellCommand};
+use telechir_device::Shell;
 
 pub use answer::{
     a_prompt_is_reported_and_answered, a_waiting_command_can_be_interrupted,
@@ -130,57 +127,15 @@ macro_rules! shell_contract {
             async fn $fact() {
                 let (mut shell, _guard) = $stage().await;
                 $crate::contract::shell::$fact(&mut shell).await;
-                $crate::Shell::close(Box::new(shell)).await.expect("the shell ends");
+                $crate::contract::shell::close(shell).await;
             }
         )*
     };
 }
 
-/// Long enough that only a hang reaches it.
-const LONG: Duration = Duration::from_secs(30);
-/// Short enough for a test, long enough for the steps before it.
-const SHORT: Duration = Duration::from_millis(300);
-
-fn line(line: &str) -> ShellCommand {
-    ShellCommand {
-        command: Command::Line(line.to_owned()),
-        timeout: LONG,
-        max_output_bytes: 64 * 1024,
-        cwd: None,
-        env: Vec::new(),
+/// Closes a shell, which must succeed.
+pub async fn close(shell: impl Shell) {
+    if let Err(error) = Box::new(shell).close().await {
+        panic!("failed to close the shell: {error}");
     }
-}
-
-#[track_caller]
-fn done(result: Result<CommandOutput, crate::DeviceError>) -> CommandOutput {
-    match result {
-        Ok(output) => output,
-        Err(error) => panic!("failed to {error}"),
-    }
-}
-
-async fn run(shell: &mut impl Shell, text: &str) -> CommandOutput {
-    done(shell.run(&line(text)).await)
-}
-
-async fn run_briefly(shell: &mut impl Shell, text: &str) -> CommandOutput {
-    done(
-        shell
-            .run(&ShellCommand {
-                timeout: SHORT,
-                ..line(text)
-            })
-            .await,
-    )
-}
-
-/// Runs a command that must succeed, and returns its standard output.
-async fn out(shell: &mut impl Shell, text: &str) -> String {
-    let output = run(shell, text).await;
-    assert_eq!(
-        output.outcome,
-        ShellOutcome::Success,
-        "`{text}`: {output:?}"
-    );
-    output.stdout
 }

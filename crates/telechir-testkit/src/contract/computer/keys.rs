@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use telechir_device::{Computer, DeviceError};
 use telechir_protocol::{Action, Chord, Key, Modifier};
 
-use super::seen::is_same_key;
-use super::{ObservedInput, StillPressed, Witness, chord, fail, key, perform, seen_all_released};
-use crate::{Computer, DeviceError};
+use super::perform::{chord, fail, key, perform, seen_all_released};
+use super::seen::{ObservedInput, StillPressed, Witness, is_same_key};
 
 fn downs(seen: &[ObservedInput]) -> Vec<Key> {
     let down = |seen: &ObservedInput| {

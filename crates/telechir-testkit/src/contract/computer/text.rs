@@ -1,9 +1,10 @@
 //! Text arrives exactly as written.
 
+use telechir_device::{Computer, ScreenAction, ScreenTarget};
 use telechir_protocol::{Action, NamedKey};
 
-use super::{ObservedInput, Witness, perform};
-use crate::{Computer, ScreenAction, ScreenPoint, ScreenTarget};
+use super::perform::{on_screen, perform, target};
+use super::seen::{ObservedInput, Witness};
 
 /// Several scripts, both directions, combining marks, joined and astral characters.
 const WORLD: &str = "Grüße, naïve façade – “quotes” … €100 ½ | Ελληνικά | Привет, мир | עברית | \
@@ -21,7 +22,7 @@ fn type_text(text: &str) -> ScreenAction {
 
 fn field(witness: &impl Witness) -> ScreenTarget {
     let (x, y) = witness.field();
-    ScreenTarget::Point(ScreenPoint::new(x, y))
+    target(on_screen(x, y))
 }
 
 /// Focuses the text field.

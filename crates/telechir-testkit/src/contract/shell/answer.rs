@@ -1,9 +1,9 @@
 //! Input for commands that wait for it.
 
+use telechir_device::{DeviceError, Shell, ShellInput, Typed};
 use telechir_protocol::{Chord, CommandOutput, InputRequestKind, ShellOutcome};
 
-use super::{LONG, done, out, run};
-use crate::{DeviceError, Shell, ShellInput, Typed};
+use super::run::{LONG, SHORT, done, out, run};
 
 fn input(typed: Typed) -> ShellInput {
     ShellInput {
@@ -186,7 +186,7 @@ pub async fn only_a_waiting_command_is_answered(shell: &mut impl Shell) {
 pub async fn an_answer_has_a_timeout(shell: &mut impl Shell) {
     waits(shell, "read x; sleep 1000").await;
     let brief = ShellInput {
-        timeout: super::SHORT,
+        timeout: SHORT,
         ..input(text("go\n"))
     };
     let output = done(shell.send(&brief).await);

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use telechir_device::{Computer, ScreenAction, ScreenPoint};
 use telechir_protocol::{Action, Button, ClickCount, Modifier, ScrollUnit};
 
-use super::{ObservedInput, StillPressed, Witness, at, perform, point, seen_all_released, target};
-use crate::{Computer, ScreenPoint};
+use super::perform::{at, perform, point, seen_all_released, target};
+use super::seen::{ObservedInput, StillPressed, Witness};
 
 fn has_motion_at(seen: &[ObservedInput], pixel: ScreenPoint) -> bool {
     seen.contains(&ObservedInput::Motion { at: at(pixel) })
@@ -26,7 +27,7 @@ fn downs(seen: &[ObservedInput]) -> Vec<(Button, (u32, u32), Vec<Modifier>)> {
     seen.iter().filter_map(down).collect()
 }
 
-fn click_at(pixel: Option<ScreenPoint>, count: ClickCount) -> crate::ScreenAction {
+fn click_at(pixel: Option<ScreenPoint>, count: ClickCount) -> ScreenAction {
     Action::Click {
         at: pixel.map(target),
         button: Button::Left,
@@ -207,7 +208,7 @@ pub async fn a_drag_lasts_its_duration(device: &mut impl Computer, witness: &mut
     seen_all_released(witness, 1).await;
 }
 
-fn drag(path: &[ScreenPoint], duration: Option<Duration>) -> crate::ScreenAction {
+fn drag(path: &[ScreenPoint], duration: Option<Duration>) -> ScreenAction {
     let path = path.iter().copied().map(target).collect();
     Action::Drag {
         path,

@@ -6,14 +6,13 @@
 
 mod cancel;
 mod keys;
+mod perform;
 mod pointer;
 mod screen;
 mod seen;
 mod text;
 
-use telechir_protocol::{Chord, Key};
-
-use crate::{ActionReport, Computer, DeviceError, ScreenAction, ScreenPoint, ScreenTarget};
+use telechir_device::Computer;
 
 pub use cancel::{
     dropping_a_drag_leaves_nothing_pressed, dropping_a_key_hold_leaves_nothing_pressed,
@@ -93,62 +92,15 @@ macro_rules! computer_contract {
         async fn $fact() {
             let (mut device, mut witness, stage) = $stage().await;
             $crate::contract::computer::$fact(&mut device, &mut witness).await;
-            $crate::Computer::close(Box::new(device)).await.expect("the device closes");
+            $crate::contract::computer::close(device).await;
             drop((witness, stage));
         }
     )*};
 }
 
-/// A point in the witness's pad, relative to its top left corner.
-fn point(witness: &impl Witness, x: u32, y: u32) -> ScreenPoint {
-    let (left, top) = witness.pad();
-    ScreenPoint::new(left + x, top + y)
-}
-
-fn target(point: ScreenPoint) -> ScreenTarget {
-    ScreenTarget::Point(point)
-}
-
-const fn at(point: ScreenPoint) -> (u32, u32) {
-    (point.x(), point.y())
-}
-
-fn chord(keys: &str) -> Chord {
-    Chord::parse(keys).unwrap_or_else(|| panic!("`{keys}` is a valid chord"))
-}
-
-fn key(name: &str) -> Key {
-    Key::parse(name)
-}
-
-/// Performs an action that must succeed.
-async fn perform(device: &mut impl Computer, action: ScreenAction) -> ActionReport {
-    match device.perform(&action).await {
-        Ok(performed) => performed,
-        Err(error) => panic!("failed to {error}, on {action:?}"),
+/// Closes a device, which must succeed.
+pub async fn close(device: impl Computer) {
+    if let Err(error) = Box::new(device).close().await {
+        panic!("failed to close the device: {error}");
     }
-}
-
-/// Performs an action that must fail.
-async fn fail(device: &mut impl Computer, action: ScreenAction) -> DeviceError {
-    match device.perform(&action).await {
-        Ok(performed) => panic!("{action:?} must fail, but returned {performed:?}"),
-        Err(error) => error,
-    }
-}
-
-/// Waits until `presses` buttons and keys were pressed and all released, or the witness times out;
-/// returns everything that was observed.
-async fn seen_all_released(witness: &mut impl Witness, presses: usize) -> Vec<ObservedInput> {
-    let seen = witness
-        .observed(&|seen| {
-            let downs = seen.iter().filter(|seen| seen.is_press()).count();
-            downs >= presses && StillPressed::after(seen).is_empty()
-        })
-        .await;
-    assert!(
-        StillPressed::after(&seen).is_empty(),
-        "something stays pressed: {seen:?}"
-    );
-    seen
 }

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use telechir_device::{Computer, DeviceError, ScreenTarget, Settle};
 use telechir_protocol::{Action, ActionKind, Button, ClickCount};
 
-use super::{Witness, at, fail, perform, point, target};
-use crate::{Computer, DeviceError, ScreenTarget, Settle};
+use super::perform::{at, fail, perform, point, target};
+use super::seen::Witness;
 
 /// The frame and the size agree.
 pub async fn a_frame_is_as_large_as_the_screen(

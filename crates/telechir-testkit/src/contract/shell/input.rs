@@ -1,9 +1,9 @@
 //! Forms of commands, and commands that read the terminal.
 
+use telechir_device::{DeviceError, Shell, ShellCommand};
 use telechir_protocol::{Command, ShellOutcome};
 
-use super::{done, line, out, run, run_briefly};
-use crate::{DeviceError, Shell, ShellCommand};
+use super::run::{done, line, out, run, run_briefly};
 
 /// An open quote is an error at once, not a wait for the rest.
 pub async fn an_open_quote_is_an_error(shell: &mut impl Shell) {
