@@ -12,8 +12,7 @@ use crate::browser::Chromium;
 use crate::client::{CdpClient, Transport};
 use crate::context::ContextParts;
 use crate::event_router::{EventRouter, TabSource};
-use crate::file_transfer::FileTransfer;
-use crate::options::{FileAccess, Options};
+use crate::options::Options;
 use crate::socket;
 
 impl Browser {
@@ -50,15 +49,8 @@ impl Browser {
             .await?;
         let options = Options {
             egress: None,
-            // Downloads would be stored on the browser's machine.
-            files: options.files.map(|files| FileAccess {
-                saves_downloads: false,
-                ..files
-            }),
             ..options
         };
-        let file_transfer = FileTransfer::create(&options)
-            .map_err(|error| unavailable(format!("create a folder for file transfer: {error}")))?;
         let isolated = ContextParts {
             chromium: Chromium::Attached { _tasks: tasks },
             client,
@@ -67,7 +59,6 @@ impl Browser {
             size,
             agent: version["userAgent"].as_str().unwrap_or_default().into(),
             is_headless_shell: false,
-            file_transfer: file_transfer.map(Arc::new),
         };
         isolated.open().await
     }

@@ -11,7 +11,6 @@ use telechir_protocol::Size;
 use crate::Browser;
 use crate::browser::Chromium;
 use crate::client::CdpClient;
-use crate::emulation::Emulation;
 use crate::error::{CdpError, refused};
 use crate::event_router::EventRouter;
 use crate::file_transfer::FileTransfer;
@@ -92,13 +91,19 @@ pub(crate) struct ContextParts {
     pub(crate) agent: Arc<str>,
     /// Whether Chromium is known to be its headless shell.
     pub(crate) is_headless_shell: bool,
-    /// File transfer with its pages, if any.
-    pub(crate) file_transfer: Option<Arc<FileTransfer>>,
 }
 
 impl ContextParts {
-    /// Creates the context and opens its first tab.
-    pub(crate) async fn open(self) -> Result<Browser, DeviceError> {
+    /// Creates the context and opens its first tab. Files can be uploaded, but no downloads saved.
+    pub(crate) async fn open(mut self) -> Result<Browser, DeviceError> {
+        if let Some(files) = &mut self.options.files {
+            files.saves_downloads = false;
+        }
+        let file_transfer =
+            FileTransfer::create(&self.options).map_err(|error| DeviceError::Unavailable {
+                what: "a browser context",
+                message: format!("create a folder for file transfer: {error}"),
+            })?;
         let setup = Setup::in_context(
             self.size,
             &self.options,
@@ -123,11 +128,14 @@ impl ContextParts {
             acted_at: None,
             world: None,
             frame_worlds: HashMap::new(),
-            file_transfer: self.file_transfer,
+            file_transfer: file_transfer.map(Arc::new),
         };
         let tab = browser.open_tab().await?;
         let page = browser.page_of(&tab);
         browser.options.emulation.check(&page).await?;
+        // The first tab is not an event.
+        browser.registry.take_changes();
+        browser.registry.take_notices();
         Ok(browser)
     }
 }
@@ -136,11 +144,14 @@ impl Browser {
     /// Opens another browser in the same Chromium with separate storage. It ends with this one at
     /// the latest.
     ///
+    /// Only the options about pages apply: program, user, sandbox, profile, proxy and memory limit
+    /// are those of this browser. Downloads are refused.
+    ///
     /// # Errors
     ///
     /// If this browser has a window, Chromium is gone, or Chromium does not know the locale or time
     /// zone.
-    pub async fn isolated(&self, size: Size, emulation: Emulation) -> Result<Self, DeviceError> {
+    pub async fn isolated(&self, size: Size, options: Options) -> Result<Self, DeviceError> {
         if self.screen.is_some() {
             return Err(refused(
                 "A browser with a window has a single context; start it headless for more.",
@@ -151,16 +162,15 @@ impl Browser {
             client: self.client.clone(),
             router: Arc::clone(&self.router),
             options: Options {
-                emulation,
+                identity: self.options.identity,
                 // Chromium's proxy applies to all of its contexts.
+                egress: self.options.egress.clone(),
                 proxy: None,
-                ..self.options.clone()
+                ..options
             },
             size,
             agent: Arc::clone(&self.agent),
             is_headless_shell: self.setup.is_headless_shell,
-            // Downloads are refused, and there are no uploads.
-            file_transfer: None,
         };
         isolated.open().await
     }

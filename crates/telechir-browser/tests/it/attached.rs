@@ -279,7 +279,12 @@ async fn an_address_without_a_browser_is_an_error_without_secrets() {
 async fn endlessly_opened_tabs_are_limited() {
     // Browser drivers start Chromium like this.
     let foreign = Foreign::start_with("about:blank", &["--disable-popup-blocking"]).await;
-    let mut browser = Browser::attach(&foreign.socket, SIZE, options())
+    let options = Options {
+        // The click returns when the page has opened all of them.
+        reply_timeout: Duration::from_secs(30),
+        ..options()
+    };
+    let mut browser = Browser::attach(&foreign.socket, SIZE, options)
         .await
         .unwrap();
     go(&mut browser, &page(OPENS)).await.unwrap();

@@ -13,6 +13,8 @@ use telechir_testkit::gate::{Component, require};
 use telechir_testkit::page::PageWitness;
 use tokio::time::{Instant, sleep};
 
+use crate::shared;
+
 pub(crate) const CHROMIUM: &str = "/usr/lib/chromium/chromium";
 pub(crate) const SIZE: Size = Size::new(1024, 768);
 /// A quiet period longer than a busy machine takes between two frames.
@@ -30,13 +32,25 @@ pub(crate) fn options() -> Options {
     }
 }
 
-/// A headless browser.
+/// A headless browser in the Chromium that tests share, with its own context.
 pub(crate) async fn headless() -> Browser {
     headless_with(options()).await
 }
 
-/// A headless browser with these options.
+/// Such a browser with these options about pages. Downloads are refused.
 pub(crate) async fn headless_with(options: Options) -> Browser {
+    require(Component::Chromium);
+    shared::open(options).await.unwrap()
+}
+
+/// A headless browser with its own Chromium, for tests whose subject is Chromium: its start, end,
+/// processes, flags, downloads or connection.
+pub(crate) async fn launched() -> Browser {
+    launched_with(options()).await
+}
+
+/// Such a browser with these options.
+pub(crate) async fn launched_with(options: Options) -> Browser {
     require(Component::Chromium);
     Browser::launch(Surface::Headless(SIZE), options)
         .await
@@ -45,7 +59,7 @@ pub(crate) async fn headless_with(options: Options) -> Browser {
 
 /// Chromium's own headless mode, as if the headless shell were not installed.
 pub(crate) async fn headless_chromium() -> Browser {
-    headless_with(Options {
+    launched_with(Options {
         program: Some(CHROMIUM.into()),
         ..options()
     })

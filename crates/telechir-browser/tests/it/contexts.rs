@@ -6,8 +6,8 @@ use telechir_protocol::{Action, Size};
 use telechir_testkit::gate::{Component, require};
 use telechir_testkit::site::Site;
 
-use crate::common::{SIZE, click_on, go, headless_with, options, perform, read, ref_of, text_of};
-use crate::common::{script, scripted, title};
+use crate::common::{SIZE, click_on, go, launched_with, options, perform, read, ref_of, text_of};
+use crate::common::{script, title};
 
 /// Reports what an earlier visit stored, and stores it.
 const PAGE: &str = "<p id=p></p><script>\
@@ -36,6 +36,14 @@ fn austrian() -> Emulation {
     }
 }
 
+fn in_austria() -> Options {
+    Options {
+        allows_scripts: true,
+        emulation: austrian(),
+        ..options()
+    }
+}
+
 const EXPECTED: &str = "de-AT | de-AT+de | de-AT | Asia/Tokyo | Wanderer/1.0 | dark";
 
 async fn seen_by_all(browser: &mut Browser, site: &Site) {
@@ -55,12 +63,7 @@ async fn seen_by_all(browser: &mut Browser, site: &Site) {
 #[tokio::test]
 async fn emulation_applies_to_pages_frames_and_workers() {
     let site = Site::serve([("report", EMULATION_PAGE)]).await.unwrap();
-    let mut browser = headless_with(Options {
-        allows_scripts: true,
-        emulation: austrian(),
-        ..options()
-    })
-    .await;
+    let mut browser = launched_with(in_austria()).await;
     seen_by_all(&mut browser, &site).await;
 }
 
@@ -72,10 +75,14 @@ async fn contexts_of_one_chromium_are_isolated_and_close_independently() {
         ("other", "<title>other</title>"),
     ]);
     let site = site.await.unwrap();
-    let mut first = scripted().await;
+    let scripted = Options {
+        allows_scripts: true,
+        ..options()
+    };
+    let mut first = launched_with(scripted).await;
     go(&mut first, &site.url("page")).await.unwrap();
     let small = Size::new(640, 480);
-    let mut second = first.isolated(small, austrian()).await.unwrap();
+    let mut second = first.isolated(small, in_austria()).await.unwrap();
     go(&mut second, &site.url("page")).await.unwrap();
     assert_eq!(title(&mut second).await, "knows , undefined");
     assert_eq!(
@@ -97,7 +104,7 @@ async fn contexts_of_one_chromium_are_isolated_and_close_independently() {
     assert_eq!(title(&mut first).await, "knows login=ada, before");
 
     second.close().await.unwrap();
-    let mut third = first.isolated(SIZE, Emulation::default()).await.unwrap();
+    let mut third = first.isolated(SIZE, options()).await.unwrap();
     go(&mut third, &site.url("page")).await.unwrap();
     assert_eq!(title(&mut third).await, "knows , undefined");
     first.close().await.unwrap();
@@ -138,7 +145,7 @@ async fn unknown_locales_zones_and_scales_are_errors() {
 
 #[tokio::test]
 async fn a_scale_applies_to_screenshots_and_points_but_not_to_page_sizes() {
-    let mut browser = headless_with(Options {
+    let mut browser = launched_with(Options {
         allows_scripts: true,
         scale: 2.0,
         ..options()

@@ -7,11 +7,11 @@
 
 use std::fs;
 
-use telechir_browser::{Browser, Emulation, Options};
+use telechir_browser::{Browser, Options};
 use telechir_process::Cgroup;
 use telechir_process::confinement::ResourceLimits;
 
-use crate::common::{SIZE, go, headless, headless_with, options, page, script};
+use crate::common::{SIZE, go, launched, launched_with, options, page, script};
 use crate::isolation::{eventually, folder, group};
 use crate::window::windowed_with;
 
@@ -61,7 +61,7 @@ fn assert_no_growth(before: (usize, usize, u64)) {
 
 #[tokio::test]
 async fn closed_or_dropped_browsers_leave_nothing() {
-    leave_nothing(cycles(4), headless_with).await;
+    leave_nothing(cycles(4), launched_with).await;
 }
 
 #[tokio::test]
@@ -101,11 +101,11 @@ async fn leave_nothing(cycles: u32, open: impl AsyncFn(Options) -> Browser) {
 
 #[tokio::test]
 async fn closed_or_dropped_contexts_leave_nothing() {
-    let browser = headless().await;
+    let browser = launched().await;
     let pid = browser.pid().unwrap();
     let (mut before, mut processes) = (None, usize::MAX);
     for cycle in 0..cycles(8) {
-        let mut context = browser.isolated(SIZE, Emulation::default()).await.unwrap();
+        let mut context = browser.isolated(SIZE, options()).await.unwrap();
         go(&mut context, &page("<p>x")).await.unwrap();
         if cycle % 2 == 0 {
             context.close().await.unwrap();
@@ -135,7 +135,7 @@ async fn a_page_that_exceeds_the_memory_limit_is_killed_with_a_reason() {
     {
         return;
     }
-    let mut browser = headless_with(Options {
+    let mut browser = launched_with(Options {
         allows_scripts: true,
         max_memory_bytes: 512 << 20,
         ..options()

@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, UdpSocket};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-use crate::common::{click, go, headless_with, options, perform};
+use crate::common::{click, go, launched_with, options, perform};
 
 /// The attempts of the page, each with its own path.
 const TRIED: [&str; 17] = [
@@ -275,7 +275,7 @@ fn way_out(good: SocketAddr, more: &str) -> (Egress, Arc<Mutex<Vec<ConnectionDec
 async fn no_attempt_of_a_hostile_page_arrives() {
     let fixture = EgressFixture::new().await;
     let (egress, decisions) = way_out(fixture.good, "");
-    let mut browser = headless_with(Options {
+    let mut browser = launched_with(Options {
         egress: Some(egress),
         ..hurried()
     })
@@ -308,7 +308,7 @@ async fn no_attempt_of_a_hostile_page_arrives() {
 #[tokio::test]
 async fn without_the_proxy_most_attempts_arrive() {
     let fixture = EgressFixture::new().await;
-    let mut browser = headless_with(hurried()).await;
+    let mut browser = launched_with(hurried()).await;
     fixture.attack(&mut browser).await;
     let deadline = Instant::now() + PATIENCE;
     let wanted = |fixture: &EgressFixture| {
@@ -335,7 +335,7 @@ async fn a_refused_load_names_the_rule() {
     let rule =
         "[[url]]\nname = 'not there'\nhost = ['localhost']\nverdict = 'deny'\nreason = 'Never.'";
     let (egress, _) = way_out(fixture.good, rule);
-    let mut browser = headless_with(Options {
+    let mut browser = launched_with(Options {
         egress: Some(egress),
         ..options()
     })
@@ -359,7 +359,7 @@ async fn an_approved_host_is_reached_with_its_subresources() {
     let text = "[[url]]\nhost = ['127.0.0.1']\nverdict = 'ask'\nreason = 'Asked.'";
     let policy = Policy::from_toml(text, "test").unwrap();
     let egress = Egress::new(policy.gate(NetworkClient::Browser));
-    let mut browser = headless_with(Options {
+    let mut browser = launched_with(Options {
         egress: Some(egress),
         ..options()
     })
@@ -384,7 +384,7 @@ async fn only_the_browser_s_user_can_use_its_proxy() {
     let Some(identity) = options().identity else {
         return; // An ordinary user's browser is that user's.
     };
-    let browser = headless_with(Options {
+    let browser = launched_with(Options {
         egress: Some(egress),
         ..options()
     })

@@ -8,8 +8,9 @@ use telechir_protocol::{Action, StateChange};
 use telechir_testkit::site::Site;
 
 use crate::common::{
-    SETTLE, click, click_on, go, headless, headless_chromium, headless_with, notices_until,
-    options, page, perform, read, ref_of, script, scripted, text_of, title,
+    SETTLE, click, click_on, go, headless, headless_chromium, headless_with, launched,
+    launched_with, notices_until, options, page, perform, read, ref_of, script, scripted, text_of,
+    title,
 };
 use crate::files::workspace;
 use crate::server::{Answer, Server};
@@ -97,7 +98,7 @@ pub(crate) async fn requests_are_denied_and_reported(browser: &mut Browser) {
 
 #[tokio::test]
 async fn permissions_and_prompts_are_denied_and_reported() {
-    for mut browser in [headless().await, headless_chromium().await] {
+    for mut browser in [launched().await, headless_chromium().await] {
         requests_are_denied_and_reported(&mut browser).await;
         let prints = page("<title>prints</title><body onclick='print()'>");
         go(&mut browser, &prints).await.unwrap();
@@ -194,7 +195,7 @@ async fn a_pdf_is_downloaded_by_the_headless_shell() {
     let server = Server::start(answer).await;
     let (_folder, workspace) = workspace();
     for (saves_downloads, files) in [(false, 0), (true, 1)] {
-        let mut browser = headless_with(Options {
+        let mut browser = launched_with(Options {
             files: Some(FileAccess {
                 workspace: workspace.clone(),
                 saves_downloads,

@@ -5,14 +5,14 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use telechir_browser::{Browser, FileAccess, Options};
+use telechir_browser::{FileAccess, Options};
 use telechir_device::{ActionReport, Computer as _, DeviceError, PageContextSource as _};
 use telechir_protocol::{Action, StateChange, Target};
 use tempfile::TempDir;
 
 use crate::common::{
-    SETTLE, click, click_on, go, headless, headless_with, notices_until, options, page, perform,
-    read, ref_of, script,
+    SETTLE, click, click_on, go, headless, headless_with, launched, launched_with, notices_until,
+    options, page, perform, read, ref_of, script,
 };
 use crate::server::{Answer, Server};
 
@@ -28,18 +28,17 @@ pub(crate) fn workspace() -> (TempDir, PathBuf) {
     (folder, workspace)
 }
 
-async fn with_files(folder: &Path, workspace: &Path) -> Browser {
+fn with_files(folder: &Path, workspace: &Path) -> Options {
     let files = FileAccess {
         workspace: workspace.to_owned(),
         saves_downloads: true,
     };
-    headless_with(Options {
+    Options {
         temp_dir: folder.to_owned(),
         files: Some(files),
         allows_scripts: true,
         ..options()
-    })
-    .await
+    }
 }
 
 fn answer(path: &str) -> Option<Answer> {
@@ -64,7 +63,7 @@ fn answer(path: &str) -> Option<Answer> {
 #[tokio::test]
 async fn a_download_is_saved_in_the_workspace() {
     let (folder, workspace) = workspace();
-    let mut browser = with_files(folder.path(), &workspace).await;
+    let mut browser = launched_with(with_files(folder.path(), &workspace)).await;
     let server = Server::start(answer).await;
     go(&mut browser, &server.url("/#/report")).await.unwrap();
     perform(&mut browser, click(10, 10)).await.unwrap();
@@ -103,7 +102,7 @@ async fn a_download_is_saved_in_the_workspace() {
 #[tokio::test]
 async fn progress_is_reported_and_a_too_large_download_is_cancelled() {
     let (folder, workspace) = workspace();
-    let mut browser = with_files(folder.path(), &workspace).await;
+    let mut browser = launched_with(with_files(folder.path(), &workspace)).await;
     let server = Server::start(answer).await;
     go(&mut browser, &server.url("/#/slow")).await.unwrap();
     perform(&mut browser, click(10, 10)).await.unwrap();
@@ -120,7 +119,7 @@ async fn progress_is_reported_and_a_too_large_download_is_cancelled() {
 
 #[tokio::test]
 async fn downloads_are_refused_without_a_workspace() {
-    let mut browser = headless().await;
+    let mut browser = launched().await;
     let server = Server::start(answer).await;
     go(&mut browser, &server.url("/#/report")).await.unwrap();
     let done = perform(&mut browser, click(10, 10)).await.unwrap();
@@ -168,7 +167,7 @@ async fn files_are_uploaded_to_controls_and_file_choosers() {
     for name in ["a.txt", "b.txt"] {
         fs::write(workspace.join(name), format!("text of {name}")).unwrap();
     }
-    let mut browser = with_files(folder.path(), &workspace).await;
+    let mut browser = headless_with(with_files(folder.path(), &workspace)).await;
     go(&mut browser, &page(CONTROLS)).await.unwrap();
     let all = read(&mut browser, "full").await;
     let given = perform(&mut browser, upload(ref_of(&all, "\"one\""), &["a.txt"]))
@@ -208,7 +207,7 @@ async fn only_files_of_the_workspace_can_be_uploaded() {
     let (folder, workspace) = workspace();
     fs::write(folder.path().join("secret"), "secret").unwrap();
     fs::write(workspace.join("a.txt"), "a").unwrap();
-    let mut browser = with_files(folder.path(), &workspace).await;
+    let mut browser = headless_with(with_files(folder.path(), &workspace)).await;
     go(&mut browser, &page(CONTROLS)).await.unwrap();
     let all = read(&mut browser, "full").await;
     let one = ref_of(&all, "\"one\"");

@@ -10,8 +10,8 @@ use telechir_protocol::Action;
 use tokio::time::{Instant, timeout};
 
 use crate::common::{
-    SETTLE, SIZE, click, go, headless, headless_with, notices_until, options, page, perform, read,
-    script, scripted, text_of, title,
+    SETTLE, SIZE, click, go, headless, launched, launched_with, notices_until, options, page,
+    perform, read, script, text_of, title,
 };
 use crate::server::{Answer, Server};
 
@@ -93,7 +93,7 @@ fn is_reported<T>(what: &str, done: Result<T, DeviceError>) {
 #[tokio::test]
 async fn a_decompression_bomb_costs_its_page_at_most() {
     let server = Server::start(bombs).await;
-    let mut browser = headless_with(Options {
+    let mut browser = launched_with(Options {
         max_memory_bytes: 2 << 30,
         ..options()
     })
@@ -110,9 +110,9 @@ async fn a_decompression_bomb_costs_its_page_at_most() {
 }
 
 #[tokio::test]
-async fn a_page_of_a_million_elements_is_read_in_part() {
+async fn a_page_of_too_many_elements_is_read_in_part() {
     // Layout precedes reading and takes long on a busy machine.
-    let mut browser = headless_with(Options {
+    let mut browser = launched_with(Options {
         allows_scripts: true,
         reply_timeout: BOUND / 2,
         ..options()
@@ -121,8 +121,8 @@ async fn a_page_of_a_million_elements_is_read_in_part() {
     let page = page("<title>many</title><button>first</button><main></main>");
     go(&mut browser, &page).await.unwrap();
     let many = "const text = ('<p>' + '<i></i>'.repeat(999) + '</p>').repeat(100);\
-        for (let i = 0; i < 10; i++) document.querySelector('main').insertAdjacentHTML('beforeend', text);\
-        document.getElementsByTagName('*').length > 1e6";
+        for (let i = 0; i < 3; i++) document.querySelector('main').insertAdjacentHTML('beforeend', text);\
+        document.getElementsByTagName('*').length > 3e5";
     assert_eq!(
         ends("making them", script(&mut browser, many)).await,
         "true"
@@ -132,7 +132,7 @@ async fn a_page_of_a_million_elements_is_read_in_part() {
         assert!(text.len() < 1 << 20, "{view}: {} bytes", text.len());
         assert!(text.contains("first"), "{view}");
         let mut numbers = text.split(|c: char| !c.is_ascii_digit());
-        let is_counted = numbers.any(|number| number.parse().is_ok_and(|left: u64| left > 850_000));
+        let is_counted = numbers.any(|number| number.parse().is_ok_and(|left: u64| left > 150_000));
         assert!(
             is_counted,
             "{view}: {}",
@@ -159,14 +159,16 @@ async fn endless_logs_and_requests_are_truncated() {
             "/flood" => {
                 "<title>flood</title><script>const long = 'x'.repeat(10000); let n = 0;\
                  console.log('y'.repeat(20_000_000));\
-                 setInterval(() => { for (let i = 0; i < 20; i++) {\
-                 console.log(n, long, { long }); fetch('/none?' + n++).catch(() => {}) } }, 10)</script>"
+                 const flood = async () => { for (;;) { const requests = [];\
+                 for (let i = 0; i < 20; i++) { console.log(n, long, { long });\
+                 requests.push(fetch('/none?' + n++).catch(() => {})) } await Promise.all(requests) } };\
+                 flood()</script>"
             }
             _ => "",
         }))
     })
     .await;
-    let mut browser = headless().await;
+    let mut browser = launched().await;
     let there = ends("going there", go(&mut browser, &server.url("/flood"))).await;
     there.unwrap();
     ends("settling", browser.settle(SETTLE)).await.unwrap();
@@ -214,8 +216,10 @@ async fn an_endless_redirect_is_aborted() {
         })
     })
     .await;
-    let mut browser = headless_with(Options {
-        navigation_timeout: Duration::from_secs(10),
+    let mut browser = launched_with(Options {
+        // Each of these pages lasts as long as one of them.
+        navigation_timeout: Duration::from_secs(4),
+        reply_timeout: Duration::from_secs(4),
         ..options()
     })
     .await;
@@ -234,7 +238,15 @@ async fn an_endless_redirect_is_aborted() {
         }
         let context = ends(path, browser.page_context()).await.unwrap();
         match gone {
-            Ok(_) => assert!(context.url.unwrap().contains(path)),
+            Ok(_) => {
+                // Between two of its pages, a tab may have no URL yet.
+                let deadline = Instant::now() + BOUND;
+                let mut url = context.url.unwrap();
+                while !url.contains(path) {
+                    assert!(Instant::now() < deadline, "{path}: {url:?}");
+                    url = browser.page_context().await.unwrap().url.unwrap();
+                }
+            }
             Err(DeviceError::Timeout { .. }) => {
                 let notices = context.notes.unwrap_or_default();
                 assert!(
@@ -250,7 +262,11 @@ async fn an_endless_redirect_is_aborted() {
 
 #[tokio::test]
 async fn endless_text_is_truncated() {
-    let mut browser = scripted().await;
+    let mut browser = launched_with(Options {
+        allows_scripts: true,
+        ..options()
+    })
+    .await;
     let server = Server::start(|_| Some(Answer::page("<title>words</title><p>short"))).await;
     go(&mut browser, &server.url("/")).await.unwrap();
     let long = "document.title = 't'.repeat(30_000_000);\
@@ -304,6 +320,6 @@ async fn a_click_opens_one_tab_at_most() {
     works_on(&mut browser).await;
 }
 
-/// Opens a hundred windows.
+/// Opens more windows than a browser may have tabs.
 pub(crate) const OPENS: &str = "<title>opener</title>\
-    <body onclick=\"for (let i = 0; i < 100; i++) window.open('about:blank', 'w' + i)\">";
+    <body onclick=\"for (let i = 0; i < 60; i++) window.open('about:blank', 'w' + i)\">";

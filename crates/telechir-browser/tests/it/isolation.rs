@@ -9,7 +9,7 @@ use telechir_device::DeviceError;
 use telechir_process::is_root;
 
 use crate::common::{
-    SIZE, click, click_on, go, headless, headless_with, options, page, perform, read, ref_of, title,
+    SIZE, click, click_on, go, launched, launched_with, options, page, perform, read, ref_of, title,
 };
 
 /// All processes of the group with this leader.
@@ -81,7 +81,7 @@ pub(crate) fn folder() -> tempfile::TempDir {
 
 #[tokio::test]
 async fn renderers_are_confined_and_nothing_runs_as_root() {
-    let mut browser = headless().await;
+    let mut browser = launched().await;
     go(&mut browser, &page("x")).await.unwrap();
     let renderers = renderers(browser.pid().unwrap());
     assert!(!renderers.is_empty());
@@ -102,7 +102,7 @@ async fn renderers_are_confined_and_nothing_runs_as_root() {
 
 #[tokio::test]
 async fn no_port_is_open() {
-    let mut browser = headless().await;
+    let mut browser = launched().await;
     go(&mut browser, &page("x")).await.unwrap();
     let mut sockets = Vec::new();
     for pid in group(browser.pid().unwrap()) {
@@ -133,7 +133,7 @@ async fn no_port_is_open() {
 #[tokio::test]
 async fn closing_leaves_no_process_and_no_profile() {
     let folder = folder();
-    let browser = headless_with(Options {
+    let browser = launched_with(Options {
         temp_dir: folder.path().to_owned(),
         ..options()
     })
@@ -152,7 +152,7 @@ async fn closing_leaves_no_process_and_no_profile() {
 #[tokio::test]
 async fn dropping_leaves_no_process_and_no_profile() {
     let folder = folder();
-    let mut browser = headless_with(Options {
+    let mut browser = launched_with(Options {
         temp_dir: folder.path().to_owned(),
         ..options()
     })
@@ -172,7 +172,7 @@ async fn dropping_leaves_no_process_and_no_profile() {
 async fn only_its_user_can_read_a_profile() {
     use std::os::unix::fs::MetadataExt as _;
     let folder = folder();
-    let _browser = headless_with(Options {
+    let _browser = launched_with(Options {
         temp_dir: folder.path().to_owned(),
         ..options()
     })
@@ -192,7 +192,7 @@ async fn only_its_user_can_read_a_profile() {
 #[tokio::test]
 async fn a_killed_browser_is_reported_and_restarted() {
     let folder = folder();
-    let mut browser = headless_with(Options {
+    let mut browser = launched_with(Options {
         temp_dir: folder.path().to_owned(),
         ..options()
     })

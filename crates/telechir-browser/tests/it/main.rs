@@ -27,6 +27,7 @@ mod profiles;
 mod screen;
 mod server;
 mod shadow;
+mod shared;
 mod snapshots;
 mod tabs;
 mod window;

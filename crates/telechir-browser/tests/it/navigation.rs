@@ -10,7 +10,10 @@ use telechir_protocol::{Action, UnsettledReason};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use crate::common::{SETTLE, click, go, headless, headless_with, options, page, perform, text_of};
+use crate::common::{
+    SETTLE, click, go, headless, headless_with, launched, launched_with, options, page, perform,
+    text_of,
+};
 use crate::server::{Answer, Server};
 
 #[tokio::test]
@@ -149,7 +152,7 @@ async fn a_silent_host_times_out_and_the_next_load_works() {
 
 #[tokio::test]
 async fn a_crashed_page_is_an_error_and_can_be_left() {
-    let mut browser = headless().await;
+    let mut browser = launched().await;
     go(&mut browser, &page("<title>before</title>"))
         .await
         .unwrap();
@@ -374,7 +377,7 @@ async fn all_traffic_uses_the_proxy_including_loopback() {
         proxy: Some(format!("http://{address}")),
         ..options()
     };
-    let mut browser = headless_with(options).await;
+    let mut browser = launched_with(options).await;
     let loading = go(&mut browser, "http://127.0.0.1:8099/requested");
     let (sender, mut requests) = tokio::sync::mpsc::unbounded_channel();
     tokio::spawn(async move {

@@ -7,7 +7,7 @@ use telechir_browser::{Browser, Options, Profile, ProfileId, ProfileLock, Profil
 use telechir_protocol::Action;
 use telechir_testkit::site::Site;
 
-use crate::common::{go, headless_with, options, text_of};
+use crate::common::{go, launched_with, options, text_of};
 use crate::window::windowed_with;
 
 /// Reports what an earlier visit stored, and stores it.
@@ -46,7 +46,7 @@ impl ProfileFixture {
     /// A browser with the profile.
     async fn browser(&self, usage: ProfileUse) -> (Browser, ProfileLock) {
         let (options, claim) = self.options(usage);
-        (headless_with(options).await, claim)
+        (launched_with(options).await, claim)
     }
 
     /// The options of a browser with the profile.
@@ -90,7 +90,7 @@ async fn stored_data_is_available_with_the_same_profile_only() {
     assert!(text.contains(ALL), "{text}");
     drop(claim);
 
-    let text = fixture.knows(headless_with(options()).await).await;
+    let text = fixture.knows(launched_with(options()).await).await;
     assert!(text.contains(NOTHING), "{text}");
     let (reopened, _claim) = fixture.browser(ProfileUse::Persist).await;
     let text = fixture.knows(reopened).await;

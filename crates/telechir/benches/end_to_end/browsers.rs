@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use telechir_browser::{Browser, Emulation, Options, Surface};
+use telechir_browser::{Browser, Options, Surface};
 use telechir_device::Computer as _;
 use telechir_protocol::Action;
 use telechir_testkit::page::ORDERS;
@@ -96,7 +96,7 @@ fn contexts(
     let isolated = || {
         let start = Instant::now();
         let telechir_run = telechir_run.borrow();
-        let context = telechir_run.browser.isolated(SIZE, Emulation::default());
+        let context = telechir_run.browser.isolated(SIZE, Options::default());
         let context = fixture.runtime.block_on(context).expect("a context");
         let took = start.elapsed();
         fixture
@@ -283,7 +283,7 @@ fn memory(fixture: &BenchFixture, site: &Site) {
             let mut context = fixture.runtime.block_on(async {
                 let context = telechir_run
                     .browser
-                    .isolated(SIZE, Emulation::default())
+                    .isolated(SIZE, Options::default())
                     .await;
                 context.expect("a context")
             });
