@@ -8,10 +8,10 @@ use telechir_protocol::Size;
 use tracing::warn;
 
 use crate::Browser;
-use crate::browser::Chromium;
 use crate::client::{CdpClient, Transport};
 use crate::context::ContextParts;
 use crate::event_router::{EventRouter, TabSource};
+use crate::launch::Chromium;
 use crate::options::Options;
 use crate::socket;
 

@@ -13,19 +13,19 @@ use telechir_protocol::{ActionKind, Size, UnsettledReason};
 use tokio::time::{Instant, timeout};
 
 use crate::capture;
-use crate::client::{CdpClient, ClientTasks};
+use crate::cdp_session::PROBE_TIMEOUT;
+use crate::client::CdpClient;
 use crate::context::Context;
 use crate::event_router::EventRouter;
 use crate::file_transfer::FileTransfer;
 use crate::input_state::InputState;
-use crate::launch::{self, ChromiumProcess, LaunchedChromium, ProxyPort};
+use crate::launch::{self, Chromium, LaunchedChromium};
 use crate::memory::MemoryLimit;
 use crate::options::{Options, Surface};
 use crate::settle::{CaptureMode, IdleProbe, SettleWait};
 use crate::setup::Setup;
 use crate::snapshot::Snapshots;
 use crate::tab_registry::{self, TabRegistry};
-use crate::tabs::PROBE_TIMEOUT;
 
 mod actions;
 mod elements;
@@ -66,31 +66,6 @@ pub struct Browser {
     pub(crate) frame_worlds: HashMap<(String, tab_registry::TabFrame), Result<i64, Instant>>,
     /// File transfer to and from pages, if there is a workspace.
     pub(crate) file_transfer: Option<Arc<FileTransfer>>,
-}
-
-/// The Chromium behind a browser, by ownership.
-#[derive(Debug)]
-pub(crate) enum Chromium {
-    /// Started for this browser; terminated with it.
-    Started {
-        process: ChromiumProcess,
-        _tasks: ClientTasks,
-        _proxy_port: ProxyPort,
-    },
-    /// Somebody else's, for the duration of the connection.
-    Attached { _tasks: ClientTasks },
-    /// Owned by another browser.
-    Shared,
-}
-
-impl Chromium {
-    /// The memory limit, if telechir sets one.
-    const fn memory(&self) -> Option<&MemoryLimit> {
-        match self {
-            Self::Started { process, .. } => Some(process.memory()),
-            Self::Attached { .. } | Self::Shared => None,
-        }
-    }
 }
 
 impl Browser {

@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 use crate::client::{CdpClient, PendingReply};
 use crate::error::{CdpError, Gone};
 
+/// A page that does not answer a query about its state within this time is busy.
+pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// Sends commands to one session, each with a deadline.
 #[derive(Clone, Debug)]
 pub(crate) struct CdpSession {

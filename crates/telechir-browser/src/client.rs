@@ -335,6 +335,11 @@ fn mark_lost(shared: &Weak<CdpConnection>, reason: &str) {
     }
 }
 
+/// A string in a CDP message; empty if it is missing.
+pub(crate) fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
 /// A poisoned lock is usable: no update takes two steps.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

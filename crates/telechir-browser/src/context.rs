@@ -9,12 +9,12 @@ use telechir_device::DeviceError;
 use telechir_protocol::Size;
 
 use crate::Browser;
-use crate::browser::Chromium;
 use crate::client::CdpClient;
 use crate::error::{CdpError, refused};
 use crate::event_router::EventRouter;
 use crate::file_transfer::FileTransfer;
 use crate::input_state::InputState;
+use crate::launch::Chromium;
 use crate::options::Options;
 use crate::setup::Setup;
 use crate::snapshot::Snapshots;

@@ -13,8 +13,7 @@ use telechir_device::DeviceError;
 use telechir_process::{Cgroup, Child, Spawn, Stdio, is_root};
 use tracing::warn;
 
-use crate::browser::Chromium;
-use crate::client::{CdpClient, Transport};
+use crate::client::{CdpClient, ClientTasks, Transport};
 use crate::error::CdpError;
 use crate::event_router::{EventRouter, TabSource};
 use crate::memory::MemoryLimit;
@@ -28,9 +27,9 @@ mod profile;
 mod proxy_port;
 mod stderr;
 
-pub(crate) use process::ChromiumProcess;
+use process::ChromiumProcess;
 use profile::ProfileDir;
-pub(crate) use proxy_port::ProxyPort;
+use proxy_port::ProxyPort;
 use stderr::Tail;
 
 /// Where distributions install Chromium's headless shell: the same engine without windows, faster
@@ -58,6 +57,31 @@ const CHROMIUM_PATHS: [&str; 9] = [
 const NO_PROGRAMS_PATH: &str = "/nonexistent";
 /// A cold start on a loaded machine takes seconds.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The Chromium behind a browser, by ownership.
+#[derive(Debug)]
+pub(crate) enum Chromium {
+    /// Started for this browser; terminated with it.
+    Started {
+        process: ChromiumProcess,
+        _tasks: ClientTasks,
+        _proxy_port: ProxyPort,
+    },
+    /// Somebody else's, for the duration of the connection.
+    Attached { _tasks: ClientTasks },
+    /// Owned by another browser.
+    Shared,
+}
+
+impl Chromium {
+    /// The memory limit, if telechir sets one.
+    pub(crate) const fn memory(&self) -> Option<&MemoryLimit> {
+        match self {
+            Self::Started { process, .. } => Some(process.memory()),
+            Self::Attached { .. } | Self::Shared => None,
+        }
+    }
+}
 
 /// A Chromium that answers CDP commands.
 #[derive(Debug)]

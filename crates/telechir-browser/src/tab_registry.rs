@@ -9,7 +9,7 @@ use telechir_protocol::StateChange;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::client::{CdpClient, CdpEvent, lock};
+use crate::client::{CdpClient, CdpEvent, lock, text};
 use crate::error::Gone;
 use crate::screencast::FrameWaiter;
 use crate::setup::Setup;
@@ -707,8 +707,4 @@ impl Tab {
         self.requests.clear();
         self.loading.clear();
     }
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
 }

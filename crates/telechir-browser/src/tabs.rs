@@ -9,14 +9,12 @@ use telechir_protocol::TabState;
 use tokio::time::{Instant, timeout_at};
 
 use crate::Browser;
-use crate::cdp_session::CdpSession;
+use crate::cdp_session::{CdpSession, PROBE_TIMEOUT};
 use crate::error::{CdpError, refused};
 use crate::setup::{Setup, WORLD};
 use crate::snapshot::cut;
 use crate::tab_registry::{Tab, TabFrame};
 
-/// A page that does not report its visibility within this time is busy, and only a visible one is.
-pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Truncates the title in the page: more is never reported.
 const READ_TITLE_AND_DENIALS: &str =
     "[document.title.slice(0, 1000), globalThis.telechirListeners?.currentDenials()]";

@@ -9,9 +9,10 @@ use serde_json::json;
 use telechir_device::DeviceError;
 use tokio::task::spawn_blocking;
 
-use super::{Browser, Chromium};
+use super::Browser;
 use crate::error::refused;
 use crate::file_transfer::MAX_INLINE_BYTES;
+use crate::launch::Chromium;
 use crate::snapshot::{GROUP, InlineFile, UploadFiles};
 use crate::tab_registry::Tab;
 

@@ -2,7 +2,8 @@
 
 use telechir_device::DeviceError;
 
-use super::{Browser, Chromium};
+use super::Browser;
+use crate::launch::Chromium;
 use crate::options::Surface;
 
 impl Browser {

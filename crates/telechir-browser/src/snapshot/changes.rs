@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use super::bounded_text::{BoundedText, cut, quoted};
-use super::history::RenderContext;
 use super::node::{ElementId, PageNode};
 use super::outline::line;
 use super::refs::ElementRefs;
+use super::render_context::RenderContext;
 
 /// Maximum length, in characters.
 const MAX_CHARS: usize = 6_000;

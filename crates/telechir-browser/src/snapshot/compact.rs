@@ -7,10 +7,10 @@
 //! ```
 
 use super::bounded_text::{cut, quoted};
-use super::history::RenderContext;
 use super::node::{PageNode, parents};
 use super::outline::only_text;
 use super::refs::{ElementRefs, LETTERS, letter};
+use super::render_context::RenderContext;
 
 /// Maximum length, in characters.
 pub(super) const MAX_CHARS: usize = 12_000;

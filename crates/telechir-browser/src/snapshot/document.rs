@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
 use super::node::{DocumentId, ElementId, PageHead, PageNode};
-use super::page::Scope;
 use crate::client::{CdpClient, PendingReply};
 use crate::error::CdpError;
 use crate::setup::WORLD;
@@ -17,6 +16,15 @@ use crate::walker;
 /// How long an unknown frame is looked up, and the interval between attempts.
 const FRAME_LOOKUP_TIMEOUT: Duration = Duration::from_secs(1);
 const FRAME_LOOKUP_INTERVAL: Duration = Duration::from_millis(50);
+
+/// What to read beside the elements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Scope {
+    /// Positions of all elements.
+    pub(crate) boxes: bool,
+    /// Closed shadow roots of elements that look like any other.
+    pub(crate) thorough: bool,
+}
 
 /// The documents that were read, by frame id.
 #[derive(Debug, Default)]

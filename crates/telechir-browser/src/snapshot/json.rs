@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::bounded_text::cut;
-use super::history::RenderContext;
 use super::node::PageNode;
 use super::refs::ElementRefs;
+use super::render_context::RenderContext;
 
 /// Maximum number of nodes.
 const MAX_NODES: usize = 20_000;

@@ -1,9 +1,9 @@
 //! The outline views: one line per element, indented below its parent.
 
 use super::bounded_text::{BoundedText, cut, quoted};
-use super::history::RenderContext;
 use super::node::PageNode;
 use super::refs::ElementRefs;
+use super::render_context::RenderContext;
 
 /// Maximum length, in characters.
 const MAX_CHARS: usize = 50_000;

@@ -8,7 +8,7 @@ use futures_util::future::{OptionFuture, join_all};
 use serde_json::{Value, json};
 use telechir_device::DeviceError;
 
-use super::document::{DocumentCache, DocumentReply, FrameLocation, PageDocument};
+use super::document::{DocumentCache, DocumentReply, FrameLocation, PageDocument, Scope};
 use super::node::{DocumentId, ElementId, PageNode, PageTree};
 use super::shadow;
 use crate::client::CdpClient;
@@ -24,15 +24,6 @@ const FRAME_TIMEOUT: Duration = Duration::from_secs(2);
 const MAX_ATTEMPTS: usize = 4;
 /// Closed shadow roots may contain further ones.
 const MAX_SHADOW_DEPTH: usize = 8;
-
-/// What to read beside the elements.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Scope {
-    /// Positions of all elements.
-    pub(crate) boxes: bool,
-    /// Closed shadow roots of elements that look like any other.
-    pub(crate) thorough: bool,
-}
 
 /// Reads pages and acts on their elements.
 #[derive(Debug)]

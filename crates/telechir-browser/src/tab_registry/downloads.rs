@@ -4,8 +4,7 @@ use serde_json::{Value, json};
 use telechir_protocol::StateChange;
 
 use super::page_notices::{PageNotices, quote_text};
-use super::text;
-use crate::client::CdpClient;
+use crate::client::{CdpClient, text};
 
 /// Maximum size of a downloaded or uploaded file: 512 MiB.
 pub(crate) const MAX_FILE_BYTES: u64 = 512 << 20;

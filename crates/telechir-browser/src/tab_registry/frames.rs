@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::text;
+use crate::client::text;
 
 /// A frame of a tab and its current document.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::text;
+use crate::client::text;
 
 /// The last requests that are returned per page.
 const MAX_REQUESTS: usize = 200;
