@@ -85,6 +85,10 @@ impl Codec for AgentFramework {
         Responses.max_image_base64()
     }
 
+    fn accepts_webp(&self) -> bool {
+        Responses.accepts_webp()
+    }
+
     fn screenshot_when(&self) -> ScreenshotWhen {
         Responses.screenshot_when()
     }

@@ -107,6 +107,11 @@ impl Codec for AnthropicMessages {
         image::MAX_BASE64_BYTES
     }
 
+    /// An image block's media type is PNG, JPEG, GIF or WebP, also in a `tool_result`.
+    fn accepts_webp(&self) -> bool {
+        true
+    }
+
     fn screenshot_when(&self) -> ScreenshotWhen {
         ScreenshotWhen::LastOfBatch
     }

@@ -66,6 +66,11 @@ impl Codec for ChatCompletions {
         self.0.image_base64()
     }
 
+    /// Many servers speak this format, and not all of them decode WebP.
+    fn accepts_webp(&self) -> bool {
+        false
+    }
+
     fn screenshot_when(&self) -> ScreenshotWhen {
         ScreenshotWhen::LastOfBatch
     }

@@ -52,6 +52,9 @@ pub(crate) trait Codec: Sync {
     /// The maximum size of one image, in characters of base64.
     fn max_image_base64(&self) -> usize;
 
+    /// Whether the service is known to accept WebP as the image of a result.
+    fn accepts_webp(&self) -> bool;
+
     /// Whether a screenshot goes with every result or with the last of a batch.
     fn screenshot_when(&self) -> ScreenshotWhen;
 

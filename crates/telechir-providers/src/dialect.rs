@@ -12,7 +12,7 @@ use crate::codec::{ChatApi, Codec, Endpoint};
 use crate::document::{self, Document, DocumentInput};
 use crate::{
     Declaration, DecodeError, EncodeError, Report, ToolOffer, agent_framework, anthropic, bedrock,
-    chat, duplicate_ids, google, misrouted, mistral, openai,
+    chat, duplicate_ids, google, image_formats, misrouted, mistral, openai,
 };
 
 /// A provider's JSON format for tool calls and results.
@@ -214,10 +214,15 @@ impl Dialect {
         self.codec().screenshot_size(model, size)
     }
 
-    /// Maximum size of one image in bytes, from the dialect's limit on base64. Every dialect
-    /// accepts PNG, JPEG and WebP.
+    /// Maximum size of one image in bytes, from the dialect's limit on base64.
     pub fn max_image_bytes(self) -> usize {
         self.codec().max_image_base64() / 4 * 3
+    }
+
+    /// Whether the service is known to accept WebP as the image of a result. Every service accepts
+    /// PNG and JPEG.
+    pub fn accepts_webp(self) -> bool {
+        self.codec().accepts_webp()
     }
 
     /// Whether a screenshot goes with every result or with the last of a batch.
@@ -256,7 +261,8 @@ fn write_history(wire: &dyn Codec, history: &History) -> Result<(Document, Repor
     if !slots.is_empty() && document::is_touched(&written, parts_of_history, &slots) {
         written = without_slots();
     }
-    let (template, report) = written?;
+    let (template, mut report) = written?;
+    image_formats::report_webp(wire, &history.messages, &mut report);
     Ok((Document::new(template, slots), report))
 }
 

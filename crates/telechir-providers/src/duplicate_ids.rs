@@ -51,7 +51,8 @@ pub(crate) fn deduplicate(messages: &[Message], own: &str) -> Option<(Vec<Messag
     Some((messages, id_map.report))
 }
 
-fn is_own(message: &Message, content: &Content, own: &str) -> bool {
+/// Whether a content is written back unchanged, from its raw JSON of the dialect `own`.
+pub(crate) fn is_own(message: &Message, content: &Content, own: &str) -> bool {
     let metas = content.meta().into_iter().chain([&message.meta]);
     let mut raws = metas.filter_map(|meta| meta.raw_representation.as_ref());
     raws.any(|raw| raw.dialect == own)

@@ -32,6 +32,7 @@ mod extra_tools;
 mod fallback_tools;
 mod fields;
 mod google;
+mod image_formats;
 mod misrouted;
 mod mistral;
 mod openai;

@@ -78,6 +78,11 @@ impl Codec for Conversations {
         FLAVOUR.image_base64()
     }
 
+    /// No document names the formats of an `image_url` in a conversation.
+    fn accepts_webp(&self) -> bool {
+        false
+    }
+
     fn screenshot_when(&self) -> ScreenshotWhen {
         ScreenshotWhen::LastOfBatch
     }

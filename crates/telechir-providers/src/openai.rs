@@ -70,6 +70,11 @@ impl Codec for Responses {
         MAX_IMAGE_URL_CHARS
     }
 
+    /// No document names the formats of a `computer_screenshot`; the service's own SDK sends PNG.
+    fn accepts_webp(&self) -> bool {
+        false
+    }
+
     /// Every `computer_call` requires a screenshot in its output.
     fn screenshot_when(&self) -> ScreenshotWhen {
         ScreenshotWhen::EveryCall

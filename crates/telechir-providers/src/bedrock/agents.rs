@@ -76,6 +76,11 @@ impl Codec for BedrockAgents {
         super::MAX_IMAGE_BASE64_BYTES
     }
 
+    /// `ImageInput.format` is png, jpeg, gif or webp.
+    fn accepts_webp(&self) -> bool {
+        true
+    }
+
     fn screenshot_when(&self) -> ScreenshotWhen {
         ScreenshotWhen::EveryCall
     }

@@ -86,6 +86,11 @@ impl Codec for BedrockMessages {
         super::MAX_IMAGE_BASE64_BYTES
     }
 
+    /// The image blocks of the Messages API.
+    fn accepts_webp(&self) -> bool {
+        true
+    }
+
     fn screenshot_when(&self) -> ScreenshotWhen {
         ScreenshotWhen::LastOfBatch
     }
@@ -140,6 +145,11 @@ impl Codec for BedrockInvoke {
 
     fn max_image_base64(&self) -> usize {
         super::MAX_IMAGE_BASE64_BYTES
+    }
+
+    /// The image blocks of the Messages API.
+    fn accepts_webp(&self) -> bool {
+        true
     }
 
     fn screenshot_when(&self) -> ScreenshotWhen {

@@ -74,6 +74,11 @@ impl Codec for BedrockConverse {
         super::MAX_IMAGE_BASE64_BYTES
     }
 
+    /// `ImageFormat` is png, jpeg, gif or webp, also in a `toolResult`.
+    fn accepts_webp(&self) -> bool {
+        true
+    }
+
     fn screenshot_when(&self) -> ScreenshotWhen {
         ScreenshotWhen::LastOfBatch
     }

@@ -59,6 +59,11 @@ impl Codec for GenerateContent {
         super::media::MAX_IMAGE_BASE64
     }
 
+    /// Only PNG and JPEG are known to work in the parts of a `functionResponse`.
+    fn accepts_webp(&self) -> bool {
+        false
+    }
+
     /// Every result of a computer call needs a screenshot.
     fn screenshot_when(&self) -> ScreenshotWhen {
         ScreenshotWhen::EveryCall

@@ -57,6 +57,11 @@ impl Codec for Interactions {
         super::media::MAX_IMAGE_BASE64
     }
 
+    /// Only PNG is known to work in a `function_result`.
+    fn accepts_webp(&self) -> bool {
+        false
+    }
+
     /// Every result of a computer call needs a screenshot.
     fn screenshot_when(&self) -> ScreenshotWhen {
         ScreenshotWhen::EveryCall

@@ -33,7 +33,7 @@ fn models(dialect: Dialect) -> &'static [Option<&'static str>] {
 }
 
 fn table() -> String {
-    let mut table = "| dialect | model | 1920x1080 screen | 2560x1600 screen | 3840x2160 screen | max image size |\n|---|---|---|---|---|---|\n".to_owned();
+    let mut table = "| dialect | model | 1920x1080 screen | 2560x1600 screen | 3840x2160 screen | max image size | WebP |\n|---|---|---|---|---|---|---|\n".to_owned();
     for dialect in Dialect::ALL {
         for model in models(dialect) {
             let seen = |width, height| {
@@ -46,8 +46,12 @@ fn table() -> String {
                 _ => model.map_or_else(|| "others".to_owned(), |model| format!("`{model}`")),
             };
             let megabytes = dialect.max_image_bytes() as f64 / 1e6;
+            let webp = match dialect.accepts_webp() {
+                true => "yes",
+                false => "no",
+            };
             table.push_str(&format!(
-                "| `{}` | {model} | {} | {megabytes:.1} MB |\n",
+                "| `{}` | {model} | {} | {megabytes:.1} MB | {webp} |\n",
                 dialect.name(),
                 sizes.join(" | ")
             ));
@@ -74,7 +78,24 @@ fn the_table_of_image_limits_is_current() {
 }
 
 #[test]
-fn every_dialect_encodes_png_jpeg_and_webp() {
+fn webp_is_for_services_whose_documents_name_it_for_results() {
+    let accepting = Dialect::ALL
+        .into_iter()
+        .filter(|dialect| dialect.accepts_webp());
+    assert_eq!(
+        accepting.map(Dialect::name).collect::<Vec<_>>(),
+        [
+            "anthropic-messages",
+            "bedrock-converse",
+            "bedrock-messages",
+            "bedrock-invoke",
+            "bedrock-agents"
+        ]
+    );
+}
+
+#[test]
+fn every_dialect_encodes_png_jpeg_and_webp_and_reports_an_uncertain_webp() {
     for media_type in ["image/png", "image/jpeg", "image/webp"] {
         // Long enough not to occur in an id by chance.
         let base64 = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAGCAIAAABxZ0is";
@@ -91,13 +112,18 @@ fn every_dialect_encodes_png_jpeg_and_webp() {
             envelope: Envelope::List,
         };
         for dialect in Dialect::ALL {
-            let (written, _) = dialect.encode_history(&history).unwrap();
+            let (written, report) = dialect.encode_history(&history).unwrap();
             let written = written.to_string();
             let format = media_type.trim_start_matches("image/");
             assert!(
                 written.contains(base64) && written.contains(format),
                 "{dialect} {media_type}: {written}"
             );
+            let webp = report.losses.iter().find(|loss| loss.what == "WebP image");
+            let is_uncertain = media_type == "image/webp" && !dialect.accepts_webp();
+            assert_eq!(webp.is_some(), is_uncertain, "{dialect}: {report:?}");
+            let location = webp.map(|loss| loss.location.as_str());
+            assert!(location.is_none_or(|location| location == "call call_1"));
         }
     }
 }
