@@ -6,15 +6,11 @@ use telechir_device::Frame;
 use crate::{ImageError, png};
 
 /// An image format with its settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// The fastest PNG: about 3 ms for 1280 by 800 pixels, and no time for a frame that is a PNG
-    /// already.
-    #[default]
+    /// PNG, which every service accepts.
     Png,
-    /// PNG of about half the size on a plain desktop, in three times the time and on several cores.
-    SmallPng,
-    /// Lossless WebP: smaller than the fast PNG for a little more time.
+    /// Lossless WebP: of about the size of a PNG of a plain desktop, smaller with photographs.
     Webp,
     /// JPEG: small for photographs, but lossy. Text loses its sharp edges.
     Jpeg {
@@ -25,18 +21,19 @@ pub enum Format {
 
 impl Format {
     /// All formats, JPEG at its default quality.
-    pub const ALL: [Self; 4] = [
-        Self::Png,
-        Self::SmallPng,
-        Self::Webp,
+    pub const ALL: [Self; 3] = [Self::Png, Self::Webp, Self::Jpeg { quality: 85 }];
+
+    /// JPEG at falling qualities, for images that are too large without loss.
+    pub const JPEGS: [Self; 3] = [
         Self::Jpeg { quality: 85 },
+        Self::Jpeg { quality: 60 },
+        Self::Jpeg { quality: 30 },
     ];
 
-    /// The name in options: `png`, `small-png`, `webp`, `jpeg`.
+    /// The name in options: `png`, `webp`, `jpeg`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Png => "png",
-            Self::SmallPng => "small-png",
             Self::Webp => "webp",
             Self::Jpeg { .. } => "jpeg",
         }
@@ -50,7 +47,7 @@ impl Format {
     /// The media type, such as `image/png`.
     pub const fn media_type(self) -> &'static str {
         match self {
-            Self::Png | Self::SmallPng => "image/png",
+            Self::Png => "image/png",
             Self::Webp => "image/webp",
             Self::Jpeg { .. } => "image/jpeg",
         }
@@ -62,7 +59,7 @@ impl Format {
     }
 }
 
-/// Encodes the complete frame at its own size.
+/// Encodes the complete frame at its own size, also a frame that came as a PNG.
 ///
 /// # Errors
 /// When the frame is empty, or too large for the format.
@@ -78,43 +75,33 @@ pub fn encode(frame: &Frame, format: Format) -> Result<Vec<u8>, ImageError> {
         return Err(failed("it has no pixels".to_owned()));
     }
     match format {
-        Format::Png => match frame.png() {
-            Some(png) => Ok(png.to_vec()),
-            None => png::fast(frame).map_err(failed),
-        },
-        Format::SmallPng => png::small(frame).map_err(failed),
+        Format::Png => png::encode(frame).map_err(|error| failed(error.to_string())),
         Format::Webp => webp(frame).map_err(failed),
         Format::Jpeg { quality } => jpeg(frame, quality).map_err(failed),
     }
 }
 
-/// Encodes in at most `max_bytes` bytes: in this format if possible, else in the first of lossless
-/// WebP and three JPEG qualities that fits. Returns the format that was used.
+/// Encodes in the first of `formats` that takes at most `max_bytes` bytes. Returns that format, too.
 ///
 /// # Errors
-/// As for [`encode`], and when none of them is small enough.
+/// As for [`encode`], and when the frame is larger in every format.
 pub fn encode_within(
     frame: &Frame,
-    format: Format,
+    formats: &[Format],
     max_bytes: usize,
 ) -> Result<(Vec<u8>, Format), ImageError> {
-    let smaller = [Format::Webp, jpeg_of(85), jpeg_of(60), jpeg_of(30)];
-    for format in std::iter::once(format).chain(smaller) {
-        let bytes = encode(frame, format)?;
+    for format in formats {
+        let bytes = encode(frame, *format)?;
         if bytes.len() <= max_bytes {
-            return Ok((bytes, format));
+            return Ok((bytes, *format));
         }
     }
     Err(ImageError::Encode {
         width: frame.size().width,
         height: frame.size().height,
-        format: format.name(),
+        format: formats.first().map_or("image", |format| format.name()),
         message: format!("it exceeds {max_bytes} bytes in every format"),
     })
-}
-
-const fn jpeg_of(quality: u8) -> Format {
-    Format::Jpeg { quality }
 }
 
 fn webp(frame: &Frame) -> Result<Vec<u8>, String> {

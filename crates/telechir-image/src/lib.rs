@@ -1,7 +1,6 @@
 //! Scales frames and encodes them as PNG, WebP or JPEG.
 //!
-//! Pure: it starts threads for large images and ends them before it returns, and does not know
-//! about screens, sessions or providers. Most callers only need [`encode`].
+//! Pure: it does not know about screens, sessions or providers. Most callers only need [`encode`].
 //!
 //! To draw on a screenshot (labels, a grid), take the frame in its final size from [`shrink`], draw
 //! on its pixels through [`Frame::bgrx_mut`](telechir_device::Frame::bgrx_mut), and encode that:

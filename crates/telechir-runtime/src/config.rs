@@ -25,8 +25,12 @@ pub struct ScreenshotRule {
     pub max_edge: Option<u32>,
     /// Maximum number of pixels; absent means no limit.
     pub max_pixels: Option<u64>,
-    /// Encoding of the screenshot.
-    pub format: Format,
+    /// Encoding that the user chose. If absent, a PNG of the browser is sent as it is, another
+    /// screenshot as lossless WebP if the service accepts that, else as PNG: an image is sent again
+    /// with every later request, so its bytes cost more than its encoding.
+    pub format: Option<Format>,
+    /// Whether the service accepts WebP.
+    pub accepts_webp: bool,
     /// Maximum encoded size in bytes; a larger screenshot is encoded in another format. Absent
     /// means no limit.
     pub max_bytes: Option<usize>,
@@ -43,13 +47,14 @@ impl Default for ScreenshotRule {
 }
 
 impl ScreenshotRule {
-    /// Screenshots at the screen's own size, as PNG.
+    /// Screenshots at the screen's own size, as PNG for a service that accepts nothing else.
     pub const fn native() -> Self {
         Self {
             max_width: None,
             max_edge: None,
             max_pixels: None,
-            format: Format::Png,
+            format: None,
+            accepts_webp: false,
             max_bytes: None,
         }
     }
@@ -60,6 +65,19 @@ impl ScreenshotRule {
             max_width: None,
             ..self
         }
+    }
+
+    /// The formats to try until one is small enough, best first.
+    pub(crate) fn formats(&self) -> Vec<Format> {
+        let lossless = match self.accepts_webp {
+            true => Format::Webp,
+            false => Format::Png,
+        };
+        let first = self.format.unwrap_or(lossless);
+        let smaller = [Format::Webp].into_iter().chain(Format::JPEGS);
+        let smaller = smaller
+            .filter(|format| *format != first && (self.accepts_webp || *format != Format::Webp));
+        std::iter::once(first).chain(smaller).collect()
     }
 
     /// The size of the screenshot of a screen of this size; never larger than the screen.
@@ -176,5 +194,24 @@ mod tests {
         let default = ScreenshotRule::default();
         assert_eq!(default.fit(Size::new(2560, 1600)), Size::new(1280, 800));
         assert_eq!(default.fit(Size::new(1000, 2000)), Size::new(1000, 2000));
+    }
+
+    #[test]
+    fn the_users_format_comes_first_and_webp_only_where_it_is_accepted() {
+        let formats = |format: Option<Format>, accepts_webp: bool| {
+            let rule = ScreenshotRule {
+                format,
+                accepts_webp,
+                ..ScreenshotRule::native()
+            };
+            rule.formats()
+        };
+        let then_jpeg = |first: &[Format]| [first, &Format::JPEGS].concat();
+        let (png, webp, jpeg) = (Format::Png, Format::Webp, Format::JPEGS[0]);
+        assert_eq!(formats(None, false), then_jpeg(&[png]));
+        assert_eq!(formats(None, true), then_jpeg(&[webp]));
+        assert_eq!(formats(Some(png), true), then_jpeg(&[png, webp]));
+        assert_eq!(formats(Some(webp), false), then_jpeg(&[webp]));
+        assert_eq!(formats(Some(jpeg), false), Format::JPEGS);
     }
 }

@@ -198,8 +198,8 @@ pub(crate) struct DeviceArguments {
     /// scaled back [default: 1280; `native`: the largest width the dialect and model accept].
     #[arg(long, value_name = "PIXELS", value_parser = screenshot_width)]
     pub(crate) screenshot_width: Option<ScreenshotWidth>,
-    /// Encoding of screenshots: png (fastest), small-png (half the bytes of a plain desktop),
-    /// webp (lossless, too) or jpeg.
+    /// Encoding of screenshots: png, webp (lossless, too) or jpeg [default: webp if the dialect
+    /// accepts it, else png; the PNG of a headless page as it is].
     #[arg(long, value_name = "FORMAT", value_parser = screenshot_format)]
     pub(crate) screenshot_format: Option<Format>,
     /// Folder shared by shell, editor and desktop [default: a new private folder].

@@ -71,7 +71,7 @@ pub(crate) async fn start(
             Some(ScreenshotWidth::Native) => None,
             Some(ScreenshotWidth::Pixels(pixels)) => Some(pixels),
         },
-        format: devices.screenshot_format.unwrap_or_default(),
+        format: devices.screenshot_format,
     };
     let (marks, limits) = (devices.marks, devices.limits());
     let devices = Devices::start(devices, &policy, owner).await?;
@@ -203,7 +203,7 @@ fn auto_screenshot(dialect: Dialect) -> AutoScreenshot {
 #[derive(Clone, Copy, Debug)]
 struct Screenshots {
     width: Option<u32>,
-    format: Format,
+    format: Option<Format>,
 }
 
 impl Screenshots {
@@ -215,6 +215,7 @@ impl Screenshots {
             max_edge: size.map(|size| size.width.max(size.height)),
             max_pixels: size.map(|size| u64::from(size.width) * u64::from(size.height)),
             format: self.format,
+            accepts_webp: dialect.accepts_webp(),
             max_bytes: Some(dialect.max_image_bytes()),
         }
     }

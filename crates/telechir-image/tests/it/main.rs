@@ -4,7 +4,7 @@
 use std::io::Cursor;
 
 use telechir_device::Frame;
-use telechir_image::{Format, encode, shrink};
+use telechir_image::{Format, encode, encode_within, shrink};
 use telechir_protocol::Size;
 
 fn frame(size: Size, pixel: impl Fn(u32, u32) -> [u8; 3]) -> Frame {
@@ -70,13 +70,8 @@ fn exact_formats_give_every_pixel_back() {
             frame(size, |_, _| [1, 2, 3]),
         ] {
             let expected = (size, frame.to_rgb());
-            for format in [Format::Png, Format::SmallPng] {
-                let bytes = encode(&frame, format).unwrap();
-                assert!(
-                    decode_png(&bytes) == expected,
-                    "{format:?} {width}x{height}"
-                );
-            }
+            let bytes = encode(&frame, Format::Png).unwrap();
+            assert!(decode_png(&bytes) == expected, "PNG {width}x{height}");
             let bytes = encode(&frame, Format::Webp).unwrap();
             assert!(decode_webp(&bytes) == expected, "WebP {width}x{height}");
         }
@@ -84,31 +79,84 @@ fn exact_formats_give_every_pixel_back() {
 }
 
 #[test]
-fn a_frame_that_came_as_a_png_is_that_png() {
-    let size = Size::new(7, 5);
-    let drawn = frame(size, noise);
-    // As another encoder would have written it.
-    let came = encode(&drawn, Format::SmallPng).unwrap();
+fn a_frame_that_came_as_a_png_is_encoded_again() {
+    let size = Size::new(70, 50);
+    let plain = frame(size, |x, y| plain(size, x, y));
+    let mut came = Vec::new();
+    let mut encoder = png::Encoder::new(&mut came, size.width, size.height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_compression(png::Compression::NoCompression);
+    let mut writer = encoder.write_header().unwrap();
+    writer.write_image_data(&plain.to_rgb()).unwrap();
+    writer.finish().unwrap();
     let frame = Frame::packed(size, came.clone(), |png| {
         let pixels = decode_png(png).1;
         let pixels = pixels.chunks_exact(3);
         Some(pixels.flat_map(|rgb| [rgb[2], rgb[1], rgb[0], 0]).collect())
     });
-    assert_eq!(encode(&frame, Format::Png).unwrap(), came);
-    let webp = encode(&frame, Format::Webp).unwrap();
-    assert!(decode_webp(&webp) == (size, drawn.to_rgb()));
-    let smaller = shrink(&frame, Size::new(4, 3)).unwrap();
-    let (smaller, size) = (encode(&smaller, Format::Png).unwrap(), smaller.size());
-    assert_eq!(decode_png(&smaller).0, size);
+    let bytes = encode(&frame, Format::Png).unwrap();
+    assert!(bytes.len() * 2 < came.len(), "{} bytes", bytes.len());
+    assert!(decode_png(&bytes) == (size, plain.to_rgb()));
 }
 
 #[test]
-fn the_small_png_is_smaller_on_a_plain_desktop() {
+fn the_first_format_that_is_small_enough_is_taken() {
+    let frame = frame(Size::new(300, 200), noise);
+    let formats = [
+        Format::Png,
+        Format::Jpeg { quality: 85 },
+        Format::Jpeg { quality: 30 },
+    ];
+    let lengths = formats.map(|format| encode(&frame, format).unwrap().len());
+    assert!(
+        lengths.is_sorted_by(|larger, smaller| larger > smaller),
+        "{lengths:?}"
+    );
+    for (format, length) in formats.into_iter().zip(lengths) {
+        let (bytes, taken) = encode_within(&frame, &formats, length).unwrap();
+        assert_eq!((bytes.len(), taken), (length, format));
+    }
+    let error = encode_within(&frame, &formats, lengths[2] - 1).unwrap_err();
+    assert!(error.to_string().contains("in every format"), "{error}");
+}
+
+/// A level of the `png` crate for comparison.
+fn level(frame: &Frame, compression: png::Compression) -> usize {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, frame.size().width, frame.size().height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_compression(compression);
+    let mut writer = encoder.write_header().unwrap();
+    writer.write_image_data(&frame.to_rgb()).unwrap();
+    writer.finish().unwrap();
+    bytes.len()
+}
+
+#[test]
+fn a_plain_desktop_is_smaller_than_in_the_crates_levels() {
     let size = Size::new(1280, 800);
     let plain = frame(size, |x, y| plain(size, x, y));
-    let bytes = |format| encode(&plain, format).unwrap().len();
-    let (fast, small) = (bytes(Format::Png), bytes(Format::SmallPng));
-    assert!(small * 10 < fast * 8, "{small} of {fast} bytes");
+    let ours = encode(&plain, Format::Png).unwrap().len();
+    let fast = level(&plain, png::Compression::Fast);
+    assert!(ours * 10 < fast * 8, "{ours} of {fast} bytes");
+}
+
+#[test]
+fn a_photograph_on_a_plain_page_is_filtered() {
+    let size = Size::new(640, 480);
+    // Light that changes slowly: small differences, but no repetition.
+    let photograph = |x: u32, y: u32| {
+        let grain = noise(x, y).map(|byte| u32::from(byte % 4));
+        let light = (x * 3 + y * 5) / 16;
+        grain.map(|grain| (60 + light % 150 + grain).to_le_bytes()[0])
+    };
+    let mixed = frame(size, |x, y| match y < 160 {
+        true => photograph(x, y),
+        false => plain(size, x, y),
+    });
+    let ours = encode(&mixed, Format::Png).unwrap().len();
+    let pixels = 640 * 160;
+    assert!(ours < pixels * 2, "{ours} bytes");
 }
 
 #[test]
@@ -152,7 +200,6 @@ fn formats_have_names_and_media_types() {
     let names = Format::ALL.map(|format| (format.name(), format.media_type()));
     let expected = [
         ("png", "image/png"),
-        ("small-png", "image/png"),
         ("webp", "image/webp"),
         ("jpeg", "image/jpeg"),
     ];

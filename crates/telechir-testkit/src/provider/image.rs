@@ -26,16 +26,34 @@ impl ImageSize {
     }
 }
 
-/// Decodes a base64 PNG to its last row.
+/// Decodes a base64 PNG or WebP to its last row.
 pub(super) fn measure(media_type: &str, base64: &str) -> Result<ImageSize, String> {
-    if media_type != "image/png" {
-        return Err(format!(
-            "this recorded model can look only into image/png, not {media_type}"
-        ));
-    }
     let bytes = STANDARD
         .decode(base64)
         .map_err(|error| format!("invalid base64 data: {error}"))?;
+    match media_type {
+        "image/png" => measure_png(bytes),
+        "image/webp" => measure_webp(bytes),
+        _ => Err(format!(
+            "this recorded model can look only into image/png and image/webp, not {media_type}"
+        )),
+    }
+}
+
+fn measure_webp(bytes: Vec<u8>) -> Result<ImageSize, String> {
+    let broken = |error: image_webp::DecodingError| format!("could not process image: {error}");
+    let mut decoder = image_webp::WebPDecoder::new(Cursor::new(bytes)).map_err(broken)?;
+    decoder.set_memory_limit(MAX_PIXEL_BYTES);
+    let size = decoder
+        .output_buffer_size()
+        .filter(|size| *size <= MAX_PIXEL_BYTES);
+    let mut pixels = vec![0; size.ok_or("could not process image: it is too large")?];
+    decoder.read_image(&mut pixels).map_err(broken)?;
+    let (width, height) = decoder.dimensions();
+    Ok(ImageSize { width, height })
+}
+
+fn measure_png(bytes: Vec<u8>) -> Result<ImageSize, String> {
     let mut decoder = png::Decoder::new(Cursor::new(bytes));
     decoder.set_limits(png::Limits {
         bytes: MAX_PIXEL_BYTES,
@@ -85,6 +103,17 @@ pub(super) mod tests {
             &STANDARD.encode(&complete[..complete.len() - 20]),
         )
         .expect_err("cut");
+        let mut webp = Vec::new();
+        let encoder = image_webp::WebPEncoder::new(&mut webp);
+        let pixels = vec![7; 40 * 30 * 3];
+        encoder
+            .encode(&pixels, 40, 30, image_webp::ColorType::Rgb8)
+            .expect("a WebP");
+        let again = measure("image/webp", &STANDARD.encode(&webp)).expect("an image");
+        assert_eq!(again, measured);
+        let cut = STANDARD.encode(&webp[..webp.len() - 8]);
+        measure("image/webp", &cut).expect_err("cut");
+        measure("image/gif", &STANDARD.encode(&complete)).expect_err("another format");
         measure("image/png", "not base64!").expect_err("no base64");
         measure("image/png", "").expect_err("empty");
     }

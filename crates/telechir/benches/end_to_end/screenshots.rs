@@ -93,7 +93,7 @@ fn beside_others(fixture: &BenchFixture, peers: &mut Peers, size: Size, backgrou
         work();
         start.elapsed()
     };
-    let sizes = std::cell::RefCell::new([0; 3]);
+    let sizes = std::cell::RefCell::new([0; 2]);
     let telechir_run = |index: usize, format: Format| {
         let (desktop, sizes, changed) = (&desktop, &sizes, &changed);
         move || {
@@ -142,7 +142,7 @@ fn beside_others(fixture: &BenchFixture, peers: &mut Peers, size: Size, backgrou
     let mss = library("mss", "mss (Python)");
     let pyautogui = library("pyscreeze", "pyautogui's pyscreeze (Python)");
     let all = vec![
-        Contestant::timed("capture and PNG", telechir_run(0, Format::Png)),
+        Contestant::timed("capture and small PNG", telechir_run(0, Format::Png)),
         Contestant::timed(
             "baseline: MIT-SHM, RGB, the `png` crate's fast level",
             yardstick,
@@ -153,14 +153,10 @@ fn beside_others(fixture: &BenchFixture, peers: &mut Peers, size: Size, backgrou
         program("import", &["-window", "root", &file]),
     ];
     compare(40, all);
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let small = format!("capture and small PNG, {cores} cores");
+    let webp = telechir_run(1, Format::Webp);
     compare(
         40,
-        vec![
-            Contestant::timed(small, telechir_run(1, Format::SmallPng)),
-            Contestant::timed("capture and lossless WebP", telechir_run(2, Format::Webp)),
-        ],
+        vec![Contestant::timed("capture and lossless WebP", webp)],
     );
     let peer = match peers.request("mss peer-mss.png") {
         Ok(()) => {
@@ -169,19 +165,18 @@ fn beside_others(fixture: &BenchFixture, peers: &mut Peers, size: Size, backgrou
         Err(_) => 0,
     };
     let kilobytes = |bytes: usize| format!("{:.1} kB", bytes as f64 / 1e3);
-    let [fast, small, webp] = *sizes.borrow();
+    let [png, webp] = *sizes.borrow();
     let beside = match peer {
         0 => String::new(),
         peer => format!(
-            ", mss {:.1} kB (the small PNG is {:.2} times that size)",
+            ", mss {:.1} kB (ours is {:.2} times that size)",
             peer as f64 / 1e3,
-            small as f64 / peer as f64
+            png as f64 / peer as f64
         ),
     };
     remark(&format!(
-        "The desktop shows a terminal and an editor, and something changes before every screenshot. Sizes: fast PNG {}, small PNG {}, WebP {}{beside}.",
-        kilobytes(fast),
-        kilobytes(small),
+        "The desktop shows a terminal and an editor, and something changes before every screenshot. Sizes: small PNG {}, WebP {}{beside}.",
+        kilobytes(png),
         kilobytes(webp)
     ));
     drop(grabber);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use telechir_testkit::gate::{Component, require};
 
-use crate::telechir::{Telechir, png_size};
+use crate::telechir::{Telechir, png_size, webp_size};
 
 pub(crate) fn anthropic(calls: &[Value]) -> String {
     let message = json!({
@@ -37,6 +37,7 @@ fn anthropic_screenshot(result: &Value) -> &str {
         .iter()
         .find(|block| block["type"] == "image")
         .expect("an image block");
+    assert_eq!(image["source"]["media_type"], "image/webp");
     image["source"]["data"].as_str().expect("base64")
 }
 
@@ -46,7 +47,7 @@ fn openai_screenshot(item: &Value) -> &str {
 }
 
 #[test]
-fn anthropic_gets_a_png_of_the_desktop() {
+fn anthropic_gets_a_webp_of_the_desktop() {
     require(Component::XServer);
     let response = anthropic(&[member("toolu_1", "computer", "screenshot", json!({}))]);
     let ran = Telechir::new().run(
@@ -57,7 +58,7 @@ fn anthropic_gets_a_png_of_the_desktop() {
     assert_eq!(reply[0]["type"], "tool_result");
     assert_eq!(reply[0]["tool_use_id"], "toolu_1");
     assert_eq!(reply[0]["toolset_name"], "computer");
-    assert_eq!(png_size(anthropic_screenshot(&reply[0])), (1280, 800));
+    assert_eq!(webp_size(anthropic_screenshot(&reply[0])), (1280, 800));
 }
 
 #[test]
@@ -95,7 +96,7 @@ fn openai_gets_a_png_of_the_browser() {
 }
 
 #[test]
-fn anthropic_gets_a_png_of_the_browser() {
+fn anthropic_gets_a_webp_of_the_browser() {
     require(Component::XServer);
     require(Component::Chromium);
     let response = anthropic(&[member("toolu_1", "browser", "screenshot", json!({}))]);
@@ -105,24 +106,35 @@ fn anthropic_gets_a_png_of_the_browser() {
     );
     let reply = ran.json();
     assert_eq!(reply[0]["toolset_name"], "browser");
-    assert_eq!(png_size(anthropic_screenshot(&reply[0])), (1280, 800));
+    assert_eq!(webp_size(anthropic_screenshot(&reply[0])), (1280, 800));
 }
 
 #[test]
-fn a_headless_browser_gives_the_same_screenshot_size() {
+fn a_headless_browser_gives_its_own_png_unless_the_user_chose_a_format() {
     require(Component::Chromium);
-    let response = openai(&[computer_call("call_1", json!([{"type": "screenshot"}]))]);
-    let ran = Telechir::new().run(
-        &[
+    let response = anthropic(&[member("toolu_1", "browser", "screenshot", json!({}))]);
+    let source = |format: &[&str]| {
+        let exec = [
             "exec",
             "--dialect",
-            "openai-responses",
+            "anthropic-messages",
             "--browser",
             "--headless",
-        ],
-        &response,
-    );
-    assert_eq!(png_size(openai_screenshot(&ran.json()[0])), (1280, 800));
+        ];
+        let reply = Telechir::new()
+            .run(&[&exec, format].concat(), &response)
+            .json();
+        let mut blocks = reply[0]["content"].as_array().into_iter().flatten();
+        let image = blocks.find(|block| block["type"] == "image");
+        image.expect("an image block")["source"].clone()
+    };
+    let data = |source: &Value| source["data"].as_str().expect("base64").to_owned();
+    let own = source(&[]);
+    assert_eq!(own["media_type"], "image/png");
+    assert_eq!(png_size(&data(&own)), (1280, 800));
+    let chosen = source(&["--screenshot-format", "webp"]);
+    assert_eq!(chosen["media_type"], "image/webp");
+    assert_eq!(webp_size(&data(&chosen)), (1280, 800));
 }
 
 #[test]
@@ -355,7 +367,7 @@ fn a_recording_is_written_and_verifies() {
     let html = std::fs::read_to_string(page).expect("a page");
     assert!(html.contains("click"), "the report lacks the call");
     assert!(
-        html.contains("data:image/png;base64,"),
+        html.contains("data:image/webp;base64,"),
         "the report lacks the screenshot"
     );
 }

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use telechir_testkit::gate::{Component, require};
 
-use crate::telechir::{Ran, Telechir, png_size};
+use crate::telechir::{Ran, Telechir, png_size, webp_size};
 
 /// A folder for sessions; on drop it closes those that a failed test leaves.
 struct SessionFixture {
@@ -197,7 +197,15 @@ fn a_desktop_keeps_its_state_between_calls() {
     let request = response("cursor_position", Some("computer"), json!({}));
     let output = text(&sessions.exec("d", &[], &request));
     assert!(output.contains("301") && output.contains("202"), "{output}");
-    // A call in another dialect gets a screenshot of the same screen.
+    let request = response("screenshot", Some("computer"), json!({}));
+    let reply = sessions.exec("d", &[], &request).json();
+    let mut blocks = reply[0]["content"].as_array().into_iter().flatten();
+    let image = blocks.find(|block| block["type"] == "image");
+    let source = &image.expect("an image block")["source"];
+    assert_eq!(source["media_type"], "image/webp");
+    let screenshot = source["data"].as_str().expect("base64");
+    assert_eq!(webp_size(screenshot), (1024, 768));
+    // A call in another dialect gets a screenshot of the same screen, in a format that it accepts.
     let call = json!({"type": "computer_call", "id": "cu_1", "call_id": "call_1", "status": "completed",
         "actions": [{"type": "screenshot"}]});
     let output = json!({"object": "response", "status": "completed", "output": [call]}).to_string();

@@ -145,14 +145,36 @@ impl Ran {
     }
 }
 
+/// Width and height of a base64 PNG or WebP, decoded completely.
+#[track_caller]
+pub(crate) fn image_size(base64: &str) -> (u32, u32) {
+    match base64.starts_with("UklGR") {
+        true => webp_size(base64),
+        false => png_size(base64),
+    }
+}
+
+/// Width and height of a base64 WebP, decoded completely.
+#[track_caller]
+pub(crate) fn webp_size(base64: &str) -> (u32, u32) {
+    let bytes = std::io::Cursor::new(decoded(base64));
+    let mut decoder = image_webp::WebPDecoder::new(bytes).expect("a WebP");
+    let mut pixels = vec![0; decoder.output_buffer_size().expect("a size")];
+    decoder.read_image(&mut pixels).expect("pixels");
+    decoder.dimensions()
+}
+
+#[track_caller]
+fn decoded(base64: &str) -> Vec<u8> {
+    use base64::Engine;
+    let engine = base64::engine::general_purpose::STANDARD;
+    engine.decode(base64).expect("base64")
+}
+
 /// Width and height of a base64 PNG, decoded completely.
 #[track_caller]
 pub(crate) fn png_size(base64: &str) -> (u32, u32) {
-    use base64::Engine;
-    let bytes = base64::engine::general_purpose::STANDARD
-        .decode(base64)
-        .expect("base64");
-    let mut reader = png::Decoder::new(std::io::Cursor::new(bytes))
+    let mut reader = png::Decoder::new(std::io::Cursor::new(decoded(base64)))
         .read_info()
         .expect("a PNG");
     let mut pixels = vec![0; reader.output_buffer_size().expect("a size")];

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{BrowsingFixture, in_order, ref_of};
 use crate::exec::member;
-use crate::telechir::png_size;
+use crate::telechir::image_size;
 
 const MEMBERS: [&str; 31] = [
     "navigate",
@@ -84,7 +84,7 @@ fn text_of(result: &Value) -> String {
 fn screenshot(result: &Value) -> (u32, u32) {
     let mut blocks = result["content"].as_array().into_iter().flatten();
     let image = blocks.find(|block| block["type"] == "image");
-    png_size(
+    image_size(
         image.expect("an image")["source"]["data"]
             .as_str()
             .expect("base64"),
