@@ -1,30 +1,29 @@
 //! One step on a screen or in a browser: the union of all providers' actions.
 
-mod alias;
-mod foreign_names;
+mod json;
 mod kind;
 mod map;
-mod read;
-mod write;
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use alias::{NormalizedAction, action_aliases, normalize_action_type};
-pub use foreign_names::{UnsupportedAction, Vocabulary};
 pub use kind::{ActionKind, UnknownActionKind};
-pub(crate) use read::is_action_field;
 
+use crate::json::{milliseconds, optional_milliseconds, whole_number};
 use crate::{Chord, Modifier, Point, Region, Target};
 
 /// A mouse button; a call without one means the left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Button {
     /// The primary button; X11 button 1.
     #[default]
     Left,
-    /// The wheel as a button; X11 button 2, OpenAI's `wheel`.
+    /// The wheel as a button; X11 button 2. Also read as OpenAI's `wheel`.
+    #[serde(alias = "wheel")]
     Middle,
     /// The secondary button; X11 button 3.
     Right,
@@ -35,7 +34,8 @@ pub enum Button {
 }
 
 /// How often a button is pressed in one click action.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(into = "u8", try_from = "u32")]
 pub enum ClickCount {
     /// One press and release.
     #[default]
@@ -47,7 +47,9 @@ pub enum ClickCount {
 }
 
 /// The unit of a scroll distance. Positive distances go down and right.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum ScrollUnit {
     /// Notches of a mouse wheel.
     #[default]
@@ -59,7 +61,9 @@ pub enum ScrollUnit {
 }
 
 /// The purpose of an `observe_screen` action.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum ObserveMode {
     /// To act: labels on all interactive elements, each listed with its position.
     #[default]
@@ -73,7 +77,16 @@ pub enum ObserveMode {
 /// In a model's call, `T` is [`Target`] and `R` is [`Region`]; a device gets the same step with
 /// points and rectangles of its screen, which only `telechir_device::Viewport` creates. An absent
 /// target means the pointer's position.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// In JSON the action's name is the member `action`, beside its fields; a click is named by its
+/// count. The derived functions read and write the fields under the name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "Action", tag = "action", transform = crate::schema::action_forms)
+)]
+#[serde(remote = "Self", rename_all = "snake_case")]
 #[expect(
     missing_docs,
     reason = "the doc comment of each action describes its fields"
@@ -83,6 +96,7 @@ pub enum Action<T = Target, R = Region> {
     Screenshot,
     /// Take a screenshot with labels, or describe the screen as text.
     ObserveScreen {
+        #[serde(default)]
         mode: ObserveMode,
         intent: Option<String>,
     },
@@ -91,51 +105,113 @@ pub enum Action<T = Target, R = Region> {
     /// Report the pointer's position as text.
     CursorPosition,
     /// Move the pointer without pressing or releasing a button.
-    Move { at: T },
+    Move {
+        #[serde(rename = "coordinate")]
+        at: T,
+    },
     /// Press and release a button, once or more.
     Click {
+        #[serde(rename = "coordinate")]
         at: Option<T>,
+        #[serde(default)]
         button: Button,
+        #[serde(default, skip_serializing)]
+        #[cfg_attr(feature = "schema", schemars(skip))]
         count: ClickCount,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         modifiers: Vec<Modifier>,
     },
     /// Press a button without releasing it.
-    MouseDown { at: Option<T>, button: Button },
+    MouseDown {
+        #[serde(rename = "coordinate")]
+        at: Option<T>,
+        #[serde(default)]
+        button: Button,
+    },
     /// Release a pressed button.
-    MouseUp { at: Option<T>, button: Button },
+    MouseUp {
+        #[serde(rename = "coordinate")]
+        at: Option<T>,
+        #[serde(default)]
+        button: Button,
+    },
     /// Press at the first point, move through the others, release at the last. A single point means
     /// from the pointer's position to that point.
     Drag {
+        #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
         path: Vec<T>,
+        #[serde(default)]
         button: Button,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         modifiers: Vec<Modifier>,
+        #[serde(default, with = "optional_milliseconds")]
+        #[cfg_attr(
+            feature = "schema",
+            schemars(schema_with = "crate::schema::milliseconds")
+        )]
         duration: Option<Duration>,
     },
     /// Turn the wheel by `dx` to the right and `dy` down, in `unit`.
     Scroll {
+        #[serde(rename = "coordinate")]
         at: Option<T>,
+        #[serde(serialize_with = "whole_number")]
         dx: f64,
+        #[serde(serialize_with = "whole_number")]
         dy: f64,
+        #[serde(default)]
         unit: ScrollUnit,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         modifiers: Vec<Modifier>,
     },
     /// Type text into `at`, else into the focus; `submit` presses Enter at the end.
     Type {
         text: String,
+        #[serde(rename = "coordinate")]
         at: Option<T>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         clear_first: bool,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         submit: bool,
     },
     /// Press and release a chord, `repeat` times (at least 1).
-    Key { chord: Chord, repeat: u32 },
+    Key {
+        #[serde(rename = "key")]
+        chord: Chord,
+        #[serde(default = "once", skip_serializing_if = "is_once")]
+        #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+        repeat: u32,
+    },
     /// Press a chord for a duration.
-    HoldKey { chord: Chord, duration: Duration },
+    HoldKey {
+        #[serde(rename = "key")]
+        chord: Chord,
+        #[serde(with = "milliseconds")]
+        #[cfg_attr(
+            feature = "schema",
+            schemars(schema_with = "crate::schema::milliseconds")
+        )]
+        duration: Duration,
+    },
     /// Press a chord without releasing it.
-    KeyDown { chord: Chord },
+    KeyDown {
+        #[serde(rename = "key")]
+        chord: Chord,
+    },
     /// Release a pressed chord.
-    KeyUp { chord: Chord },
+    KeyUp {
+        #[serde(rename = "key")]
+        chord: Chord,
+    },
     /// Wait; an absent duration means the default wait of the session.
-    Wait { duration: Option<Duration> },
+    Wait {
+        #[serde(default, with = "optional_milliseconds")]
+        #[cfg_attr(
+            feature = "schema",
+            schemars(schema_with = "crate::schema::milliseconds")
+        )]
+        duration: Option<Duration>,
+    },
     /// Navigate to a URL.
     Navigate { url: String, tab: Option<String> },
     /// Go back in the tab's history.
@@ -160,6 +236,7 @@ pub enum Action<T = Target, R = Region> {
     ReadPage {
         filter: Option<String>,
         depth: Option<u32>,
+        #[serde(rename = "coordinate")]
         root: Option<T>,
         tab: Option<String>,
     },
@@ -169,21 +246,32 @@ pub enum Action<T = Target, R = Region> {
     Find { query: String, tab: Option<String> },
     /// Set a form control's value.
     FormInput {
+        #[serde(rename = "coordinate")]
         at: T,
         value: Value,
         tab: Option<String>,
     },
     /// Choose files for a file control.
     FileUpload {
+        #[serde(rename = "coordinate")]
         at: T,
+        #[serde(default)]
         paths: Vec<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         documents: Vec<String>,
         tab: Option<String>,
     },
     /// Scroll an element into view.
-    ScrollTo { at: T, tab: Option<String> },
+    ScrollTo {
+        #[serde(rename = "coordinate")]
+        at: T,
+        tab: Option<String>,
+    },
     /// Hover the pointer over a target.
-    Hover { at: T },
+    Hover {
+        #[serde(rename = "coordinate")]
+        at: T,
+    },
     /// Run a script in the page.
     Javascript { script: String, tab: Option<String> },
     /// Return the page's console messages.
@@ -219,16 +307,38 @@ pub enum Action<T = Target, R = Region> {
     WriteClipboard { text: String },
     /// Invoke an element's own action, such as press, toggle, expand, select or focus; absent means
     /// its first action.
-    Invoke { at: T, name: Option<String> },
+    Invoke {
+        #[serde(rename = "coordinate")]
+        at: T,
+        name: Option<String>,
+    },
     /// Start the named application and wait until it shows a window or exits.
     OpenApp { name: String },
     /// Touch and hold (mobile).
-    LongPress { at: T, duration: Option<Duration> },
+    LongPress {
+        #[serde(rename = "coordinate")]
+        at: T,
+        #[serde(default, with = "optional_milliseconds")]
+        #[cfg_attr(
+            feature = "schema",
+            schemars(schema_with = "crate::schema::milliseconds")
+        )]
+        duration: Option<Duration>,
+    },
     /// An unknown action, retained verbatim. It is answered with an error.
+    #[serde(skip)]
     Other {
         name: String,
         args: Map<String, Value>,
     },
+}
+
+fn once() -> u32 {
+    1
+}
+
+fn is_once(repeat: &u32) -> bool {
+    *repeat == once()
 }
 
 /// Why an action could not be decoded.
@@ -239,6 +349,77 @@ pub struct InvalidAction {
     pub action: String,
     /// The problem, which names the member.
     pub problem: String,
+}
+
+impl Button {
+    /// The canonical name in JSON, such as `left`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Left => "left",
+            Self::Middle => "middle",
+            Self::Right => "right",
+            Self::Back => "back",
+            Self::Forward => "forward",
+        }
+    }
+}
+
+impl From<ClickCount> for u8 {
+    fn from(count: ClickCount) -> Self {
+        count.number()
+    }
+}
+
+impl TryFrom<u32> for ClickCount {
+    type Error = &'static str;
+
+    fn try_from(number: u32) -> Result<Self, Self::Error> {
+        [Self::Single, Self::Double, Self::Triple]
+            .into_iter()
+            .find(|count| u32::from(count.number()) == number)
+            .ok_or("a click count is 1, 2 or 3")
+    }
+}
+
+impl ClickCount {
+    /// The count as a number from 1 to 3.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Single => 1,
+            Self::Double => 2,
+            Self::Triple => 3,
+        }
+    }
+
+    /// The decision record's name for this number of clicks.
+    pub fn action_name(self) -> &'static str {
+        match self {
+            Self::Single => "click",
+            Self::Double => "double_click",
+            Self::Triple => "triple_click",
+        }
+    }
+}
+
+impl ObserveMode {
+    /// The canonical name of the mode.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Grounding => "grounding",
+            Self::Understanding => "understanding",
+        }
+    }
+}
+
+impl ScrollUnit {
+    /// The canonical name of the unit.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Clicks => "clicks",
+            Self::Pixels => "pixels",
+            Self::Thousandths => "thousandths",
+        }
+    }
 }
 
 impl<T, R> Action<T, R> {

@@ -4,8 +4,7 @@ mod json;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use json::entry;
-
+use crate::json::or_default;
 use crate::{Action, CallId, Failure, FrameId, Media, Meta, Point, Size, TargetId};
 
 /// Who requires the user's approval before a call is executed.
@@ -42,28 +41,48 @@ pub struct SafetyCheck {
 }
 
 /// A model's call to a screen or browser: one or more actions, one result.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "ComputerCall", transform = crate::schema::never_null)
+)]
+#[serde(remote = "Self")]
 pub struct ComputerCall {
     /// Pairs the call with its result.
     pub call_id: CallId,
     /// The provider's id of the item, if it differs from the call's id (OpenAI `cu_…`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub item_id: Option<String>,
     /// The actions in order. Empty only in a call with an `exception`.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(required))]
     pub actions: Vec<Action>,
     /// Checks that the user must acknowledge first.
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub pending_safety_checks: Vec<SafetyCheck>,
     /// The model's own description of its intent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub intent: Option<String>,
     /// The target computer, if there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<TargetId>,
     /// Tool group: after a failure, the remaining calls of the same group in a turn are not
     /// started. Anthropic's `toolset_name`, or `computer`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// The provider's status of the call, such as `completed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// Why the call cannot be executed: it could not be decoded.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub exception: Option<String>,
     /// Members common to all contents.
+    #[serde(flatten)]
     pub meta: Meta,
 }
 

@@ -1,6 +1,5 @@
 //! The contents of messages, tagged by `type`. Unknown members are retained.
 
-mod alias;
 mod json;
 mod raw;
 mod unknown_fields;
@@ -8,6 +7,7 @@ mod unknown_fields;
 #[cfg(feature = "schema")]
 pub(crate) use json::schemas;
 pub use raw::Raw;
+pub(crate) use unknown_fields::restored;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -23,17 +23,51 @@ use crate::{
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Meta {
     /// Citations and similar annotations, verbatim.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "common_member::annotations",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub annotations: Vec<Value>,
     /// Provider settings without a neutral name, by provider: `{"anthropic": {"caller": …}}`.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "common_member::additional_properties",
+        skip_serializing_if = "Map::is_empty"
+    )]
     pub additional_properties: Map<String, Value>,
     /// The provider's own JSON.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "common_member::raw_representation",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub raw_representation: Option<Raw>,
     /// Members unknown to this version, written back verbatim.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+/// Reads the common members: null is the default, and an error names the member.
+mod common_member {
+    use serde::de::{Deserialize, Deserializer, Error as _};
+
+    macro_rules! named {
+        ($($name:ident)*) => {$(
+            pub(super) fn $name<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+            where
+                D: Deserializer<'de>,
+                T: Deserialize<'de> + Default,
+            {
+                let value = Option::deserialize(deserializer);
+                value.map(Option::unwrap_or_default).map_err(|problem| {
+                    D::Error::custom(format_args!(concat!("`", stringify!($name), "`: {}"), problem))
+                })
+            }
+        )*};
+    }
+
+    named! { annotations additional_properties raw_representation }
 }
 
 impl Meta {

@@ -1,12 +1,16 @@
 //! Decodes JSON members one by one, so that errors name the member and unknown members are
 //! retained.
 
+mod fields;
 mod nested_args;
 
+use std::fmt;
 use std::time::Duration;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Number, Value};
 
+pub(crate) use fields::{FieldValue, Fields, KnownFields, Variant};
 pub(crate) use nested_args::{NESTED_ARGS, from_nested, must_be_nested};
 
 /// A missing or invalid member.
@@ -24,7 +28,40 @@ pub(crate) enum InvalidMember {
     Contradiction(String),
 }
 
+/// Errors of derived functions: a missing field, or a sentence.
+impl serde::de::Error for InvalidMember {
+    fn custom<T: fmt::Display>(problem: T) -> Self {
+        Self::Contradiction(problem.to_string())
+    }
+
+    fn missing_field(member: &'static str) -> Self {
+        Self::missing(member)
+    }
+}
+
 impl InvalidMember {
+    pub(crate) fn missing(member: &'static str) -> Self {
+        Self::Missing { member }
+    }
+
+    pub(crate) fn conflict(member: &str) -> Self {
+        Self::Contradiction(format!(
+            "`{member}` conflicts with another member that already sets the same value"
+        ))
+    }
+
+    /// The error of decoding a member: with the value and what was expected instead, if possible.
+    fn from_error(member: &str, found: &Value, error: &serde_json::Error) -> Self {
+        let problem = error.to_string();
+        let expected = [", expected ", " is not "]
+            .into_iter()
+            .find_map(|before| problem.rsplit_once(before));
+        match expected {
+            Some((_, expected)) => Self::wrong(member, found, expected),
+            None => Self::Contradiction(format!("`{member}`: {problem}")),
+        }
+    }
+
     pub(crate) fn wrong(member: &str, found: &Value, expected: impl Into<String>) -> Self {
         Self::Wrong {
             member: member.to_owned(),
@@ -75,15 +112,6 @@ impl Members {
     /// Removes and returns a member, which may be null.
     pub(crate) fn take_with_null(&mut self, name: &str) -> Option<Value> {
         self.0.shift_remove(name)
-    }
-
-    /// Removes and returns all members with a matching name.
-    pub(crate) fn split_off(&mut self, fits: impl Fn(&str) -> bool) -> Map<String, Value> {
-        let (taken, left) = std::mem::take(&mut self.0)
-            .into_iter()
-            .partition(|(name, _)| fits(name));
-        self.0 = left;
-        taken
     }
 
     /// Moves the members of a nested object up; those with a conflicting name stay nested.
@@ -229,7 +257,8 @@ pub(crate) fn count_of(value: &Value) -> Option<u32> {
     Some(number as u32)
 }
 
-fn flag_of(value: &Value) -> Option<bool> {
+/// A flag, also inside a string.
+pub(crate) fn flag_of(value: &Value) -> Option<bool> {
     match value {
         Value::Bool(flag) => Some(*flag),
         Value::String(text) if text.eq_ignore_ascii_case("true") => Some(true),
@@ -262,9 +291,60 @@ pub(crate) fn number(value: f64) -> Value {
     Number::from_f64(value).map_or(Value::Null, Value::Number)
 }
 
-/// A duration in milliseconds, with a fraction only if needed.
-pub(crate) fn milliseconds(duration: Duration) -> Value {
-    number(duration.as_nanos() as f64 / 1e6)
+/// Writes a number without a fraction if it is whole.
+pub(crate) fn whole_number<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    number(*value).serialize(serializer)
+}
+
+/// Reads null as the default.
+pub(crate) fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
+/// A duration as a number of milliseconds, with a fraction only if needed.
+pub(crate) mod milliseconds {
+    use super::{Deserialize, Deserializer, Duration, Serialize, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(
+        duration: &Duration,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        super::number(duration.as_nanos() as f64 / 1e6).serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Duration, D::Error> {
+        let number = f64::deserialize(deserializer)?;
+        super::from_milliseconds(number)
+            .ok_or_else(|| serde::de::Error::custom(format_args!("{number} is not a duration")))
+    }
+}
+
+/// Like [`milliseconds`], for a duration that may be absent.
+pub(crate) mod optional_milliseconds {
+    use super::{Deserialize, Deserializer, Duration, Serializer, milliseconds};
+
+    pub(crate) fn serialize<S: Serializer>(
+        duration: &Option<Duration>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match duration {
+            Some(duration) => milliseconds::serialize(duration, serializer),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        #[derive(Deserialize)]
+        struct Milliseconds(#[serde(with = "milliseconds")] Duration);
+        let duration = Option::<Milliseconds>::deserialize(deserializer)?;
+        Ok(duration.map(|Milliseconds(duration)| duration))
+    }
 }
 
 /// A duration from milliseconds; none if negative, infinite or too long.

@@ -5,8 +5,12 @@ mod names;
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// A key that changes the meaning of others while it is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Modifier {
     /// The control key, `ctrl`.
     Ctrl,
@@ -148,7 +152,9 @@ impl fmt::Display for Key {
 }
 
 /// Keys pressed together: pressed in order, released in reverse. Never empty.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(try_from = "json::ChordForm", into = "json::ChordForm")]
 pub struct Chord(Vec<Key>);
 
 impl Chord {

@@ -19,6 +19,7 @@
 //! ```
 
 mod action;
+mod alias;
 mod approval;
 mod call;
 mod computer;
@@ -40,10 +41,10 @@ pub mod slots;
 mod tool;
 
 pub use action::{
-    Action, ActionKind, Button, ClickCount, InvalidAction, NormalizedAction, ObserveMode,
-    ScrollUnit, UnknownActionKind, UnsupportedAction, Vocabulary, action_aliases,
-    normalize_action_type,
+    Action, ActionKind, Button, ClickCount, InvalidAction, ObserveMode, ScrollUnit,
+    UnknownActionKind,
 };
+pub use alias::action_names::{NormalizedAction, action_aliases, normalize_action_type};
 pub use approval::{ApprovalRequest, ApprovalResponse};
 pub use call::{
     AnsweredTurn, IncompleteTurn, InvalidTurn, ModelTurn, ToolCall, ToolCallLike, ToolResult,

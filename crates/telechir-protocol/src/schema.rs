@@ -1,7 +1,5 @@
 //! JSON Schema of the vocabulary as it is written. Decoding also accepts other spellings.
 
-mod action;
-
 use std::borrow::Cow;
 
 use schemars::generate::SchemaSettings;
@@ -9,9 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Action, ActionKind, Button, CallId, Chord, ClickCount, Command, CommandOutput, ComputerCall,
-    Content, Environment, Failure, FrameId, Message, Meta, Modifier, Point, Region, SafetyCheck,
-    ScrollUnit, ShellAction, ShellCall, ShellEnvironment, ShellResult, Space, Target, TargetId,
+    ClickCount, Content, Environment, FrameId, Message, Point, Region, ShellAction, Space, Target,
     Tool,
 };
 
@@ -88,64 +84,86 @@ schemas! {
             ("to", true, schema::<Point>(g)),
         ])],
     });
-    Button => |_g| json_schema!({"enum": ["left", "middle", "right", "back", "forward"]});
-    ClickCount => |_g| json_schema!({"enum": [1, 2, 3]});
-    ScrollUnit => |_g| json_schema!({"enum": ["clicks", "pixels", "thousandths"]});
-    Modifier => |_g| json_schema!({"enum": Modifier::ALL.map(Modifier::name)});
-    Chord => |_g| json_schema!({
-        "description": "Keys pressed together, such as ctrl+shift+t or Enter.",
-        "anyOf": [
-            {"type": "string", "minLength": 1},
-            {"type": "array", "items": {"type": "string"}, "minItems": 1},
-        ],
-    });
-    ActionKind => |_g| json_schema!({
-        "enum": ActionKind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>(),
-    });
     Environment => |_g| json_schema!({
         "description": "browser, mac, windows, linux, mobile, or any other name.",
         "type": "string",
     });
-    Action => |g| action::schema(g);
     ShellAction => |_g| json_schema!({"anyOf": [{"type": "string"}, {"type": "object"}]});
-    ComputerCall => |g| with_meta("A model's call to a screen or browser.", &[
-        ("call_id", true, schema::<CallId>(g)),
-        ("item_id", false, json!({"type": "string"})),
-        ("actions", true, json!({"type": "array", "items": schema::<Action>(g)})),
-        ("pending_safety_checks", false, json!({"type": "array", "items": schema::<SafetyCheck>(g)})),
-        ("intent", false, json!({"type": "string"})),
-        ("target", false, schema::<TargetId>(g)),
-        ("group", false, json!({"type": "string"})),
-        ("status", false, json!({"type": "string"})),
-        ("exception", false, json!({"type": "string"})),
-    ], &schema::<Meta>(g));
-    ShellCall => |g| with_meta("A model's call to a shell.", &[
-        ("call_id", true, schema::<CallId>(g)),
-        ("item_id", false, json!({"type": "string"})),
-        ("action", true, json!({"type": "string"})),
-        ("text", false, json!({"type": "string"})),
-        ("key", false, json!({"type": "string"})),
-        ("job", false, json!({"type": "string"})),
-        ("commands", false, json!({"type": "array", "items": schema::<Command>(g)})),
-        ("timeout_ms", false, json!({"type": "integer", "minimum": 0})),
-        ("max_output", false, json!({"type": "integer", "minimum": 0})),
-        ("cwd", false, json!({"type": "string"})),
-        ("env", false, json!({"type": "object"})),
-        ("user", false, json!({"type": "string"})),
-        ("environment", false, schema::<ShellEnvironment>(g)),
-        ("status", false, json!({"type": "string"})),
-        ("exception", false, json!({"type": "string"})),
-    ], &schema::<Meta>(g));
-    ShellResult => |g| with_meta("The result of a shell call.", &[
-        ("call_id", true, schema::<CallId>(g)),
-        ("item_id", false, json!({"type": "string"})),
-        ("outputs", true, json!({"type": "array", "items": schema::<CommandOutput>(g)})),
-        ("combined", false, json!({"type": "boolean"})),
-        ("cwd", false, json!({"type": "string"})),
-        ("max_output", false, json!({"type": "integer", "minimum": 0})),
-        ("error", false, schema::<Failure>(g)),
-    ], &schema::<Meta>(g));
     Content => |g| content(g);
+}
+
+/// Milliseconds, with or without a fraction.
+pub(crate) fn milliseconds(_generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "number", "minimum": 0, "description": "Milliseconds."})
+}
+
+/// The action of a shell call, as members of the call.
+pub(crate) fn shell_action(_generator: &mut SchemaGenerator) -> Schema {
+    let text = || json!({"type": "string"});
+    json_schema!({
+        "type": "object",
+        "properties": {"action": text(), "text": text(), "key": text(), "job": text()},
+        "required": ["action"],
+    })
+}
+
+/// Removes null from the schemas of members.
+pub(crate) fn never_null(schema: &mut Schema) {
+    let mut object = std::mem::take(schema).to_value();
+    without_null(&mut object);
+    if let Ok(object) = Schema::try_from(object) {
+        *schema = object;
+    }
+}
+
+/// The forms of an action: a click has one for each count, and an unknown name has any members.
+pub(crate) fn action_forms(schema: &mut Schema) {
+    let derived = schema.remove("oneOf").unwrap_or_default();
+    let mut forms: Vec<Value> = Vec::new();
+    for mut form in derived.as_array().cloned().unwrap_or_default() {
+        without_null(&mut form);
+        if form["properties"]["action"]["const"] != "click" {
+            forms.push(form);
+            continue;
+        }
+        for count in [ClickCount::Single, ClickCount::Double, ClickCount::Triple] {
+            form["properties"]["action"]["const"] = count.action_name().into();
+            forms.push(form.clone());
+        }
+    }
+    let names: Vec<&Value> = forms
+        .iter()
+        .map(|form| &form["properties"]["action"]["const"])
+        .collect();
+    let other = json!({"type": "string", "not": {"enum": names}});
+    forms.push(object(&[("action", true, other)]));
+    schema.insert("anyOf".to_owned(), forms.into());
+}
+
+/// Removes null from the schemas of members: it is read, but never written.
+fn without_null(object: &mut Value) {
+    let members = object.get_mut("properties").and_then(Value::as_object_mut);
+    for member in members.into_iter().flat_map(Map::values_mut) {
+        if member.get("default").is_some_and(Value::is_null) {
+            member
+                .as_object_mut()
+                .map(|member| member.remove("default"));
+        }
+        let null = |form: &Value| form == "null" || form["type"] == "null";
+        for alternatives in ["type", "anyOf"] {
+            let Some(forms) = member.get_mut(alternatives).and_then(Value::as_array_mut) else {
+                continue;
+            };
+            forms.retain(|form| !null(form));
+            if let [only] = forms.as_mut_slice() {
+                let only = only.take();
+                match only {
+                    Value::Object(only) => *member = only.into(),
+                    name => member[alternatives] = name,
+                }
+            }
+        }
+    }
 }
 
 /// A member's name, whether it is required, and its schema.
@@ -170,11 +188,6 @@ fn object(members: &[SchemaMember<'_>]) -> Value {
         .map(|(name, _, _)| *name)
         .collect();
     json!({"type": "object", "properties": properties, "required": needed})
-}
-
-/// An object with these members and those common to all contents.
-fn with_meta(description: &str, members: &[SchemaMember<'_>], meta: &Value) -> Schema {
-    json_schema!({"description": description, "allOf": [object(members), meta]})
 }
 
 /// Any content: the members of its type, or any members if the type is unknown.

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 pub use input_request::{InputRequest, InputRequestKind};
 pub use view::CommandExecution;
 
+use crate::json::or_default;
 use crate::{CallId, Failure, Meta};
 
 /// What a shell call does.
@@ -44,7 +45,10 @@ pub enum ShellAction {
 /// A command as the provider wrote it: a line for the shell, or a list of arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "the value is not a command: a line, or a list of arguments"
+)]
 pub enum Command {
     /// A line or script for bash.
     Line(String),
@@ -91,36 +95,77 @@ pub enum ShellEnvironment {
     },
 }
 
+impl ShellEnvironment {
+    fn is_local(&self) -> bool {
+        *self == Self::Local
+    }
+}
+
 /// A model's call to a shell: any number of commands, one result.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "ShellCall", transform = crate::schema::never_null)
+)]
+#[serde(remote = "Self")]
 pub struct ShellCall {
     /// Pairs the call with its result.
     pub call_id: CallId,
     /// The provider's id of the item (OpenAI `sh_…`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub item_id: Option<String>,
     /// What the call does.
+    #[serde(flatten, with = "json::action_members")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "crate::schema::shell_action")
+    )]
     pub action: ShellAction,
     /// The commands in order; empty for actions without commands.
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub commands: Vec<Command>,
     /// The background job to send input to; absent means the foreground command.
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
     /// Maximum time of all commands together in milliseconds; absent means the session's limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// Maximum output in characters; absent means the session's limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output: Option<u64>,
     /// Working directory for this call only.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// Environment variables for this call only.
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "Map::is_empty"
+    )]
     pub env: Map<String, Value>,
     /// The user to run as, if the provider sends one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// Who runs the call.
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "ShellEnvironment::is_local"
+    )]
     pub environment: ShellEnvironment,
     /// The provider's status of the call, such as `completed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// Why the call cannot be executed: it could not be decoded.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub exception: Option<String>,
     /// Members common to all contents.
+    #[serde(flatten)]
     pub meta: Meta,
 }
 
@@ -205,23 +250,41 @@ fn is_zero(n: &u64) -> bool {
 }
 
 /// The result of a [`ShellCall`].
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "ShellResult", transform = crate::schema::never_null)
+)]
+#[serde(remote = "Self")]
 pub struct ShellResult {
     /// Pairs the result with its call.
     pub call_id: CallId,
     /// The provider's id of the item.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub item_id: Option<String>,
     /// One output per command, in order.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(required))]
     pub outputs: Vec<CommandOutput>,
     /// Whether stdout and stderr are one text, as in histories of dialects that join them.
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
     pub combined: bool,
     /// The shell's working directory after the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// The output limit in the model's call, which some dialects echo.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output: Option<u64>,
     /// Why nothing was run: refused, not understood, no sandbox.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
     /// Members common to all contents.
+    #[serde(flatten)]
     pub meta: Meta,
 }
 

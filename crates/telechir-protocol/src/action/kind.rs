@@ -3,15 +3,19 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
-use super::{Action, alias};
+use super::Action;
+use crate::alias::action_names;
 
 macro_rules! kinds {
     ($($kind:ident = $name:literal,)*) => {
         /// The kind of an [`Action`]. A double click has the kind `click`.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+        )]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[serde(rename_all = "snake_case", try_from = "String")]
         #[expect(missing_docs, reason = "each kind is the action of the same name")]
         pub enum ActionKind {
             $($kind,)*
@@ -114,7 +118,7 @@ impl FromStr for ActionKind {
     type Err = UnknownActionKind;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        match alias::find(name) {
+        match action_names::find(name) {
             Some(alias) => Ok(alias.kind),
             None if name == Self::Other.name() => Ok(Self::Other),
             None => Err(UnknownActionKind {
@@ -124,16 +128,10 @@ impl FromStr for ActionKind {
     }
 }
 
-impl Serialize for ActionKind {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
+impl TryFrom<String> for ActionKind {
+    type Error = UnknownActionKind;
 
-impl<'de> Deserialize<'de> for ActionKind {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(D::Error::custom)
+    fn try_from(name: String) -> Result<Self, Self::Error> {
+        name.parse()
     }
 }

@@ -7,75 +7,14 @@ use serde_json::{Map, Value};
 
 use super::{
     Content, ErrorContent, HostedCall, Meta, ReasoningContent, TextContent, UnknownContent,
-    UsageContent, alias, unknown_fields,
+    UsageContent, unknown_fields,
 };
-use crate::json::{InvalidMember, Members};
+use crate::alias::content as alias;
 use crate::{
     ApprovalRequest, ApprovalResponse, ComputerCall, ComputerResult, DataContent, EditCall,
     EditResult, FunctionCall, FunctionResult, HostedFileContent, ShellCall, ShellResult,
     UriContent,
 };
-
-impl Meta {
-    /// The unknown fields retained for one part of a content, such as an action, by its index.
-    pub(crate) fn unknown_fields_of(
-        &self,
-        name: &str,
-        index: usize,
-    ) -> Option<&Map<String, Value>> {
-        self.additional_properties
-            .get(name)?
-            .get(index.to_string())?
-            .as_object()
-    }
-
-    /// Decodes the members common to all contents from the remaining members. `type` is not one of
-    /// them.
-    pub(crate) fn read(mut m: Members) -> Result<Self, InvalidMember> {
-        m.take("type");
-        Ok(Self {
-            annotations: m.typed("annotations")?.unwrap_or_default(),
-            additional_properties: m.object("additional_properties")?,
-            raw_representation: m.typed("raw_representation")?,
-            extra: m.into_rest(),
-        })
-    }
-
-    /// Writes the common members among a content's own, except for an additional property that the
-    /// content has already written.
-    pub(crate) fn serialize_entries<M: SerializeMap>(
-        &self,
-        map: &mut M,
-        written: Option<&str>,
-    ) -> Result<(), M::Error> {
-        if !self.annotations.is_empty() {
-            map.serialize_entry("annotations", &self.annotations)?;
-        }
-        let properties = self.additional_properties.iter();
-        let left: Vec<_> = properties
-            .filter(|(name, _)| Some(name.as_str()) != written)
-            .collect();
-        if !left.is_empty() {
-            map.serialize_entry("additional_properties", &BorrowedMembers(left))?;
-        }
-        if let Some(raw) = &self.raw_representation {
-            map.serialize_entry("raw_representation", raw)?;
-        }
-        for (name, value) in &self.extra {
-            map.serialize_entry(name, value)?;
-        }
-        Ok(())
-    }
-}
-
-/// An object of borrowed members.
-struct BorrowedMembers<'a>(Vec<(&'a String, &'a Value)>);
-
-impl Serialize for BorrowedMembers<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().copied())
-    }
-}
 
 macro_rules! contents {
     ($($variant:ident($content:ty) = $name:literal,)*) => {

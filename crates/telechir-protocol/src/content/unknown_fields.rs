@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::Meta;
+
 /// The additional property with the unknown fields: by part, then by index in its list.
 const PROPERTY: &str = "unknown_fields";
 
@@ -94,35 +96,55 @@ pub(super) fn has_unknown_fields(properties: &Map<String, Value>) -> bool {
 
 /// Restores the unknown fields in the parts of a content that is about to be written.
 pub(super) fn restore(content: &mut Value) {
-    let Some(properties) = content
+    let all_unknown = take_property(content, &[PROPERTY, PROPERTY_V1]);
+    if let (Value::Object(members), Some(Value::Object(all_unknown))) = (content, all_unknown) {
+        for (part, indexed) in all_unknown {
+            restore_part(members, &part, indexed);
+        }
+    }
+}
+
+impl Meta {
+    /// Retains the unknown fields of the parts of a content, by the part's index.
+    pub(crate) fn retain_unknown(&mut self, property: &str, unknown: Map<String, Value>) {
+        if !unknown.is_empty() {
+            self.additional_properties
+                .insert(property.to_owned(), unknown.into());
+        }
+    }
+}
+
+/// The content with the unknown fields of `part` that were retained in `property`.
+pub(crate) fn restored(mut content: Value, part: &str, property: &str) -> Value {
+    if let Some(unknown) = take_property(&mut content, &[property])
+        && let Value::Object(members) = &mut content
+    {
+        restore_part(members, part, unknown);
+    }
+    content
+}
+
+/// Removes and returns the first of these additional properties.
+fn take_property(content: &mut Value, names: &[&str]) -> Option<Value> {
+    let members = content.as_object_mut()?;
+    let properties = members
         .get_mut("additional_properties")
-        .and_then(Value::as_object_mut)
-    else {
-        return;
-    };
-    let all_unknown = properties
-        .shift_remove(PROPERTY)
-        .or_else(|| properties.shift_remove(PROPERTY_V1))
-        .unwrap_or_default();
-    let none_left = properties.is_empty();
-    let Value::Object(members) = content else {
-        return;
-    };
-    if none_left {
+        .and_then(Value::as_object_mut)?;
+    let found = names.iter().find_map(|name| properties.shift_remove(*name));
+    if properties.is_empty() {
         members.shift_remove("additional_properties");
     }
-    let Value::Object(all_unknown) = all_unknown else {
+    found
+}
+
+fn restore_part(members: &mut Map<String, Value>, part: &str, indexed: Value) {
+    let (Some(part), Value::Object(mut indexed)) = (members.get_mut(part), indexed) else {
         return;
     };
-    for (part, indexed) in all_unknown {
-        let (Some(part), Value::Object(mut indexed)) = (members.get_mut(&part), indexed) else {
-            continue;
-        };
-        for (index, object) in objects(part).enumerate() {
-            let unknown = indexed.shift_remove(&index.to_string());
-            if let (Value::Object(members), Some(Value::Object(unknown))) = (object, unknown) {
-                members.extend(unknown);
-            }
+    for (index, object) in objects(part).enumerate() {
+        let unknown = indexed.shift_remove(&index.to_string());
+        if let (Value::Object(members), Some(Value::Object(unknown))) = (object, unknown) {
+            members.extend(unknown);
         }
     }
 }

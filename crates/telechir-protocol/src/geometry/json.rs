@@ -58,6 +58,8 @@ fn finite(text: &str) -> Option<f64> {
 }
 
 impl Target {
+    pub(crate) const FORM: &str = "a point like [x, y], a label, a ref or a name";
+
     pub(crate) fn to_json(&self) -> Value {
         let framed = |name: &str, value: Value, frame: &Option<FrameId>| {
             let mut members = Map::new();
@@ -175,7 +177,7 @@ impl Region {
 }
 
 macro_rules! through_json {
-    ($($type:ident: $form:literal)*) => {$(
+    ($($type:ident: $form:expr)*) => {$(
         impl Serialize for $type {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 self.to_json().serialize(serializer)
@@ -194,6 +196,6 @@ macro_rules! through_json {
 
 through_json! {
     Point: "a point like [x, y]"
-    Target: "a point like [x, y], a label, a ref or a name"
+    Target: Target::FORM
     Region: "a region like [x0, y0, x1, y1]"
 }

@@ -1,57 +1,45 @@
 //! Keys in JSON: a chord is one string, or a list of names if a string is ambiguous.
 
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
-use super::{Chord, Key, Modifier, spell};
+use super::{Chord, Key, spell};
 
-impl Chord {
-    /// The chord as written: keys in order, letters in their case.
-    fn spelling(&self) -> Option<String> {
-        let text = spell(&self.0);
-        (Self::parse(&text).as_ref() == Some(self)).then_some(text)
-    }
+/// A chord in JSON.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged, expecting = "the value is not a chord of keys")]
+pub(super) enum ChordForm {
+    /// The names of its keys, joined by `+`.
+    Text(#[cfg_attr(feature = "schema", schemars(length(min = 1)))] String),
+    /// The name of each key.
+    Names(#[cfg_attr(feature = "schema", schemars(length(min = 1)))] Vec<String>),
 }
 
-impl Serialize for Chord {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.spelling() {
-            Some(text) => serializer.serialize_str(&text),
-            None => serializer.collect_seq(self.0.iter().map(Key::to_string)),
+impl From<Chord> for ChordForm {
+    fn from(chord: Chord) -> Self {
+        let text = spell(&chord.0);
+        if Chord::parse(&text).as_ref() == Some(&chord) {
+            Self::Text(text)
+        } else {
+            Self::Names(chord.0.iter().map(Key::to_string).collect())
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Chord {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum ChordForm {
-            Text(String),
-            Names(Vec<String>),
-        }
-        match ChordForm::deserialize(deserializer)? {
-            ChordForm::Text(text) => Self::parse(&text)
-                .ok_or_else(|| D::Error::custom(format_args!("invalid chord {text:?}"))),
+impl TryFrom<ChordForm> for Chord {
+    type Error = String;
+
+    fn try_from(form: ChordForm) -> Result<Self, String> {
+        match form {
+            ChordForm::Text(text) => {
+                Self::parse(&text).ok_or_else(|| format!("{text:?} is not a chord of keys"))
+            }
             ChordForm::Names(names) => {
-                Self::new(names.iter().map(|name| Key::parse(name)).collect()).ok_or_else(|| {
-                    D::Error::custom("a chord needs at least one key, each with a name")
+                let keys = names.iter().map(|name| Key::parse(name)).collect();
+                Self::new(keys).ok_or_else(|| {
+                    format!("{names:?} is not a chord of keys, at least one key, each with a name")
                 })
             }
         }
-    }
-}
-
-impl Serialize for Modifier {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
-
-impl<'de> Deserialize<'de> for Modifier {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let name = String::deserialize(deserializer)?;
-        Self::parse(&name)
-            .ok_or_else(|| D::Error::custom(format_args!("unknown modifier key {name:?}")))
     }
 }

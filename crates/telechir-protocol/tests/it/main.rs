@@ -5,7 +5,6 @@ mod aliases;
 mod calls;
 mod contents;
 mod display;
-mod foreign_names;
 mod format_1;
 mod functions;
 mod invalid_actions;

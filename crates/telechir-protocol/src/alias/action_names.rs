@@ -1,6 +1,6 @@
 //! All names of actions, in the neutral and in other vocabularies.
 
-use super::{ActionKind, Button, ClickCount};
+use crate::{ActionKind, Button, ClickCount};
 
 /// What a name means beside the kind of the action.
 #[derive(Clone, Copy, Debug, PartialEq)]

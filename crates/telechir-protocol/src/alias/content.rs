@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::Content;
-use crate::ActionKind;
+use super::rename;
+use crate::{ActionKind, Content};
 
 /// Other vocabularies' names of the known contents.
 const ALIASES: &[(&str, &str)] = &[
@@ -21,7 +21,7 @@ const ALIASES: &[(&str, &str)] = &[
 ];
 
 /// The neutral name of a `type`; none if it is unknown.
-pub(super) fn canonical(name: &str, members: &Map<String, Value>) -> Option<&'static str> {
+pub(crate) fn canonical(name: &str, members: &Map<String, Value>) -> Option<&'static str> {
     known(name).or_else(|| is_action_call(name, members).then_some("computer_call"))
 }
 
@@ -45,7 +45,7 @@ fn is_action_call(name: &str, members: &Map<String, Value>) -> bool {
 }
 
 /// Renames the members of a content with the `type` `name` to the neutral names.
-pub(super) fn translate(name: &str, members: &mut Map<String, Value>) {
+pub(crate) fn translate(name: &str, members: &mut Map<String, Value>) {
     match name {
         "function" | "function_call" => {
             rename(members, "id", "item_id");
@@ -88,17 +88,6 @@ fn wrap_action(name: &str, members: &mut Map<String, Value>) {
         "actions".to_owned(),
         Value::Array(vec![Value::Object(action)]),
     );
-}
-
-/// Renames a member, unless the neutral name is present; then the other one stays as unknown.
-fn rename(members: &mut Map<String, Value>, foreign: &str, canonical: &str) {
-    if members.get(canonical).is_some_and(|value| !value.is_null()) {
-        return;
-    }
-    members.shift_remove(canonical);
-    if let Some(value) = members.shift_remove(foreign) {
-        members.insert(canonical.to_owned(), value);
-    }
 }
 
 /// Moves the members of a nested object up.
