@@ -8,6 +8,7 @@ pub(crate) mod action;
 pub(crate) mod action_names;
 pub(crate) mod call;
 pub(crate) mod content;
+pub(crate) mod tool;
 
 use serde_json::{Map, Value};
 

@@ -147,19 +147,6 @@ impl Members {
         Some((name, self.take(name)?))
     }
 
-    /// Removes a member and decodes it as `T`.
-    pub(crate) fn typed<T: serde::de::DeserializeOwned>(
-        &mut self,
-        name: &'static str,
-    ) -> Result<Option<T>, InvalidMember> {
-        let Some(value) = self.take(name) else {
-            return Ok(None);
-        };
-        T::deserialize(value)
-            .map(Some)
-            .map_err(|error| InvalidMember::Contradiction(format!("`{name}`: {error}")))
-    }
-
     pub(crate) fn text(&mut self, name: &'static str) -> Result<Option<String>, InvalidMember> {
         match self.take(name) {
             None => Ok(None),

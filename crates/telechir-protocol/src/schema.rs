@@ -7,8 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    ClickCount, Content, Environment, FrameId, Message, Point, Region, ShellAction, Space, Target,
-    Tool,
+    ClickCount, Content, FrameId, Message, Point, Region, ShellAction, Space, Target, Tool,
 };
 
 /// The published schema of a message, a content or a tool, with all their parts.
@@ -83,10 +82,6 @@ schemas! {
             ("from", true, schema::<Point>(g)),
             ("to", true, schema::<Point>(g)),
         ])],
-    });
-    Environment => |_g| json_schema!({
-        "description": "browser, mac, windows, linux, mobile, or any other name.",
-        "type": "string",
     });
     ShellAction => |_g| json_schema!({"anyOf": [{"type": "string"}, {"type": "object"}]});
     Content => |g| content(g);

@@ -22,7 +22,9 @@ pub enum ApprovalMode {
 }
 
 /// The kind of screen, as declared to the model.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(from = "String", into = "String")]
 pub enum Environment {
     /// A web browser; `browser` in JSON.
     Browser,
@@ -65,9 +67,29 @@ impl From<&str> for Environment {
     }
 }
 
+impl From<String> for Environment {
+    fn from(name: String) -> Self {
+        Self::from(name.as_str())
+    }
+}
+
+impl From<Environment> for String {
+    fn from(environment: Environment) -> Self {
+        match environment {
+            Environment::Other(name) => name,
+            known => known.name().to_owned(),
+        }
+    }
+}
+
 /// A screen to act on.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "ComputerUseTool")
+)]
+#[serde(remote = "Self")]
 pub struct ComputerUseTool {
     /// Width in pixels; absent means unspecified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,8 +109,13 @@ pub struct ComputerUseTool {
 }
 
 /// A shell to run commands in.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "ShellTool")
+)]
+#[serde(remote = "Self")]
 pub struct ShellTool {
     /// When the user is asked for approval.
     #[serde(default)]
@@ -102,8 +129,13 @@ pub struct ShellTool {
 ///
 /// Two types are executed by this program: `text_editor`, in each dialect's form of a file editor,
 /// and `memory`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "HostedTool")
+)]
+#[serde(remote = "Self")]
 pub struct HostedTool {
     /// The provider's type of the tool.
     pub hosted_type: String,
@@ -136,8 +168,13 @@ impl HostedTool {
 }
 
 /// A function that the caller executes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "FunctionTool")
+)]
+#[serde(remote = "Self")]
 pub struct FunctionTool {
     /// Name of the function.
     pub name: String,
@@ -145,13 +182,23 @@ pub struct FunctionTool {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// JSON Schema of its arguments.
+    #[serde(default = "no_parameters")]
+    #[cfg_attr(feature = "schema", schemars(required))]
     pub parameters: Value,
     /// When the user is asked for approval.
-    #[serde(default)]
+    #[serde(default = "never")]
     pub approval_mode: ApprovalMode,
     /// Provider settings by provider.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub additional_properties: Map<String, Value>,
+}
+
+fn no_parameters() -> Value {
+    Value::Object(Map::new())
+}
+
+fn never() -> ApprovalMode {
+    ApprovalMode::Never
 }
 
 /// A tool in a provider's own format, passed on unchanged.

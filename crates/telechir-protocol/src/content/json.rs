@@ -10,6 +10,7 @@ use super::{
     UsageContent, unknown_fields,
 };
 use crate::alias::content as alias;
+use crate::json::{Fields, InvalidMember};
 use crate::{
     ApprovalRequest, ApprovalResponse, ComputerCall, ComputerResult, DataContent, EditCall,
     EditResult, FunctionCall, FunctionResult, HostedFileContent, ShellCall, ShellResult,
@@ -70,9 +71,10 @@ macro_rules! contents {
             vec![$(($name, generator.subschema_for::<$content>()),)*]
         }
 
-        fn read_known(name: &str, members: Map<String, Value>) -> serde_json::Result<Content> {
+        fn read_known(name: &str, members: Map<String, Value>) -> Result<Content, InvalidMember> {
             match name {
-                $($name => serde_json::from_value(Value::Object(members)).map(Content::$variant),)*
+                $($name => <$content as Deserialize>::deserialize(Fields::from(members))
+                    .map(Content::$variant),)*
                 _ => Ok(other(members)),
             }
         }

@@ -78,14 +78,6 @@ impl NamedKey {
             Self::F12 => "F12",
         }
     }
-
-    /// Parses a key name in any provider's spelling and any case.
-    pub fn from_name(name: &str) -> Option<Self> {
-        match Key::parse(name) {
-            Key::Named(named) => Some(named),
-            Key::Modifier(_) | Key::Char(_) | Key::Other(_) => None,
-        }
-    }
 }
 
 /// The key of one character; white space is a named key.

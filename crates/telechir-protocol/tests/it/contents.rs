@@ -131,7 +131,7 @@ fn unknown_members_of_known_contents_survive() {
 fn an_invalid_known_content_is_an_error() {
     assert_eq!(
         refusal::<Content>(json!({"type": "text", "text": 5})),
-        "read the content text: invalid type: integer `5`, expected a string"
+        "read the content text: `text`: invalid type: integer `5`, expected a string"
     );
     let error = refusal::<Content>(json!({"type": "computer_call", "call_id": "c", "actions": []}));
     assert!(error.ends_with("it has no action"), "{error}");

@@ -160,7 +160,7 @@ fn a_key_that_no_string_can_hold_is_written_as_a_list() {
 #[test]
 fn names_of_named_keys_are_read_back() {
     for named in NamedKey::ALL {
-        assert_eq!(NamedKey::from_name(named.name()), Some(named));
+        assert_eq!(Key::parse(named.name()), Key::Named(named));
     }
     for modifier in Modifier::ALL {
         assert_eq!(Modifier::parse(modifier.name()), Some(modifier));
