@@ -401,16 +401,6 @@ impl ClickCount {
     }
 }
 
-impl ObserveMode {
-    /// The canonical name of the mode.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Grounding => "grounding",
-            Self::Understanding => "understanding",
-        }
-    }
-}
-
 impl ScrollUnit {
     /// The canonical name of the unit.
     pub fn name(self) -> &'static str {

@@ -57,7 +57,7 @@ impl InvalidMember {
             .into_iter()
             .find_map(|before| problem.rsplit_once(before));
         match expected {
-            Some((_, expected)) => Self::wrong(member, found, expected),
+            Some((_, expected)) => Self::wrong(member, found, json_name(expected)),
             None => Self::Contradiction(format!("`{member}`: {problem}")),
         }
     }
@@ -68,6 +68,19 @@ impl InvalidMember {
             found: excerpt(found),
             expected: expected.into(),
         }
+    }
+}
+
+/// The name in JSON of what serde expects of a value.
+fn json_name(expected: &str) -> &str {
+    match expected {
+        "a map" => "an object",
+        "a sequence" => "a list",
+        "string or map" => "a string",
+        "f64" => "a number",
+        "i32" => "a whole number",
+        "u32" | "u64" => "a whole number from 0",
+        named => named,
     }
 }
 

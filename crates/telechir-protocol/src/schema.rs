@@ -152,9 +152,10 @@ fn without_null(object: &mut Value) {
             forms.retain(|form| !null(form));
             if let [only] = forms.as_mut_slice() {
                 let only = only.take();
-                match only {
-                    Value::Object(only) => *member = only.into(),
-                    name => member[alternatives] = name,
+                if only.is_object() {
+                    *member = only;
+                } else {
+                    member[alternatives] = only;
                 }
             }
         }

@@ -75,10 +75,7 @@ impl From<String> for Environment {
 
 impl From<Environment> for String {
     fn from(environment: Environment) -> Self {
-        match environment {
-            Environment::Other(name) => name,
-            known => known.name().to_owned(),
-        }
+        environment.name().to_owned()
     }
 }
 

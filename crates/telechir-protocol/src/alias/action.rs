@@ -180,7 +180,7 @@ fn path(alias: Alias, m: &mut Members) -> Found {
         } else {
             "coordinate"
         };
-        let to = target_in(end, m)?.ok_or(InvalidMember::missing(end))?;
+        let to = target_in(end, m)?.ok_or_else(|| InvalidMember::missing(end))?;
         (Some(from.to_json()), Some(to.to_json()))
     } else if m.has("end_x") || m.has("start_x") {
         (
@@ -279,9 +279,9 @@ fn chord(m: &mut Members) -> Found {
     if name == "key" {
         return unchanged(Some(value));
     }
-    let names = match &value {
-        Value::String(text) => Some(vec![text.clone()]),
-        other => strings_of(other),
+    let names = match value.as_str() {
+        Some(text) => Some(vec![text.to_owned()]),
+        None => strings_of(&value),
     };
     let chord = names.and_then(Chord::from_names);
     match chord.and_then(|chord| serde_json::to_value(chord).ok()) {
@@ -375,7 +375,7 @@ fn along(m: &mut Members) -> Result<(f64, f64), InvalidMember> {
         ))),
         amount => Ok(sign * amount),
     };
-    let axis = amount.ok_or(InvalidMember::missing("scroll_amount"));
+    let axis = amount.ok_or_else(|| InvalidMember::missing("scroll_amount"));
     match direction.as_str().map(str::to_ascii_lowercase).as_deref() {
         Some("up") => Ok((0.0, side(-1.0)?)),
         Some("down") => Ok((0.0, side(1.0)?)),

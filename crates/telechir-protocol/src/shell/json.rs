@@ -70,7 +70,10 @@ impl ShellAction {
         let Some(name) = m.text("action")? else {
             return Ok(Self::Execute);
         };
-        let mut carried = |member| m.name(member)?.ok_or(InvalidMember::missing(member));
+        let mut carried = |member| {
+            m.name(member)?
+                .ok_or_else(|| InvalidMember::missing(member))
+        };
         Ok(match name.as_str() {
             "execute" => Self::Execute,
             "restart" => Self::Restart,
