@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 pub use kind::{ActionKind, UnknownActionKind};
 
-use crate::json::{milliseconds, optional_milliseconds, whole_number};
+use crate::json::{milliseconds, optional_milliseconds, serialize_number};
 use crate::{Chord, Modifier, Point, Region, Target};
 
 /// A mouse button; a call without one means the left.
@@ -155,9 +155,9 @@ pub enum Action<T = Target, R = Region> {
     Scroll {
         #[serde(rename = "coordinate")]
         at: Option<T>,
-        #[serde(serialize_with = "whole_number")]
+        #[serde(serialize_with = "serialize_number")]
         dx: f64,
-        #[serde(serialize_with = "whole_number")]
+        #[serde(serialize_with = "serialize_number")]
         dy: f64,
         #[serde(default)]
         unit: ScrollUnit,

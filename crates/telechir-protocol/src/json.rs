@@ -292,7 +292,10 @@ pub(crate) fn number(value: f64) -> Value {
 }
 
 /// Writes a number without a fraction if it is whole.
-pub(crate) fn whole_number<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn serialize_number<S: Serializer>(
+    value: &f64,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     number(*value).serialize(serializer)
 }
 
