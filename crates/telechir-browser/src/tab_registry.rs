@@ -98,6 +98,7 @@ struct CommittedLoad {
 #[derive(Clone, Debug)]
 struct OpenRequest {
     loader: String,
+    frame: String,
     is_document: bool,
     /// Whether it loads the main frame, not a child frame.
     is_main_frame: bool,
@@ -535,6 +536,10 @@ impl RegistryState {
                 setup.prepare_frame(client, &own);
                 let frame = text(&params["targetInfo"]["targetId"]);
                 self.frames.attach(session, &own, &frame);
+                // The rest of its document's load is reported to the frame's own session.
+                if let Some(tab) = self.tabs.iter_mut().find(|tab| tab.session == session) {
+                    tab.requests.retain(|_, request| request.frame != frame);
+                }
             }
             "Target.attachedToTarget" => setup.prepare_other(client, &text(&params["sessionId"])),
             "Target.detachedFromTarget" => {
@@ -692,8 +697,15 @@ impl Tab {
         if matches!(kind, "EventSource" | "WebSocket" | "Ping" | "Prefetch") {
             return;
         }
+        let loader = text(&params["loaderId"]);
+        // The script of a worker belongs to no document, and only the worker's own session would
+        // report that it has loaded.
+        if loader.is_empty() {
+            return;
+        }
         let request = OpenRequest {
-            loader: text(&params["loaderId"]),
+            loader,
+            frame: text(&params["frameId"]),
             is_document: kind == "Document",
             is_main_frame: params["frameId"] == self.target.as_str(),
             since: Instant::now(),

@@ -328,6 +328,40 @@ async fn a_screenshot_during_settling_shows_the_idle_page() {
     }
 }
 
+async fn assert_settles_soon(browser: &mut Browser) {
+    let settled = browser.settle(CALL_SETTLE).await.unwrap();
+    assert!(
+        settled.is_settled() && settled.waited < CALL_SETTLE.ceiling / 2,
+        "{settled:?}"
+    );
+}
+
+#[tokio::test]
+async fn the_script_of_a_worker_does_not_delay_settling() {
+    let mut browser = headless().await;
+    let script = "new Worker(URL.createObjectURL(new Blob(['onmessage = () => {}'])))";
+    go(&mut browser, &page(&format!("<script>{script}</script>")))
+        .await
+        .unwrap();
+    assert_settles_soon(&mut browser).await;
+}
+
+#[tokio::test]
+async fn a_frame_of_another_site_does_not_delay_settling() {
+    const OUTER: &str = "<iframe></iframe><script>document.querySelector('iframe').src = \
+        location.href.replace('127.0.0.1', 'localhost').replace('outer', 'inner')</script>";
+    let server = Server::start(|path| {
+        let html = if path == "/outer" { OUTER } else { "inner" };
+        Some(Answer::page(html))
+    })
+    .await;
+    let mut browser = headless().await;
+    go(&mut browser, &server.url("/outer")).await.unwrap();
+    assert_settles_soon(&mut browser).await;
+    perform(&mut browser, click(10, 10)).await.unwrap();
+    assert_settles_soon(&mut browser).await;
+}
+
 #[tokio::test]
 async fn settling_never_waits_forever_and_reports_the_reason() {
     let mut browser = headless().await;

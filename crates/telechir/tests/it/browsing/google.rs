@@ -7,7 +7,14 @@ use serde_json::{Value, json};
 use super::{BrowsingFixture, in_order};
 use crate::telechir::png_size;
 
-const NEWER: [&str; 20] = [
+const NEWER_NAVIGATION: [&str; 5] = [
+    "go_back",
+    "go_forward",
+    "navigate",
+    "take_screenshot",
+    "wait",
+];
+const NEWER_INPUT: [&str; 15] = [
     "click",
     "double_click",
     "triple_click",
@@ -18,24 +25,21 @@ const NEWER: [&str; 20] = [
     "move",
     "type",
     "drag_and_drop",
-    "wait",
     "press_key",
     "key_down",
     "key_up",
     "hotkey",
-    "take_screenshot",
     "scroll",
-    "go_back",
-    "go_forward",
-    "navigate",
 ];
-const OLDER: [&str; 13] = [
+const OLDER_NAVIGATION: [&str; 6] = [
     "open_web_browser",
     "wait_5_seconds",
     "go_back",
     "go_forward",
     "search",
     "navigate",
+];
+const OLDER_INPUT: [&str; 7] = [
     "click_at",
     "hover_at",
     "type_text_at",
@@ -80,198 +84,235 @@ fn check(rows: &[Row<'_>], reply: &Value) {
     }
 }
 
-fn names(rows: &[Row<'_>]) -> BTreeSet<&'static str> {
-    rows.iter().map(|row| row.0).collect()
+/// Which page a session opens first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FirstPage {
+    Blank,
+    Conformance,
+}
+
+/// Executes rows with exactly these functions in a new session, and checks results and DOM events.
+fn check_effects(
+    first: FirstPage,
+    functions: &[&'static str],
+    rows: impl FnOnce(&str) -> Vec<Row<'static>>,
+) {
+    let fixture = BrowsingFixture::new();
+    let page = fixture.page();
+    let mut flags = fixture.flags();
+    if first == FirstPage::Conformance {
+        flags[0] = format!("--browser={page}");
+    }
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let rows = rows(&page);
+    let named: BTreeSet<&str> = rows.iter().map(|row| row.0).collect();
+    assert_eq!(named, functions.iter().copied().collect());
+    let reply = fixture.exec("google-generate-content", &flags, &respond(&rows));
+    check(&rows, &reply);
+    // The page is long: its own wheel events have its name.
+    let happened = fixture.happened().into_iter();
+    let lines: Vec<String> = happened
+        .map(|line| line.replace("wheel long", "wheel "))
+        .collect();
+    in_order(&lines, rows.iter().flat_map(|row| row.3.iter().copied()));
 }
 
 #[test]
-fn every_function_has_its_effect() {
-    let fixture = BrowsingFixture::new();
-    let flags = fixture.flags();
-    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-    let (page, plain) = (fixture.page(), "/conformance");
-    let newer: Vec<Row<'_>> = vec![
-        (
-            "navigate",
-            json!({"url": format!("{page}?other")}),
-            "?other",
-            &[],
-        ),
-        ("navigate", json!({"url": page}), plain, &[]),
-        ("go_back", json!({}), "?other", &[]),
-        ("go_forward", json!({}), plain, &[]),
-        ("wait", json!({"seconds": 1}), plain, &[]),
-        ("take_screenshot", json!({}), plain, &["ready "]),
-        (
-            "click",
-            json!({"x": 625, "y": 138}),
-            plain,
-            &["mousedown pad", "mouseup pad", "click pad"],
-        ),
-        (
-            "double_click",
-            json!({"x": 625, "y": 138}),
-            plain,
-            &["click pad", "click pad", "dblclick pad"],
-        ),
-        (
-            "triple_click",
-            json!({"x": 625, "y": 138}),
-            plain,
-            &["dblclick pad", "click pad"],
-        ),
-        (
-            "middle_click",
-            json!({"x": 625, "y": 138}),
-            plain,
-            &["auxclick pad"],
-        ),
-        (
-            "right_click",
-            json!({"x": 625, "y": 138}),
-            plain,
-            &["contextmenu pad"],
-        ),
-        (
-            "move",
-            json!({"x": 547, "y": 687}),
-            plain,
-            &["mousemove canvas"],
-        ),
-        (
-            "mouse_down",
-            json!({"x": 547, "y": 687}),
-            plain,
-            &["mousedown canvas"],
-        ),
-        (
-            "mouse_up",
-            json!({"x": 560, "y": 690}),
-            plain,
-            &["mouseup canvas"],
-        ),
-        (
-            "drag_and_drop",
-            json!({"start_x": 531, "start_y": 450, "end_x": 688, "end_y": 463}),
-            plain,
-            &["dragstart carried", "drop bin", "dragend carried"],
-        ),
-        (
-            "scroll",
-            json!({"x": 625, "y": 338, "direction": "down", "magnitude_in_pixels": 200}),
-            plain,
-            &["wheel much", "scroll scroller"],
-        ),
-        (
-            "click",
-            json!({"x": 625, "y": 550}),
-            plain,
-            &["click field"],
-        ),
-        (
-            "type",
-            json!({"text": "Ada", "press_enter": true}),
-            plain,
-            &["input field=Ada", "keydown field:Enter"],
-        ),
-        (
-            "hotkey",
-            json!({"keys": ["ctrl", "a"]}),
-            plain,
-            &["keydown field:Control", "keydown field:a"],
-        ),
-        (
-            "press_key",
-            json!({"key": "backspace"}),
-            plain,
-            &["input field="],
-        ),
-        (
-            "key_down",
-            json!({"key": "shift"}),
-            plain,
-            &["keydown field:Shift"],
-        ),
-        (
-            "key_up",
-            json!({"key": "shift"}),
-            plain,
-            &["keyup field:Shift"],
-        ),
-    ];
-    assert_eq!(names(&newer), BTreeSet::from(NEWER));
-    let reply = fixture.exec("google-generate-content", &flags, &respond(&newer));
-    check(&newer, &reply);
-    in_order(
-        &fixture.happened(),
-        newer.iter().flat_map(|row| row.3.iter().copied()),
-    );
-    let older: Vec<Row<'_>> = vec![
-        ("open_web_browser", json!({}), plain, &[]),
-        ("search", json!({}), "/", &[]),
-        ("navigate", json!({"url": page}), plain, &[]),
-        ("go_back", json!({}), "/", &[]),
-        ("go_forward", json!({}), plain, &[]),
-        ("wait_5_seconds", json!({}), plain, &["ready "]),
-        (
-            "click_at",
-            json!({"x": 625, "y": 138}),
-            plain,
-            &["click pad"],
-        ),
-        (
-            "hover_at",
-            json!({"x": 547, "y": 687}),
-            plain,
-            &["mouseover canvas"],
-        ),
-        (
-            "type_text_at",
-            json!({"x": 625, "y": 550, "text": "one"}),
-            plain,
-            &["click field", "input field=one", "keydown field:Enter"],
-        ),
-        (
-            "type_text_at",
-            json!({"x": 625, "y": 550, "text": "two", "press_enter": false}),
-            plain,
-            &["input field=", "input field=two"],
-        ),
-        (
-            "key_combination",
-            json!({"keys": "Control+A"}),
-            plain,
-            &["keydown field:Control", "keydown field:a"],
-        ),
-        (
-            "scroll_at",
-            json!({"x": 625, "y": 338, "direction": "down", "magnitude": 100}),
-            plain,
-            &["wheel much", "scroll scroller"],
-        ),
-        (
-            "drag_and_drop",
-            json!({"x": 531, "y": 450, "destination_x": 688, "destination_y": 463}),
-            plain,
-            &["drop bin"],
-        ),
-        ("hover_at", json!({"x": 400, "y": 950}), plain, &[]),
-        (
-            "scroll_document",
-            json!({"direction": "down"}),
-            plain,
-            &["wheel ", "scroll "],
-        ),
-    ];
-    assert_eq!(names(&older), BTreeSet::from(OLDER));
-    let reply = fixture.exec("google-generate-content", &[], &respond(&older));
-    check(&older, &reply);
-    let lines = fixture.happened();
-    let lines: Vec<String> = lines
-        .into_iter()
-        .map(|line| line.replace("wheel long", "wheel "))
-        .collect();
-    in_order(&lines, older.iter().flat_map(|row| row.3.iter().copied()));
+fn newer_functions_navigate() {
+    check_effects(FirstPage::Blank, &NEWER_NAVIGATION, |page| {
+        let plain = "/conformance";
+        vec![
+            (
+                "navigate",
+                json!({"url": format!("{page}?other")}),
+                "?other",
+                &[],
+            ),
+            ("navigate", json!({"url": page}), plain, &[]),
+            ("go_back", json!({}), "?other", &[]),
+            ("go_forward", json!({}), plain, &[]),
+            ("wait", json!({"seconds": 1}), plain, &[]),
+            ("take_screenshot", json!({}), plain, &["ready "]),
+        ]
+    });
+}
+
+#[test]
+fn newer_functions_reach_the_page_as_input() {
+    check_effects(FirstPage::Conformance, &NEWER_INPUT, |_| {
+        let plain = "/conformance";
+        vec![
+            (
+                "click",
+                json!({"x": 625, "y": 138}),
+                plain,
+                &["mousedown pad", "mouseup pad", "click pad"],
+            ),
+            (
+                "double_click",
+                json!({"x": 625, "y": 138}),
+                plain,
+                &["click pad", "click pad", "dblclick pad"],
+            ),
+            (
+                "triple_click",
+                json!({"x": 625, "y": 138}),
+                plain,
+                &["dblclick pad", "click pad"],
+            ),
+            (
+                "middle_click",
+                json!({"x": 625, "y": 138}),
+                plain,
+                &["auxclick pad"],
+            ),
+            (
+                "right_click",
+                json!({"x": 625, "y": 138}),
+                plain,
+                &["contextmenu pad"],
+            ),
+            (
+                "move",
+                json!({"x": 547, "y": 687}),
+                plain,
+                &["mousemove canvas"],
+            ),
+            (
+                "mouse_down",
+                json!({"x": 547, "y": 687}),
+                plain,
+                &["mousedown canvas"],
+            ),
+            (
+                "mouse_up",
+                json!({"x": 560, "y": 690}),
+                plain,
+                &["mouseup canvas"],
+            ),
+            (
+                "drag_and_drop",
+                json!({"start_x": 531, "start_y": 450, "end_x": 688, "end_y": 463}),
+                plain,
+                &["dragstart carried", "drop bin", "dragend carried"],
+            ),
+            (
+                "scroll",
+                json!({"x": 625, "y": 338, "direction": "down", "magnitude_in_pixels": 200}),
+                plain,
+                &["wheel much", "scroll scroller"],
+            ),
+            (
+                "click",
+                json!({"x": 625, "y": 550}),
+                plain,
+                &["click field"],
+            ),
+            (
+                "type",
+                json!({"text": "Ada", "press_enter": true}),
+                plain,
+                &["input field=Ada", "keydown field:Enter"],
+            ),
+            (
+                "hotkey",
+                json!({"keys": ["ctrl", "a"]}),
+                plain,
+                &["keydown field:Control", "keydown field:a"],
+            ),
+            (
+                "press_key",
+                json!({"key": "backspace"}),
+                plain,
+                &["input field="],
+            ),
+            (
+                "key_down",
+                json!({"key": "shift"}),
+                plain,
+                &["keydown field:Shift"],
+            ),
+            (
+                "key_up",
+                json!({"key": "shift"}),
+                plain,
+                &["keyup field:Shift"],
+            ),
+        ]
+    });
+}
+
+#[test]
+fn older_functions_navigate() {
+    check_effects(FirstPage::Conformance, &OLDER_NAVIGATION, |page| {
+        let plain = "/conformance";
+        vec![
+            ("open_web_browser", json!({}), plain, &[]),
+            ("search", json!({}), "/", &[]),
+            ("navigate", json!({"url": page}), plain, &[]),
+            ("go_back", json!({}), "/", &[]),
+            ("go_forward", json!({}), plain, &[]),
+            ("wait_5_seconds", json!({}), plain, &["ready "]),
+        ]
+    });
+}
+
+#[test]
+fn older_functions_reach_the_page_as_input() {
+    check_effects(FirstPage::Conformance, &OLDER_INPUT, |_| {
+        let plain = "/conformance";
+        vec![
+            (
+                "click_at",
+                json!({"x": 625, "y": 138}),
+                plain,
+                &["click pad"],
+            ),
+            (
+                "hover_at",
+                json!({"x": 547, "y": 687}),
+                plain,
+                &["mouseover canvas"],
+            ),
+            (
+                "type_text_at",
+                json!({"x": 625, "y": 550, "text": "one"}),
+                plain,
+                &["click field", "input field=one", "keydown field:Enter"],
+            ),
+            (
+                "type_text_at",
+                json!({"x": 625, "y": 550, "text": "two", "press_enter": false}),
+                plain,
+                &["input field=", "input field=two"],
+            ),
+            (
+                "key_combination",
+                json!({"keys": "Control+A"}),
+                plain,
+                &["keydown field:Control", "keydown field:a"],
+            ),
+            (
+                "scroll_at",
+                json!({"x": 625, "y": 338, "direction": "down", "magnitude": 100}),
+                plain,
+                &["wheel much", "scroll scroller"],
+            ),
+            (
+                "drag_and_drop",
+                json!({"x": 531, "y": 450, "destination_x": 688, "destination_y": 463}),
+                plain,
+                &["drop bin"],
+            ),
+            ("hover_at", json!({"x": 400, "y": 950}), plain, &[]),
+            (
+                "scroll_document",
+                json!({"direction": "down"}),
+                plain,
+                &["wheel ", "scroll "],
+            ),
+        ]
+    });
 }
 
 #[test]
