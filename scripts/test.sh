@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs every test, then counts those that used real parts of the machine; too few is a failure.
+# Runs every test, then fails if one took too long or ran twice, or if too few used real parts of
+# the machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,12 +13,17 @@ tally=$(mktemp -d)
 trap 'rm -rf "$tally"' EXIT
 export TELECHIR_TALLY="$tally"
 
-# The binaries that the end-to-end tests run.
-cargo build --workspace --bins --quiet
+# In one build with the binaries that the end-to-end tests run: a build of these alone would leave
+# out features that only tests enable, and so compile most crates twice.
+cargo build --workspace --bins --tests --quiet
 
-cargo test --workspace --doc --quiet
+report=target/nextest/default/junit.xml
 if cargo nextest --version >/dev/null 2>&1; then
-  cargo nextest run --workspace --filterset 'not binary_id(telechir-browser::it)'
+  rm -f "$report"
+  # Most tests wait for a server, a browser or a shell. Tests that compute take two places.
+  cargo nextest run --workspace --lib --bins --tests --test-threads $((2 * $(nproc))) \
+    --filterset 'not binary_id(telechir-browser::it)'
+  cargo run --quiet --package xtask -- slow-tests "$report"
   # The browser's tests share one Chromium. nextest starts a process for each test, so they run as
   # their binary does by itself, more of them at a time than cores, because they mostly wait.
   browser_tests=$(cargo nextest list --workspace --list-type binaries-only --message-format json \
@@ -32,6 +38,8 @@ if cargo nextest --version >/dev/null 2>&1; then
   )
 else
   # Without nextest: two tests at a time, because they start browsers and X servers.
-  cargo test --workspace --quiet --no-fail-fast -- --test-threads=2
+  cargo test --workspace --quiet --no-fail-fast --lib --bins --tests -- --test-threads=2
 fi
+# Few, and each must be compiled.
+cargo test --workspace --doc --quiet
 cargo run --quiet --package xtask -- coverage-floor "$tally"

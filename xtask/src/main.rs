@@ -14,6 +14,7 @@ mod layers;
 mod licences;
 mod module_graph;
 mod public_docs;
+mod slow_tests;
 mod source;
 mod spelling;
 mod type_names;
@@ -32,7 +33,8 @@ find a check of this name. Usage: cargo run -p xtask -- CHECK
   spelling          misspellings in code and texts
   layers            which crate may depend on which
   licences          licences and sources of dependencies
-  coverage-floor D  how many tests, counted in folder D, used each real part";
+  coverage-floor D  how many tests, counted in folder D, used each real part
+  slow-tests F      tests of nextest's JUnit report F that were slow or ran more than once";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         ["layers"] => layers::check(),
         ["licences"] => licences::check(),
         ["coverage-floor", folder] => coverage_floor::check(Path::new(folder)),
+        ["slow-tests", report] => slow_tests::check(Path::new(report)),
         _ => Err(USAGE.to_owned()),
     };
     match findings {
