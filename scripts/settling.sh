@@ -8,7 +8,7 @@ APPLICATIONS=1 scripts/setup.sh
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 TELECHIR_SETTLING=all cargo test --quiet --package telechir-x11 --test it -- \
-  --exact corpus::a_settled_screenshot_is_the_last --nocapture | tee "$log"
+  --exact corpus::settled_screenshots_of_all_applications_are_the_last --nocapture | tee "$log"
 {
     echo "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores, load $(cut -d' ' -f1-3 /proc/loadavg) afterwards; $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)."
     echo

@@ -1,4 +1,4 @@
-//! Components that a test needs. A missing one fails the test; no test is skipped silently.
+//! What a test needs. A missing component fails the test; a missing privilege skips and counts it.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -71,11 +71,40 @@ pub fn require(part: Component) {
         part.name(),
         part.programs()
     );
-    record(part);
+    record(part.name());
+}
+
+/// What some tests need and not every user or machine grants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Privilege {
+    /// The user root, for processes of several users.
+    Root,
+    /// Limits of memory and processes by cgroups, which root has and which a login manager may
+    /// delegate to a user.
+    CgroupLimits,
+}
+
+impl Privilege {
+    /// Name of the tests without it in the tally.
+    pub const fn skipped(self) -> &'static str {
+        match self {
+            Self::Root => "skipped-without-root",
+            Self::CgroupLimits => "skipped-without-cgroup-limits",
+        }
+    }
+}
+
+/// Whether the test lacks this privilege and therefore ends here; counts it in the tally of `make
+/// test`, which names the number.
+pub fn lacks(privilege: Privilege, is_granted: bool) -> bool {
+    if !is_granted {
+        record(privilege.skipped());
+    }
+    !is_granted
 }
 
 /// Appends a line to the tally in the folder `TELECHIR_TALLY`; without the variable, does nothing.
-fn record(part: Component) {
+fn record(part: &str) {
     #[expect(
         clippy::disallowed_methods,
         reason = "a test process has no other configuration"
@@ -90,8 +119,7 @@ fn record(part: Component) {
         .ok()
         .and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
     let line = format!(
-        "{}\t{}\t{}\n",
-        part.name(),
+        "{part}\t{}\t{}\n",
         binary.unwrap_or_default(),
         test.unwrap_or_default()
     );

@@ -1,5 +1,5 @@
 //! Test support: checks for real components, the contract of devices, witnesses that record what
-//! arrived, a recorded model.
+//! arrived, a recorded model, and waits with one limit.
 //!
 //! ```no_run
 //! use telechir_testkit::gate::{Component, require};
@@ -10,6 +10,7 @@
 
 pub mod contract;
 pub mod desktop_fixture;
+pub mod eventually;
 pub mod gate;
 pub mod page;
 pub mod provider;

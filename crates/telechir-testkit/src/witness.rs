@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use x11rb::connection::Connection;
 
+use crate::assert_eventually;
 use crate::contract::computer::{ObservedInput, Witness};
 use crate::xvfb::{XClient, connect};
 use window::WitnessWindow;
@@ -145,11 +146,7 @@ impl XWitness {
 
     /// Waits until the window manager has finished arranging, which continues after the focus.
     async fn wait_until_in_front(&self) {
-        let due = Instant::now() + TIMEOUT;
-        while !self.window.is_in_front(&self.client) {
-            assert!(Instant::now() < due, "the window is not raised");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        assert_eventually!(self.window.is_in_front(&self.client));
     }
 
     async fn wait_for(&mut self, holds: impl Fn(&WitnessLog) -> bool) -> bool {

@@ -1,9 +1,10 @@
 //! A private desktop with applications and their accessibility trees.
 
+use std::fmt;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use telechir_atspi::{AtSpi, BusSocket};
 use telechir_device::{
@@ -13,12 +14,10 @@ use telechir_device::{
 use telechir_ocr::Tesseract;
 use telechir_process::{Identity, Pid, is_root};
 use telechir_protocol::{Action, NamedElement, Target};
+use telechir_testkit::assert_eventually;
 use telechir_testkit::gate::{Component, require};
 use telechir_x11::{Desktop, DisplayOptions, PrivateDisplay};
 use tempfile::TempDir;
-
-/// How long an application may take to expose its elements on a busy machine.
-const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The user for desktops, which no session uses.
 fn identity() -> Option<Identity> {
@@ -86,19 +85,12 @@ impl DesktopFixture {
         what: &str,
         fits: impl Fn(&ElementTree) -> bool,
     ) -> ElementTree {
-        let start = Instant::now();
-        loop {
-            let tree = self.tree(Detail::Basic).await;
-            if fits(&tree) {
-                return tree;
-            }
-            assert!(
-                start.elapsed() < TIMEOUT,
-                "{what} did not come; there is\n{}",
-                outline(&tree)
-            );
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        let tree = assert_eventually!(
+            OutlinedTree(self.tree(Detail::Basic).await),
+            |tree| fits(&tree.0),
+            "{what}"
+        );
+        tree.0
     }
 
     /// Waits until exactly one element matches and is visible.
@@ -140,6 +132,15 @@ impl DesktopFixture {
 
     pub(crate) async fn close(self) {
         self.desktop.close().await.unwrap();
+    }
+}
+
+/// A tree that is shown as its outline.
+struct OutlinedTree(ElementTree);
+
+impl fmt::Debug for OutlinedTree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&outline(&self.0))
     }
 }
 

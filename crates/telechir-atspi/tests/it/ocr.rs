@@ -1,17 +1,14 @@
 //! Windows without accessibility: their text is recognized on the pixels and clicked.
 
 use std::fs;
-use std::time::{Duration, Instant};
 
 use telechir_device::{DeviceError, ElementMarks as _, MarkKind};
 use telechir_protocol::{NamedElement, Target};
+use telechir_testkit::assert_eventually;
 use telechir_testkit::desktop_fixture::LEGIBLE_XTERM;
 use telechir_testkit::gate::{Component, require};
 
 use crate::fixture::{DesktopFixture, click};
-
-/// How long the terminal may take to show its text or to receive a click on a busy machine.
-const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A terminal that shows these lines, each followed by three empty ones, and writes the mouse
 /// report of a click to a file.
@@ -24,17 +21,11 @@ async fn terminal(lines: &[&str]) -> DesktopFixture {
     let command = ["-e", "sh", "-c", script.as_str()];
     let mut fixture = DesktopFixture::with("xterm", &[&LEGIBLE_XTERM[..], &command].concat()).await;
     let last = lines.last().copied().unwrap_or_default();
-    let start = Instant::now();
-    loop {
-        let recognized = fixture.desktop.ocr_words(99).await.unwrap();
-        if recognized
-            .iter()
-            .any(|item| item.line == format!("text {last:?}"))
-        {
-            return fixture;
-        }
-        assert!(start.elapsed() < TIMEOUT, "{recognized:?}");
-    }
+    let line = format!("text {last:?}");
+    assert_eventually!(fixture.desktop.ocr_words(99).await.unwrap(), |recognized| {
+        recognized.iter().any(|item| item.line == line)
+    });
+    fixture
 }
 
 fn named(name: &str) -> Target {
@@ -55,15 +46,8 @@ async fn terminal_text_is_clicked_by_its_content() {
     assert_eq!(fixture.desktop.ocr_words(2).await.unwrap().len(), 2);
     fixture.perform(click(named("keep them"))).await.unwrap();
     let file = fixture.workspace.join("clicked");
-    let start = Instant::now();
-    let report = loop {
-        let report = fs::read(&file).unwrap_or_default();
-        if report.len() == 6 {
-            break report;
-        }
-        assert!(start.elapsed() < TIMEOUT, "{report:?}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    };
+    let report = assert_eventually!(fs::read(&file).unwrap_or_default(), |report| report.len()
+        == 6);
     // A press of button 1 at column and row, counted from 33: the fifth line.
     assert_eq!(
         (&report[..4], report[5]),

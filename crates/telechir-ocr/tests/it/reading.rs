@@ -1,17 +1,13 @@
 //! Text in the window of a real terminal, which has no accessibility.
 
-use std::time::{Duration, Instant};
-
-use telechir_device::{Computer as _, DeviceError, Frame, TextRecognizer as _};
+use telechir_device::{Computer as _, DeviceError, Frame, TextLine, TextRecognizer as _};
 use telechir_ocr::Tesseract;
 use telechir_process::{Identity, is_root};
 use telechir_protocol::Size;
+use telechir_testkit::assert_eventually;
 use telechir_testkit::desktop_fixture::LEGIBLE_XTERM;
 use telechir_testkit::gate::{Component, require};
 use telechir_x11::{DisplayOptions, PrivateDisplay};
-
-/// How long the terminal may take to show its text on a busy machine.
-const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The user for programs, which no session uses.
 fn identity() -> Option<Identity> {
@@ -33,20 +29,22 @@ async fn terminal_text_is_recognized_at_its_position() {
         .unwrap();
     let mut desktop = display.into_desktop().await.unwrap();
     let mut reader = Tesseract::new(identity());
-    let start = Instant::now();
-    loop {
+    let mut read = async || {
         let frame = desktop.capture().await.unwrap();
-        let lines = reader.read(&frame).await.unwrap();
-        let line = |text: &str| lines.iter().find(|line| line.text() == text);
-        if let (Some(delete), Some(keep)) = (line("Delete all messages"), line("Keep them")) {
-            let (delete, keep) = (delete.bounds().unwrap(), keep.bounds().unwrap());
-            assert!((100..130).contains(&delete.x), "{delete:?}");
-            assert!((80..130).contains(&delete.y), "{delete:?}");
-            assert!((3..6).contains(&((keep.y - delete.y) / 15)), "{keep:?}");
-            break;
-        }
-        assert!(start.elapsed() < TIMEOUT, "{lines:?}");
-    }
+        reader.read(&frame).await.unwrap()
+    };
+    let bounds = |lines: &[TextLine], text: &str| {
+        let line = lines.iter().find(|line| line.text() == text);
+        line.and_then(TextLine::bounds)
+    };
+    let both = ["Delete all messages", "Keep them"];
+    let lines = assert_eventually!(read().await, |lines| {
+        both.iter().all(|text| bounds(lines, text).is_some())
+    });
+    let [delete, keep] = both.map(|text| bounds(&lines, text).unwrap());
+    assert!((100..130).contains(&delete.x), "{delete:?}");
+    assert!((80..130).contains(&delete.y), "{delete:?}");
+    assert!((3..6).contains(&((keep.y - delete.y) / 15)), "{keep:?}");
     desktop.close().await.unwrap();
 }
 

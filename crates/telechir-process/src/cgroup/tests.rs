@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use super::hierarchy::{self, CgroupVersion, Hierarchy};
 use super::{Cgroup, layout};
 use crate::confinement::ResourceLimits;
 use crate::{Pid, Signal, Spawn, spawner};
+use telechir_testkit::{assert_eventually, assert_eventually_blocking};
 
 const MIB: u64 = 1 << 20;
 
@@ -38,14 +38,6 @@ fn sh(script: &str, group: &Cgroup) -> Spawn {
         .cgroup(group)
 }
 
-fn until(what: &str, holds: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < Duration::from_secs(20), "{what}");
-        std::thread::yield_now();
-    }
-}
-
 #[tokio::test]
 async fn memory_of_all_processes_is_limited_counted_and_released() {
     let Some(mut group) = group() else {
@@ -62,15 +54,11 @@ async fn memory_of_all_processes_is_limited_counted_and_released() {
         "{}",
         group.effective_limits()
     );
-    until("the kernel kills a process", || {
-        group.killed_for_memory() > 0
-    });
+    assert_eventually!(group.killed_for_memory() > 0);
     group.kill();
     child.wait().await.unwrap();
     drop(group);
-    until("its folders are removed", || {
-        folders.iter().all(|folder| !folder.exists())
-    });
+    assert_eventually!(folders.iter().all(|folder| !folder.exists()));
 }
 
 #[tokio::test]
@@ -112,22 +100,19 @@ async fn processes_that_leave_parent_session_and_environment_are_killed() {
     let child = sh(script, &group).spawn().await.unwrap();
     let folder = group.dirs[0].clone();
     let members = || fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
-    until("all processes have started", || {
-        members().lines().count() >= 5
-    });
+    assert_eventually!(members(), |all| all.lines().count() >= 5);
     let all: Vec<Pid> = members()
         .lines()
         .filter_map(|line| Pid::from_raw(line.parse().ok()?))
         .collect();
     drop(group);
     child.wait().await.unwrap();
-    until("all processes have exited", || {
-        all.iter().all(|pid| {
-            rustix::process::test_kill_process(*pid).is_err()
-                || fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()))
-                    .is_ok_and(|stat| stat.contains(") Z "))
-        })
-    });
+    let has_exited = |pid: &Pid| {
+        rustix::process::test_kill_process(*pid).is_err()
+            || fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()))
+                .is_ok_and(|stat| stat.contains(") Z "))
+    };
+    assert_eventually!(all.iter().all(has_exited));
 }
 
 #[tokio::test]
@@ -173,10 +158,10 @@ impl Drop for TestGroup {
         let inner = fs::read_dir(&self.0).into_iter().flatten().flatten();
         for entry in inner.filter(|entry| entry.path().is_dir()) {
             super::kill_members(&entry.path());
-            until("it is removed", || super::try_remove(&entry.path()));
+            assert_eventually_blocking!(super::try_remove(&entry.path()));
         }
         super::kill_members(&self.0);
-        until("it is removed", || super::try_remove(&self.0));
+        assert_eventually_blocking!(super::try_remove(&self.0));
     }
 }
 

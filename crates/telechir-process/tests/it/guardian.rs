@@ -10,9 +10,11 @@ use telechir_process::guardian::{
     CleanupScope, Guardian, GuardianError, folder_prefix, register_file, run_guardian, set_hint,
 };
 use telechir_process::{Cgroup, Child, Identity, Pid, Signal, Spawn, Stdio, is_root};
+use telechir_testkit::assert_eventually;
+use telechir_testkit::gate::{Privilege, lacks};
 use tempfile::TempDir;
 
-use crate::{CEILING, lifeline, output, read_all, reopen, sh};
+use crate::{lifeline, output, read_all, reopen, sh};
 
 /// Guaranteed maximum time from the owner's end to the end of the cleanup.
 const MAX_CLEANUP: Duration = Duration::from_secs(2);
@@ -61,7 +63,7 @@ impl OwnerFixture {
             reader,
             identity,
         };
-        fixture.wait_until("ready").await;
+        fixture.wait_for_file("ready").await;
         fixture
     }
 
@@ -69,8 +71,8 @@ impl OwnerFixture {
         self.folder.path().join(name)
     }
 
-    async fn wait_until(&self, name: &str) {
-        wait_until(name, || self.at(name).exists()).await;
+    async fn wait_for_file(&self, name: &str) {
+        assert_eventually!(self.at(name).exists(), "the file {name} exists");
     }
 
     fn signal(&self, signal: Signal) {
@@ -94,14 +96,6 @@ impl OwnerFixture {
             fs::read_to_string(self.folder.path().join("released")).unwrap(),
             ":0"
         );
-    }
-}
-
-async fn wait_until(what: &str, holds: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < CEILING, "{what}");
-        tokio::task::yield_now().await;
     }
 }
 
@@ -177,7 +171,7 @@ async fn helper_that_owns() {
         .fd(3, reopen(3));
     let _family = family.spawn().await.unwrap();
     let children = script.matches("sleep").count();
-    wait_until("the process tree", || lifeline_holders() > children).await;
+    assert_eventually!(lifeline_holders(), |holders| *holders > children);
     let _gentle = match role.as_str() {
         "gentle" => Some(graceful(&root).spawn().await.unwrap()),
         _ => None,
@@ -246,7 +240,7 @@ async fn nothing_is_left_after_kill_9() {
 async fn a_graceful_program_can_finish_after_kill_9() {
     let fixture = OwnerFixture::of("gentle", unprivileged()).await;
     fixture.signal(Signal::KILL);
-    fixture.wait_until("released").await;
+    fixture.wait_for_file("released").await;
     assert_eq!(
         fs::read_to_string(fixture.at("output")).unwrap(),
         "complete\n"
@@ -268,7 +262,7 @@ async fn nothing_is_left_after_an_orderly_end() {
 
 #[tokio::test]
 async fn unmarked_processes_of_the_session_s_user_are_killed() {
-    if !is_root() {
+    if lacks(Privilege::Root, is_root()) {
         return;
     }
     let fixture = OwnerFixture::of("own user", None).await;
@@ -286,10 +280,10 @@ async fn unmarked_processes_of_the_session_s_user_are_killed() {
 
 #[tokio::test]
 async fn unmarked_processes_of_a_cgroup_are_killed_and_it_is_removed() {
-    if !Cgroup::new(&ResourceLimits::default())
+    let has_limits = Cgroup::new(&ResourceLimits::default())
         .effective_limits()
-        .limits_totals()
-    {
+        .limits_totals();
+    if lacks(Privilege::CgroupLimits, has_limits) {
         return;
     }
     let fixture = OwnerFixture::of("group", None).await;
@@ -309,7 +303,7 @@ async fn unmarked_processes_of_a_cgroup_are_killed_and_it_is_removed() {
 
 #[tokio::test]
 async fn processes_of_another_container_with_the_same_user_are_left_alone() {
-    if !is_root() {
+    if lacks(Privilege::Root, is_root()) {
         return;
     }
     let uid = Identity::unprivileged(3_822).unwrap().uid;
@@ -324,7 +318,7 @@ async fn processes_of_another_container_with_the_same_user_are_left_alone() {
         let mut lines = lines.map(|entry| fs::read(entry.path().join("cmdline")));
         lines.any(|line| line.is_ok_and(|line| line == b"sleep\x001008\0"))
     };
-    wait_until("the other container's process", sleeps).await;
+    assert_eventually!(sleeps(), "the other container's process has started");
     let fixture = OwnerFixture::of("user of two containers", None).await;
     let start = Instant::now();
     fixture.signal(Signal::KILL);
@@ -343,7 +337,7 @@ async fn a_killed_guardian_is_replaced_with_the_same_state() {
     let owner = fixture.owner.as_ref().unwrap().pid();
     let guardian = guardian_of(owner).unwrap();
     rustix::process::kill_process(guardian, Signal::KILL).unwrap();
-    fixture.wait_until("renewed").await;
+    fixture.wait_for_file("renewed").await;
     fs::remove_file(fixture.at("renewed")).unwrap();
     let another = guardian_of(owner).unwrap();
     assert_ne!(another, guardian);

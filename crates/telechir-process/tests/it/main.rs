@@ -8,21 +8,18 @@ mod termination;
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
-use std::time::Duration;
 
 use telechir_process::{Child, Spawn, Stdio};
+use telechir_testkit::eventually::PATIENCE;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::time::timeout;
-
-/// Time limit of each step: long enough for a busy machine, short enough to notice a hang.
-const CEILING: Duration = Duration::from_secs(20);
 
 /// Reads a pipe until its last writer closes it.
 async fn read_all(reader: OwnedFd) -> String {
     let mut text = Vec::new();
     let mut reader = pipe::Receiver::from_owned_fd(reader).unwrap();
-    timeout(CEILING, reader.read_to_end(&mut text))
+    timeout(PATIENCE, reader.read_to_end(&mut text))
         .await
         .unwrap()
         .unwrap();
@@ -33,7 +30,7 @@ async fn read_all(reader: OwnedFd) -> String {
 async fn output(spawn: Spawn) -> (String, Option<i32>) {
     let mut child = spawn.stdout(Stdio::Piped).spawn().await.unwrap();
     let text = read_all(child.take_stdout().unwrap()).await;
-    let status = timeout(CEILING, child.wait()).await.unwrap().unwrap();
+    let status = timeout(PATIENCE, child.wait()).await.unwrap().unwrap();
     (text, status.code())
 }
 
@@ -53,7 +50,7 @@ async fn read_line(child: &mut Child) -> String {
     let mut line = String::new();
     while !line.ends_with('\n') {
         line.push(char::from(
-            timeout(CEILING, stdout.read_u8()).await.unwrap().unwrap(),
+            timeout(PATIENCE, stdout.read_u8()).await.unwrap().unwrap(),
         ));
     }
     line.trim_end().to_owned()

@@ -9,6 +9,7 @@ use telechir_device::Shell;
 use telechir_process::{Spawn, is_root};
 use telechir_protocol::ShellOutcome;
 use telechir_shell::{Bash, Isolation};
+use telechir_testkit::gate::{Privilege, lacks};
 
 use crate::{command, run, sandboxed, settings, workspace};
 
@@ -323,7 +324,7 @@ async fn system_calls_of_another_architecture_are_refused() {
 
 #[tokio::test]
 async fn a_setuid_program_in_the_workspace_has_no_effect() {
-    if !is_root() {
+    if lacks(Privilege::Root, is_root()) {
         return;
     }
     let (workspace, shown) = (workspace(), workspace());

@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use telechir_device::{Shell, ShellCommand};
 use telechir_process::{Identity, Signal, Spawn, is_root};
 use telechir_protocol::ShellOutcome;
 use telechir_shell::{Bash, Isolation, Sandbox};
-use telechir_testkit::gate::{Component, require};
+use telechir_testkit::assert_eventually;
+use telechir_testkit::gate::{Component, Privilege, lacks, require};
 
 use crate::{command, run, sandboxed, settings, workspace};
 
@@ -27,7 +28,7 @@ pub(crate) async fn start_daemons(shell: &mut Bash, mark: &str) {
         "setsid nohup sleep {mark} & (sleep {mark} &); (trap '' TERM HUP; sleep {mark}) & disown -a"
     );
     assert_eq!(run(shell, &text).await.outcome, ShellOutcome::Success);
-    wait_until("the daemons have started", || runs(mark)).await;
+    assert_eventually!(runs(mark), "the daemons have started");
 }
 
 #[tokio::test]
@@ -51,7 +52,7 @@ async fn nothing_is_left_after_a_drop() {
     let (mut shell, _workspace) = sandboxed().await;
     start_daemons(&mut shell, "98761.3").await;
     drop(shell);
-    wait_until("all processes have ended", || !runs("98761.3")).await;
+    assert_eventually!(!runs("98761.3"));
 }
 
 /// Helper, not a test: a process with a shell, killed by `kill -9`.
@@ -85,26 +86,11 @@ async fn nothing_is_left_after_we_are_killed() {
         .args(["--exact", "termination::helper_that_owns_a_shell"])
         .env("OWN_A_SHELL", folder.path());
     let helper = helper.spawn().await.unwrap();
-    wait_until("the helper has started", || {
-        folder.path().join("workspace/begun").exists()
-    })
-    .await;
+    assert_eventually!(folder.path().join("workspace/begun").exists());
     assert!(runs("98761.4"));
     helper.signal(Signal::KILL).unwrap();
     helper.wait().await.unwrap();
-    wait_until("all processes have ended", || !runs("98761.4")).await;
-}
-
-/// Polls for a condition that no descriptor reports.
-async fn wait_until(what: &str, holds: impl Fn() -> bool) {
-    let started = Instant::now();
-    while !holds() {
-        assert!(
-            started.elapsed() < Duration::from_secs(20),
-            "not in time: {what}"
-        );
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    assert_eventually!(!runs("98761.4"));
 }
 
 #[tokio::test]
@@ -142,7 +128,7 @@ fn bash_of(folder: &std::path::Path) -> u32 {
 
 #[tokio::test]
 async fn a_hung_up_terminal_fails_only_one_command() {
-    if !is_root() {
+    if lacks(Privilege::Root, is_root()) {
         return;
     }
     let (mut shell, folder) = sandboxed().await;

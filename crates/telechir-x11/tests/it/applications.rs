@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 use telechir_device::{Computer, Settle};
 use telechir_process::{Child, Spawn};
 use telechir_protocol::{Action, Button};
+use telechir_testkit::assert_eventually;
 use telechir_testkit::desktop_fixture::DesktopFixture;
 use telechir_testkit::gate::{Component, require};
 use telechir_x11::Desktop;
 
 use crate::fixture;
-use crate::programs::{holds, press, started};
+use crate::programs::{assert_saved, press, started};
 use crate::typing::{mixed, requested_runs, runs};
 use crate::windows::{perform_on, report_of};
 
@@ -43,14 +44,10 @@ async fn a_dialog_is_opened_from_a_menu_and_answered_by_keys() {
     press(&mut desktop, "alt+f").await;
     desktop.settle(REST).await.unwrap();
     press(&mut desktop, "a").await;
-    let start = Instant::now();
-    while !report_of(&mut desktop, Action::ListWindows)
-        .await
-        .contains("dialog")
-    {
-        assert!(start.elapsed() < Duration::from_secs(10), "no dialog");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    assert_eventually!(
+        report_of(&mut desktop, Action::ListWindows).await,
+        |listed| listed.contains("dialog")
+    );
     desktop.settle(REST).await.unwrap();
     let path = fixture::workspace(&folder).join("named.txt");
     press(&mut desktop, "ctrl+a").await;
@@ -58,16 +55,13 @@ async fn a_dialog_is_opened_from_a_menu_and_answered_by_keys() {
     desktop.perform(&name).await.unwrap();
     desktop.settle(REST).await.unwrap();
     // The dialog ignores input while it reads the folder and shows no sign of it.
-    let start = Instant::now();
-    while report_of(&mut desktop, Action::ListWindows)
-        .await
-        .contains("dialog")
-    {
-        assert!(start.elapsed() < Duration::from_secs(10), "it stays");
+    let mut confirm = async || {
         press(&mut desktop, "Return").await;
         desktop.settle(REST).await.unwrap();
-    }
-    assert_eq!(holds(&path, "saved ж漢").await, "saved ж漢");
+        report_of(&mut desktop, Action::ListWindows).await
+    };
+    assert_eventually!(confirm().await, |listed| !listed.contains("dialog"));
+    assert_saved(&path, "saved ж漢").await;
     desktop.close().await.unwrap();
 }
 
@@ -123,7 +117,7 @@ impl Page {
             _chromium: chromium,
             _folder: folder,
         };
-        page.shows("-").await;
+        page.assert_shows("-").await;
         page.desktop.settle(REST).await.unwrap();
         page
     }
@@ -133,16 +127,13 @@ impl Page {
         title.trim_end_matches(" - Chromium").to_owned()
     }
 
-    /// The title once it is `expected`, for up to 30 s.
-    async fn shows(&mut self, expected: &str) -> String {
-        let start = Instant::now();
-        loop {
-            let title = self.title();
-            if title == expected || start.elapsed() > Duration::from_secs(30) {
-                return title;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+    /// Waits until the title is this text.
+    async fn assert_shows(&self, expected: &str) {
+        assert_eventually!(
+            self.title(),
+            |title| title == expected,
+            "the title is {expected:?}"
+        );
     }
 }
 
@@ -177,7 +168,7 @@ async fn a_hundred_foreign_characters_arrive_exactly_in_a_browser() {
     for run in 0..runs() {
         press(&mut page.desktop, "ctrl+a").await;
         press(&mut page.desktop, "Delete").await;
-        assert_eq!(page.shows("-").await, "-");
+        page.assert_shows("-").await;
         // A title has no line breaks and adds its own marks around Hebrew and Arabic.
         let is_plain = |c: &char| !c.is_ascii() && !('\u{590}'..='\u{6ff}').contains(c);
         // Combining marks follow a letter: after a flag, Chromium reorders them.
@@ -191,7 +182,7 @@ async fn a_hundred_foreign_characters_arrive_exactly_in_a_browser() {
         let start = Instant::now();
         let typed = fixture::type_text(&text);
         page.desktop.perform(&typed).await.unwrap();
-        assert_eq!(page.shows(&text).await, text, "run {run}");
+        page.assert_shows(&text).await;
         times.push(start.elapsed());
     }
     times.sort();
@@ -217,22 +208,16 @@ async fn a_sheet_is_computed_and_saved() {
     let mut desktop = started(fixture::managed(&folder).await, "localc", &args).await;
     let start = Instant::now();
     // The import dialog appears some time after the first window.
-    while !report_of(&mut desktop, Action::ListWindows)
-        .await
-        .contains("Text Import")
-    {
-        assert!(start.elapsed() < Duration::from_secs(60), "no question");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    assert_eventually!(
+        report_of(&mut desktop, Action::ListWindows).await,
+        |listed| listed.contains("Text Import")
+    );
     desktop.settle(REST).await.unwrap();
     press(&mut desktop, "Return").await;
-    while !report_of(&mut desktop, Action::ListWindows)
-        .await
-        .contains("sheet.csv")
-    {
-        assert!(start.elapsed() < Duration::from_secs(60), "no sheet");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    assert_eventually!(
+        report_of(&mut desktop, Action::ListWindows).await,
+        |listed| listed.contains("sheet.csv")
+    );
     desktop.settle(REST).await.unwrap();
     press(&mut desktop, "ctrl+End").await;
     press(&mut desktop, "Down").await;

@@ -4,13 +4,14 @@ use std::time::{Duration, Instant};
 
 use telechir_device::{Computer, DeviceError};
 use telechir_protocol::Action;
+use telechir_testkit::assert_eventually;
 use telechir_testkit::xvfb::{XClient, connect};
 use telechir_x11::{Desktop, Typing};
 use x11rb::connection::Connection as _;
 use x11rb::protocol::xproto::{ConnectionExt as _, CreateWindowAux, WindowClass};
 
 use crate::fixture;
-use crate::programs::{holds, press, started};
+use crate::programs::{assert_saved, press, started};
 
 /// Larger than one request, so that it is transferred incrementally.
 fn long() -> String {
@@ -47,15 +48,7 @@ async fn copied_text_is_read() {
     assert_eq!(read(&mut desktop).await.unwrap(), "The clipboard is empty.");
     press(&mut desktop, "ctrl+a").await;
     press(&mut desktop, "ctrl+c").await;
-    let start = Instant::now();
-    loop {
-        let copied = read(&mut desktop).await.unwrap();
-        if copied == text {
-            break;
-        }
-        assert!(start.elapsed() < Duration::from_secs(10), "{copied:?}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    assert_eventually!(read(&mut desktop).await.unwrap(), |copied| copied == text);
     desktop.close().await.unwrap();
 }
 
@@ -72,7 +65,7 @@ async fn written_text_can_be_pasted_incrementally() {
     };
     desktop.settle(settle).await.unwrap();
     press(&mut desktop, "ctrl+s").await;
-    assert!(holds(&path, &text).await == text, "it is another text");
+    assert_saved(&path, &text).await;
     // Read it again from our own selection.
     let head: String = text.chars().take(1000).collect();
     assert!(read(&mut desktop).await.unwrap().starts_with(&head));
@@ -86,16 +79,9 @@ async fn long_text_is_read_incrementally() {
     let (mut desktop, _) = editor(&folder, &text).await;
     press(&mut desktop, "ctrl+a").await;
     press(&mut desktop, "ctrl+c").await;
-    let start = Instant::now();
-    loop {
-        let copied = read(&mut desktop).await.unwrap();
-        if copied.contains("more characters]") {
-            assert!(text.starts_with(copied.split("\n[…").next().unwrap()));
-            break;
-        }
-        assert!(start.elapsed() < Duration::from_secs(10), "{copied:?}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let copied = assert_eventually!(read(&mut desktop).await.unwrap(), |copied| copied
+        .contains("more characters]"));
+    assert!(text.starts_with(copied.split("\n[…").next().unwrap()));
     desktop.close().await.unwrap();
 }
 
@@ -142,7 +128,7 @@ async fn typing_leaves_the_clipboard_as_it_was() {
     desktop.perform(&fixture::type_text(&text)).await.unwrap();
     assert_eq!(read(&mut desktop).await.unwrap(), "the user's own");
     press(&mut desktop, "ctrl+s").await;
-    assert_eq!(holds(&path, &text).await, text);
+    assert_saved(&path, &text).await;
     desktop.close().await.unwrap();
 }
 
@@ -158,10 +144,7 @@ async fn a_terminal_is_pasted_into_with_shift_insert() {
     let text = "echo 漢字 한글 Ж".to_owned();
     desktop.perform(&fixture::type_text(&text)).await.unwrap();
     press(&mut desktop, "Return").await;
-    assert_eq!(
-        holds(&path, &format!("{text}\n")).await,
-        format!("{text}\n")
-    );
+    assert_saved(&path, &format!("{text}\n")).await;
     assert_eq!(read(&mut desktop).await.unwrap(), "The clipboard is empty.");
     desktop.close().await.unwrap();
 }
@@ -175,6 +158,6 @@ async fn text_is_typed_if_the_clipboard_cannot_be_saved() {
     let text = "漢字 한글 ".repeat(3);
     desktop.perform(&fixture::type_text(&text)).await.unwrap();
     press(&mut desktop, "ctrl+s").await;
-    assert_eq!(holds(&path, &text).await, text);
+    assert_saved(&path, &text).await;
     desktop.close().await.unwrap();
 }

@@ -1,9 +1,10 @@
-//! A desktop with 500 windows: they are listed, focused and moved in bounded time and text.
+//! A desktop with 200 windows: they are listed, focused and moved in bounded time and text.
 
 use std::time::{Duration, Instant};
 
 use telechir_device::{Computer, DeviceError};
 use telechir_protocol::Action;
+use telechir_testkit::assert_eventually;
 use telechir_testkit::xvfb::{XClient, connect};
 use x11rb::connection::Connection as _;
 use x11rb::properties::{WmSizeHints, WmSizeHintsSpecification};
@@ -15,7 +16,7 @@ use x11rb::wrapper::ConnectionExt as _;
 use crate::fixture;
 use crate::windows::{perform_on, report_of, window};
 
-const WINDOWS: u32 = 500;
+const WINDOWS: u32 = 200;
 
 /// Shows this many windows with distinct titles.
 fn show_windows(environment: &[(String, String)]) -> XClient {
@@ -65,23 +66,20 @@ fn resident() -> u64 {
 }
 
 #[tokio::test]
-async fn five_hundred_windows_are_handled() {
+async fn two_hundred_windows_are_handled() {
     let folder = fixture::session_dir();
     let display = fixture::managed(&folder).await;
     let environment = display.environment();
     let mut desktop = display.into_desktop().await.unwrap();
     let _client = show_windows(&environment);
     let start = Instant::now();
-    loop {
-        let listed = report_of(&mut desktop, Action::ListWindows).await;
-        if listed.contains(&format!("and {} more", WINDOWS - 100)) {
-            assert_eq!(listed.lines().count(), 1 + 100 + 1);
-            assert!(listed.len() < 16 << 10, "{} bytes", listed.len());
-            break;
-        }
-        assert!(start.elapsed() < Duration::from_secs(60), "{listed}");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    let all = format!("and {} more", WINDOWS - 100);
+    let listed = assert_eventually!(
+        report_of(&mut desktop, Action::ListWindows).await,
+        |listed| listed.contains(&all)
+    );
+    assert_eq!(listed.lines().count(), 1 + 100 + 1);
+    assert!(listed.len() < 16 << 10, "{} bytes", listed.len());
     let before = resident();
     let second = Duration::from_secs(1);
     timed("five lists", 10 * second, async {
@@ -115,7 +113,7 @@ async fn five_hundred_windows_are_handled() {
         let window = window("crowd");
         match perform_on(&mut desktop, Action::CloseWindow { window }).await {
             Err(DeviceError::Refused { message }) => {
-                assert!(message.contains("matches 500 windows"), "{message}");
+                assert!(message.contains("matches 200 windows"), "{message}");
                 assert!(message.len() < 2_000, "{message}");
             }
             other => panic!("{other:?}"),

@@ -6,31 +6,23 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use telechir_device::{Computer, DeviceError};
 use telechir_process::confinement::{MissingFiles, ResourceLimits};
 use telechir_process::{Cgroup, Pid};
-use telechir_testkit::gate::{Component, require};
+use telechir_testkit::assert_eventually;
+use telechir_testkit::gate::{Component, Privilege, lacks, require};
 use telechir_testkit::xvfb::value;
 use telechir_x11::{DisplayOptions, PrivateDisplay};
 use tempfile::TempDir;
 
-use crate::lifecycle::{processes_of, until};
+use crate::lifecycle::processes_of;
 use crate::{fixture, programs};
 
 /// Waits for a file that appears complete.
 async fn read(path: &Path) -> String {
-    let start = Instant::now();
-    loop {
-        match fs::read_to_string(path) {
-            Ok(text) => return text,
-            Err(_) if start.elapsed() < Duration::from_secs(20) => {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-            Err(error) => panic!("{}: {error}", path.display()),
-        }
-    }
+    let read = assert_eventually!(fs::read_to_string(path), |text| text.is_ok());
+    read.unwrap()
 }
 
 /// The output and exit status of a script in a terminal window on this display.
@@ -287,10 +279,10 @@ async fn protected_files_cannot_be_changed_from_a_terminal_window() {
 
 #[tokio::test]
 async fn all_programs_share_one_cgroup_limit() {
-    if !Cgroup::new(&ResourceLimits::default())
+    let has_limits = Cgroup::new(&ResourceLimits::default())
         .effective_limits()
-        .limits_totals()
-    {
+        .limits_totals();
+    if lacks(Privilege::CgroupLimits, has_limits) {
         return;
     }
     let folder = fixture::session_dir();
@@ -373,9 +365,9 @@ async fn descendants_of_an_application_end_with_it() {
         found.any(|(_, name)| name == "sleep")
     };
     // Wait until setsid has executed its program.
-    until("what it left behind sleeps", &sleeps).await;
+    assert_eventually!(sleeps(), "what it left behind sleeps");
     fs::write(fixture::workspace(&folder).join("end"), "").unwrap();
-    until("all it started ends", || !sleeps()).await;
+    assert_eventually!(!sleeps(), "all it started ends");
     display.close().await.unwrap();
 }
 

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use telechir_device::{Computer, DeviceError, Settle};
 use telechir_process::{Pid, is_root};
+use telechir_testkit::assert_eventually;
+use telechir_testkit::gate::{Privilege, lacks};
 use telechir_testkit::xvfb::{connect, connect_without_cookie, keyboard, value};
 use telechir_x11::{DisplayOptions, ExistingDisplay, PrivateDisplay};
 
@@ -57,14 +59,6 @@ pub(crate) fn processes_of(environment: &[(String, String)]) -> Vec<(i32, String
     processes
         .filter_map(|entry| of_process(entry.ok()?))
         .collect()
-}
-
-pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < Duration::from_secs(10), "{what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }
 
 #[tokio::test]
@@ -123,7 +117,7 @@ async fn the_server_does_not_run_as_root() {
 
 #[tokio::test]
 async fn root_must_name_a_user() {
-    if !is_root() {
+    if lacks(Privilege::Root, is_root()) {
         return;
     }
     let folder = fixture::session_dir();
@@ -189,7 +183,7 @@ async fn a_hanging_server_times_out() {
     let error = desktop.capture().await.unwrap_err();
     assert!(matches!(error, DeviceError::Timeout { .. }), "{error}");
     drop(desktop);
-    until("the server ends", || !is_running(pid)).await;
+    assert_eventually!(!is_running(pid), "the server ends");
 }
 
 #[tokio::test]
@@ -224,7 +218,7 @@ async fn dropping_leaves_no_process_and_no_file() {
     ];
     let traces = traces(&display.environment());
     drop(display.into_desktop().await.unwrap());
-    until("the processes end", || !pids.into_iter().any(is_running)).await;
+    assert_eventually!(!pids.into_iter().any(is_running));
     assert!(!traces.iter().any(|trace| trace.exists()), "{traces:?}");
 }
 
@@ -265,8 +259,5 @@ async fn accessible_applications_get_a_bus() {
         "{programs:?}"
     );
     display.close().await.unwrap();
-    until("the bus and its services end", || {
-        programs_of(&environment).is_empty()
-    })
-    .await;
+    assert_eventually!(programs_of(&environment), |left| left.is_empty());
 }

@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use telechir_device::{Computer, Settle};
 use telechir_protocol::{Action, Chord};
+use telechir_testkit::assert_eventually;
 use telechir_x11::{Desktop, PrivateDisplay};
 
 use crate::fixture;
@@ -27,27 +28,20 @@ pub(crate) async fn appear(desktop: &mut Desktop, blank: &telechir_device::Frame
         quiet: Duration::from_millis(300),
         ceiling: Duration::from_secs(10),
     };
-    let start = Instant::now();
-    while desktop.capture().await.unwrap() == *blank {
-        assert!(
-            start.elapsed() < Duration::from_secs(20),
-            "no window appears"
-        );
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    assert_eventually!(
+        desktop.capture().await.unwrap() != *blank,
+        "a window appears"
+    );
     desktop.settle(settle).await.unwrap();
 }
 
-/// The content of the file once it is `expected`, for up to 10 s.
-pub(crate) async fn holds(path: &Path, expected: &str) -> String {
-    let start = Instant::now();
-    loop {
-        let text = fs::read_to_string(path).unwrap_or_default();
-        if text == expected || start.elapsed() > Duration::from_secs(10) {
-            return text;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+/// Waits until the file contains exactly this text.
+pub(crate) async fn assert_saved(path: &Path, expected: &str) {
+    assert_eventually!(
+        fs::read_to_string(path).unwrap_or_default(),
+        |text| text == expected,
+        "the file contains {expected:?}"
+    );
 }
 
 /// Starts a program on this display and waits for its window.
@@ -74,8 +68,7 @@ async fn a_text_editor_gets_every_character() {
     let mut desktop = started(display, "mousepad", &[path.to_str().unwrap()]).await;
     desktop.perform(&fixture::type_text(TEXT)).await.unwrap();
     press(&mut desktop, "ctrl+s").await;
-    let saved = holds(&path, TEXT).await;
-    assert_eq!(saved, TEXT);
+    assert_saved(&path, TEXT).await;
     desktop.close().await.unwrap();
 }
 
@@ -91,6 +84,6 @@ async fn a_terminal_gets_every_character_and_lives() {
         press(&mut desktop, "Return").await;
     }
     let expected = format!("{TEXT}\n{TEXT}\n");
-    assert_eq!(holds(&path, &expected).await, expected);
+    assert_saved(&path, &expected).await;
     desktop.close().await.unwrap();
 }

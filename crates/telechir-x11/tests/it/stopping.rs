@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use telechir_device::{Computer, DeviceError, StopSignal};
 use telechir_protocol::{Action, Chord};
+use telechir_testkit::assert_eventually_blocking;
 use telechir_testkit::xvfb::{connect, pressed};
 use telechir_x11::{Corner, Desktop, DisplayOptions, KillSwitch, PrivateDisplay};
 use x11rb::connection::Connection as _;
@@ -32,10 +33,7 @@ fn hold(chord: &str, time: Duration) -> telechir_device::ScreenAction {
 /// Waits until a key is pressed on the display, then calls `callback` as the user's input.
 fn once_pressed(environment: Environment, callback: fn(&telechir_testkit::xvfb::XClient, u32)) {
     std::thread::spawn(move || {
-        let start = Instant::now();
-        while pressed(&environment).0.is_empty() && start.elapsed() < Duration::from_secs(10) {
-            std::thread::yield_now();
-        }
+        assert_eventually_blocking!(pressed(&environment), |(keys, _)| !keys.is_empty());
         let (client, screen, _) = connect(&environment);
         callback(&client, client.setup().roots[screen].root);
         client.get_input_focus().unwrap().reply().unwrap();
@@ -173,10 +171,7 @@ async fn a_server_lost_during_an_action_is_reported_at_once() {
     let display = desktop.private_display().expect("the display is private");
     let (environment, pid) = (display.environment(), display.server_pid().unwrap());
     std::thread::spawn(move || {
-        let start = Instant::now();
-        while pressed(&environment).0.is_empty() && start.elapsed() < Duration::from_secs(10) {
-            std::thread::yield_now();
-        }
+        assert_eventually_blocking!(pressed(&environment), |(keys, _)| !keys.is_empty());
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     });
     let start = Instant::now();

@@ -1,9 +1,8 @@
 //! Windows by EWMH: with the window manager of a private display, with another one, and without.
 
-use std::time::Duration;
-
 use telechir_device::{ActionReport, Computer, DeviceError, Effect, ScreenPart, WindowSystem as _};
 use telechir_protocol::{Action, Point, Region, Size, Space};
+use telechir_testkit::assert_eventually;
 use telechir_testkit::xvfb::connect;
 use telechir_x11::Desktop;
 use x11rb::connection::Connection as _;
@@ -60,28 +59,18 @@ pub(crate) async fn launch(desktop: &mut Desktop, program: &str, args: &[&str], 
 
 /// Waits until this many windows are listed.
 pub(crate) async fn appear_listed(desktop: &mut Desktop, windows: usize) {
-    for _ in 0..500 {
-        let listed = report_of(desktop, Action::ListWindows).await;
-        if listed.lines().count() > windows {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("fewer than {windows} windows");
+    assert_eventually!(
+        report_of(desktop, Action::ListWindows).await,
+        |listed| listed.lines().count() > windows
+    );
 }
 
 /// Waits until the topmost window has the focus, which it gets shortly after it is drawn.
 pub(crate) async fn until_active(desktop: &mut Desktop) -> String {
-    let mut listed = String::new();
-    for _ in 0..500 {
-        listed = report_of(desktop, Action::ListWindows).await;
-        let front = listed.lines().nth(1);
-        if front.is_some_and(|line| line.contains(", active")) {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    listed
+    let is_active = |line: &str| line.contains(", active");
+    assert_eventually!(report_of(desktop, Action::ListWindows).await, |listed| {
+        listed.lines().nth(1).is_some_and(is_active)
+    })
 }
 
 #[tokio::test]

@@ -3,11 +3,11 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use telechir_process::is_root;
+use telechir_testkit::assert_eventually_blocking;
 use telechir_testkit::gate::{Component, require};
 
 use crate::exec::{anthropic, member};
@@ -137,13 +137,7 @@ fn a_killed_session_leaves_no_tab_and_a_lost_browser_is_reported() {
     let listed = Ran::of(&mut fixture.command(&["sessions", "list", "--json"]), "").json();
     let pid = i32::try_from(listed[0]["pid"].as_i64().expect("a number")).expect("a process id");
     kill_process(Pid::from_raw(pid).expect("a process"), Signal::KILL).expect("a running program");
-    let start = Instant::now();
-    while fixture.pages() > 1 {
-        assert!(
-            start.elapsed() < Duration::from_secs(5),
-            "a tab was not closed"
-        );
-    }
+    assert_eventually_blocking!(fixture.pages(), |pages| *pages <= 1, "the tab is closed");
 
     let answers = fixture.click(ALLOW_ACTIONS, &["--session", "other"]).json();
     assert_ne!(answers[0]["is_error"], true, "{answers}");

@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::io::Write;
-use std::time::{Duration, Instant};
 
 use serde_json::json;
 use telechir_providers::Dialect;
+use telechir_testkit::assert_eventually_blocking;
 use telechir_testkit::gate::{Component, require};
 
 use crate::telechir::Telechir;
@@ -139,11 +139,7 @@ fn a_termination_signal_leaves_nothing_behind() {
         .write_all(message(&json!([call])).as_bytes())
         .expect("input");
     let mark = workspace.join("mark");
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !mark.exists() {
-        assert!(Instant::now() < deadline, "the command never started");
-        std::thread::yield_now();
-    }
+    assert_eventually_blocking!(mark.exists(), "the command starts");
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("a signal");
     let output = child.wait_with_output().expect("the binary ends");

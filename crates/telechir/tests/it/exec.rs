@@ -1,9 +1,10 @@
 //! `telechir exec`: executes a response on real devices and prints the provider's reply.
 
 use serde_json::{Value, json};
-use telechir_testkit::gate::{Component, require};
+use telechir_testkit::gate::{Component, Privilege, lacks, require};
 
 use crate::telechir::{Telechir, png_size, webp_size};
+use telechir_testkit::assert_eventually_blocking;
 
 pub(crate) fn anthropic(calls: &[Value]) -> String {
     let message = json!({
@@ -455,17 +456,12 @@ fn a_page_that_does_not_load_can_be_interrupted() {
     let mut stdin = child.stdin.take().expect("a pipe");
     std::io::Write::write_all(&mut stdin, response.as_bytes()).expect("the response is written");
     drop(stdin);
-    let late = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    while silent.accept().is_err() {
-        if child.try_wait().expect("a child").is_some() {
-            panic!("the run ended early: {:?}", child.wait_with_output());
-        }
-        assert!(
-            std::time::Instant::now() < late,
-            "no request for the page arrives"
-        );
-        std::thread::park_timeout(std::time::Duration::from_millis(5));
-    }
+    let mut is_requested = || {
+        let ended = child.try_wait().expect("a child");
+        assert_eq!(ended, None, "the run ended early");
+        silent.accept().is_ok()
+    };
+    assert_eventually_blocking!(is_requested(), "a request for the page arrives");
     let pid = i32::try_from(child.id())
         .ok()
         .and_then(rustix::process::Pid::from_raw);
@@ -486,7 +482,7 @@ fn a_page_that_does_not_load_can_be_interrupted() {
 fn a_workspace_has_the_same_user_in_every_session() {
     use std::os::unix::fs::MetadataExt as _;
     require(Component::Sandbox);
-    if !telechir_process::is_root() {
+    if lacks(Privilege::Root, telechir_process::is_root()) {
         return;
     }
     let telechir = Telechir::new();

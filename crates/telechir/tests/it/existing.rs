@@ -7,10 +7,10 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use telechir_process::{Identity, is_root};
+use telechir_testkit::assert_eventually_blocking;
 use telechir_testkit::gate::{Component, require};
 use telechir_testkit::xvfb::{keyboard, pressed};
 
@@ -119,15 +119,16 @@ impl ExistingDesktop {
 
     /// Waits until the editor is accessible, on the bus that only the display names.
     pub(crate) fn wait_until_accessible(&self, telechir: &Telechir) {
-        until("the editor is accessible", || {
+        let read = || {
             let call = act("toolu_1", json!({"action": "read_page"}));
             let ran = self
                 .exec(telechir, &[call])
                 .output()
                 .expect("the program runs");
             assert!(ran.status.success(), "{ran:?}");
-            String::from_utf8_lossy(&ran.stdout).contains("textbox")
-        });
+            String::from_utf8_lossy(&ran.stdout).into_owned()
+        };
+        assert_eventually_blocking!(read(), |page| page.contains("textbox"));
     }
 
     /// Asserts that everything that was started still runs.
@@ -234,15 +235,6 @@ fn press(id: &str, name: &str, input: Value) -> Value {
     json!({"type": "tool_use", "id": id, "name": name, "toolset_name": "computer", "input": input})
 }
 
-#[track_caller]
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < Duration::from_secs(60), "{what}");
-        std::thread::park_timeout(Duration::from_millis(20));
-    }
-}
-
 #[test]
 fn existing_applications_are_used_by_name_and_keep_running() {
     let telechir = Telechir::new();
@@ -271,10 +263,11 @@ fn existing_applications_are_used_by_name_and_keep_running() {
         .expect("the program runs");
     assert!(ran.status.success(), "{ran:?}");
     let answers = String::from_utf8_lossy(&ran.stdout);
-    until("the text is saved", || {
-        fs::read_to_string(&file).is_ok_and(|text| text.starts_with("by name, by keys: 漢"))
-            || panic!("{answers}\n{:?}", fs::read_to_string(&file))
-    });
+    assert_eventually_blocking!(
+        fs::read_to_string(&file).unwrap_or_default(),
+        |text| text.starts_with("by name, by keys: 漢"),
+        "the text is saved: {answers}"
+    );
     assert_eq!(
         keyboard(&desktop.environment),
         keys,

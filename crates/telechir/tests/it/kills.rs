@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use telechir_testkit::gate::{Component, require};
+use telechir_testkit::{assert_eventually, assert_eventually_blocking};
 
 use crate::existing::ExistingDesktop;
 use crate::telechir::Telechir;
-use fixture::{CLEANUP_LIMIT, RunSnapshot, until};
+use fixture::{CLEANUP_LIMIT, RunSnapshot};
 
 /// A running command that has started a process outside its parent and session.
 const BUSY: &str = "(setsid sh -c 'sleep 1007; true' &) ; touch started; sleep 60";
@@ -82,13 +83,14 @@ fn ends_in_the_middle(how: Signal) {
         &policy,
     ];
     let mut child = start(&telechir, &devices, &[], &[call]);
-    until(Duration::from_secs(60), "the command runs", || {
+    let mut command_runs = || {
         let ended = child.try_wait().expect("a child");
         let log = || std::fs::read_to_string(telechir.folder().join("log"));
         assert_eq!(ended, None, "{:?}", log());
         workspace.join("started").exists()
             && RunSnapshot::of(&child, telechir.folder()).runs("sleep")
-    });
+    };
+    assert_eventually_blocking!(command_runs());
     let snapshot = RunSnapshot::of(&child, telechir.folder());
     snapshot.assert_running(&[
         "Xvfb",
@@ -140,19 +142,17 @@ fn detached_processes_on_the_host_are_killed_too() {
     let devices = ["--shell=host", "--workspace", &named, "--policy", &policy];
     let mut child = start(&telechir, &devices, &[], &[call]);
     let started = || fixture::running(&[&first, &second]);
-    until(
-        Duration::from_secs(30),
-        "both processes are detached",
-        || workspace.join("started").exists() && started() == 2,
+    assert_eventually_blocking!(
+        workspace.join("started").exists() && started() == 2,
+        "both processes are detached"
     );
     let snapshot = RunSnapshot::of(&child, telechir.folder());
     let start = Instant::now();
     child.kill().expect("a running child");
     child.wait().expect("an exit status");
     snapshot.assert_gone(start);
-    until(CLEANUP_LIMIT, "detached processes are gone", || {
-        started() == 0
-    });
+    assert_eventually_blocking!(started(), |running| *running == 0);
+    assert!(start.elapsed() < CLEANUP_LIMIT, "{:?}", start.elapsed());
 }
 
 #[test]
@@ -217,21 +217,20 @@ fn keys_and_buttons_are_released_on_an_existing_display() {
         &[authority],
         &calls,
     );
-    until(Duration::from_secs(20), "key and button are down", || {
-        let (keys, buttons) = pressed(&environment);
-        !keys.is_empty() && buttons != 0
-    });
+    assert_eventually_blocking!(pressed(&environment), |(keys, buttons)| !keys.is_empty()
+        && *buttons != 0);
     assert_ne!(keyboard(&environment), before, "no key was borrowed");
     let snapshot = RunSnapshot::of(&child, telechir.folder());
     let start = Instant::now();
     child.kill().expect("a running child");
     child.wait().expect("an exit status");
-    until(CLEANUP_LIMIT, "key and button are released", || {
-        pressed(&environment) == (Vec::new(), 0)
-    });
-    until(CLEANUP_LIMIT, "the keyboard mapping is restored", || {
-        keyboard(&environment) == before
-    });
+    let released = (Vec::new(), 0);
+    assert_eventually_blocking!(pressed(&environment), |pressed| *pressed == released);
+    assert_eventually_blocking!(
+        keyboard(&environment) == before,
+        "the keyboard mapping is restored"
+    );
+    assert!(start.elapsed() < CLEANUP_LIMIT, "{:?}", start.elapsed());
     snapshot.assert_gone(start);
     display.assert_unchanged();
 }
@@ -279,10 +278,11 @@ async fn the_stop_key_kills_a_command_and_its_descendants() {
         .write_all(response(&calls).as_bytes())
         .expect("the response is written");
     drop(stdin);
-    until(Duration::from_secs(60), "the command runs", || {
+    assert_eventually!(
         workspace.join("started").exists()
-            && RunSnapshot::of(&child, telechir.folder()).runs("sleep")
-    });
+            && RunSnapshot::of(&child, telechir.folder()).runs("sleep"),
+        "the command runs"
+    );
     let snapshot = RunSnapshot::of(&child, telechir.folder());
     snapshot.assert_running(&["bwrap", "bash", "sleep", "telechir-guard"]);
     let start = Instant::now();
@@ -330,9 +330,10 @@ fn a_killed_guardian_is_replaced_and_logged() {
         .write_all(response(&[call]).as_bytes())
         .expect("the response is written");
     drop(stdin);
-    until(Duration::from_secs(20), "the command runs", || {
-        RunSnapshot::of(&child, telechir.folder()).runs("sleep")
-    });
+    assert_eventually_blocking!(
+        RunSnapshot::of(&child, telechir.folder()).runs("sleep"),
+        "the command runs"
+    );
     let guardian = || RunSnapshot::of(&child, telechir.folder()).pid_of("telechir-guard");
     let first = guardian().expect("a guardian");
     let snapshot = RunSnapshot::of(&child, telechir.folder());
@@ -340,12 +341,12 @@ fn a_killed_guardian_is_replaced_and_logged() {
     kill_process(first, Signal::TERM).expect("a running program");
     kill_process(first, Signal::HUP).expect("a running program");
     kill_process(first, Signal::KILL).expect("a running program");
-    until(Duration::from_secs(5), "the replacement is logged", || {
-        std::fs::read_to_string(&log).is_ok_and(|log| log.contains("a new one was started"))
-    });
-    until(Duration::from_secs(5), "the replacement runs", || {
-        guardian().is_some_and(|now| now != first)
-    });
+    assert_eventually_blocking!(std::fs::read_to_string(&log).unwrap_or_default(), |log| log
+        .contains("a new one was started"));
+    assert_eventually_blocking!(
+        guardian().is_some_and(|now| now != first),
+        "the replacement runs"
+    );
     let start = Instant::now();
     signal(&child, Signal::KILL);
     child.wait().expect("an exit status");

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -11,6 +10,7 @@ use telechir_testkit::gate::{Component, require};
 use crate::exec::{anthropic, member};
 use crate::network::page;
 use crate::telechir::{Ran, Telechir};
+use telechir_testkit::assert_eventually_blocking;
 
 /// A page that shows and then stores data of a visit.
 const PAGE: &str = "<title>x</title><p id=p></p><script>\
@@ -143,9 +143,8 @@ fn survives(surface: &[&str]) {
     let first = fixture.read(&session);
     assert_eq!(first.code, Some(0), "{}", first.stderr);
     kill_process(fixture.session_host(), Signal::KILL).expect("a running program");
-    let start = Instant::now();
     let is_session = |name: &str| name.starts_with("telechir-");
-    loop {
+    let left = || {
         let mut left = fixture.telechir.processes();
         let entries = fs::read_dir(fixture.telechir.folder()).expect("the folder");
         let names = entries.flatten().map(|entry| entry.file_name());
@@ -154,12 +153,9 @@ fn survives(surface: &[&str]) {
                 .filter_map(|name| name.into_string().ok())
                 .filter(|name| is_session(name)),
         );
-        if left.is_empty() {
-            break;
-        }
-        assert!(start.elapsed() < Duration::from_secs(10), "{left:?}");
-        std::thread::yield_now();
-    }
+        left
+    };
+    assert_eventually_blocking!(left(), |left| left.is_empty());
     let profile = fixture
         .telechir
         .folder()

@@ -6,13 +6,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use telechir_testkit::gate::{Component, require};
 
 use crate::telechir::{Ran, Telechir, png_size, webp_size};
+use telechir_testkit::assert_eventually_blocking;
 
 /// A folder for sessions; on drop it closes those that a failed test leaves.
 struct SessionFixture {
@@ -81,7 +81,7 @@ impl SessionFixture {
             .write_all(bash(&format!("echo > mark; {command}")).as_bytes())
             .expect("input");
         drop(stdin);
-        until("the command starts", || mark.exists());
+        assert_eventually_blocking!(mark.exists(), "the command starts");
         child
     }
 
@@ -127,15 +127,6 @@ impl Drop for SessionFixture {
         for row in rows.as_array().into_iter().flatten() {
             let _best_effort = self.close(row["name"].as_str().unwrap_or_default());
         }
-    }
-}
-
-#[track_caller]
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !holds() {
-        assert!(Instant::now() < deadline, "not in time: {what}");
-        std::thread::yield_now();
     }
 }
 
@@ -258,7 +249,7 @@ fn two_callers_take_turns() {
         impatient.stderr.contains("nothing was executed"),
         "{impatient:?}"
     );
-    until("no call waits", || sessions.list()[0]["waiting"] == 0);
+    assert_eventually_blocking!(sessions.list(), |list| list[0]["waiting"] == 0);
     let mut second = sessions
         .exec_command("a", &[])
         .spawn()
@@ -268,9 +259,7 @@ fn two_callers_take_turns() {
         .write_all(bash("echo two >> order").as_bytes())
         .expect("input");
     drop(stdin);
-    until("the second call waits", || {
-        sessions.list()[0]["waiting"] == 1
-    });
+    assert_eventually_blocking!(sessions.list(), |list| list[0]["waiting"] == 1);
     fs::write(sessions.file("work/go"), "").expect("a file");
     let (first, second) = (
         first.wait_with_output().expect("the first ends"),
@@ -319,7 +308,7 @@ fn two_first_callers_share_one_session() {
 fn an_idle_session_is_closed() {
     let sessions = SessionFixture::new();
     sessions.start_shell("a", &["--idle-timeout", "1"]);
-    until("it is closed", || sessions.list() == json!([]));
+    assert_eventually_blocking!(sessions.list(), |list| *list == json!([]));
     sessions.telechir.assert_nothing_left();
     let ran = sessions.exec("a", &[], &bash("true"));
     ran.fails(1, &["no session named a", "--shell"]);
@@ -330,7 +319,7 @@ fn a_dead_session_host_is_reported() {
     let sessions = SessionFixture::new();
     sessions.start_shell("a", &[]);
     kill_process(sessions.session_host(), Signal::KILL).expect("a signal");
-    until("its guardian is done", || sessions.nothing_left());
+    assert_eventually_blocking!(sessions.nothing_left(), "its guardian is done");
     assert_eq!(
         sessions.list(),
         json!([{"name": "a", "state": "gone", "devices": [], "waiting": 0}])
@@ -342,7 +331,7 @@ fn a_dead_session_host_is_reported() {
 
     sessions.start_shell("a", &[]);
     kill_process(sessions.session_host(), Signal::KILL).expect("a signal");
-    until("its guardian is done", || sessions.nothing_left());
+    assert_eventually_blocking!(sessions.nothing_left(), "its guardian is done");
     let ran = sessions.exec("a", &["--shell"], &bash("pwd"));
     assert_ne!(ran.json()[0]["type"], Value::Null);
     assert!(
@@ -465,7 +454,7 @@ fn a_failed_start_reports_why_and_leaves_nothing() {
     let sessions = SessionFixture::new();
     let ran = sessions.exec("a", &["--desktop=:4242"], &bash("true"));
     ran.fails(1, &["--desktop", ":4242"]);
-    until("the session host is gone", || sessions.list() == json!([]));
+    assert_eventually_blocking!(sessions.list(), |list| *list == json!([]));
     sessions.telechir.assert_nothing_left();
 }
 
@@ -474,12 +463,10 @@ fn a_killed_caller_cancels_only_its_call() {
     let sessions = SessionFixture::new();
     sessions.start_shell("a", &[]);
     let mut caller = sessions.start_command("a", "kept=1; touch begun; sleep 1000; touch after");
-    until("the command runs", || sessions.file("work/begun").exists());
+    assert_eventually_blocking!(sessions.file("work/begun").exists());
     caller.kill().expect("a signal");
     caller.wait().expect("an exit status");
-    until("the session is free", || {
-        sessions.list()[0]["state"] == "idle"
-    });
+    assert_eventually_blocking!(sessions.list(), |list| list[0]["state"] == "idle");
     let output = sessions.shell("a", "pgrep sleep; echo kept $kept");
     assert!(output.contains("kept 1"), "{output}");
     assert!(!sessions.file("work/after").exists());
@@ -520,12 +507,10 @@ fn keys_are_released_when_a_caller_is_killed() {
     let mut stdin = caller.stdin.take().expect("a pipe");
     stdin.write_all(hold.as_bytes()).expect("input");
     drop(stdin);
-    until("the call runs", || sessions.list()[0]["state"] == "busy");
+    assert_eventually_blocking!(sessions.list(), |list| list[0]["state"] == "busy");
     caller.kill().expect("a signal");
     caller.wait().expect("an exit status");
-    until("the session is free", || {
-        sessions.list()[0]["state"] == "idle"
-    });
+    assert_eventually_blocking!(sessions.list(), |list| list[0]["state"] == "idle");
     let look = response("screenshot", Some("computer"), json!({}));
     assert_ne!(sessions.exec("a", &[], &look).json()[0]["is_error"], true);
     sessions.assert_closes("a");
@@ -541,7 +526,7 @@ fn a_signal_to_the_session_host_closes_the_session() {
     assert_eq!(output.status.code(), Some(1));
     let output = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.contains("was closed during the call"), "{output}");
-    until("it is closed", || sessions.list() == json!([]));
+    assert_eventually_blocking!(sessions.list(), |list| *list == json!([]));
     sessions.telechir.assert_nothing_left();
 }
 

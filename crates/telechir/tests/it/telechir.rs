@@ -5,9 +5,9 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use telechir_testkit::assert_eventually_blocking;
 use tempfile::TempDir;
 
 /// The binary with a folder for all its files.
@@ -67,15 +67,7 @@ impl Telechir {
 
     /// Asserts that no process with our folder in its command line and no session folder remains.
     pub(crate) fn assert_nothing_left(&self) {
-        let deadline = Instant::now() + Duration::from_secs(2);
-        loop {
-            let left = self.processes();
-            if left.is_empty() {
-                break;
-            }
-            assert!(Instant::now() < deadline, "processes are left: {left:?}");
-            std::thread::yield_now();
-        }
+        assert_eventually_blocking!(self.processes(), |left| left.is_empty());
         let sessions = fs::read_dir(self.folder()).expect("the folder").flatten();
         let left: Vec<_> = sessions
             .filter(|entry| entry.file_name().to_string_lossy().starts_with("telechir-"))

@@ -1,16 +1,17 @@
 //! A desktop with one application, on which cases are run.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use telechir_device::{Computer as _, Frame, Settled, Viewport};
 use telechir_process::{Child, Spawn};
 use telechir_protocol::{Action, Button, Chord, ClickCount, Point, ScrollUnit, Target};
+use telechir_testkit::assert_eventually;
 use telechir_testkit::desktop_fixture::DesktopFixture;
 use telechir_x11::Desktop;
 use tempfile::TempDir;
 
+use super::SETTLE;
 use super::cases::{App, Case, Step};
-use super::{LATER, SETTLE};
 use crate::fixture;
 
 /// Bounds of every application's window.
@@ -71,15 +72,11 @@ impl AppFixture {
         };
         let mut desktop = display.into_desktop().await.unwrap();
         let scene = DesktopFixture::open(&environment);
-        let start = Instant::now();
-        while scene.window(app.class).is_none() {
-            assert!(
-                start.elapsed() < Duration::from_secs(60),
-                "{} shows no window",
-                app.program
-            );
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        assert_eventually!(
+            scene.window(app.class).is_some(),
+            "{} shows a window",
+            app.program
+        );
         wait_until_still(&mut desktop).await;
         scene.move_window(app.class, WINDOW_BOUNDS);
         wait_until_still(&mut desktop).await;
@@ -93,8 +90,8 @@ impl AppFixture {
         }
     }
 
-    /// Runs a case, settles as a session does, and compares with the screen later.
-    pub(super) async fn run(&mut self, case: Case) -> Outcome {
+    /// Runs a case, settles as a session does, and compares with the screen after `later`.
+    pub(super) async fn run(&mut self, case: Case, later: Duration) -> Outcome {
         for step in &case.steps {
             let action = self.action(step);
             let viewport = Viewport::unscaled(self.desktop.size());
@@ -103,7 +100,7 @@ impl AppFixture {
         }
         let settled = self.desktop.settle(SETTLE).await.unwrap();
         let seen = self.desktop.capture().await.unwrap();
-        tokio::time::sleep(LATER).await;
+        tokio::time::sleep(later).await;
         let later = self.desktop.capture().await.unwrap();
         Outcome {
             app: self.app,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use telechir_protocol::UnsettledReason;
 use telechir_testkit::gate::{Component, require};
 
+use super::LATER;
 use super::cases::{App, CHROMIUM, Case, Step};
 use super::fixture::{AppFixture, Outcome};
 
@@ -51,7 +52,7 @@ async fn press(files: &'static [(&'static str, &'static str)]) -> Vec<Outcome> {
             steps: vec![Step::Click(100, 130)],
             comes_later: false,
         };
-        let outcome = fixture.run(case).await;
+        let outcome = fixture.run(case, LATER).await;
         let off = outcome.off.map(|off| fixture.in_window(off));
         let is_final = off.is_none_or(|off| {
             off[0] >= MOVING[0] && off[1] >= MOVING[1] && off[2] <= MOVING[2] && off[3] <= MOVING[3]

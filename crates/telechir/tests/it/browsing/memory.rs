@@ -3,6 +3,7 @@
 use serde_json::json;
 use telechir_process::Cgroup;
 use telechir_process::confinement::ResourceLimits;
+use telechir_testkit::gate::{Privilege, lacks};
 
 use super::BrowsingFixture;
 use super::anthropic::message;
@@ -10,10 +11,10 @@ use crate::exec::member;
 
 #[test]
 fn a_page_that_exceeds_the_memory_limit_is_killed() {
-    if !Cgroup::new(&ResourceLimits::default())
+    let has_limits = Cgroup::new(&ResourceLimits::default())
         .effective_limits()
-        .limits_totals()
-    {
+        .limits_totals();
+    if lacks(Privilege::CgroupLimits, has_limits) {
         return;
     }
     let fixture = BrowsingFixture::new();

@@ -165,16 +165,6 @@ pub(super) async fn display(folder: &Path) -> (PrivateDisplay, Vec<(String, Stri
     (display, environment)
 }
 
-/// Waits until the condition holds, within a limit.
-#[track_caller]
-pub(super) fn until(ceiling: Duration, what: &str, mut holds: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < ceiling, "not within {ceiling:?}: {what}");
-        std::thread::park_timeout(Duration::from_millis(5));
-    }
-}
-
 /// The socket of a display, by the server's first argument.
 fn socket(server: &Process) -> Option<PathBuf> {
     let arguments = fs::read_to_string(format!("/proc/{}/cmdline", server.pid)).ok()?;
