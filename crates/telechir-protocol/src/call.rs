@@ -149,10 +149,6 @@ impl ModelTurn {
         &self.contents
     }
 
-    pub(crate) fn contents_mut(&mut self) -> &mut [Content] {
-        &mut self.contents
-    }
-
     /// The calls that this program answers, in order. Calls that the provider executes, or whose
     /// result is part of the response, are not included.
     pub fn calls(&self) -> Vec<ToolCall> {
@@ -217,10 +213,6 @@ impl AnsweredTurn {
     /// The results in the order of the calls.
     pub fn results(&self) -> &[ToolResult] {
         &self.results
-    }
-
-    pub(crate) fn parts_mut(&mut self) -> (&mut [Content], &mut [ToolResult]) {
-        (&mut self.turn.contents, &mut self.results)
     }
 
     /// Each call with its result.

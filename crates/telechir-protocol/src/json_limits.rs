@@ -21,31 +21,36 @@ pub fn parse(document: &[u8]) -> serde_json::Result<Value> {
     serde_json::from_slice(document)
 }
 
+/// The position after the string that starts at `start`; the document's end if it has no end.
+pub fn after_string(document: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while let Some(rest) = document.get(at..)
+        && let Some(found) = memchr::memchr2(b'"', b'\\', rest)
+    {
+        if rest[found] == b'"' {
+            return at + found + 1;
+        }
+        // Skips the escaped character.
+        at += found + 2;
+    }
+    document.len()
+}
+
 /// Whether a document has more values than the limit.
 fn has_too_many_values(document: &[u8]) -> bool {
-    // Every value but the first follows one of these bytes. They also occur in strings, so a large
-    // count alone proves nothing.
-    document.len() > MAX_VALUES
-        && separators(document) > MAX_VALUES
-        && outside_strings(document) > MAX_VALUES
+    document.len() > MAX_VALUES && separators(document) > MAX_VALUES
 }
 
-fn is_separator(byte: u8) -> bool {
-    matches!(byte, b',' | b'[' | b'{')
-}
-
+/// Number of the bytes that precede values, outside strings. Only the first value may lack one.
 fn separators(document: &[u8]) -> usize {
-    document.iter().filter(|byte| is_separator(**byte)).count()
-}
-
-fn outside_strings(document: &[u8]) -> usize {
-    let (mut count, mut in_string, mut is_escaped) = (0, false, false);
-    for byte in document {
+    let (mut count, mut at) = (0, 0);
+    while let Some(byte) = document.get(at) {
         match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if in_string => is_escaped = true,
-            b'"' => in_string = !in_string,
-            byte => count += usize::from(!in_string && is_separator(*byte)),
+            b'"' => at = after_string(document, at),
+            byte => {
+                count += usize::from(matches!(byte, b',' | b'[' | b'{'));
+                at += 1;
+            }
         }
     }
     count

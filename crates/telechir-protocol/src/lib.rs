@@ -37,7 +37,6 @@ mod media;
 #[cfg(feature = "schema")]
 mod schema;
 mod shell;
-pub mod slots;
 mod tool;
 
 pub use action::{
@@ -65,7 +64,7 @@ pub use function::{
 pub use geometry::{FrameId, NamedElement, Point, Region, Size, Space, Target};
 pub use id::{CallId, TargetId};
 pub use key::{Chord, Key, Modifier, NamedKey};
-pub use media::{DataContent, DataUri, HostedFileContent, Media, UriContent};
+pub use media::{DataContent, HostedFileContent, Media, UriContent};
 #[cfg(feature = "schema")]
 pub use schema::json_schema;
 pub use shell::{

@@ -1,21 +1,15 @@
 //! Images and files as content: inside the message, by URI, or stored by a provider.
 
-mod data_uri;
-
-use std::borrow::Cow;
-
 use serde::{Deserialize, Serialize};
 
 use crate::Meta;
-
-pub use data_uri::DataUri;
 
 /// Bytes inside the message, as a `data:` URI.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DataContent {
     /// The bytes as `data:<media type>;base64,<data>`.
-    pub uri: DataUri,
+    pub uri: String,
     /// Media type, such as `image/png`; absent means that of the URI.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
@@ -31,7 +25,7 @@ impl DataContent {
     /// Creates content of `media_type` from base64 text.
     pub fn from_base64(media_type: &str, base64: &str) -> Self {
         Self {
-            uri: format!("data:{media_type};base64,{base64}").into(),
+            uri: ["data:", media_type, ";base64,", base64].concat(),
             media_type: Some(media_type.to_owned()),
             name: None,
             meta: Meta::default(),
@@ -40,20 +34,14 @@ impl DataContent {
 
     /// The base64 text after the comma; none if the URI is not base64.
     pub fn base64(&self) -> Option<&str> {
-        let (head, data) = self.uri.split()?;
-        head.ends_with(";base64").then_some(data)
-    }
-
-    /// Like [`Self::base64`], with the slot that replaces the data in a document.
-    pub fn base64_or_slot(&self) -> Option<Cow<'_, str>> {
-        let (head, data) = self.uri.split_with_slot()?;
+        let (head, data) = self.uri.split_once(',')?;
         head.ends_with(";base64").then_some(data)
     }
 
     /// The media type: the member's, or that of the URI.
     pub fn media_type(&self) -> Option<&str> {
         self.media_type.as_deref().or_else(|| {
-            let head = self.uri.text_with_slot().strip_prefix("data:")?;
+            let head = self.uri.strip_prefix("data:")?;
             let end = head.find([';', ','])?;
             Some(&head[..end])
         })

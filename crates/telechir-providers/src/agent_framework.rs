@@ -41,11 +41,6 @@ impl Codec for AgentFramework {
         DIALECT
     }
 
-    /// The sidecar refers to positions inside long texts.
-    fn supports_slots(&self) -> bool {
-        false
-    }
-
     /// The framework does not restrict the ids of calls.
     fn allows_duplicate_ids(&self) -> bool {
         true

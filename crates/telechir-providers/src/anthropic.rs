@@ -84,7 +84,7 @@ impl Codec for AnthropicMessages {
     }
 
     fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
-        decode_history(&document)
+        decode_history(document)
     }
 
     fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {

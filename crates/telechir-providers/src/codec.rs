@@ -15,12 +15,6 @@ pub(crate) trait Codec: Sync {
     /// The name on the command line and in raw representations.
     fn name(&self) -> &'static str;
 
-    /// Whether slots may replace the images in its documents. False for a dialect that inspects
-    /// long texts itself.
-    fn supports_slots(&self) -> bool {
-        true
-    }
-
     /// The name under which raw representations store its JSON.
     fn raw_dialect(&self) -> &'static str {
         self.name()

@@ -5,14 +5,12 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde_json::{Map, Value};
-use telechir_protocol::slots::expand;
-use telechir_protocol::{AnsweredTurn, Message, ModelTurn, Size};
+use telechir_protocol::{AnsweredTurn, Message, ModelTurn, Size, json_limits};
 
 use crate::codec::{ChatApi, Codec, Endpoint};
-use crate::document::{self, Document, DocumentInput};
 use crate::{
     Declaration, DecodeError, EncodeError, Report, ToolOffer, agent_framework, anthropic, bedrock,
-    chat, duplicate_ids, google, image_formats, misrouted, mistral, openai,
+    chat, duplicate_ids, google, image_formats, misrouted, mistral, openai, precision,
 };
 
 /// A provider's JSON format for tool calls and results.
@@ -113,41 +111,41 @@ impl Dialect {
     ///
     /// # Errors
     /// If the document is not JSON, not of this dialect, or an error of the provider.
-    pub fn decode_response<'a>(
+    pub fn decode_response(
         self,
-        document: impl Into<DocumentInput<'a>>,
+        document: impl AsRef<[u8]>,
     ) -> Result<(ModelTurn, Report), DecodeError> {
-        let wire = self.codec();
-        let read = |value| self.decode_own(value, |value| wire.decode_response(value));
-        document::read(document.into(), wire.supports_slots(), read)
+        let codec = self.codec();
+        self.decode(document.as_ref(), |value| codec.decode_response(value))
     }
 
-    /// Decodes a history: a request, a list of messages or items, or one response. An owned
-    /// document is not copied; the decoded images refer to it.
+    /// Decodes a history: a request, a list of messages or items, or one response.
     ///
     /// # Errors
     /// If the document is not JSON or not of this dialect.
-    pub fn decode_history<'a>(
+    pub fn decode_history(
         self,
-        document: impl Into<DocumentInput<'a>>,
+        document: impl AsRef<[u8]>,
     ) -> Result<(History, Report), DecodeError> {
-        let wire = self.codec();
-        let read = |value| self.decode_own(value, |value| wire.decode_history(value));
-        document::read(document.into(), wire.supports_slots(), read)
+        let codec = self.codec();
+        self.decode(document.as_ref(), |value| codec.decode_history(value))
     }
 
     /// Decodes a document and rejects it if it has calls of another dialect. Decoding alone would
     /// keep those as unknown contents, and nobody would execute them.
-    fn decode_own<T>(
+    fn decode<T>(
         self,
-        value: Value,
-        read: impl FnOnce(Value) -> Result<T, DecodeError>,
-    ) -> Result<T, DecodeError> {
+        document: &[u8],
+        read: impl FnOnce(Value) -> Result<(T, Report), DecodeError>,
+    ) -> Result<(T, Report), DecodeError> {
+        let value = json_limits::parse(document)?;
         let misrouted = misrouted::find(self, &value);
-        match (read(value), misrouted) {
-            (Ok(_) | Err(DecodeError::WrongShape { .. }), Some(error)) => Err(error),
-            (read, _) => read,
-        }
+        let (decoded, mut report) = match (read(value), misrouted) {
+            (Ok(_) | Err(DecodeError::WrongShape { .. }), Some(error)) => return Err(error),
+            (read, _) => read?,
+        };
+        precision::report(document, "", &mut report);
+        Ok((decoded, report))
     }
 
     /// Encodes the results of a turn's calls.
@@ -155,27 +153,7 @@ impl Dialect {
     /// # Errors
     /// If the results lack something that the dialect requires.
     pub fn encode_results(self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        let wire = self.codec();
-        let mut slots = Vec::new();
-        turn.gather_slots(&mut slots);
-        let without_slots = || {
-            let mut complete = turn.clone();
-            complete.fill_slots();
-            wire.encode_results(&complete)
-        };
-        if slots.is_empty() {
-            return wire.encode_results(turn);
-        }
-        if !wire.supports_slots() {
-            return without_slots();
-        }
-        let mut written = wire.encode_results(turn);
-        if document::is_touched(&written, parts_of_reply, &slots) {
-            written = without_slots();
-        }
-        let mut reply = written?;
-        reply.items.iter_mut().for_each(|item| expand(item, &slots));
-        Ok(reply)
+        self.codec().encode_results(turn)
     }
 
     /// Encodes a history in its original envelope, or as the dialect's list of messages or items if
@@ -184,27 +162,21 @@ impl Dialect {
     /// # Errors
     /// If the history lacks something that the dialect requires.
     pub fn encode_history(self, history: &History) -> Result<(Value, Report), EncodeError> {
-        let (document, report) = self.encode_document(history)?;
-        Ok((document.into_value(), report))
-    }
-
-    /// Like [`encode_history`](Self::encode_history), but returns a document that does not copy its
-    /// images.
-    ///
-    /// # Errors
-    /// If the history lacks something that the dialect requires.
-    pub fn encode_document(self, history: &History) -> Result<(Document, Report), EncodeError> {
-        let wire = self.codec();
-        let deduplicated = match wire.allows_duplicate_ids() {
+        let codec = self.codec();
+        let deduplicated = match codec.allows_duplicate_ids() {
             true => None,
-            false => duplicate_ids::deduplicate(&history.messages, wire.raw_dialect()),
+            false => duplicate_ids::deduplicate(&history.messages, codec.raw_dialect()),
         };
-        let Some((messages, mut report)) = deduplicated else {
-            return write_history(wire, history);
+        let (document, mut report) = match deduplicated {
+            None => codec.encode_history(history)?,
+            Some((messages, mut report)) => {
+                let envelope = history.envelope.clone();
+                let (document, losses) = codec.encode_history(&History { messages, envelope })?;
+                report.absorb(losses);
+                (document, report)
+            }
         };
-        let envelope = history.envelope.clone();
-        let (document, losses) = write_history(wire, &History { messages, envelope })?;
-        report.absorb(losses);
+        image_formats::report_webp(codec, &history.messages, &mut report);
         Ok((document, report))
     }
 
@@ -242,36 +214,6 @@ impl Dialect {
     pub fn service(self) -> Option<Endpoint> {
         self.codec().chat_api().map(ChatApi::endpoint)
     }
-}
-
-/// Encodes a history with slots in place of its images, or without slots if the encoder changes
-/// one.
-fn write_history(wire: &dyn Codec, history: &History) -> Result<(Document, Report), EncodeError> {
-    let slots = document::slots_of(&history.messages);
-    let without_slots = || {
-        let mut complete = history.clone();
-        complete.messages.iter_mut().for_each(Message::fill_slots);
-        wire.encode_history(&complete)
-    };
-    let mut written = if slots.is_empty() || wire.supports_slots() {
-        wire.encode_history(history)
-    } else {
-        without_slots()
-    };
-    if !slots.is_empty() && document::is_touched(&written, parts_of_history, &slots) {
-        written = without_slots();
-    }
-    let (template, mut report) = written?;
-    image_formats::report_webp(wire, &history.messages, &mut report);
-    Ok((Document::new(template, slots), report))
-}
-
-fn parts_of_history((value, report): &(Value, Report)) -> (&[Value], &Report) {
-    (std::slice::from_ref(value), report)
-}
-
-fn parts_of_reply(reply: &EncodedReply) -> (&[Value], &Report) {
-    (&reply.items, &reply.report)
 }
 
 /// Which results carry a screenshot.

@@ -59,7 +59,7 @@ pub(crate) fn raw(dialect: &str, json: Value) -> Meta {
 /// The original JSON of a content, if it is of this dialect.
 pub(crate) fn raw_of<'a>(meta: &'a Meta, dialect: &str) -> Option<&'a Value> {
     let raw = meta.raw_representation.as_ref()?;
-    (raw.dialect == dialect).then_some(raw.template())
+    (raw.dialect == dialect).then_some(raw.json())
 }
 
 /// Stores these fields as settings of the provider.

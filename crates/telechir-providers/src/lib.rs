@@ -25,7 +25,6 @@ mod conversation;
 mod declaration;
 mod dialect;
 mod digest;
-mod document;
 mod duplicate_ids;
 mod error;
 mod extra_tools;
@@ -48,7 +47,6 @@ pub use conversation::{
 };
 pub use declaration::{Declaration, ToolOffer};
 pub use dialect::{Dialect, EncodedReply, Envelope, History, ScreenshotWhen, UnknownDialect};
-pub use document::{Document, DocumentInput, DocumentPart};
 pub use error::{DecodeError, EncodeError};
 pub use extra_tools::{desktop_tool, page_tool};
 pub use report::{Loss, Report};

@@ -1,5 +1,11 @@
 //! Detects numbers that lose digits when they are decoded. JSON does not limit digits; our numbers
 //! have 64 bits, so longer ones are rounded and reported.
+//!
+//! Two kinds are affected: integers outside `i64` and `u64`, such as ids in the arguments of a
+//! call, and decimals of more than 17 digits. All others return unchanged: `float_roundtrip` parses
+//! exactly, though `1e2` is written as `100.0`. The `arbitrary_precision` feature of `serde_json`
+//! would retain all digits, but serde then passes numbers as maps: fields of tagged, flattened and
+//! untagged types reject decimals, and `1.0` differs from `1.00`.
 
 use serde_json::{Number, Value};
 use telechir_protocol::json_limits;
@@ -127,18 +133,9 @@ impl<'a> NumberScanner<'a> {
 
     /// Skips the string that starts here and returns its contents.
     fn string(&mut self) -> &'a [u8] {
-        let start = self.at + 1;
-        self.at = start;
-        while let Some(byte) = self.json.get(self.at) {
-            match byte {
-                b'\\' => self.at += 2,
-                b'"' => break,
-                _ => self.at += 1,
-            }
-        }
-        let end = self.at.min(self.json.len());
-        self.at += 1;
-        self.json.get(start..end).unwrap_or_default()
+        let start = self.at;
+        self.at = json_limits::after_string(self.json, start);
+        self.json.get(start + 1..self.at - 1).unwrap_or_default()
     }
 
     fn number(&mut self) -> &'a str {

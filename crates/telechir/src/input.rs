@@ -2,8 +2,6 @@
 
 use std::io::{self, Read, Write};
 
-use telechir_providers::Document;
-
 use crate::error::CliError;
 
 /// A history with many screenshots has some tens of megabytes; providers accept 32 MB.
@@ -33,26 +31,19 @@ pub(crate) fn read_stdin() -> Result<Vec<u8>, CliError> {
 
 /// Writes one JSON document and a newline to stdout.
 pub(crate) fn write_json(value: &impl serde::Serialize, pretty: bool) -> Result<(), CliError> {
-    let text = if pretty {
-        serde_json::to_string_pretty(value)
-    } else {
-        serde_json::to_string(value)
-    };
-    let text = text.map_err(|e| CliError::message(format!("failed to write JSON: {e}")))?;
-    write_text(&format!("{text}\n"))
+    to_stdout(|out| {
+        if pretty {
+            serde_json::to_writer_pretty(&mut *out, value)?;
+        } else {
+            serde_json::to_writer(&mut *out, value)?;
+        }
+        out.write_all(b"\n")
+    })
 }
 
 /// Writes text to stdout.
 pub(crate) fn write_text(text: &str) -> Result<(), CliError> {
     to_stdout(|out| out.write_all(text.as_bytes()))
-}
-
-/// Writes a dialect's document and a newline to stdout, without copying its images.
-pub(crate) fn write_document(document: &Document) -> Result<(), CliError> {
-    to_stdout(|out| {
-        document.write_to(&mut *out)?;
-        out.write_all(b"\n")
-    })
 }
 
 fn to_stdout(

@@ -54,7 +54,7 @@ fn original<T: serde::de::DeserializeOwned>(command: &HostedCall) -> Option<T> {
         .raw_representation
         .as_ref()
         .filter(|raw| raw.dialect == NATIVE)?;
-    serde_json::from_value(raw.json().into_owned()).ok()
+    serde_json::from_value(raw.json().clone()).ok()
 }
 
 fn texts(contents: &[Content]) -> Option<Vec<&str>> {

@@ -12,7 +12,6 @@ mod keys;
 mod roundtrip;
 mod schema;
 mod shells;
-mod slots;
 mod strategies;
 mod tools;
 mod turns;

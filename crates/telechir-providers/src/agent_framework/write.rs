@@ -31,7 +31,7 @@ pub(super) fn message(message: &Message, calls: &mut FunctionCalls) -> Value {
 pub(super) fn around(message: &Message) -> Map<String, Value> {
     let raw = message.meta.raw_representation.as_ref();
     let own = raw.filter(|raw| raw.dialect == DIALECT);
-    if let Some(Value::Object(members)) = own.map(|raw| raw.template()) {
+    if let Some(Value::Object(members)) = own.map(|raw| raw.json()) {
         let mut members = members.clone();
         // A message without a role is a user message, and stays without one.
         let has_no_role = members.get("role").is_none_or(Value::is_null);
@@ -138,7 +138,7 @@ fn own_raw(content: &Content, calls: &FunctionCalls) -> Option<Value> {
         return encode_native::is_own(other).then(|| Value::Object(other.json.clone()));
     };
     let raw = meta.raw_representation.as_ref()?;
-    let Value::Object(members) = raw.template().clone() else {
+    let Value::Object(members) = raw.json().clone() else {
         return None;
     };
     if raw.dialect != DIALECT {
@@ -146,7 +146,7 @@ fn own_raw(content: &Content, calls: &FunctionCalls) -> Option<Value> {
     }
     let mut now = content.clone();
     now.meta_mut()?.raw_representation = None;
-    (read::plain(members, calls) == now).then(|| raw.template().clone())
+    (read::plain(members, calls) == now).then(|| raw.json().clone())
 }
 
 /// A text for the model that repeats what only the sidecar has.

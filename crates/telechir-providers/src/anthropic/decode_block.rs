@@ -8,7 +8,7 @@ use telechir_protocol::{
 
 use super::context::BlockContext;
 use super::decode_call::FORM;
-use super::{DIALECT, PROVIDER, decode_call, decode_result, hosted_code};
+use super::{PROVIDER, decode_call, decode_result, hosted_code};
 
 pub(super) type Block = Map<String, Value>;
 
@@ -17,7 +17,17 @@ pub(super) fn text<'a>(block: &'a Block, name: &str) -> Option<&'a str> {
     block.get(name)?.as_str()
 }
 
-/// Decodes a block. An unknown block is retained as [`UnknownContent`].
+/// Decodes a block, with its JSON as the raw representation.
+pub(super) fn decode_with_raw(raw: &Raw, context: &BlockContext) -> Content {
+    let none = Block::new();
+    let mut content = decode(raw.json().as_object().unwrap_or(&none), context);
+    if let Some(meta) = content.meta_mut() {
+        meta.raw_representation = Some(raw.clone());
+    }
+    content
+}
+
+/// Decodes a block without its raw JSON. An unknown block is retained as [`UnknownContent`].
 pub(super) fn decode(block: &Block, context: &BlockContext) -> Content {
     let known = match text(block, "type").unwrap_or_default() {
         "text" => plain(block),
@@ -44,13 +54,9 @@ fn other(block: &Block) -> Content {
     })
 }
 
-/// Metadata with the block as raw representation, and its fields except `known` as properties.
+/// Metadata with the block's fields except `known` as properties.
 pub(super) fn meta(block: &Block, known: &[&str]) -> Meta {
-    let raw = Raw::new(DIALECT, Value::Object(block.clone()));
-    let mut meta = Meta {
-        raw_representation: Some(raw),
-        ..Meta::default()
-    };
+    let mut meta = Meta::default();
     let left = block
         .iter()
         .filter(|(name, _)| *name != "type" && !known.contains(&name.as_str()));

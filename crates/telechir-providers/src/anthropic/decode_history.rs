@@ -31,11 +31,15 @@ pub(crate) fn decode_response(value: &Value) -> Result<(ModelTurn, Report), Deco
     };
     let mut context = BlockContext::default();
     let mut contents = Vec::new();
-    for (location, block) in blocks_of(content, "content", value)?.iter().enumerate() {
-        let content = decode_block::decode(
-            object(block, &format!("content[{location}]"), value)?,
-            &context,
-        );
+    let Some(blocks) = content.as_array() else {
+        return Err(detect::wrong_shape("`content` must be a list", value));
+    };
+    for (at, block) in blocks.iter().enumerate() {
+        if !block.is_object() {
+            let problem = format!("content[{at}] must be an object");
+            return Err(detect::wrong_shape(problem, value));
+        }
+        let content = decode_block::decode_with_raw(&Raw::new(DIALECT, block.clone()), &context);
         context.note(&content);
         contents.push(content);
     }
@@ -102,47 +106,48 @@ fn usage(message: &Map<String, Value>) -> Option<Content> {
 }
 
 /// Decodes a request, a list of messages, a list of blocks, one message or one response.
-pub(crate) fn decode_history(value: &Value) -> Result<(History, Report), DecodeError> {
-    if let Some(error) = detect::provider_error(value) {
+pub(crate) fn decode_history(value: Value) -> Result<(History, Report), DecodeError> {
+    if let Some(error) = detect::provider_error(&value) {
         return Err(error);
     }
     let mut decoder = AnthropicHistoryDecoder {
         context: BlockContext::default(),
         report: Report::default(),
-        document: value,
+        looks_like: detect::guess_dialect(&value),
     };
     let history = match value {
         Value::Array(items) => decoder.list(items)?,
-        Value::Object(all) => match (all.get("messages"), all.get("content")) {
-            (Some(Value::Array(items)), _) => {
-                decoder.context = BlockContext::of_request(all);
-                let messages = decoder.messages(items, "messages")?;
-                History {
-                    messages,
-                    envelope: envelope(all, "messages"),
+        Value::Object(mut all) => {
+            let is_message = all.contains_key("content") && all.contains_key("role");
+            match all.get_mut("messages") {
+                Some(Value::Array(items)) => {
+                    let items = std::mem::take(items);
+                    decoder.context = BlockContext::of_request(&all);
+                    let messages = decoder.messages(items, "messages")?;
+                    History {
+                        messages,
+                        envelope: envelope(all, "messages"),
+                    }
                 }
-            }
-            (None, Some(_)) if all.contains_key("role") => {
-                let message = decoder.message(all, "the message")?;
-                History {
-                    messages: vec![message],
-                    envelope: envelope(all, "content"),
+                None if is_message => {
+                    let content = all.get_mut("content").map(Value::take);
+                    let envelope = envelope(all.clone(), "content");
+                    let content = content.unwrap_or_default();
+                    let message = decoder.message(all, content, "the message")?;
+                    History {
+                        messages: vec![message],
+                        envelope,
+                    }
                 }
+                _ => return Err(decoder.wrong_shape("expected `messages` or `content`")),
             }
-            _ => {
-                return Err(detect::wrong_shape(
-                    "expected `messages` or `content`",
-                    value,
-                ));
-            }
-        },
-        _ => return Err(detect::wrong_shape("expected an object or a list", value)),
+        }
+        _ => return Err(decoder.wrong_shape("expected an object or a list")),
     };
     Ok((history, decoder.report))
 }
 
-fn envelope(all: &Map<String, Value>, member: &'static str) -> Envelope {
-    let mut rest = all.clone();
+fn envelope(mut rest: Map<String, Value>, member: &'static str) -> Envelope {
     rest.insert(member.to_owned(), Value::Null);
     Envelope::Object {
         dialect: DIALECT,
@@ -164,16 +169,20 @@ pub(super) fn string_content(text: &str) -> Content {
     })
 }
 
-/// Decodes a history.
-struct AnthropicHistoryDecoder<'a> {
+/// Decodes a history. Takes the blocks out of the document, because images are long.
+struct AnthropicHistoryDecoder {
     context: BlockContext,
     report: Report,
-    /// The complete input, from which errors guess the dialect.
-    document: &'a Value,
+    /// The dialect that the document looks like, for errors.
+    looks_like: Option<&'static str>,
 }
 
-impl AnthropicHistoryDecoder<'_> {
-    fn list(&mut self, items: &[Value]) -> Result<History, DecodeError> {
+impl AnthropicHistoryDecoder {
+    fn wrong_shape(&self, problem: impl Into<String>) -> DecodeError {
+        detect::wrong_shape_like(problem, self.looks_like)
+    }
+
+    fn list(&mut self, items: Vec<Value>) -> Result<History, DecodeError> {
         let is_block = |item: &Value| {
             item.get("type").is_some_and(Value::is_string) && item.get("role").is_none()
         };
@@ -190,10 +199,7 @@ impl AnthropicHistoryDecoder<'_> {
             .filter_map(Value::as_object)
             .any(detect::is_openai)
         {
-            return Err(detect::wrong_shape(
-                "expected messages with a role and content",
-                self.document,
-            ));
+            return Err(self.wrong_shape("expected messages with a role and content"));
         }
         let is_result = |item: &Value| item.get("type") == Some(&Value::from("tool_result"));
         let role = if items.iter().any(is_result) {
@@ -210,40 +216,39 @@ impl AnthropicHistoryDecoder<'_> {
         })
     }
 
-    fn messages(&mut self, items: &[Value], location: &str) -> Result<Vec<Message>, DecodeError> {
+    fn messages(&mut self, items: Vec<Value>, location: &str) -> Result<Vec<Message>, DecodeError> {
         let mut messages = Vec::new();
-        for (at, item) in items.iter().enumerate() {
+        for (at, item) in items.into_iter().enumerate() {
             let location = format!("{location}[{at}]");
-            messages.push(self.message(object(item, &location, self.document)?, &location)?);
+            let Value::Object(mut item) = item else {
+                return Err(self.wrong_shape(format!("{location} must be an object")));
+            };
+            let content = item.get_mut("content").map(Value::take);
+            messages.push(self.message(item, content.unwrap_or_default(), &location)?);
         }
         Ok(messages)
     }
 
+    /// Decodes a message from its content and the fields around it.
     fn message(
         &mut self,
-        item: &Map<String, Value>,
+        mut around: Map<String, Value>,
+        content: Value,
         location: &str,
     ) -> Result<Message, DecodeError> {
-        let document = self.document;
-        let wrong = |problem: &str| {
-            Err(detect::wrong_shape(
-                format!("{location} {problem}"),
-                document,
-            ))
-        };
-        let role = match text(item, "role") {
+        let wrong = |problem: &str| Err(self.wrong_shape(format!("{location} {problem}")));
+        let role = match text(&around, "role") {
             Some("user") => Role::User,
             Some("assistant") => Role::Assistant,
             Some("system") => Role::System,
             Some(_) => return wrong("has an unknown role; expected user, assistant or system"),
             None => return wrong("has no `role`"),
         };
-        let contents = match item.get("content") {
-            Some(Value::String(text)) => vec![string_content(text)],
-            Some(Value::Array(blocks)) => self.contents(blocks, &format!("{location}.content"))?,
+        let contents = match content {
+            Value::String(text) => vec![string_content(&text)],
+            Value::Array(blocks) => self.contents(blocks, &format!("{location}.content"))?,
             _ => return wrong("needs `content` as a string or a list of blocks"),
         };
-        let mut around = item.clone();
         around.insert("content".to_owned(), Value::Null);
         let mut message = Message::new(role, contents);
         let raw = Raw::new(DIALECT, Value::Object(around));
@@ -251,19 +256,27 @@ impl AnthropicHistoryDecoder<'_> {
         Ok(message)
     }
 
-    fn contents(&mut self, blocks: &[Value], location: &str) -> Result<Vec<Content>, DecodeError> {
+    fn contents(
+        &mut self,
+        blocks: Vec<Value>,
+        location: &str,
+    ) -> Result<Vec<Content>, DecodeError> {
         let mut contents = Vec::new();
         let mut at = 0;
-        for run in split_calls::runs(blocks) {
+        let mut blocks = blocks.into_iter();
+        while !blocks.as_slice().is_empty() {
+            let length = split_calls::run_length(blocks.as_slice());
+            let mut run: Vec<Value> = blocks.by_ref().take(length).collect();
+            let joined_raw = (length > 1).then(|| Raw::new(DIALECT, Value::Array(run.clone())));
             let mut singles = Vec::new();
-            for block in run {
+            for block in run.drain(..) {
                 singles.push(self.block(block, &format!("{location}[{at}]"))?);
                 at += 1;
             }
             for single in &singles {
                 self.context.note(single);
             }
-            match split_calls::join(run, &self.context).filter(|_| run.len() > 1) {
+            match joined_raw.and_then(|joined_raw| split_calls::join(&joined_raw, &self.context)) {
                 Some(joined) => {
                     self.context.note(&joined);
                     contents.push(joined);
@@ -274,15 +287,16 @@ impl AnthropicHistoryDecoder<'_> {
         Ok(contents)
     }
 
-    fn block(&mut self, block: &Value, location: &str) -> Result<Content, DecodeError> {
-        let block = object(block, location, self.document)?;
+    fn block(&mut self, block: Value, location: &str) -> Result<Content, DecodeError> {
+        let raw = Raw::new(DIALECT, block);
+        let Some(block) = raw.json().as_object() else {
+            return Err(self.wrong_shape(format!("{location} must be an object")));
+        };
         if detect::is_openai(block) {
-            return Err(detect::wrong_shape(
-                format!("{location} is not a block of this dialect"),
-                self.document,
-            ));
+            let problem = format!("{location} is not a block of this dialect");
+            return Err(self.wrong_shape(problem));
         }
-        let content = decode_block::decode(block, &self.context);
+        let content = decode_block::decode_with_raw(&raw, &self.context);
         for kind in decode_result::unparsed_kinds(block, &content) {
             let why = "results of this kind have no field for it";
             self.report.preserved(
@@ -294,24 +308,4 @@ impl AnthropicHistoryDecoder<'_> {
         }
         Ok(content)
     }
-}
-
-fn blocks_of<'a>(
-    content: &'a Value,
-    location: &str,
-    document: &Value,
-) -> Result<&'a [Value], DecodeError> {
-    content
-        .as_array()
-        .map(Vec::as_slice)
-        .ok_or_else(|| detect::wrong_shape(format!("`{location}` must be a list"), document))
-}
-
-fn object<'a>(
-    item: &'a Value,
-    location: &str,
-    document: &Value,
-) -> Result<&'a Map<String, Value>, DecodeError> {
-    item.as_object()
-        .ok_or_else(|| detect::wrong_shape(format!("{location} must be an object"), document))
 }

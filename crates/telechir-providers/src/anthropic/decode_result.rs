@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 use telechir_protocol::{
-    CallId, ComputerResult, Content, EditResult, Failure, FailureKind, FunctionResult, Media,
+    CallId, ComputerResult, Content, EditResult, Failure, FailureKind, FunctionResult, Media, Raw,
     StepOutcome, StepState, TabState,
 };
 
 use super::context::{BlockContext, ToolUseKind};
 use super::decode_block::{self, Block, meta, text};
-use super::{PROVIDER, shell_text};
+use super::{DIALECT, PROVIDER, shell_text};
 
 const KNOWN: &[&str] = &["tool_use_id", "content", "is_error"];
 
@@ -168,21 +168,13 @@ fn read_tab(tab: &Block) -> Option<TabState> {
     })
 }
 
-/// An image without its own raw JSON, which the result's raw JSON contains.
 fn image(block: &Block) -> Option<Media> {
-    let mut image = match decode_block::media(block)? {
+    Some(match decode_block::media(block)? {
         Content::Data(data) => Media::Data(data),
         Content::Uri(uri) => Media::Uri(uri),
         Content::HostedFile(file) => Media::HostedFile(file),
         _ => return None,
-    };
-    let meta = match &mut image {
-        Media::Data(data) => &mut data.meta,
-        Media::Uri(uri) => &mut uri.meta,
-        Media::HostedFile(file) => &mut file.meta,
-    };
-    meta.raw_representation = None;
-    Some(image)
+    })
 }
 
 fn function(block: &Block, id: CallId, name: Option<String>, is_error: bool) -> Content {
@@ -191,15 +183,7 @@ fn function(block: &Block, id: CallId, name: Option<String>, is_error: bool) -> 
     match block.get("content") {
         _ if is_error => error = text_or_failure(block, true).1,
         Some(Value::String(all_text)) => result = Some(Value::from(all_text.as_str())),
-        _ => {
-            let context = BlockContext::default();
-            items.extend(
-                parts(block)
-                    .iter()
-                    .filter_map(Value::as_object)
-                    .map(|part| without_raw(decode_block::decode(part, &context))),
-            );
-        }
+        _ => items.extend(parts(block).iter().filter_map(item)),
     }
     Content::FunctionResult(FunctionResult {
         call_id: Some(id),
@@ -211,14 +195,14 @@ fn function(block: &Block, id: CallId, name: Option<String>, is_error: bool) -> 
     })
 }
 
-/// Removes a part's raw JSON, which the result's raw JSON contains.
-fn without_raw(mut content: Content) -> Content {
-    match &mut content {
-        Content::Text(text) => text.meta.raw_representation = None,
-        Content::Data(data) => data.meta.raw_representation = None,
-        Content::Uri(uri) => uri.meta.raw_representation = None,
-        Content::HostedFile(file) => file.meta.raw_representation = None,
-        _ => {}
-    }
-    content
+/// Decodes a part of a function's result. Texts and files need no raw JSON of their own.
+fn item(part: &Value) -> Option<Content> {
+    let context = BlockContext::default();
+    Some(match decode_block::decode(part.as_object()?, &context) {
+        content @ (Content::Text(_)
+        | Content::Data(_)
+        | Content::Uri(_)
+        | Content::HostedFile(_)) => content,
+        _ => decode_block::decode_with_raw(&Raw::new(DIALECT, part.clone()), &context),
+    })
 }

@@ -25,7 +25,14 @@ const OPENAI_TYPES: [&str; 13] = [
 
 /// An error for JSON of an unexpected shape, with the dialect it looks like.
 pub(super) fn wrong_shape(problem: impl Into<String>, value: &Value) -> DecodeError {
-    let looks_like = guess_dialect(value);
+    wrong_shape_like(problem, guess_dialect(value))
+}
+
+/// An error for JSON of an unexpected shape, with the dialect that was guessed before.
+pub(super) fn wrong_shape_like(
+    problem: impl Into<String>,
+    looks_like: Option<&'static str>,
+) -> DecodeError {
     DecodeError::WrongShape {
         dialect: DIALECT,
         problem: problem.into(),
@@ -47,7 +54,8 @@ pub(super) fn provider_error(value: &Value) -> Option<DecodeError> {
     })
 }
 
-fn guess_dialect(value: &Value) -> Option<&'static str> {
+/// The dialect that a document looks like, if any.
+pub(super) fn guess_dialect(value: &Value) -> Option<&'static str> {
     match value {
         Value::Object(all) => guess_from_object(all),
         Value::Array(items) => items.iter().find_map(|item| match item {

@@ -59,14 +59,14 @@ pub(super) fn original_blocks(content: &Content, context: &BlockContext) -> Opti
         .raw_representation
         .as_ref()
         .filter(|raw| raw.dialect == DIALECT)?;
-    match raw.template() {
-        Value::Object(block) => {
-            let read = decode_block::decode(block, context);
+    match raw.json() {
+        Value::Object(_) => {
+            let read = decode_block::decode_with_raw(raw, context);
             let is_same = read == *content || decode_call::mark_cut_off(read) == *content;
-            is_same.then(|| vec![raw.template().clone()])
+            is_same.then(|| vec![raw.json().clone()])
         }
         Value::Array(run) => {
-            (split_calls::join(run, context).as_ref() == Some(content)).then(|| run.clone())
+            (split_calls::join(raw, context).as_ref() == Some(content)).then(|| run.clone())
         }
         _ => None,
     }

@@ -9,10 +9,10 @@ mod results_index;
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
-use telechir_protocol::{CallId, Content, Message, Role, ShellEnvironment, ToolCall, ToolResult};
+use telechir_protocol::{CallId, Content, Message, Role, ShellEnvironment, ToolCall};
 
 use envelope::{BLOCKS_ONLY, add_foreign_envelope, enclose, unwrap_bare};
-use results_index::{index, result_of, role_name, string_of};
+use results_index::{index, is_result, result_id, result_of, role_name, string_of};
 
 use super::context::BlockContext;
 use super::encode_call::{self, EncodedToolUse, ToolUsePart, ToolUseStyle};
@@ -149,7 +149,7 @@ impl<'a> AnthropicHistoryEncoder<'a> {
         if let Some(raw) = raw {
             let results_are_rewritten = !self.open.is_empty() && !self.open_is_unchanged;
             if message.role != Role::User || !results_are_rewritten {
-                return self.unchanged_message(message, raw.template(), location);
+                return self.unchanged_message(message, raw.json(), location);
             }
         }
         if raw.is_none() {
@@ -195,14 +195,15 @@ impl<'a> AnthropicHistoryEncoder<'a> {
                     parts: written.parts,
                     start: 0,
                 });
-            } else if let Some(result) = result_of(content) {
+            } else if is_result(content) {
+                let id = result_id(content);
                 let pending = self
                     .open
                     .iter()
-                    .position(|pending| pending.call.call_id() == result.call_id());
+                    .position(|pending| pending.call.call_id() == id);
                 let pending = pending.map(|at| self.open.swap_remove(at));
-                blocks.extend(self.result_blocks(content, &result, pending.as_ref(), &location)?);
-                self.answered.extend(result.call_id().cloned());
+                blocks.extend(self.result_blocks(content, pending.as_ref(), &location)?);
+                self.answered.extend(id.cloned());
             } else if let Content::Other(other) = content {
                 blocks.push(Value::Object(other.json.clone()));
             } else {
@@ -248,8 +249,8 @@ impl<'a> AnthropicHistoryEncoder<'a> {
             self.open_is_unchanged = false;
             return Ok(());
         }
-        if let Some(result) = result_of(content) {
-            return self.result(&result, location);
+        if is_result(content) {
+            return self.result(result_id(content), location);
         }
         let blocks = if hosted {
             self.report.lost(
@@ -305,8 +306,8 @@ impl<'a> AnthropicHistoryEncoder<'a> {
     }
 
     /// Ensures that a result is encoded with its call; reports one without a call.
-    fn result(&mut self, result: &ToolResult, location: &str) -> Result<(), EncodeError> {
-        let Some(id) = result.call_id() else {
+    fn result(&mut self, id: Option<&CallId>, location: &str) -> Result<(), EncodeError> {
+        let Some(id) = id else {
             self.report.lost(
                 "a result without an id",
                 location,
@@ -387,10 +388,8 @@ impl<'a> AnthropicHistoryEncoder<'a> {
             .copied()
             .filter(|_| !self.answered.contains(&id));
         self.answered.insert(id.clone());
-        if let Some((content, result)) =
-            found.and_then(|content| Some((content, result_of(content)?)))
-        {
-            return self.result_blocks(content, &result, Some(pending), &format!("result {id}"));
+        if let Some(content) = found {
+            return self.result_blocks(content, Some(pending), &format!("result {id}"));
         }
         self.report.preserved(
             "a missing result",
@@ -448,7 +447,6 @@ impl<'a> AnthropicHistoryEncoder<'a> {
     fn result_blocks(
         &mut self,
         content: &Content,
-        result: &ToolResult,
         pending: Option<&PendingToolUse>,
         location: &str,
     ) -> Result<Vec<Value>, EncodeError> {
@@ -470,15 +468,14 @@ impl<'a> AnthropicHistoryEncoder<'a> {
         {
             return Ok(blocks);
         }
-        match pending {
-            Some(pending) => {
+        match pending.zip(result_of(content)) {
+            Some((pending, result)) => {
+                let PendingToolUse { call, parts, .. } = pending;
                 self.result_encoder
-                    .encode(&pending.call, &pending.parts, result, &mut self.report)
+                    .encode(call, parts, &result, &mut self.report)
             }
             None => {
-                let id = result
-                    .call_id()
-                    .map_or_else(String::new, ToString::to_string);
+                let id = result_id(content).map_or_else(String::new, ToString::to_string);
                 self.report.lost(
                     format!("result {id}"),
                     location,

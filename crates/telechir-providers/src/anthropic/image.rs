@@ -3,7 +3,6 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use telechir_protocol::Size;
-use telechir_protocol::slots::length_of;
 
 use super::models;
 
@@ -101,7 +100,7 @@ pub(super) fn problem(tier: ImageTier, base64: &str) -> Option<String> {
 
 /// Why no model accepts an image, not even shrunk; none if it is accepted.
 pub(super) fn hard_limit_problem(base64: &str) -> Option<String> {
-    let length = length_of(base64);
+    let length = base64.len();
     if length > MAX_BASE64_BYTES {
         return Some(format!(
             "has {length} bytes of base64, more than {MAX_BASE64_BYTES}"

@@ -1,7 +1,6 @@
 //! Limits on the number and size of images in a request.
 
 use serde_json::Value;
-use telechir_protocol::slots::length_of;
 
 use super::decode_block::{Block, text};
 use super::image::{self, ImageTier};
@@ -44,7 +43,7 @@ pub(super) fn check(messages: &[Value], tier: Option<ImageTier>) -> Result<(), E
         let Some(data) = image.data() else {
             continue;
         };
-        bytes += length_of(data);
+        bytes += data.len();
         if let Some(problem) = image.problem(data, tier, is_many) {
             return Err(missing(format!(
                 "the image at {} {problem}; scale it down",
@@ -71,7 +70,7 @@ pub(super) fn has_oversized_image(messages: &[Value]) -> bool {
 }
 
 impl<'a> RequestImage<'a> {
-    /// The image in base64; only its beginning if a slot replaces the rest.
+    /// The image in base64.
     fn data(&self) -> Option<&'a str> {
         text(self.block.get("source")?.as_object()?, "data")
     }

@@ -65,10 +65,11 @@ fn data_image(
             }
         };
     }
-    let (Some(base64), Some(data_or_slot)) = (base64_of(data), data_or_slot(data)) else {
+    let Some(base64) = base64_of(data) else {
         return Err(missing(format!("{location}: the image data is invalid")));
     };
-    let mut block = json!({"type": "image", "source": {"type": "base64", "media_type": kind, "data": data_or_slot}});
+    let mut block =
+        json!({"type": "image", "source": {"type": "base64", "media_type": kind, "data": base64}});
     if let Some(problem) = image::problem(check.tier, &base64) {
         if check.strictness == Strictness::Refuse {
             return Err(missing(format!(
@@ -95,14 +96,8 @@ fn base64_of(data: &DataContent) -> Option<Cow<'_, str>> {
         .or_else(|| encoded(data).map(Cow::Owned))
 }
 
-/// The data for a block, as base64 or as the slot that replaces it.
-fn data_or_slot(data: &DataContent) -> Option<Cow<'_, str>> {
-    data.base64_or_slot()
-        .or_else(|| encoded(data).map(Cow::Owned))
-}
-
 fn encoded(data: &DataContent) -> Option<String> {
-    let (_, escaped) = data.uri.split()?;
+    let (_, escaped) = data.uri.split_once(',')?;
     Some(STANDARD.encode(unescape(escaped)?))
 }
 
@@ -134,7 +129,7 @@ pub(super) fn data_block(
         return data_image(data, check, location, report);
     }
     let source = match kind {
-        "application/pdf" => data_or_slot(data)
+        "application/pdf" => base64_of(data)
             .map(|base64| json!({"type": "base64", "media_type": kind, "data": base64})),
         _ if kind.starts_with("text/") => text_of(data)
             .map(|text| json!({"type": "text", "media_type": "text/plain", "data": text})),

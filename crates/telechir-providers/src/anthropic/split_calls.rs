@@ -9,7 +9,7 @@ use telechir_protocol::{
 
 use super::context::BlockContext;
 use super::decode_block::{self, text};
-use super::{DIALECT, fixed_texts};
+use super::fixed_texts;
 
 /// The id of one part; `index` starts at 1.
 pub(super) fn part_id(base: &str, index: usize, count: usize) -> String {
@@ -33,19 +33,8 @@ fn part_of(block: &Value) -> Option<(&str, &str, usize, usize)> {
     Some((kind, base, index.parse().ok()?, count.parse().ok()?))
 }
 
-/// Splits blocks into complete runs of parts and single blocks.
-pub(super) fn runs(blocks: &[Value]) -> Vec<&[Value]> {
-    let mut runs = Vec::new();
-    let mut left = blocks;
-    while !left.is_empty() {
-        let (run, rest) = left.split_at(run_length(left));
-        runs.push(run);
-        left = rest;
-    }
-    runs
-}
-
-fn run_length(blocks: &[Value]) -> usize {
+/// The number of parts in the complete run that the blocks start with; 1 for a single block.
+pub(super) fn run_length(blocks: &[Value]) -> usize {
     let Some((kind, base, 1, count)) = blocks.first().and_then(part_of) else {
         return 1;
     };
@@ -56,7 +45,8 @@ fn run_length(blocks: &[Value]) -> usize {
 }
 
 /// Decodes a run of parts into one content; none if they do not belong together.
-pub(super) fn join(run: &[Value], context: &BlockContext) -> Option<Content> {
+pub(super) fn join(raw: &Raw, context: &BlockContext) -> Option<Content> {
+    let run = raw.json().as_array()?;
     let (_, base, ..) = run.first().and_then(part_of)?;
     let parts: Vec<Content> = run
         .iter()
@@ -65,13 +55,12 @@ pub(super) fn join(run: &[Value], context: &BlockContext) -> Option<Content> {
                 .map(|part| decode_block::decode(part, context))
         })
         .collect::<Option<_>>()?;
-    let raw = Raw::new(DIALECT, Value::Array(run.to_vec()));
     let id = CallId::from(base);
-    computer_call(&id, &raw, &parts)
+    computer_call(&id, raw, &parts)
         .map(Content::ComputerCall)
-        .or_else(|| shell_call(&id, &raw, &parts).map(Content::ShellCall))
-        .or_else(|| computer_result(&id, &raw, &parts).map(Content::ComputerResult))
-        .or_else(|| shell_result(&id, &raw, &parts).map(Content::ShellResult))
+        .or_else(|| shell_call(&id, raw, &parts).map(Content::ShellCall))
+        .or_else(|| computer_result(&id, raw, &parts).map(Content::ComputerResult))
+        .or_else(|| shell_result(&id, raw, &parts).map(Content::ShellResult))
 }
 
 fn joined_meta(first: &Meta, raw: &Raw) -> Meta {

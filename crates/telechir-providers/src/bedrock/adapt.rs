@@ -106,7 +106,7 @@ fn without_toolset(meta: &mut Meta) {
     let has_toolset = |json: &Value| json.get("toolset_name").is_some();
     let is_member = meta.raw_representation.as_ref().is_some_and(|raw| {
         raw.dialect == anthropic::DIALECT
-            && match raw.template() {
+            && match raw.json() {
                 Value::Array(run) => run.iter().any(has_toolset),
                 one => has_toolset(one),
             }

@@ -42,11 +42,6 @@ impl Codec for BedrockAgents {
         DIALECT
     }
 
-    /// Results are compared with the documents that they were decoded from.
-    fn supports_slots(&self) -> bool {
-        false
-    }
-
     fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
         decode::decode_response(&document)
     }

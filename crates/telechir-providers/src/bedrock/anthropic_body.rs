@@ -48,7 +48,7 @@ impl Codec for BedrockMessages {
     }
 
     fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
-        decode_history(&document, MESSAGES)
+        decode_history(document, MESSAGES)
     }
 
     fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
@@ -120,7 +120,7 @@ impl Codec for BedrockInvoke {
     }
 
     fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
-        let (mut history, report) = decode_history(&document, INVOKE)?;
+        let (mut history, report) = decode_history(document, INVOKE)?;
         if let Envelope::Object { dialect, .. } = &mut history.envelope {
             *dialect = INVOKE;
         }
@@ -175,8 +175,8 @@ fn decode_response(
     anthropic::decode_response(document).map_err(|error| detect::decode_error_as(error, name))
 }
 
-fn decode_history(document: &Value, name: &'static str) -> Result<(History, Report), DecodeError> {
-    detect::reject_error_body(document)?;
+fn decode_history(document: Value, name: &'static str) -> Result<(History, Report), DecodeError> {
+    detect::reject_error_body(&document)?;
     anthropic::decode_history(document).map_err(|error| detect::decode_error_as(error, name))
 }
 

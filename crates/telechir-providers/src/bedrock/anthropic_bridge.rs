@@ -197,7 +197,7 @@ impl LegalIds {
             .and_then(|meta| meta.raw_representation.as_ref());
         let own = raw
             .filter(|raw| raw.dialect == dialect)
-            .map(|raw| own_names(raw.template()));
+            .map(|raw| own_names(raw.json()));
         let (id, name) = named(content);
         if let Some(name) = name
             && let Some(sent) = names::encode_name(name)

@@ -276,28 +276,26 @@ pub(crate) fn write_media(flavour: Flavour, media: &Media) -> Option<Value> {
 
 fn data_part(flavour: Flavour, data: &DataContent) -> Option<Value> {
     if let Some(name) = data.meta.property(flavour.provider(), DOCUMENT) {
-        return Some(document_part(data.uri.text_with_slot(), name));
+        return Some(document_part(&data.uri, name));
     }
     let kind = data.media_type().unwrap_or_default();
     if kind.starts_with("image/") {
-        return Some(image_part(flavour, data.uri.text_with_slot(), &data.meta));
+        return Some(image_part(flavour, &data.uri, &data.meta));
     }
     if let Some(format) = kind.strip_prefix("audio/") {
-        let data = data.base64_or_slot()?;
+        let data = data.base64()?;
         let audio = match flavour {
             Flavour::Functions | Flavour::Inline => json!({"data": data, "format": format}),
-            Flavour::Mistral | Flavour::Conversations => data.as_ref().into(),
+            Flavour::Mistral | Flavour::Conversations => data.into(),
         };
         return Some(json!({"type": "input_audio", "input_audio": audio}));
     }
     let name = data.name.as_deref().unwrap_or("file");
     Some(match flavour {
         Flavour::Functions | Flavour::Inline => {
-            json!({"type": "file", "file": {"filename": name, "file_data": data.uri.text_with_slot()}})
+            json!({"type": "file", "file": {"filename": name, "file_data": &data.uri}})
         }
-        Flavour::Mistral | Flavour::Conversations => {
-            document_part(data.uri.text_with_slot(), &name.into())
-        }
+        Flavour::Mistral | Flavour::Conversations => document_part(&data.uri, &name.into()),
     })
 }
 

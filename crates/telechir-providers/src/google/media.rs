@@ -17,10 +17,10 @@ pub(super) fn standard(base64: &str) -> Cow<'_, str> {
 
 /// The data of a content as base64, also if its URL encodes the bytes differently.
 pub(super) fn base64_of(data: &DataContent) -> Option<Cow<'_, str>> {
-    if let Some(base64) = data.base64_or_slot() {
-        return Some(base64);
+    if let Some(base64) = data.base64() {
+        return Some(Cow::Borrowed(base64));
     }
-    let (_, escaped) = data.uri.split()?;
+    let (_, escaped) = data.uri.split_once(',')?;
     Some(Cow::Owned(STANDARD.encode(unescaped(escaped)?)))
 }
 

@@ -92,7 +92,7 @@ fn joined_meta<'a>(metas: impl Iterator<Item = &'a Meta> + Clone) -> Meta {
     let raw = raws.and_then(|raws| {
         let dialect = raws.first()?.dialect.clone();
         // A step may include another one that belongs to it.
-        let each = raws.iter().flat_map(|raw| match raw.template() {
+        let each = raws.iter().flat_map(|raw| match raw.json() {
             Value::Array(several) => several.clone(),
             one => vec![one.clone()],
         });

@@ -76,7 +76,7 @@ pub(super) fn property<'a>(meta: &'a Meta, name: &str) -> Option<&'a str> {
 /// The raw JSON of a content, if it came from this dialect.
 pub(super) fn raw_of(meta: &Meta) -> Option<&Value> {
     let raw = meta.raw_representation.as_ref()?;
-    (raw.dialect == DIALECT).then_some(raw.template())
+    (raw.dialect == DIALECT).then_some(raw.json())
 }
 
 /// Builds an object, omitting null values.

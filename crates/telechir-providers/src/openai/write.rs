@@ -325,7 +325,7 @@ fn image_in(content: &Content) -> Option<Item> {
 /// An image as the fields of an output.
 pub(super) fn image_fields(media: &Media) -> Item {
     let (name, value) = match media {
-        Media::Data(data) => ("image_url", data.uri.text_with_slot()),
+        Media::Data(data) => ("image_url", data.uri.as_str()),
         Media::Uri(uri) => ("image_url", uri.uri.as_str()),
         Media::HostedFile(file) => ("file_id", file.file_id.as_str()),
     };

@@ -3,12 +3,13 @@
 use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use telechir_protocol::{Content, Message, Role};
-use telechir_providers::{Document, Envelope, History, Loss, Report};
+use telechir_providers::{Envelope, History, Loss, Report};
 
 use crate::args::{DecodeArguments, EncodeArguments, TranslateArguments};
 use crate::error::CliError;
-use crate::input::{read_stdin, report_lines, write_document, write_json};
+use crate::input::{read_stdin, report_lines, write_json};
 
 /// The output of `decode`.
 #[derive(Serialize)]
@@ -64,19 +65,19 @@ pub(crate) fn encode(arguments: &EncodeArguments) -> Result<ExitCode, CliError> 
         messages,
         envelope: Envelope::List,
     };
-    let (document, report) = arguments.dialect.encode_document(&history)?;
+    let (document, report) = arguments.dialect.encode_history(&history)?;
     finish(&document, &report, arguments.strict)
 }
 
 pub(crate) fn translate(arguments: &TranslateArguments) -> Result<ExitCode, CliError> {
     let (history, mut report) = arguments.from.decode_history(read_stdin()?)?;
-    let (document, encoding) = arguments.to.encode_document(&history)?;
+    let (document, encoding) = arguments.to.encode_history(&history)?;
     report.absorb(encoding);
     finish(&document, &report, arguments.strict)
 }
 
 /// Prints the document and its report; in strict mode a loss suppresses the document.
-fn finish(document: &Document, report: &Report, strict: bool) -> Result<ExitCode, CliError> {
+fn finish(document: &Value, report: &Report, strict: bool) -> Result<ExitCode, CliError> {
     report_lines(&report.losses);
     if strict && !report.is_lossless() {
         let number = report.losses.len();
@@ -85,7 +86,7 @@ fn finish(document: &Document, report: &Report, strict: bool) -> Result<ExitCode
              values"
         )));
     }
-    write_document(document)?;
+    write_json(document, false)?;
     Ok(ExitCode::SUCCESS)
 }
 

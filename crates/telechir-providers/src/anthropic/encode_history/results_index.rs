@@ -10,18 +10,24 @@ use crate::anthropic::{DIALECT, decode_history};
 pub(super) fn index(messages: &[Message]) -> HashMap<&str, &Content> {
     let contents = messages.iter().flat_map(|message| &message.contents);
     contents
-        .filter_map(|content| Some((result_id(content)?, content)))
+        .filter_map(|content| Some((result_id(content)?.as_str(), content)))
         .collect()
 }
 
-fn result_id(content: &Content) -> Option<&str> {
+/// The id of the call that a result belongs to.
+pub(super) fn result_id(content: &Content) -> Option<&CallId> {
     match content {
-        Content::ComputerResult(result) => Some(result.call_id.as_str()),
-        Content::ShellResult(result) => Some(result.call_id.as_str()),
-        Content::EditResult(result) => Some(result.call_id.as_str()),
-        Content::FunctionResult(result) => result.call_id.as_ref().map(CallId::as_str),
+        Content::ComputerResult(result) => Some(&result.call_id),
+        Content::ShellResult(result) => Some(&result.call_id),
+        Content::EditResult(result) => Some(&result.call_id),
+        Content::FunctionResult(result) => result.call_id.as_ref(),
         _ => None,
     }
+}
+
+/// Whether a content is the result of a call.
+pub(super) fn is_result(content: &Content) -> bool {
+    result_id(content).is_some() || matches!(content, Content::FunctionResult(_))
 }
 
 pub(super) fn result_of(content: &Content) -> Option<ToolResult> {
@@ -44,8 +50,8 @@ pub(super) fn string_of(content: &Content) -> Option<Value> {
         .raw_representation
         .as_ref()
         .filter(|raw| raw.dialect == DIALECT)?;
-    let again = decode_history::string_content(raw.template().as_str()?);
-    (again == *content).then(|| raw.template().clone())
+    let again = decode_history::string_content(raw.json().as_str()?);
+    (again == *content).then(|| raw.json().clone())
 }
 
 pub(super) fn role_name(role: &Role) -> &'static str {

@@ -217,7 +217,7 @@ impl<'a> AgentsHistoryDecoder<'a> {
 
     /// Decodes Anthropic messages; returns the contents of the last one.
     fn read(&mut self, messages: Value) -> Result<Vec<Content>, DecodeError> {
-        let (history, report) = anthropic::decode_history(&messages)
+        let (history, report) = anthropic::decode_history(messages)
             .map_err(|error| detect::decode_error_as(error, DIALECT))?;
         self.report.absorb(report);
         let last = history.messages.into_iter().next_back();
@@ -384,7 +384,7 @@ fn restore_own_fields<'a>(
     let raws = content
         .meta()
         .and_then(|meta| meta.raw_representation.as_ref());
-    let count = raws.map_or(1, |raw| raw.template().as_array().map_or(1, Vec::len));
+    let count = raws.map_or(1, |raw| raw.json().as_array().map_or(1, Vec::len));
     let own: Vec<Value> = members.take(count).cloned().collect();
     anthropic_bridge::each_meta(content, &mut |meta| meta.raw_representation = None);
     let Some(meta) = content.meta_mut() else {

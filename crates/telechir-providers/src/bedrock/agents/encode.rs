@@ -98,7 +98,7 @@ fn content_to_anthropic(content: &Content) -> Content {
         .and_then(|meta| meta.raw_representation.as_ref());
     let own = raw
         .filter(|raw| raw.dialect == DIALECT)
-        .map(|raw| raw.template());
+        .map(|raw| raw.json());
     let read = own
         .zip(encode_result::id_of(content))
         .and_then(|(json, id)| {
@@ -117,7 +117,7 @@ fn content_to_anthropic(content: &Content) -> Content {
             let ids: Vec<String> = (1..=count).map(part).collect();
             let blocks = decode::blocks_of(inputs, &ids)?;
             let message = json!([{"role": "assistant", "content": blocks}]);
-            let (history, _) = anthropic::decode_history(&message).ok()?;
+            let (history, _) = anthropic::decode_history(message).ok()?;
             history
                 .messages
                 .into_iter()
@@ -237,7 +237,7 @@ fn unchanged_documents(messages: &[Message]) -> Vec<Option<Value>> {
         .map(|message| {
             let raw = message.meta.raw_representation.as_ref();
             raw.filter(|raw| raw.dialect == DIALECT)
-                .map(|raw| raw.template())
+                .map(|raw| raw.json())
         })
         .collect();
     let list = raws.iter().flatten().flat_map(|raw| match raw {

@@ -43,7 +43,7 @@ pub(super) fn name_of(call: &Content) -> String {
         .meta()
         .and_then(|meta| meta.raw_representation.as_ref());
     let own = own.and_then(|raw| {
-        raw.template()
+        raw.json()
             .get("functionInvocationInput")?
             .get("function")?
             .as_str()
@@ -104,7 +104,7 @@ pub(super) fn confirmation(call: &Content, result: &Content) -> Option<bool> {
 /// The answer to a confirmation request; after a yes the agent executes the call itself.
 pub(super) fn decision(call: &Meta, is_yes: bool) -> Value {
     let mut answer = json!({"confirmationState": if is_yes { "CONFIRM" } else { "DENY" }});
-    let raw = call.raw_representation.as_ref().map(|raw| raw.template());
+    let raw = call.raw_representation.as_ref().map(|raw| raw.json());
     let (kind, names) = kind_of(raw);
     let input = raw.and_then(|raw| raw.as_object()?.values().next());
     for name in names {

@@ -165,7 +165,7 @@ fn messages(
         originals.push(blocks);
     }
     let request = json!({"messages": converted, "tools": tools});
-    let (history, report) = anthropic::decode_history(&request)
+    let (history, report) = anthropic::decode_history(request)
         .map_err(|error| detect::decode_error_as(error, DIALECT))?;
     let mut messages = history.messages;
     for ((message, blocks), around) in messages.iter_mut().zip(originals).zip(items) {
@@ -175,7 +175,7 @@ fn messages(
         }
         if let Some(raw) = &mut message.meta.raw_representation {
             DIALECT.clone_into(&mut raw.dialect);
-            *raw.template_mut() = around;
+            *raw.json_mut() = around;
         }
     }
     Ok((messages, report))
@@ -196,7 +196,7 @@ pub(super) fn restore_own_blocks(content: &mut Content, blocks: &mut impl Iterat
         return;
     };
     DIALECT.clone_into(&mut raw.dialect);
-    *raw.template_mut() = match raw.template() {
+    *raw.json_mut() = match raw.json() {
         Value::Array(run) => blocks.by_ref().take(run.len()).collect(),
         _ => blocks.next().unwrap_or_default(),
     };

@@ -93,7 +93,7 @@ pub(super) fn encode_history(history: &History) -> Result<(Value, Report), Encod
 fn is_plain(history: &History) -> bool {
     let is_bare = |message: &Message| {
         let raw = message.meta.raw_representation.as_ref();
-        raw.is_some_and(|raw| raw.template().is_null())
+        raw.is_some_and(|raw| raw.json().is_null())
     };
     history.envelope == Envelope::List && !history.messages.iter().any(is_bare)
 }
@@ -139,7 +139,7 @@ fn message_to_anthropic(
         }
         // Of a foreign message only the role is needed.
         Some(raw) if raw.dialect == anthropic::DIALECT => {
-            *raw.template_mut() = json!({"role": raw.template().get("role")});
+            *raw.json_mut() = json!({"role": raw.json().get("role")});
         }
         Some(_) | None => {}
     }
@@ -158,7 +158,7 @@ fn convert_to_anthropic(content: &mut Content, names: &mut LegalIds, report: &mu
         .and_then(|meta| meta.raw_representation.as_mut());
     if let Some(raw) = raw.filter(|raw| raw.dialect == DIALECT) {
         anthropic::DIALECT.clone_into(&mut raw.dialect);
-        *raw.template_mut() = match raw.template() {
+        *raw.json_mut() = match raw.json() {
             Value::Array(run) => run.iter().map(decode_block::block).collect(),
             one => decode_block::block(one),
         };

@@ -47,7 +47,7 @@ pub(super) fn write_history(history: &History) -> Result<(Value, Report), Encode
 
 fn own_around(message: &Message) -> Option<&Value> {
     let raw = message.meta.raw_representation.as_ref()?;
-    (raw.dialect == DIALECT && raw.template().is_object()).then_some(raw.template())
+    (raw.dialect == DIALECT && raw.json().is_object()).then_some(raw.json())
 }
 
 /// The history's envelope, if it is of this dialect.

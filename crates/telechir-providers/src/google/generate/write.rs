@@ -95,9 +95,9 @@ pub(super) fn unchanged(content: &Content, context: &GoogleContext) -> Option<Ve
         .as_ref()
         .filter(|raw| raw.dialect == DIALECT)?;
     let id = id_of(content).cloned().unwrap_or_else(|| CallId::from(""));
-    match raw.template() {
+    match raw.json() {
         Value::Object(json) => {
-            (part::read(json, &id, context) == *content).then(|| vec![raw.template().clone()])
+            (part::read(json, &id, context) == *content).then(|| vec![raw.json().clone()])
         }
         Value::Array(parts) => {
             let count = parts.len();

@@ -116,11 +116,8 @@ fn kind_of(media_type: Option<&str>) -> &'static str {
 /// The original JSON of a content, if it still means the same.
 pub(super) fn unchanged(content: &Content) -> Option<&Value> {
     let raw = content.meta()?.raw_representation.as_ref()?;
-    let json = raw
-        .template()
-        .as_object()
-        .filter(|_| raw.dialect == DIALECT)?;
-    (read(json) == *content).then_some(raw.template())
+    let json = raw.json().as_object().filter(|_| raw.dialect == DIALECT)?;
+    (read(json) == *content).then_some(raw.json())
 }
 
 /// Encodes a content; `None` if it is another kind of content, or if it cannot be encoded, which is

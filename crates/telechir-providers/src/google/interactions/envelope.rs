@@ -358,8 +358,8 @@ fn put_before(message: &mut Message, placeholder: &Value) {
     let meta = message.contents.first_mut().and_then(Content::meta_mut);
     let raw = meta.and_then(|meta| meta.raw_representation.as_mut());
     if let Some(raw) = raw {
-        let step = std::mem::take(raw.template_mut());
-        *raw.template_mut() = Value::Array(vec![placeholder.clone(), step]);
+        let step = std::mem::take(raw.json_mut());
+        *raw.json_mut() = Value::Array(vec![placeholder.clone(), step]);
     }
 }
 

@@ -84,9 +84,9 @@ pub(super) fn unchanged(content: &Content, context: &GoogleContext) -> Option<Ve
         .filter(|raw| raw.dialect == DIALECT)?;
     let read = |step: &Value| step::read(step.as_object()?, context).contents.pop();
     let stands = |step: &&Value| !step.as_object().is_some_and(is_placeholder);
-    match raw.template() {
+    match raw.json() {
         Value::Object(json) if is_step(json) => {
-            (read(raw.template()).as_ref() == Some(content)).then(|| vec![raw.template().clone()])
+            (read(raw.json()).as_ref() == Some(content)).then(|| vec![raw.json().clone()])
         }
         Value::Array(steps) => {
             let read: Option<Vec<Content>> = steps.iter().filter(stands).map(read).collect();

@@ -187,7 +187,7 @@ pub(super) fn input_part(content: &Content) -> Option<Value> {
 fn media_part(media: &Media) -> Value {
     match media {
         Media::Data(data) if is_image(data.media_type()) => {
-            image("image_url", data.uri.text_with_slot(), &data.meta)
+            image("image_url", &data.uri, &data.meta)
         }
         Media::Data(data) => {
             let name = data.name.as_deref().unwrap_or("file");
@@ -195,7 +195,7 @@ fn media_part(media: &Media) -> Value {
                 &data.meta,
                 [
                     ("filename", name.into()),
-                    ("file_data", data.uri.text_with_slot().into()),
+                    ("file_data", data.uri.as_str().into()),
                 ],
             )
         }
