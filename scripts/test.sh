@@ -28,14 +28,20 @@ if cargo nextest --version >/dev/null 2>&1; then
   # their binary does by itself, more of them at a time than cores, because they mostly wait.
   browser_tests=$(cargo nextest list --workspace --list-type binaries-only --message-format json \
     | python3 -c 'import json, sys; print(json.load(sys.stdin)["rust-binaries"]["telechir-browser::it"]["binary-path"])')
+  times=$(realpath "$(dirname "$report")")/browser.txt
   (
     cd crates/telechir-browser
-    timeout 600 "$browser_tests" --quiet --test-threads=4 || {
+    # The variable lets a stable toolchain report times.
+    RUSTC_BOOTSTRAP=1 timeout 600 "$browser_tests" --test-threads=$((2 * $(nproc))) \
+      -Z unstable-options --report-time >"$times" 2>&1 || {
       status=$?
+      cat "$times"
       [ "$status" -ne 124 ] || echo "the browser's tests did not end within 600 s" >&2
       exit "$status"
     }
   )
+  tail -n 2 "$times"
+  cargo run --quiet --package xtask -- slow-tests "$times"
 else
   # Without nextest: two tests at a time, because they start browsers and X servers.
   cargo test --workspace --quiet --no-fail-fast --lib --bins --tests -- --test-threads=2

@@ -1,4 +1,5 @@
-//! Tests that took too long or needed a second try, from nextest's JUnit report.
+//! Tests that took too long or needed a second try, from nextest's JUnit report or from the output
+//! of a test binary with `--report-time`.
 
 use std::fs;
 use std::path::Path;
@@ -13,33 +14,70 @@ const MAX_SECONDS: f64 = 20.0;
 pub(crate) fn check(report: &Path) -> Result<Vec<String>, String> {
     let path = report.display();
     let text = fs::read_to_string(report).map_err(|e| format!("read the report {path}: {e}"))?;
-    let document = Document::parse(&text).map_err(|e| format!("parse the report {path}: {e}"))?;
-    let tests: Vec<Node<'_, '_>> = document
-        .descendants()
-        .filter(|node| node.has_tag_name("testcase"))
-        .collect();
+    let tests = if text.starts_with("<?xml") {
+        tests_of_junit(&text)
+    } else {
+        tests_of_libtest(&text)
+    };
+    let tests = tests.map_err(|problem| format!("read the report {path}: {problem}"))?;
     if tests.is_empty() {
         return Err(format!("find a test in the report {path}"));
     }
-    let mut findings = Vec::new();
-    for test in tests {
+    Ok(tests.iter().flat_map(findings_of).collect())
+}
+
+/// A test of a report.
+struct TimedTest {
+    name: String,
+    seconds: f64,
+    ran_again: bool,
+}
+
+fn findings_of(test: &TimedTest) -> Vec<String> {
+    let TimedTest { name, seconds, .. } = test;
+    let slow = (*seconds > MAX_SECONDS).then(|| {
+        format!(
+            "{name} took {seconds:.1} s; at most {MAX_SECONDS} s: split it, or move a part of it to `make soak`"
+        )
+    });
+    let again = test
+        .ran_again
+        .then(|| format!("{name} ran more than once: find out why, and mend it"));
+    slow.into_iter().chain(again).collect()
+}
+
+fn tests_of_junit(text: &str) -> Result<Vec<TimedTest>, String> {
+    let document = Document::parse(text).map_err(|error| error.to_string())?;
+    let nodes = document.descendants();
+    let tests = nodes.filter(|node| node.has_tag_name("testcase"));
+    let timed = tests.map(|test| {
         let name = name(test);
-        let seconds: f64 = test
-            .attribute("time")
-            .and_then(|time| time.parse().ok())
-            .ok_or_else(|| format!("read the time of {name} in the report {path}"))?;
-        if seconds > MAX_SECONDS {
-            findings.push(format!(
-                "{name} took {seconds:.1} s; at most {MAX_SECONDS} s: split it, or move a part of it to `make soak`"
-            ));
-        }
-        if ran_again(test) {
-            findings.push(format!(
-                "{name} ran more than once: find out why, and mend it"
-            ));
-        }
-    }
-    Ok(findings)
+        let seconds = test.attribute("time").and_then(|time| time.parse().ok());
+        Ok(TimedTest {
+            seconds: seconds.ok_or_else(|| format!("{name} has no time"))?,
+            ran_again: ran_again(test),
+            name,
+        })
+    });
+    timed.collect()
+}
+
+/// Lines such as `test tabs::a_tab_opens ... ok <1.234s>`.
+fn tests_of_libtest(text: &str) -> Result<Vec<TimedTest>, String> {
+    let results = text.lines().filter_map(|line| {
+        let (name, result) = line.strip_prefix("test ")?.split_once(" ... ")?;
+        Some((name.to_owned(), result))
+    });
+    let timed = results.map(|(name, result)| {
+        let time = result.rsplit_once('<').map(|(_, time)| time);
+        let seconds = time.and_then(|time| time.strip_suffix("s>")?.parse().ok());
+        Ok(TimedTest {
+            seconds: seconds.ok_or_else(|| format!("{name} has no time"))?,
+            ran_again: false,
+            name,
+        })
+    });
+    timed.collect()
 }
 
 /// The binary and the test, as nextest prints them.
@@ -58,6 +96,19 @@ fn ran_again(test: Node<'_, '_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_slow_test_of_a_binary_is_named_with_its_time() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let report = folder.path().join("output.txt");
+        let results = "running 2 tests\ntest tabs::a ... ok <20.001s>\ntest b ... ok <19.9s>\n";
+        fs::write(&report, results).expect("a file");
+        let found = check(&report).expect("a report");
+        assert_eq!(found.len(), 1);
+        assert!(found[0].starts_with("tabs::a took 20.0 s"), "{found:?}");
+        fs::write(&report, "test a ... ok\n").expect("a file");
+        assert!(check(&report).is_err(), "without a time");
+    }
 
     /// The findings for a report with these tests.
     fn findings(tests: &str) -> Result<Vec<String>, String> {
