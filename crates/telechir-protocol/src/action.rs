@@ -84,7 +84,7 @@ pub enum ObserveMode {
 #[cfg_attr(
     feature = "schema",
     derive(schemars::JsonSchema),
-    schemars(rename = "Action", tag = "action", transform = crate::schema::action_forms)
+    schemars(rename = "Action", tag = "action", transform = crate::schema::forms::action_forms)
 )]
 #[serde(remote = "Self", rename_all = "snake_case")]
 #[expect(
@@ -147,7 +147,7 @@ pub enum Action<T = Target, R = Region> {
         #[serde(default, with = "optional_milliseconds")]
         #[cfg_attr(
             feature = "schema",
-            schemars(schema_with = "crate::schema::milliseconds")
+            schemars(schema_with = "crate::schema::forms::milliseconds")
         )]
         duration: Option<Duration>,
     },
@@ -189,7 +189,7 @@ pub enum Action<T = Target, R = Region> {
         #[serde(with = "milliseconds")]
         #[cfg_attr(
             feature = "schema",
-            schemars(schema_with = "crate::schema::milliseconds")
+            schemars(schema_with = "crate::schema::forms::milliseconds")
         )]
         duration: Duration,
     },
@@ -208,7 +208,7 @@ pub enum Action<T = Target, R = Region> {
         #[serde(default, with = "optional_milliseconds")]
         #[cfg_attr(
             feature = "schema",
-            schemars(schema_with = "crate::schema::milliseconds")
+            schemars(schema_with = "crate::schema::forms::milliseconds")
         )]
         duration: Option<Duration>,
     },
@@ -321,7 +321,7 @@ pub enum Action<T = Target, R = Region> {
         #[serde(default, with = "optional_milliseconds")]
         #[cfg_attr(
             feature = "schema",
-            schemars(schema_with = "crate::schema::milliseconds")
+            schemars(schema_with = "crate::schema::forms::milliseconds")
         )]
         duration: Option<Duration>,
     },

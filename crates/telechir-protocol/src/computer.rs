@@ -45,7 +45,7 @@ pub struct SafetyCheck {
 #[cfg_attr(
     feature = "schema",
     derive(schemars::JsonSchema),
-    schemars(rename = "ComputerCall", transform = crate::schema::never_null)
+    schemars(rename = "ComputerCall", transform = crate::schema::forms::never_null)
 )]
 #[serde(remote = "Self")]
 pub struct ComputerCall {

@@ -106,7 +106,7 @@ impl ShellEnvironment {
 #[cfg_attr(
     feature = "schema",
     derive(schemars::JsonSchema),
-    schemars(rename = "ShellCall", transform = crate::schema::never_null)
+    schemars(rename = "ShellCall", transform = crate::schema::forms::never_null)
 )]
 #[serde(remote = "Self")]
 pub struct ShellCall {
@@ -119,7 +119,7 @@ pub struct ShellCall {
     #[serde(flatten, with = "json::action_members")]
     #[cfg_attr(
         feature = "schema",
-        schemars(schema_with = "crate::schema::shell_action")
+        schemars(schema_with = "crate::schema::forms::shell_action")
     )]
     pub action: ShellAction,
     /// The commands in order; empty for actions without commands.
@@ -254,7 +254,7 @@ fn is_zero(n: &u64) -> bool {
 #[cfg_attr(
     feature = "schema",
     derive(schemars::JsonSchema),
-    schemars(rename = "ShellResult", transform = crate::schema::never_null)
+    schemars(rename = "ShellResult", transform = crate::schema::forms::never_null)
 )]
 #[serde(remote = "Self")]
 pub struct ShellResult {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::Meta;
+use super::meta::Meta;
 
 /// The additional property with the unknown fields: by part, then by index in its list.
 const PROPERTY: &str = "unknown_fields";
