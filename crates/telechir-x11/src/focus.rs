@@ -40,8 +40,8 @@ pub(crate) enum InputReader {
     /// The client replies to `_NET_WM_PING` on this window.
     AnswersPings(Window),
     /// The client does not support pings, which could even close it: xterm takes any protocol
-    /// message for a close request.
-    Silent,
+    /// message for a close request. `None` if no client window has the focus.
+    Silent(Option<Window>),
 }
 
 impl Focus {
@@ -58,13 +58,13 @@ impl Focus {
         connection: &Connection,
     ) -> Result<InputReader, XError> {
         let Some(window) = self.focused(connection).await? else {
-            return Ok(InputReader::Silent);
+            return Ok(InputReader::Silent(None));
         };
         let protocols = self.protocols(connection, window).await?;
         Ok(if protocols.contains(&self.atoms._NET_WM_PING) {
             InputReader::AnswersPings(window)
         } else {
-            InputReader::Silent
+            InputReader::Silent(Some(window))
         })
     }
 

@@ -2,6 +2,7 @@
 //! programs on the display.
 
 mod activity;
+pub(crate) mod idle;
 mod late_updates;
 mod threads;
 mod timers;

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use telechir_protocol::NamedKey;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep_until};
+use x11rb::protocol::xproto::Window;
 
 use crate::connection::Connection;
 use crate::error::XError;
@@ -13,10 +14,11 @@ use crate::keycode_pool::Allocation;
 use crate::keysym;
 use crate::layout::KeyPress;
 use crate::press_guard::{PressGuard, Pressable, PressedInputs};
+use crate::settle::idle::wait_until_idle;
 
-/// Wait after each mapping change for clients that do not confirm reading; [`SILENT_AFTER_BATCH`]
-/// after each batch. Measured with xterm: exact in every run with these values, wrong without. No
-/// other waits are time-based.
+/// Minimum wait after each mapping change for clients that do not confirm reading;
+/// [`SILENT_AFTER_BATCH`] after each batch. Measured with xterm on an idle machine: exact in every
+/// run with these values, wrong without. On a busy machine the wait lasts until the client is idle.
 const SILENT_AFTER_REMAP: Duration = Duration::from_millis(20);
 const SILENT_AFTER_BATCH: Duration = Duration::from_millis(60);
 /// Key presses sent before waiting for the server.
@@ -54,8 +56,9 @@ impl XKeyboard {
             let batch = self.plan(&mut rest, modes)?;
             if batch.remaps {
                 self.apply(connection).await?;
-                if self.focus.input_reader(connection).await? == InputReader::Silent {
-                    sleep(SILENT_AFTER_REMAP).await;
+                if let InputReader::Silent(window) = self.focus.input_reader(connection).await? {
+                    wait_for_silent(connection, window, Instant::now() + SILENT_AFTER_REMAP)
+                        .await?;
                 }
             }
             self.send_batch(&mut guard, &batch).await?;
@@ -71,9 +74,9 @@ impl XKeyboard {
             InputReader::AnswersPings(window) => {
                 self.focus.wait_until_read(connection, window).await?
             }
-            InputReader::Silent => {
+            InputReader::Silent(window) => {
                 if let Some(typed) = self.typed {
-                    sleep_until(typed + SILENT_AFTER_BATCH).await;
+                    wait_for_silent(connection, window, typed + SILENT_AFTER_BATCH).await?;
                 }
             }
         }
@@ -144,6 +147,19 @@ impl XKeyboard {
             self.typed = Some(Instant::now());
         }
         Ok(())
+    }
+}
+
+/// Waits for a client that does not confirm reading: until `earliest`, and until it is idle.
+async fn wait_for_silent(
+    connection: &Connection,
+    window: Option<Window>,
+    earliest: Instant,
+) -> Result<(), XError> {
+    sleep_until(earliest).await;
+    match window {
+        Some(window) => wait_until_idle(connection, window).await,
+        None => Ok(()),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use telechir_device::{ActionReport, Computer, DeviceError, Effect};
 use telechir_protocol::{Action, ActionKind};
-use telechir_x11::{Desktop, ExistingDisplay};
+use telechir_x11::{Desktop, ExistingDisplay, PrivateDisplay};
 
 use crate::fixture;
 
@@ -50,15 +50,42 @@ async fn an_application_is_seen_without_a_window_manager_too() {
 #[tokio::test]
 async fn a_missing_application_lists_the_installed_ones() {
     let folder = fixture::session_dir();
-    let mut desktop = fixture::managed(&folder)
+    // Applications of its own, whatever is installed on this machine.
+    let entries = folder.path().join("share/applications");
+    std::fs::create_dir_all(&entries).unwrap();
+    let entry = "[Desktop Entry]\nType=Application\nName=Own Editor\nExec=xterm\n";
+    std::fs::write(entries.join("own-editor.desktop"), entry).unwrap();
+    let display = fixture::managed(&folder).await;
+    let mut variables = display.environment();
+    let data = folder.path().join("share").to_string_lossy().into_owned();
+    variables.retain(|(name, _)| name != "HOME" && name != "XDG_DATA_DIRS");
+    variables.push(("XDG_DATA_DIRS".to_owned(), data));
+    let mut desktop = connect(&display)
         .await
+        .starting_programs(variables)
         .into_desktop()
         .await
         .unwrap();
     let error = open(&mut desktop, "no such application").await.unwrap_err();
     let text = error.to_string();
-    assert!(text.contains("Mousepad ["), "{text}");
+    assert!(
+        text.ends_with("Installed: Own Editor [own-editor]."),
+        "{text}"
+    );
     desktop.close().await.unwrap();
+    display.close().await.unwrap();
+}
+
+/// Connects to a running display as to one that someone else started.
+async fn connect(display: &PrivateDisplay) -> ExistingDisplay {
+    let environment = display.environment();
+    let value = |name: &str| {
+        let found = environment.iter().find(|(n, _)| n == name);
+        found.map(|(_, value)| value.clone()).unwrap()
+    };
+    let (name, cookie) = (value("DISPLAY"), value("XAUTHORITY"));
+    let existing = ExistingDisplay::connect(&name, Some(cookie.as_ref())).await;
+    existing.unwrap()
 }
 
 /// A program in the workspace that runs this script.
@@ -110,21 +137,11 @@ async fn a_successful_exit_without_a_window_is_not_confirmed() {
 async fn an_existing_display_starts_programs_only_if_enabled() {
     let folder = fixture::session_dir();
     let display = fixture::managed(&folder).await;
-    let environment = display.environment();
-    let value = |name: &str| {
-        let found = environment.iter().find(|(n, _)| n == name);
-        found.map(|(_, value)| value.clone()).unwrap()
-    };
-    let (name, cookie) = (value("DISPLAY"), value("XAUTHORITY"));
-    let connect = async || {
-        let existing = ExistingDisplay::connect(&name, Some(cookie.as_ref())).await;
-        existing.unwrap()
-    };
-    let plain = connect().await.into_desktop().await.unwrap();
+    let plain = connect(&display).await.into_desktop().await.unwrap();
     assert!(!plain.supports(&ActionKind::OpenApp));
     plain.close().await.unwrap();
     let path = ("PATH".to_owned(), "/usr/bin:/bin".to_owned());
-    let existing = connect().await.starting_programs(vec![path]);
+    let existing = connect(&display).await.starting_programs(vec![path]);
     let mut desktop = existing.into_desktop().await.unwrap();
     assert!(desktop.supports(&ActionKind::OpenApp));
     let text = open(&mut desktop, "xterm").await.unwrap().text.unwrap();
