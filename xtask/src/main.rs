@@ -34,7 +34,7 @@ find a check of this name. Usage: cargo run -p xtask -- CHECK
   layers            which crate may depend on which
   licences          licences and sources of dependencies
   coverage-floor D  how many tests, counted in folder D, used each real part
-  slow-tests F      tests of nextest's JUnit report F that were slow or ran more than once";
+  slow-tests F      slow or repeated tests of F: nextest's JUnit report, or output with --report-time";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

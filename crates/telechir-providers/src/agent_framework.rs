@@ -4,7 +4,6 @@
 //! framework's fields, `function_mapping` maps function calls to and from our tools, and `sidecar`
 //! stores whatever the framework has no field for, so that every neutral content survives a round
 //! trip.
-//! back as it was.
 
 mod encode_native;
 mod envelope;

@@ -1,4 +1,4 @@
-//! The only caller of devices. Every function that acts requires a permission.
+//! The only place of a session that acts on devices. Every function that acts requires a permission.
 
 mod editor;
 mod shell;

@@ -1,4 +1,4 @@
-//! Sessions: judge, ask, act, observe, record. The only caller of devices.
+//! Sessions: judge, ask, act, observe, record. In a session, only this crate acts on devices.
 //!
 //! Start reading in `pipeline.rs`, which is the path of a call from top to bottom. This crate does
 //! not know providers' JSON or which model is driving.

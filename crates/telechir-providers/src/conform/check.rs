@@ -285,7 +285,14 @@ impl DocumentCheck<'_> {
     }
 
     fn refused(&mut self, path: &str, error: &impl std::error::Error) {
-        self.row.refusals.push(format!("{path}: failed to {error}"));
+        let location = if path.is_empty() {
+            String::new()
+        } else {
+            format!("{path}: ")
+        };
+        self.row
+            .refusals
+            .push(format!("{location}failed to {error}"));
     }
 }
 

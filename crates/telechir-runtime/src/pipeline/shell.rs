@@ -101,10 +101,10 @@ async fn run_control(
     result: &mut ShellResult,
 ) -> Result<(), RuntimeError> {
     let limits = session.limits;
-    let question = call
+    let requested = call
         .timeout_ms
         .map_or(limits.command_timeout, Duration::from_millis);
-    let timeout = question.min(limits.max_command_timeout);
+    let timeout = requested.min(limits.max_command_timeout);
     let step = ShellStep::control(call, permit, timeout);
     let ran = execute(session, turn, permit, &step).await?;
     if ran.failure.is_none() {
@@ -116,7 +116,7 @@ async fn run_control(
 
 /// The call as it may be recorded and shown: without input that the terminal hides.
 pub(super) fn recordable(session: &SessionState, call: &ShellCall) -> ShellCall {
-    let mut visible_region = call.clone();
+    let mut recordable = call.clone();
     let hidden = match &call.action {
         ShellAction::SendText(text) => {
             let count = text.chars().count();
@@ -135,14 +135,14 @@ pub(super) fn recordable(session: &SessionState, call: &ShellCall) -> ShellCall 
         | ShellAction::Start
         | ShellAction::List
         | ShellAction::Read(_)
-        | ShellAction::Stop(_) => return visible_region,
+        | ShellAction::Stop(_) => return recordable,
     };
     let shell = session.shell.as_ref();
     if shell.is_some_and(|shell| shell.hides_input(call.job.as_deref())) {
-        visible_region.action = hidden;
-        visible_region.meta = Meta::default();
+        recordable.action = hidden;
+        recordable.meta = Meta::default();
     }
-    visible_region
+    recordable
 }
 
 /// The task of a call, if this shell can perform it.
@@ -260,11 +260,11 @@ async fn run(
     result: &mut ShellResult,
 ) -> Result<(), RuntimeError> {
     let limits = session.limits;
-    let question = call.timeout_ms.map(Duration::from_millis);
-    let total = question
+    let requested = call.timeout_ms.map(Duration::from_millis);
+    let total = requested
         .unwrap_or(limits.max_command_timeout)
         .min(limits.max_command_timeout);
-    let per_command = question.map_or(limits.command_timeout, |_| total);
+    let per_command = requested.map_or(limits.command_timeout, |_| total);
     let deadline = Instant::now() + total;
     for index in result.outputs.len()..count {
         let left = deadline.saturating_duration_since(Instant::now());

@@ -142,7 +142,7 @@ fn beside_others(fixture: &BenchFixture, peers: &mut Peers, size: Size, backgrou
     let mss = library("mss", "mss (Python)");
     let pyautogui = library("pyscreeze", "pyautogui's pyscreeze (Python)");
     let all = vec![
-        Contestant::timed("capture and small PNG", telechir_run(0, Format::Png)),
+        Contestant::timed("capture and PNG", telechir_run(0, Format::Png)),
         Contestant::timed(
             "baseline: MIT-SHM, RGB, the `png` crate's fast level",
             yardstick,
@@ -175,7 +175,7 @@ fn beside_others(fixture: &BenchFixture, peers: &mut Peers, size: Size, backgrou
         ),
     };
     remark(&format!(
-        "The desktop shows a terminal and an editor, and something changes before every screenshot. Sizes: small PNG {}, WebP {}{beside}.",
+        "The desktop shows a terminal and an editor, and something changes before every screenshot. Sizes: PNG {}, WebP {}{beside}.",
         kilobytes(png),
         kilobytes(webp)
     ));
