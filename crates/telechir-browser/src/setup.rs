@@ -99,6 +99,8 @@ impl Setup {
     /// Prepares an out-of-process frame. Never waits.
     pub(crate) fn prepare_frame(&self, client: &CdpClient, session: &str) {
         client.notify(Some(session), "Page.enable", json!({}));
+        let enabled = json!({ "enabled": true });
+        client.notify(Some(session), "Page.setLifecycleEventsEnabled", enabled);
         self.watch_frames(client, session);
         self.prepare_other(client, session);
     }

@@ -536,9 +536,14 @@ impl RegistryState {
                 setup.prepare_frame(client, &own);
                 let frame = text(&params["targetInfo"]["targetId"]);
                 self.frames.attach(session, &own, &frame);
-                // The rest of its document's load is reported to the frame's own session.
-                if let Some(tab) = self.tabs.iter_mut().find(|tab| tab.session == session) {
-                    tab.requests.retain(|_, request| request.frame != frame);
+                // The end of its document's load is reported to the frame's own session. If that
+                // report is missed, it is waited for as for any other request.
+                let requests = self
+                    .tabs
+                    .iter_mut()
+                    .flat_map(|tab| tab.requests.values_mut());
+                for request in requests.filter(|request| request.frame == frame) {
+                    request.is_document = false;
                 }
             }
             "Target.attachedToTarget" => setup.prepare_other(client, &text(&params["sessionId"])),
@@ -546,6 +551,14 @@ impl RegistryState {
                 let own = text(&params["sessionId"]);
                 client.fail_session(&own, Gone::Closed);
                 self.frames.forget(&own);
+            }
+            // Also sent for what happened before the session existed.
+            "Page.lifecycleEvent" if params["name"] == "load" => {
+                let frame = text(&params["frameId"]);
+                for tab in &mut self.tabs {
+                    tab.requests
+                        .retain(|_, request| request.frame != frame || request.is_main_frame);
+                }
             }
             _ => self.frames.handle_event(session, method, params),
         }

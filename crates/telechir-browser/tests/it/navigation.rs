@@ -346,10 +346,12 @@ async fn the_script_of_a_worker_does_not_delay_settling() {
     assert_settles_soon(&mut browser).await;
 }
 
+/// A page with a frame of another site.
+const OUTER: &str = "<iframe></iframe><script>document.querySelector('iframe').src = \
+    location.href.replace('127.0.0.1', 'localhost').replace('outer', 'inner')</script>";
+
 #[tokio::test]
 async fn a_frame_of_another_site_does_not_delay_settling() {
-    const OUTER: &str = "<iframe></iframe><script>document.querySelector('iframe').src = \
-        location.href.replace('127.0.0.1', 'localhost').replace('outer', 'inner')</script>";
     let server = Server::start(|path| {
         let html = if path == "/outer" { OUTER } else { "inner" };
         Some(Answer::page(html))
@@ -360,6 +362,23 @@ async fn a_frame_of_another_site_does_not_delay_settling() {
     assert_settles_soon(&mut browser).await;
     perform(&mut browser, click(10, 10)).await.unwrap();
     assert_settles_soon(&mut browser).await;
+}
+
+#[tokio::test]
+async fn a_frame_of_another_site_that_is_still_loading_is_waited_for() {
+    let server = Server::start(|path| {
+        let page = Answer::page(if path == "/outer" { OUTER } else { "inner" });
+        let content_length = (path != "/outer").then_some(1 << 16);
+        Some(Answer {
+            content_length,
+            ..page
+        })
+    })
+    .await;
+    let mut browser = headless().await;
+    go(&mut browser, &server.url("/outer")).await.unwrap();
+    let settled = browser.settle(CALL_SETTLE).await.unwrap();
+    assert!(settled.waited > Duration::from_secs(1), "{settled:?}");
 }
 
 #[tokio::test]
