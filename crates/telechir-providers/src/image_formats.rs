@@ -36,7 +36,10 @@ fn result_with_webp(content: &Content) -> Option<Option<&CallId>> {
     let is_webp = |data: &DataContent| data.media_type() == Some("image/webp");
     match content {
         Content::ComputerResult(result) => {
-            let has_webp = matches!(&result.screenshot, Some(Media::Data(data)) if is_webp(data));
+            let steps = result.steps.iter().map(|step| &step.screenshot);
+            let mut screenshots = steps.chain([&result.screenshot]).flatten();
+            let has_webp =
+                screenshots.any(|media| matches!(media, Media::Data(data) if is_webp(data)));
             has_webp.then_some(Some(&result.call_id))
         }
         Content::FunctionResult(result) => {
