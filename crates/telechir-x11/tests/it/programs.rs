@@ -51,7 +51,22 @@ pub(crate) async fn started(display: PrivateDisplay, program: &str, args: &[&str
     let display = desktop.private_display().expect("the display is private");
     display.launch(program, args).await.unwrap();
     appear(&mut desktop, &blank).await;
+    has_focus(&mut desktop).await;
     desktop
+}
+
+/// Waits until a window has the focus, which a window manager gives it some time after it is drawn.
+async fn has_focus(desktop: &mut Desktop) {
+    let listed =
+        assert_eventually!(
+            desktop.perform(&Action::ListWindows).await,
+            |listed| match listed {
+                Ok(report) => report.text.iter().any(|text| text.contains(", active")),
+                // Without a window manager there is nothing to wait for.
+                Err(_) => true,
+            }
+        );
+    drop(listed);
 }
 
 fn written(folder: &tempfile::TempDir) -> PathBuf {
