@@ -222,7 +222,8 @@ impl WindowRegistry {
                 self.label(&dialog)
             )),
             CloseOutcome::StillOpen => delivered(format!(
-                "{label} did not close within {} s; check whether it shows a question.",
+                "{label} did not close within {} s; check whether it shows a question, or close it \
+                 again: a program that is still starting ignores the first time.",
                 CLOSE_TIMEOUT.as_secs()
             )),
         })

@@ -249,16 +249,23 @@ async fn a_window_closes_or_its_question_is_reported() {
     );
     let listed = report_of(&mut desktop, Action::ListWindows).await;
     assert!(listed.contains("dialog"), "{listed}");
-    launch(&mut desktop, "xterm", &TERMINAL, 3).await;
+    // A terminal that is asked to close before its shell runs ignores it; here the shell sets the
+    // title.
+    let shell = r"printf '\033]0;ready terminal\007'; exec sleep 60";
+    launch(&mut desktop, "xterm", &["-e", "sh", "-c", shell], 3).await;
+    assert_eventually!(
+        report_of(&mut desktop, Action::ListWindows).await,
+        |listed| listed.contains("ready terminal")
+    );
     let close = Action::CloseWindow {
-        window: window("first terminal"),
+        window: window("ready terminal"),
     };
     let performed = perform_on(&mut desktop, close.clone()).await.unwrap();
-    assert_eq!(performed.effect, Effect::Confirmed);
+    assert_eq!(performed.effect, Effect::Confirmed, "{:?}", performed.text);
     assert!(performed.text.unwrap().ends_with("is closed."));
     let text = refused(&mut desktop, close).await;
     assert!(
-        text.starts_with("There is no window \"first terminal\". There are: "),
+        text.starts_with("There is no window \"ready terminal\". There are: "),
         "{text}"
     );
     desktop.close().await.unwrap();
