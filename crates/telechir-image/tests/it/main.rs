@@ -141,15 +141,34 @@ fn a_plain_desktop_is_smaller_than_in_the_crates_levels() {
     assert!(ours * 10 < fast * 8, "{ours} of {fast} bytes");
 }
 
+/// Light that changes slowly, with grain: small differences, but no repetition.
+fn photograph(x: u32, y: u32) -> [u8; 3] {
+    let grain = noise(x, y).map(|byte| u32::from(byte % 4));
+    let light = (x * 3 + y * 5) / 16;
+    grain.map(|grain| (60 + light % 150 + grain).to_le_bytes()[0])
+}
+
+#[test]
+fn a_photograph_beside_plain_windows_is_hardly_larger_than_at_the_fast_level() {
+    let size = Size::new(640, 480);
+    // A window hides more than half of most rows, but less than half of the picture.
+    for (width, height) in [(330, 400), (400, 300), (500, 200), (560, 470)] {
+        let screen = frame(size, |x, y| match x < width && y < height {
+            true => plain(size, x, y),
+            false => photograph(x, y),
+        });
+        let ours = encode(&screen, Format::Png).unwrap().len();
+        let fast = level(&screen, png::Compression::Fast);
+        assert!(
+            ours * 10 <= fast * 11,
+            "{width}x{height}: {ours} of {fast} bytes"
+        );
+    }
+}
+
 #[test]
 fn a_photograph_on_a_plain_page_is_filtered() {
     let size = Size::new(640, 480);
-    // Light that changes slowly: small differences, but no repetition.
-    let photograph = |x: u32, y: u32| {
-        let grain = noise(x, y).map(|byte| u32::from(byte % 4));
-        let light = (x * 3 + y * 5) / 16;
-        grain.map(|grain| (60 + light % 150 + grain).to_le_bytes()[0])
-    };
     let mixed = frame(size, |x, y| match y < 160 {
         true => photograph(x, y),
         false => plain(size, x, y),
