@@ -17,7 +17,8 @@ export TELECHIR_TALLY="$tally"
 # out features that only tests enable, and so compile most crates twice.
 cargo build --workspace --bins --tests --quiet
 
-report=${CARGO_TARGET_DIR:-target}/nextest/default/junit.xml
+# nextest writes here whatever CARGO_TARGET_DIR says.
+report=target/nextest/default/junit.xml
 if cargo nextest --version >/dev/null 2>&1; then
   rm -f "$report"
   # Most tests wait for a server, a browser or a shell. Tests that compute take two places.
