@@ -1,8 +1,12 @@
-//! Seccomp filters with the system calls that a sandbox refuses, as files for bubblewrap.
+//! Seccomp filters with an answer to every system call in a sandbox, as files for bubblewrap.
 //!
-//! Only calls of the native architecture are allowed. Calls without a use inside fail with `EPERM`;
-//! `clone3` (whose flags a filter cannot read) and io_uring (which hides calls) fail with `ENOSYS`,
-//! so that programs fall back to older calls.
+//! The table of the architecture lists the calls that programs may make. Calls without a use inside
+//! fail with `EPERM`, and so do some arguments of others. A call that is not listed fails with
+//! `ENOSYS`, as on a kernel without it, so that programs fall back to older calls: all calls of
+//! later kernels; `clone3` and `openat2`, whose flags and modes a filter cannot read; and io_uring,
+//! which hides calls. Only calls of the native architecture are allowed.
+
+mod table;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,78 +15,11 @@ use std::os::fd::OwnedFd;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch, sock_filter,
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+    SeccompFilter, SeccompRule, TargetArch, sock_filter,
 };
 
-/// Calls that fail with `EPERM` for all arguments.
-const REFUSED: &[libc::c_long] = &[
-    // Other processes.
-    libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
-    libc::SYS_pidfd_getfd,
-    libc::SYS_kcmp,
-    // Namespaces and mounts.
-    libc::SYS_unshare,
-    libc::SYS_setns,
-    libc::SYS_mount,
-    libc::SYS_umount2,
-    libc::SYS_pivot_root,
-    libc::SYS_chroot,
-    libc::SYS_move_mount,
-    libc::SYS_open_tree,
-    libc::SYS_fsopen,
-    libc::SYS_fsconfig,
-    libc::SYS_fsmount,
-    libc::SYS_fspick,
-    libc::SYS_mount_setattr,
-    // Ways past paths.
-    libc::SYS_open_by_handle_at,
-    libc::SYS_name_to_handle_at,
-    libc::SYS_fanotify_init,
-    // The kernel's keys, programs, modules and self.
-    libc::SYS_keyctl,
-    libc::SYS_add_key,
-    libc::SYS_request_key,
-    libc::SYS_bpf,
-    libc::SYS_userfaultfd,
-    libc::SYS_perf_event_open,
-    libc::SYS_init_module,
-    libc::SYS_finit_module,
-    libc::SYS_delete_module,
-    libc::SYS_kexec_load,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_kexec_file_load,
-    libc::SYS_reboot,
-    libc::SYS_syslog,
-    libc::SYS_acct,
-    libc::SYS_swapon,
-    libc::SYS_swapoff,
-    libc::SYS_quotactl,
-    libc::SYS_vhangup,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_iopl,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_ioperm,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_modify_ldt,
-    // The machine's clock and name.
-    libc::SYS_settimeofday,
-    libc::SYS_clock_settime,
-    libc::SYS_clock_adjtime,
-    libc::SYS_adjtimex,
-    libc::SYS_sethostname,
-    libc::SYS_setdomainname,
-];
-
-/// Calls that fail with `ENOSYS`, as on a kernel without them.
-const UNKNOWN: &[libc::c_long] = &[
-    libc::SYS_clone3,
-    libc::SYS_io_uring_setup,
-    libc::SYS_io_uring_enter,
-    libc::SYS_io_uring_register,
-];
+use table::{Answer, SystemCall};
 
 /// Flags of `clone` that create a namespace.
 const NAMESPACES: [libc::c_int; 7] = [
@@ -106,72 +43,115 @@ const FAMILIES: [libc::c_int; 4] = [
 /// `ioctl` requests that insert text into a terminal's input.
 const TERMINAL_INJECTIONS: [libc::Ioctl; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
 
-/// Creates both filters, each in a file that bubblewrap reads.
+/// Mode bits that run a file as its owner or group. A file with one of them in the workspace gives
+/// its owner's rights to every user outside.
+const SET_ID_BITS: [libc::mode_t; 2] = [libc::S_ISUID, libc::S_ISGID];
+
+/// Flags with which the kernel reads the mode of `open`; `O_TMPFILE` includes `O_DIRECTORY`.
+const CREATION_FLAGS: [libc::c_int; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
+
+/// Creates both filters, each in a file that bubblewrap reads: the refused calls, and the listed
+/// ones. If both refuse a call, the second decides on the error number.
 pub(super) fn filters() -> io::Result<[OwnedFd; 2]> {
-    let refused = compile(refused().map_err(io::Error::other)?, libc::EPERM)?;
-    let unknown = UNKNOWN.iter().map(|number| (*number, Vec::new())).collect();
-    let unknown = compile(unknown, libc::ENOSYS)?;
-    Ok([to_file(&refused)?, to_file(&unknown)?])
+    let calls = table::of_this_architecture()?;
+    let refused = refused(&calls)?;
+    let refused = compile(
+        refused,
+        SeccompAction::Allow,
+        SeccompAction::Errno(libc::EPERM.cast_unsigned()),
+    )?;
+    let listed = calls.iter().map(|call| (call.number, Vec::new())).collect();
+    let listed = compile(
+        listed,
+        SeccompAction::Errno(libc::ENOSYS.cast_unsigned()),
+        SeccompAction::Allow,
+    )?;
+    Ok([to_file(&refused)?, to_file(&listed)?])
 }
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-fn refused() -> Result<Rules, seccompiler::BackendError> {
-    let mut rules: Rules = REFUSED.iter().map(|number| (*number, Vec::new())).collect();
-    let mut clone = Vec::new();
-    for flag in NAMESPACES {
-        let flag = u64::from(flag.cast_unsigned());
-        let with_flag = SeccompCmpOp::MaskedEq(flag);
-        clone.push(rule(vec![condition(
-            0,
-            SeccompCmpArgLen::Qword,
-            with_flag,
-            flag,
-        )?])?);
+/// The rules that refuse a call; a call without conditions is refused for all arguments.
+fn refused(calls: &[SystemCall]) -> io::Result<Rules> {
+    let mut rules = Rules::new();
+    for call in calls {
+        let conditions = match call.answer {
+            Answer::Allowed => continue,
+            Answer::Refused => Vec::new(),
+            Answer::Checked => refused_arguments(call.name).map_err(io::Error::other)?,
+        };
+        rules.insert(call.number, conditions);
     }
-    rules.insert(libc::SYS_clone, clone);
-    let other_families = FAMILIES.iter().map(|family| {
-        condition(
-            0,
-            SeccompCmpArgLen::Dword,
-            SeccompCmpOp::Ne,
-            u64::from(family.cast_unsigned()),
-        )
-    });
-    rules.insert(
-        libc::SYS_socket,
-        vec![rule(other_families.collect::<Result<_, _>>()?)?],
-    );
-    // The kernel reads only the lower half of the request, so the filter does, too.
-    let injections = TERMINAL_INJECTIONS.iter().map(|request| {
-        rule(vec![condition(
-            1,
-            SeccompCmpArgLen::Dword,
-            SeccompCmpOp::Eq,
-            *request,
-        )?])
-    });
-    rules.insert(libc::SYS_ioctl, injections.collect::<Result<_, _>>()?);
     Ok(rules)
 }
 
-fn condition(
-    argument: u8,
-    length: SeccompCmpArgLen,
-    operator: SeccompCmpOp,
-    value: u64,
-) -> Result<SeccompCondition, seccompiler::BackendError> {
-    SeccompCondition::new(argument, length, operator, value)
+/// The arguments with which a call is refused; each rule alone suffices.
+fn refused_arguments(call: &str) -> Result<Vec<SeccompRule>, BackendError> {
+    match call {
+        "clone" => NAMESPACES
+            .iter()
+            .map(|flag| rule([has_bits(0, flag.cast_unsigned())]))
+            .collect(),
+        "socket" => {
+            let others = FAMILIES.map(|family| differs(0, family.cast_unsigned()));
+            Ok(vec![rule(others)?])
+        }
+        // The kernel reads only the lower half of the request, so the filter does, too.
+        "ioctl" => TERMINAL_INJECTIONS
+            .iter()
+            .map(|request| rule([condition(1, SeccompCmpOp::Eq, *request)]))
+            .collect(),
+        "chmod" | "fchmod" | "creat" | "mknod" => modes(1),
+        "fchmodat" | "fchmodat2" | "mknodat" => modes(2),
+        "open" => modes_at_creation(1, 2),
+        "openat" => modes_at_creation(2, 3),
+        // Without conditions, the call is refused for all arguments.
+        _ => Ok(Vec::new()),
+    }
 }
 
-fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, seccompiler::BackendError> {
-    SeccompRule::new(conditions)
+/// Refuses modes with a set-id bit in this argument.
+fn modes(mode: u8) -> Result<Vec<SeccompRule>, BackendError> {
+    let rules = SET_ID_BITS.iter().map(|bit| rule([has_bits(mode, *bit)]));
+    rules.collect()
 }
 
-fn compile(rules: Rules, errno: libc::c_int) -> io::Result<BpfProgram> {
+/// Refuses modes with a set-id bit, if the flags create a file; other calls pass no mode.
+fn modes_at_creation(flags: u8, mode: u8) -> Result<Vec<SeccompRule>, BackendError> {
+    let mut rules = Vec::new();
+    for creates in CREATION_FLAGS {
+        for bit in SET_ID_BITS {
+            let creates = has_bits(flags, creates.cast_unsigned());
+            rules.push(rule([creates, has_bits(mode, bit)])?);
+        }
+    }
+    Ok(rules)
+}
+
+type Condition = Result<SeccompCondition, BackendError>;
+
+fn has_bits(argument: u8, bits: u32) -> Condition {
+    let bits = u64::from(bits);
+    condition(argument, SeccompCmpOp::MaskedEq(bits), bits)
+}
+
+fn differs(argument: u8, value: u32) -> Condition {
+    condition(argument, SeccompCmpOp::Ne, u64::from(value))
+}
+
+/// A condition on the lower half of an argument: the kernel's modes, flags of files, families and
+/// requests have 32 bits.
+fn condition(argument: u8, operator: SeccompCmpOp, value: u64) -> Condition {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
+}
+
+fn rule<const N: usize>(conditions: [Condition; N]) -> Result<SeccompRule, BackendError> {
+    SeccompRule::new(conditions.into_iter().collect::<Result<_, _>>()?)
+}
+
+fn compile(rules: Rules, others: SeccompAction, matched: SeccompAction) -> io::Result<BpfProgram> {
     let target = TargetArch::try_from(std::env::consts::ARCH).map_err(io::Error::other)?;
-    let refuse = SeccompAction::Errno(errno.cast_unsigned());
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refuse, target);
+    let filter = SeccompFilter::new(rules, others, matched, target);
     let filter = filter.map_err(io::Error::other)?;
     let program = BpfProgram::try_from(filter).map_err(io::Error::other)?;
     Ok(without_x32(program))
@@ -208,4 +188,18 @@ fn to_file(program: &BpfProgram) -> io::Result<OwnedFd> {
     file.write_all(&bytes)?;
     file.rewind()?;
     Ok(file.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_checked_call_has_refused_arguments() {
+        for call in table::of_this_architecture().unwrap() {
+            let conditions = refused_arguments(call.name).unwrap();
+            let is_checked = call.answer == Answer::Checked;
+            assert_eq!(!conditions.is_empty(), is_checked, "{}", call.name);
+        }
+    }
 }

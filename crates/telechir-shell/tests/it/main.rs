@@ -1,6 +1,7 @@
 //! Real bash, in the real sandbox and on the host.
 #![expect(clippy::unwrap_used, reason = "a test fails where its setup fails")]
 
+mod attacks;
 mod comparison;
 mod container;
 mod corpus;

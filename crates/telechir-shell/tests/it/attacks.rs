@@ -1,0 +1,4 @@
+//! Attacks on the sandbox by the commands in it, one test each.
+
+mod set_id;
+mod system_calls;
