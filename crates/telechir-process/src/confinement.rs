@@ -43,6 +43,8 @@ const ETC: [&str; 12] = [
     "protocols",
     "ssl/certs",
 ];
+/// Mounts of bubblewrap that become read-only after the last mount point in them exists.
+const READ_ONLY: [&str; 3] = ["/", "/dev", "/proc"];
 const FILTER_FDS: [RawFd; 2] = [3, 4];
 const INFO_FD: RawFd = 5;
 
@@ -176,8 +178,11 @@ impl Confinement {
         let (info, info_writer) = pipe_with(PipeFlags::CLOEXEC)?;
         let (errors, errors_writer) = pipe_with(PipeFlags::CLOEXEC)?;
         let identity = self.identity;
-        // bubblewrap's own tmpfs mounts have no size limit, so they become read-only.
-        let complete = self.push_args(["--remount-ro", "/", "--remount-ro", "/dev"]);
+        // bubblewrap's own tmpfs mounts have no size limit, so they become read-only. In `/proc`,
+        // programs could write to the memory of others and choose victims of the OOM killer.
+        let complete = READ_ONLY.into_iter().fold(self, |confinement, path| {
+            confinement.push_args(["--remount-ro", path])
+        });
         let spawn = Spawn::new("bwrap")
             .args(complete.args)
             .args(["--info-fd", &INFO_FD.to_string()])
@@ -196,6 +201,7 @@ impl Confinement {
             .fd(FILTER_FDS[1], unknown)
             .fd(INFO_FD, info_writer)
             .landlock(landlock::ruleset())
+            .first_victim()
             .stderr(Stdio::Fd(errors_writer));
         Ok((spawn, SandboxInfo::new(info, errors)))
     }

@@ -49,6 +49,7 @@ pub struct Spawn {
     umask: Option<u32>,
     landlock: Option<OwnedFd>,
     cgroups: Vec<CgroupHandle>,
+    is_first_victim: bool,
     is_detached: bool,
     is_graceful: bool,
     is_after_graceful: bool,
@@ -71,6 +72,7 @@ impl Spawn {
             umask: None,
             landlock: None,
             cgroups: Vec::new(),
+            is_first_victim: false,
             is_detached: false,
             is_graceful: false,
             is_after_graceful: false,
@@ -213,6 +215,14 @@ impl Spawn {
         self
     }
 
+    /// Makes it and its descendants the first victims of the OOM killer. Started by root, it cannot
+    /// undo this.
+    #[must_use]
+    pub(crate) const fn first_victim(mut self) -> Self {
+        self.is_first_victim = true;
+        self
+    }
+
     /// Lets it outlive our process: it leads its own session and gets no death signal. Until it is
     /// released from its [`Child`], dropping that still kills it.
     #[must_use]
@@ -316,6 +326,7 @@ impl Spawn {
             umask: self.umask,
             landlock: self.landlock,
             cgroups: self.cgroups,
+            is_first_victim: self.is_first_victim,
             is_detached: self.is_detached,
             has_no_death_signal: self.is_graceful || self.is_after_graceful,
             guardian: session.as_ref().map(SessionLink::link),

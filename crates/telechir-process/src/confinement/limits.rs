@@ -52,9 +52,8 @@ impl Default for ResourceLimits {
 }
 
 impl ResourceLimits {
-    /// A bash script with which the first command inside limits itself and its descendants, and
-    /// becomes the first victim of the OOM killer. It runs inside, because per-user limits would
-    /// count processes outside.
+    /// A bash script with which the first command inside limits itself and its descendants. It runs
+    /// inside, because per-user limits would count processes outside.
     pub fn script(&self) -> String {
         let Self {
             processes,
@@ -64,9 +63,6 @@ impl ResourceLimits {
             ..
         } = self;
         let (memory, file) = (memory_bytes / 1024, file_bytes / 1024);
-        format!(
-            "ulimit -c 0 -u {processes} -n {open_files} -d {memory} -f {file} || exit 125\n\
-             echo 900 >/proc/self/oom_score_adj\n"
-        )
+        format!("ulimit -c 0 -u {processes} -n {open_files} -d {memory} -f {file} || exit 125\n")
     }
 }

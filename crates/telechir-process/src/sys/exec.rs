@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::ptr;
 use std::sync::Arc;
 
-use rustix::fs::Mode;
+use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Gid, Uid};
@@ -44,6 +44,7 @@ pub(crate) struct Plan {
     pub(crate) umask: Option<u32>,
     pub(crate) landlock: Option<OwnedFd>,
     pub(crate) cgroups: Vec<CgroupHandle>,
+    pub(crate) is_first_victim: bool,
     pub(crate) is_detached: bool,
     /// Whether the program gets no death signal.
     pub(crate) has_no_death_signal: bool,
@@ -51,6 +52,9 @@ pub(crate) struct Plan {
 }
 
 type StepFailure = (SpawnStep, Errno);
+
+/// OOM score of programs that are killed before all others, of at most 1000.
+const FIRST_VICTIM_SCORE: &[u8] = b"900";
 
 /// From `linux/sched.h`; libc's constant has a type that is too small for it.
 const CLONE_INTO_CGROUP: u64 = 1 << 33;
@@ -214,6 +218,11 @@ fn exec_child(
         // under these numbers. The parent checks whether it worked.
         let _checked_by_parent = rustix::io::write(&handle.procs_fd, b"0");
     }
+    if plan.is_first_victim {
+        // Before changing the user: a score set by root cannot be lowered by others. It fails if
+        // our own score is higher already.
+        let _is_higher = set_oom_score();
+    }
     install_fds(&relocated.fds).map_err(step_error(SpawnStep::InstallFds))?;
     if plan.leader == Leader::Terminal {
         rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())
@@ -242,6 +251,12 @@ fn exec_child(
         set_death_signal(parent).map_err(step_error(SpawnStep::DeathSignal))?;
     }
     Err((SpawnStep::Execute, execute(plan, argv, env)))
+}
+
+fn set_oom_score() -> Result<(), Errno> {
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    let score = rustix::fs::open(c"/proc/self/oom_score_adj", flags, Mode::empty())?;
+    rustix::io::write(&score, FIRST_VICTIM_SCORE).map(|_| ())
 }
 
 /// Must follow the change of user, which clears the death signal.

@@ -1,4 +1,5 @@
 //! Attacks on the sandbox by the commands in it, one test each.
 
+mod processes;
 mod set_id;
 mod system_calls;
