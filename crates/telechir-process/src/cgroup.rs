@@ -34,6 +34,8 @@ const PROCS_FILE: &str = "cgroup.procs";
 /// Members by thread, only in version 1. A new process has one thread; moving just that does not
 /// block fork and exit on the complete machine.
 const TASKS_FILE: &str = "tasks";
+/// Counts of processes that were not started because of `pids.max`, in both versions.
+const PIDS_EVENTS_FILE: &str = "pids.events";
 
 /// Open files by which a new process joins a cgroup.
 #[derive(Debug)]
@@ -53,6 +55,8 @@ pub struct Cgroup {
     dirs: Vec<PathBuf>,
     /// The file in which the kernel counts processes killed for memory.
     killed: Option<File>,
+    /// The file in which the kernel counts processes and threads that it did not start.
+    refused: Option<File>,
     bounds: EffectiveLimits,
 }
 
@@ -78,6 +82,7 @@ impl Cgroup {
             name: format!("{}{us}-{number}", guardian::folder_prefix()),
             dirs: Vec::new(),
             killed: None,
+            refused: None,
             bounds: EffectiveLimits::default(),
         }
     }
@@ -111,6 +116,9 @@ impl Cgroup {
         match applied {
             Ok(()) if controller == "memory" => {
                 self.killed = File::open(path.join(version.memory_events())).ok();
+            }
+            Ok(()) if controller == "pids" => {
+                self.refused = File::open(path.join(PIDS_EVENTS_FILE)).ok();
             }
             Ok(()) => {}
             Err(error) => self
@@ -163,18 +171,16 @@ impl Cgroup {
     /// Number of its processes that the kernel killed because all together exceeded the memory
     /// limit.
     pub fn killed_for_memory(&self) -> u64 {
-        let Some(killed) = &self.killed else {
-            return 0;
-        };
-        // Called after every command: the file stays open, and each read returns the current
-        // values.
-        let mut text = [0; 512];
-        let length = killed.read_at(&mut text, 0).unwrap_or(0);
-        let text = std::str::from_utf8(&text[..length]).unwrap_or_default();
-        let count = text
-            .lines()
-            .find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok());
-        count.unwrap_or(0)
+        self.killed
+            .as_ref()
+            .map_or(0, |file| count_in(file, "oom_kill "))
+    }
+
+    /// How often a process or thread could not be started because of the limit on their number.
+    pub fn refused_processes(&self) -> u64 {
+        self.refused
+            .as_ref()
+            .map_or(0, |file| count_in(file, "max "))
     }
 
     /// Kills all member processes.
@@ -216,6 +222,18 @@ impl Drop for Cgroup {
         // Without the thread, the guardian removes the folders.
         let _guardian_removes_it = thread.spawn(clear);
     }
+}
+
+/// The number after `name` in a file of counts.
+fn count_in(file: &File, name: &str) -> u64 {
+    // Called after every command: the file stays open, and each read returns the current values.
+    let mut text = [0; 512];
+    let length = file.read_at(&mut text, 0).unwrap_or(0);
+    let text = std::str::from_utf8(&text[..length]).unwrap_or_default();
+    let count = text
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    count.unwrap_or(0)
 }
 
 fn write(file: PathBuf, text: &str) -> io::Result<()> {

@@ -27,11 +27,12 @@ const END_TIMEOUT: Duration = Duration::from_secs(5);
 /// The kernel does not report the end of processes that are not our children.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Number of processes killed for exceeding limits.
+/// Number of processes killed, or not started, because of limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KillCounts {
     memory: u64,
     disk: u64,
+    not_started: u64,
 }
 
 /// A bash that is idle or runs a command.
@@ -239,22 +240,24 @@ impl ShellSession {
         Pty::open_by(maker.as_ref(), self.channel.owner())
     }
 
-    /// A notice about processes killed since the last call because they exceeded limits together.
+    /// A notice about processes killed or not started since the last call because of limits in
+    /// total.
     pub(crate) fn kill_notice(&mut self) -> String {
         let now = self.ended();
         let reported = std::mem::replace(&mut self.reported, now);
         self.kill_notice_since(reported)
     }
 
-    /// Number of processes killed so far for exceeding limits.
+    /// Number of processes killed or not started so far because of limits.
     pub(crate) fn ended(&self) -> KillCounts {
         KillCounts {
             memory: self.group.as_ref().map_or(0, Cgroup::killed_for_memory),
             disk: self.disk.as_ref().map_or(0, DiskGuard::killed),
+            not_started: self.group.as_ref().map_or(0, Cgroup::refused_processes),
         }
     }
 
-    /// A notice about processes killed since then.
+    /// A notice about processes killed or not started since then.
     pub(crate) fn kill_notice_since(&self, reported: KillCounts) -> String {
         let (now, mut kill_notice) = (self.ended(), String::new());
         let what = |count| if count == 1 { "a process" } else { "processes" };
@@ -268,6 +271,13 @@ impl ShellSession {
         if let Some(disk) = self.disk.as_ref().filter(|_| now.disk > reported.disk) {
             let (what, reason) = (what(now.disk - reported.disk), disk.reason());
             kill_notice.push_str(&format!("[killed {what} that kept writing: {reason}]\n"));
+        }
+        let refused = now.not_started > reported.not_started;
+        if let Some(group) = self.group.as_ref().filter(|_| refused) {
+            let max = group.effective_limits().processes.unwrap_or_default();
+            kill_notice.push_str(&format!(
+                "[the kernel did not start a process or thread: the limit of {max} in total was reached]\n"
+            ));
         }
         kill_notice
     }

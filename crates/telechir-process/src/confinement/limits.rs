@@ -32,6 +32,8 @@ pub struct ResourceLimits {
 }
 
 const MIB: u64 = 1 << 20;
+/// Processes above the limit that `RLIMIT_NPROC` allows: more than telechir's own in the cgroup.
+const SPARE_PROCESSES: u64 = 16;
 
 impl Default for ResourceLimits {
     fn default() -> Self {
@@ -54,6 +56,9 @@ impl Default for ResourceLimits {
 impl ResourceLimits {
     /// A bash script with which the first command inside limits itself and its descendants. It runs
     /// inside, because per-user limits would count processes outside.
+    ///
+    /// A cgroup counts refused processes and therefore has the lower limit, so that the refusal can
+    /// be explained; this one holds without a cgroup.
     pub fn script(&self) -> String {
         let Self {
             processes,
@@ -63,6 +68,7 @@ impl ResourceLimits {
             ..
         } = self;
         let (memory, file) = (memory_bytes / 1024, file_bytes / 1024);
+        let processes = processes + SPARE_PROCESSES;
         format!("ulimit -c 0 -u {processes} -n {open_files} -d {memory} -f {file} || exit 125\n")
     }
 }
