@@ -3,6 +3,7 @@
 mod account;
 mod landlock;
 mod limits;
+mod mount_points;
 mod network;
 mod protected;
 mod seccomp;
@@ -13,12 +14,13 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::fd::RawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::pipe::{PipeFlags, pipe_with};
 
 pub use account::Account;
 pub use limits::ResourceLimits;
+use mount_points::Mount;
 pub use network::listen_inside;
 pub use protected::{MissingFiles, Protected};
 pub use verify::{
@@ -63,6 +65,9 @@ pub struct ConfinementError(pub(crate) String);
 pub struct Confinement {
     identity: Option<Identity>,
     args: Vec<OsString>,
+    mounts: Vec<Mount>,
+    /// Links that bubblewrap creates.
+    links: Vec<PathBuf>,
 }
 
 impl Confinement {
@@ -91,6 +96,8 @@ impl Confinement {
         let new = Self {
             identity,
             args: Vec::new(),
+            mounts: Vec::new(),
+            links: Vec::new(),
         };
         Ok(new.isolation(limits).system())
     }
@@ -102,11 +109,12 @@ impl Confinement {
         );
         let fixed = "--unshare-all --unshare-user --disable-userns --new-session --die-with-parent \
                      --cap-drop ALL --clearenv --hostname telechir --proc /proc --dev /dev";
-        let run = "--size 4194304 --tmpfs /run --symlink /run /var/run --dir /var/tmp --dir /home";
+        let run = "--size 4194304 --tmpfs /run --dir /var/tmp --dir /home";
         self.push_args(fixed.split_ascii_whitespace())
             .push_args(["--size", &shared, "--tmpfs", "/dev/shm"])
             .push_args(["--size", &tmp, "--tmpfs", "/tmp"])
             .push_args(run.split_ascii_whitespace())
+            .link("/run".as_ref(), "/var/run")
     }
 
     /// Adds the system's folders, with this machine's links among them.
@@ -115,7 +123,7 @@ impl Confinement {
         for name in ["bin", "sbin", "lib", "lib32", "lib64", "libx32"] {
             let path = format!("/{name}");
             if let Ok(target) = fs::read_link(&path) {
-                self = self.push_args([OsStr::new("--symlink"), target.as_os_str(), path.as_ref()]);
+                self = self.link(target.as_ref(), &path);
             } else if Path::new(&path).is_dir() {
                 self = self.read_only(&path, &path);
             }
@@ -129,22 +137,37 @@ impl Confinement {
     /// Mounts `from` read-only at `to`.
     #[must_use]
     pub fn read_only(self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> Self {
-        let (from, to) = (from.as_ref().as_os_str(), to.as_ref().as_os_str());
-        self.push_args([OsStr::new("--ro-bind"), from, to])
+        self.mount("--ro-bind", from.as_ref(), to.as_ref())
     }
 
     /// Mounts a path read-only, if it exists.
     #[must_use]
     pub fn read_only_where_present(self, path: impl AsRef<Path>) -> Self {
-        let path = path.as_ref().as_os_str();
-        self.push_args([OsStr::new("--ro-bind-try"), path, path])
+        let path = path.as_ref();
+        if !mount_points::is_present(path) {
+            return self;
+        }
+        self.mount("--ro-bind-try", path, path)
     }
 
     /// Mounts a path writable.
     #[must_use]
     pub fn writable(self, path: impl AsRef<Path>) -> Self {
-        let path = path.as_ref().as_os_str();
-        self.push_args([OsStr::new("--bind"), path, path])
+        let path = path.as_ref();
+        self.mount("--bind", path, path)
+    }
+
+    fn mount(mut self, kind: &str, from: &Path, to: &Path) -> Self {
+        self.mounts.push(Mount {
+            from: from.to_owned(),
+            to: to.to_owned(),
+        });
+        self.push_args([OsStr::new(kind), from.as_os_str(), to.as_os_str()])
+    }
+
+    fn link(mut self, target: &Path, path: &str) -> Self {
+        self.links.push(path.into());
+        self.push_args([OsStr::new("--symlink"), target.as_os_str(), path.as_ref()])
     }
 
     /// Sets an environment variable; the environment contains no others.
@@ -169,12 +192,13 @@ impl Confinement {
     /// standard error carries bubblewrap's errors; a long-running program must redirect its own.
     ///
     /// # Errors
-    /// If the seccomp filter or a pipe cannot be created.
+    /// If a mount point leads over a link, or the seccomp filter or a pipe cannot be created.
     pub fn command(
         self,
         command: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> io::Result<(Spawn, SandboxInfo)> {
-        let [refused, unknown] = seccomp::filters()?;
+        let points = mount_points::check(&self.mounts, &self.links).map_err(io::Error::other)?;
+        let [refused, listed] = seccomp::filters()?;
         let (info, info_writer) = pipe_with(PipeFlags::CLOEXEC)?;
         let (errors, errors_writer) = pipe_with(PipeFlags::CLOEXEC)?;
         let identity = self.identity;
@@ -198,12 +222,12 @@ impl Confinement {
             .cwd("/")
             .umask(0o022)
             .fd(FILTER_FDS[0], refused)
-            .fd(FILTER_FDS[1], unknown)
+            .fd(FILTER_FDS[1], listed)
             .fd(INFO_FD, info_writer)
             .landlock(landlock::ruleset())
             .first_victim()
             .stderr(Stdio::Fd(errors_writer));
-        Ok((spawn, SandboxInfo::new(info, errors)))
+        Ok((spawn, SandboxInfo::new(info, errors, points)))
     }
 }
 

@@ -88,7 +88,7 @@ pub(crate) fn prepare(
         format!("setsid --ctty bash --noprofile --rcfile {CHANNEL_DIR}/startup --noediting +H -i");
     let (spawn, info) = variables(confinement, sandbox, workspace)
         .command(bash_command.split_ascii_whitespace())
-        .map_err(|error| could_not("create its seccomp filter", error))?;
+        .map_err(|error| could_not("describe its mounts and filters", error))?;
     Ok(Prepared {
         spawn: spawn.stdin(Stdio::Fd(terminal)).cgroup(&group),
         info,
@@ -184,6 +184,15 @@ pub(crate) fn serve_network(
 /// If a layer of the sandbox is missing.
 pub(crate) fn verify(shell: Pid) -> Result<(), DeviceError> {
     confinement::verify(shell).map_err(unavailable_because)
+}
+
+/// Verifies from outside that the mounts inside of the workspace are where they belong.
+///
+/// # Errors
+/// If a folder was exchanged while the sandbox started.
+pub(crate) fn verify_mounts(info: Option<&SandboxInfo>, first: Pid) -> Result<(), DeviceError> {
+    let verified = info.map_or(Ok(()), |info| info.verify_mounts(first));
+    verified.map_err(|error| workspace_error(&error))
 }
 
 /// An error with the reason why no sandbox is available, and the alternative.

@@ -166,6 +166,7 @@ impl ShellSession {
         }
         session._protected = Some(prepared.protected);
         sandbox::verify(session.shell)?;
+        sandbox::verify_mounts(session._info.as_ref(), first)?;
         session._network = sandbox::serve_network(sandbox, first)?;
         let disk = DiskGuard::start(&workspace, &sandbox.limits, first, session.shell);
         session.disk = Some(disk.map_err(failed)?);

@@ -1,6 +1,7 @@
 //! Tests what works on this machine: each component is used as `exec` uses it, one after the other,
 //! with time limits, and leaves nothing behind.
 
+mod bubblewrap;
 mod chromium;
 mod devices;
 mod finding;
@@ -74,6 +75,7 @@ const NAMESPACES: CheckSpec = spec(
     QUICK,
     "no device: the sandboxes of shell, Chromium and desktop applications need them",
 );
+const BUBBLEWRAP: CheckSpec = spec("bubblewrap", QUICK, "no shell in a sandbox, and no desktop");
 const SCREEN: CheckSpec = spec("screen", SLOW, "no desktop, and no browser with a window");
 const DESKTOP: CheckSpec = device(
     "desktop",
@@ -197,6 +199,7 @@ pub(crate) async fn check(
     note(user);
     let namespaces = run_check(&NAMESPACES, if_possible(is_possible, users::namespaces())).await;
     note(namespaces.clone());
+    note(run_check(&BUBBLEWRAP, bubblewrap::check()).await);
     let below = is_possible.then_some(&namespaces);
     note(device_on(below, &SCREEN, devices::screen()).await);
     note(device_on(below, &DESKTOP, devices::desktop()).await);

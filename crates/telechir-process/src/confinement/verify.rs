@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::ConfinementError;
+use super::mount_points::{self, MountPoint};
 use crate::{Pid, Readiness};
 
 /// Maximum number of bytes read from bubblewrap.
@@ -19,11 +20,25 @@ const MAX_BWRAP_OUTPUT_BYTES: usize = 64 * 1024;
 pub struct SandboxInfo {
     info: OwnedFd,
     errors: OwnedFd,
+    points: Vec<MountPoint>,
 }
 
 impl SandboxInfo {
-    pub(super) const fn new(info: OwnedFd, errors: OwnedFd) -> Self {
-        Self { info, errors }
+    pub(super) const fn new(info: OwnedFd, errors: OwnedFd, points: Vec<MountPoint>) -> Self {
+        Self {
+            info,
+            errors,
+            points,
+        }
+    }
+
+    /// Verifies from outside that each mount inside of another one is where it belongs. Call this
+    /// before a program of the sandbox runs that is not ours.
+    ///
+    /// # Errors
+    /// If another program exchanged a folder or file while the sandbox started.
+    pub fn verify_mounts(&self, first: Pid) -> Result<(), ConfinementError> {
+        mount_points::verify(first, &self.points)
     }
 
     /// Pid of the first process inside; the sandbox ends with it. Available once, after the sandbox

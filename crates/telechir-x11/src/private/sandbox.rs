@@ -142,6 +142,7 @@ impl LaunchContext<'_> {
         let first = info.first_process();
         let first = first.ok_or_else(|| refused(&info.failure()))?;
         verify_inside(first).map_err(|error| refused(&error))?;
+        info.verify_mounts(first).map_err(|error| refused(&error))?;
         if self.group.effective_limits().limits_totals() && !self.group.contains(first) {
             tracing::warn!(program, "a program is outside the cgroup that limits it");
         }

@@ -11,9 +11,10 @@ use telechir_testkit::gate::{Component, require};
 
 use crate::telechir::Telechir;
 
-const CHECKS: [&str; 22] = [
+const CHECKS: [&str; 23] = [
     "user",
     "user-namespaces",
+    "bubblewrap",
     "screen",
     "desktop",
     "display",
