@@ -7,6 +7,9 @@ mod mount_points;
 mod network;
 mod protected;
 mod seccomp;
+mod socket_watch;
+mod sockets;
+mod unix_diagnosis;
 mod verify;
 mod workspace;
 
@@ -23,6 +26,8 @@ pub use limits::ResourceLimits;
 use mount_points::Mount;
 pub use network::listen_inside;
 pub use protected::{MissingFiles, Protected};
+pub use socket_watch::SocketWatch;
+pub use sockets::Sockets;
 pub use verify::{
     SandboxInfo, explain_bwrap_error, verify, verify_container, verify_inside, wait_for_exit,
 };

@@ -3,13 +3,14 @@
 //! Soundness of [`exec`]: between `fork` and `execve` the child of a multi-threaded process may
 //! only make async-signal-safe calls. Everything that allocates is prepared in [`exec::Plan`]
 //! before; the child makes bare system calls, writes the error number of a failed one into a
-//! pipe, and exits. [`netns_socket`] does the same without `execve`. Soundness of [`readiness`]:
+//! pipe, and exits. [`netns_socket`] and [`cover`] do the same without `execve`. Soundness of [`readiness`]:
 //! it owns the descriptor that it registers and never gives it away.
 #![expect(
     unsafe_code,
     reason = "fork, execve, dup2, prctl, setns and registering a descriptor"
 )]
 
+pub(crate) mod cover;
 pub(crate) mod exec;
 pub(crate) mod kill_uid;
 pub(crate) mod landlock;

@@ -273,6 +273,9 @@ impl Bash {
             }
             None => Default::default(),
         };
+        if let Some(session) = &self.session {
+            session.command_ended();
+        }
         let lost = self.session.is_none();
         if !matches!(end, CommandEnd::Waiting(_))
             && let Some(running) = self.running.take()

@@ -45,6 +45,7 @@ mod running;
 mod sandbox;
 mod script;
 mod session;
+mod socket_guard;
 mod spool;
 mod terminal;
 

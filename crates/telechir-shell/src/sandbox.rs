@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use telechir_device::DeviceError;
 use telechir_egress::{Egress, Serving};
 use telechir_process::confinement::{
-    self, Account, Confinement, ConfinementError, Protected, SandboxInfo,
+    self, Account, Confinement, ConfinementError, Protected, SandboxInfo, Sockets,
 };
 use telechir_process::{Cgroup, Identity, Pid, Spawn, Stdio, is_root};
 
@@ -116,7 +116,19 @@ fn mounts(
     for path in &sandbox.writable {
         confinement = confinement.writable(path);
     }
+    for path in sandbox.read_only.iter().chain(&sandbox.writable) {
+        let sockets = Sockets::find(path);
+        warn_of_unsearched(&sockets);
+        confinement = confinement.without_sockets(&sockets);
+    }
     confinement
+}
+
+/// Logs that some folders of a mount were not searched for sockets.
+pub(crate) fn warn_of_unsearched(sockets: &Sockets) {
+    if let Some(stopped) = &sockets.stopped {
+        tracing::warn!(at = %stopped.display(), "sockets from here on may be reachable: not all folders were searched");
+    }
 }
 
 fn variables(confinement: Confinement, sandbox: &Sandbox, workspace: &Path) -> Confinement {

@@ -17,6 +17,7 @@ use crate::config::Isolation;
 use crate::control_channel::{CommandReport, ControlChannel};
 use crate::disk_guard::DiskGuard;
 use crate::processes::{self, SessionMarks, ShellProcess};
+use crate::socket_guard::SocketGuard;
 use crate::spool::Spools;
 use crate::terminal::Pty;
 use crate::{docker, host, sandbox, script};
@@ -53,6 +54,8 @@ pub(crate) struct ShellSession {
     pub(crate) group: Option<Cgroup>,
     /// Monitors the workspace's file system.
     disk: Option<DiskGuard>,
+    /// Covers new sockets in the workspace.
+    sockets: Option<SocketGuard>,
     /// Kills that were already reported.
     reported: KillCounts,
     /// Kept open as long as the sandbox runs.
@@ -164,6 +167,9 @@ impl ShellSession {
         if let Some(stopped) = &prepared.protected.too_large {
             tracing::warn!(at = %stopped.display(), "too many files to look for links in protected folders");
         }
+        let sockets = &prepared.protected.sockets;
+        sandbox::warn_of_unsearched(sockets);
+        session.sockets = Some(SocketGuard::start(&workspace, first, identity, sockets));
         session._protected = Some(prepared.protected);
         sandbox::verify(session.shell)?;
         sandbox::verify_mounts(session._info.as_ref(), first)?;
@@ -217,6 +223,7 @@ impl ShellSession {
             first_pid: None,
             group: None,
             disk: None,
+            sockets: None,
             reported: KillCounts::default(),
             _info: None,
             _protected: None,
@@ -281,6 +288,13 @@ impl ShellSession {
             ));
         }
         kill_notice
+    }
+
+    /// Starts what follows each command in the background.
+    pub(crate) fn command_ended(&self) {
+        if let Some(sockets) = &self.sockets {
+            sockets.command_ended();
+        }
     }
 
     /// Interrupts bash itself, so that it does not continue with a list or loop.

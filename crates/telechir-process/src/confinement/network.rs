@@ -1,12 +1,12 @@
-//! A listener in a sandbox's network namespace, accepted outside.
+//! Sockets in a sandbox's network namespace, used outside.
 
 use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use super::verify::children_of;
-use crate::sys::netns_socket;
+use crate::sys::netns_socket::{self, Purpose};
 use crate::{Identity, Pid};
 
 /// Listens on a loopback port of the sandbox with this first process, which runs as `identity`;
@@ -19,9 +19,16 @@ use crate::{Identity, Pid};
 pub fn listen_inside(first: Pid, identity: Option<Identity>, port: u16) -> io::Result<TcpListener> {
     let network = network_of(first)?;
     let users = netns_socket::owning_user_namespace(network.as_fd())?;
-    let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
-    let socket = netns_socket::listen(users.as_fd(), network.as_fd(), identity, address)?;
+    let address = Purpose::Listen(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port));
+    let socket = netns_socket::create(users.as_fd(), network.as_fd(), identity, address)?;
     Ok(TcpListener::from(socket))
+}
+
+/// A netlink socket that lists the sockets in the network namespace of a sandbox.
+pub(super) fn diagnosis_inside(first: Pid, identity: Option<Identity>) -> io::Result<OwnedFd> {
+    let network = network_of(first)?;
+    let users = netns_socket::owning_user_namespace(network.as_fd())?;
+    netns_socket::create(users.as_fd(), network.as_fd(), identity, Purpose::Diagnosis)
 }
 
 /// The network namespace of the first process or, if that is not readable, of one of its children.

@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 
 use masks::Masks;
 
-use super::{Confinement, ConfinementError};
+use super::{Confinement, ConfinementError, Sockets};
 
 /// A repository's folder; it must not be moved, or the protection of its contents is lost.
 const REPOSITORY: &str = ".git";
@@ -72,6 +72,8 @@ pub struct Protected {
     mounts: BTreeMap<PathBuf, MountAccess>,
     /// The first protected folder with too many files to search for links, if any.
     pub too_large: Option<PathBuf>,
+    /// Sockets in the folder, which are covered.
+    pub sockets: Sockets,
     _masks: Masks,
 }
 
@@ -97,6 +99,7 @@ impl Protected {
             folder: folder.to_owned(),
             mounts: found.mounts,
             too_large,
+            sockets: Sockets::find(folder),
             _masks: found.masks,
         })
     }
@@ -108,10 +111,11 @@ impl Confinement {
     pub fn workspace(self, protected: &Protected) -> Self {
         let base = self.writable(&protected.folder);
         let mounts = protected.mounts.iter();
-        mounts.fold(base, |confinement, (path, access)| match access {
+        let mounted = mounts.fold(base, |confinement, (path, access)| match access {
             MountAccess::Pinned => confinement.writable(path),
             MountAccess::ReadOnly => confinement.read_only(path, path),
-        })
+        });
+        mounted.without_sockets(&protected.sockets)
     }
 }
 

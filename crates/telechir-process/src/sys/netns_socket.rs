@@ -1,4 +1,4 @@
-//! Creates a listening socket in another network namespace: a child enters it and passes it back.
+//! Creates a socket in another network namespace: a child enters it and passes it back.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -18,26 +18,35 @@ use crate::Identity;
 /// Maximum length of the queue of pending connections.
 const BACKLOG: i32 = 128;
 
-/// Opens the user namespace that owns a network namespace.
-pub(crate) fn owning_user_namespace(network: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+/// Opens the user namespace that owns another namespace.
+pub(crate) fn owning_user_namespace(namespace: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     const NS_GET_USERNS: libc::Ioctl = 0xb701;
     // SAFETY: this request takes no memory and returns a new descriptor that nothing else owns.
     unsafe {
-        match libc::ioctl(network.as_raw_fd(), NS_GET_USERNS) {
+        match libc::ioctl(namespace.as_raw_fd(), NS_GET_USERNS) {
             fd @ 0.. => Ok(OwnedFd::from_raw_fd(fd)),
             _ => Err(last_errno().into()),
         }
     }
 }
 
-/// Listens at an address in another network namespace, as the user who owns it.
+/// What a socket in another network namespace is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Purpose {
+    /// Accepts connections at this address.
+    Listen(SocketAddrV4),
+    /// Queries the namespace's sockets by netlink.
+    Diagnosis,
+}
+
+/// Creates a socket in another network namespace, as the user who owns it.
 ///
 /// A multi-threaded process cannot enter another user namespace, so a child does.
-pub(crate) fn listen(
+pub(crate) fn create(
     users: BorrowedFd<'_>,
     network: BorrowedFd<'_>,
     identity: Option<Identity>,
-    address: SocketAddrV4,
+    purpose: Purpose,
 ) -> io::Result<OwnedFd> {
     let (parent_end, child_end) = socketpair(
         AddressFamily::UNIX,
@@ -51,7 +60,7 @@ pub(crate) fn listen(
             // SAFETY: the child runs only `run_child`, which makes bare system calls on data
             // prepared before, and never returns here.
             let pid = match unsafe { libc::fork() } {
-                0 => run_child(users, network, identity, address, child_end.as_fd()),
+                0 => run_child(users, network, identity, purpose, child_end.as_fd()),
                 pid => Pid::from_raw(pid).filter(|_| pid > 0),
             };
             let pid = pid.ok_or_else(io::Error::last_os_error)?;
@@ -71,7 +80,7 @@ fn run_child(
     users: BorrowedFd<'_>,
     network: BorrowedFd<'_>,
     identity: Option<Identity>,
-    address: SocketAddrV4,
+    purpose: Purpose,
     reply_fd: BorrowedFd<'_>,
 ) -> ! {
     let open = || -> Result<OwnedFd, Errno> {
@@ -80,12 +89,22 @@ fn run_child(
         }
         enter(users, libc::CLONE_NEWUSER)?;
         enter(network, libc::CLONE_NEWNET)?;
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let stream = SocketType::STREAM;
-        let socket = rustix::net::socket_with(AddressFamily::INET, stream, flags, None)?;
-        rustix::net::bind(&socket, &address)?;
-        rustix::net::listen(&socket, BACKLOG)?;
-        Ok(socket)
+        match purpose {
+            Purpose::Listen(address) => {
+                let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+                let stream = SocketType::STREAM;
+                let socket = rustix::net::socket_with(AddressFamily::INET, stream, flags, None)?;
+                rustix::net::bind(&socket, &address)?;
+                rustix::net::listen(&socket, BACKLOG)?;
+                Ok(socket)
+            }
+            Purpose::Diagnosis => rustix::net::socket_with(
+                AddressFamily::NETLINK,
+                SocketType::RAW,
+                SocketFlags::CLOEXEC,
+                Some(rustix::net::netlink::SOCK_DIAG),
+            ),
+        }
     };
     let (code, socket) = match open() {
         Ok(socket) => (0, Some(socket)),
@@ -109,7 +128,7 @@ fn run_child(
     unsafe { libc::_exit(0) }
 }
 
-fn enter(namespace: BorrowedFd<'_>, kind: libc::c_int) -> Result<(), Errno> {
+pub(super) fn enter(namespace: BorrowedFd<'_>, kind: libc::c_int) -> Result<(), Errno> {
     // SAFETY: takes an open descriptor and no memory; the child has one thread.
     match unsafe { libc::setns(namespace.as_raw_fd(), kind) } {
         0 => Ok(()),

@@ -3,4 +3,5 @@
 mod mount_points;
 mod processes;
 mod set_id;
+mod sockets;
 mod system_calls;

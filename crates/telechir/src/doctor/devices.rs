@@ -234,7 +234,8 @@ async fn inside(shell: &mut dyn Shell) -> Result<String, CheckFailure> {
     }
     Ok(format!(
         "`true` in {took} ms as user {user}; inside no capabilities, no new privileges, a system \
-         call filter, no network, no home"
+         call filter, no network, no home; sockets of servers in the workspace are out of reach: those \
+         present at the start, later ones after the next command"
     ))
 }
 

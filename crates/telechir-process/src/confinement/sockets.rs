@@ -1,0 +1,187 @@
+//! Sockets among the files of a folder: a program inside could connect to servers outside by them.
+//!
+//! A sandbox has a network namespace of its own, but the kernel finds a socket in a folder by its
+//! file, and a read-only mount does not prevent a connection. Each socket is therefore covered by
+//! a mount that is not a socket.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{
+    AtFlags, Dir, DirEntry, FileType, Mode, OFlags, ResolveFlags, StatxFlags, openat2, statat,
+    statx,
+};
+use rustix::io::Errno;
+
+use super::Confinement;
+
+/// Maximum number of entries to search, the upper folders first: about a fifth of a second.
+const MAX_ENTRIES: usize = 200_000;
+/// What covers a socket: a file of another type that cannot be opened, because devices have no
+/// effect in a sandbox.
+const COVER: &str = "/dev/null";
+
+/// The sockets in a folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sockets {
+    /// Absolute paths of the sockets.
+    pub paths: Vec<PathBuf>,
+    /// The files at these paths, in the same order.
+    pub(super) files: Vec<SocketFile>,
+    /// The first folder that was not searched, if any: there were too many files, or the path leads
+    /// over a link.
+    pub stopped: Option<PathBuf>,
+}
+
+/// A socket's file; inode numbers are used again, so the time of birth counts, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SocketFile {
+    pub(super) device: u64,
+    pub(super) inode: u64,
+    born: (i64, u32),
+}
+
+impl SocketFile {
+    /// Identifies a file by its name in a folder, or an open file by an empty name.
+    pub(super) fn at(folder: impl AsFd, name: &Path) -> io::Result<Self> {
+        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
+        let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+        let found = statx(folder, name, flags, wanted)?;
+        Ok(Self {
+            device: rustix::fs::makedev(found.stx_dev_major, found.stx_dev_minor),
+            inode: found.stx_ino,
+            born: (found.stx_btime.tv_sec, found.stx_btime.tv_nsec),
+        })
+    }
+}
+
+impl Sockets {
+    /// Finds the sockets in a folder, whose path must contain no link. Folders that cannot be read
+    /// are skipped.
+    pub fn find(folder: &Path) -> Self {
+        Self::find_among(folder, MAX_ENTRIES)
+    }
+
+    /// The paths and their files.
+    pub(super) fn into_files(self) -> impl Iterator<Item = (PathBuf, SocketFile)> {
+        self.paths.into_iter().zip(self.files)
+    }
+
+    fn find_among(folder: &Path, max_entries: usize) -> Self {
+        let mut found = Self::default();
+        let Ok(top) = open_folder(rustix::fs::CWD, folder, ResolveFlags::NO_SYMLINKS) else {
+            found.stopped = Some(folder.to_owned());
+            return found;
+        };
+        let mut open = VecDeque::from([PathBuf::new()]);
+        let mut seen = 0;
+        while let Some(relative) = open.pop_front() {
+            if seen >= max_entries {
+                found.stopped = Some(folder.join(relative));
+                break;
+            }
+            // A folder that was replaced by a link meanwhile is not followed.
+            let Ok((inner, entries)) = read_folder(&top, &relative) else {
+                continue;
+            };
+            seen += entries.len();
+            for (name, kind) in entries {
+                if kind == FileType::Directory {
+                    open.push_back(relative.join(name));
+                } else if kind == FileType::Socket
+                    && let Ok(file) = SocketFile::at(&inner, &name)
+                {
+                    found.files.push(file);
+                    found.paths.push(folder.join(&relative).join(name));
+                }
+            }
+        }
+        found
+    }
+}
+
+impl Confinement {
+    /// Covers sockets of mounted folders. The mounts themselves must have been added before.
+    #[must_use]
+    pub fn without_sockets(self, sockets: &Sockets) -> Self {
+        let mounts = sockets.paths.iter();
+        mounts.fold(self, |confinement, path| confinement.read_only(COVER, path))
+    }
+}
+
+fn open_folder(at: BorrowedFd<'_>, path: &Path, resolve: ResolveFlags) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    openat2(at, path, flags, Mode::empty(), resolve)
+}
+
+/// Opens a folder below `top`, and lists names and types of its entries.
+fn read_folder(top: &OwnedFd, relative: &Path) -> io::Result<(OwnedFd, Vec<(PathBuf, FileType)>)> {
+    let path = if relative.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        relative
+    };
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    let folder = open_folder(top.as_fd(), path, resolve)?;
+    let mut entries = Vec::new();
+    for entry in Dir::read_from(&folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name == b"." || name == b".." {
+            continue;
+        }
+        let kind = kind_of(&folder, &entry);
+        entries.push((PathBuf::from(std::ffi::OsStr::from_bytes(name)), kind));
+    }
+    Ok((folder, entries))
+}
+
+/// The type of an entry; not every file system stores it in the folder.
+fn kind_of(folder: &OwnedFd, entry: &DirEntry) -> FileType {
+    if entry.file_type() != FileType::Unknown {
+        return entry.file_type();
+    }
+    let metadata = statat(folder, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW);
+    metadata.map_or(FileType::Unknown, |found| {
+        FileType::from_raw_mode(found.st_mode)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn finds_sockets_at_any_depth_and_follows_no_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let other = tempfile::tempdir().unwrap();
+        let deep = folder.path().join("a/b/.c");
+        fs::create_dir_all(&deep).unwrap();
+        let sockets = [folder.path().join("top"), deep.join("deep")];
+        let _listeners = sockets
+            .clone()
+            .map(|path| UnixListener::bind(path).unwrap());
+        let _outside = UnixListener::bind(other.path().join("outside")).unwrap();
+        std::os::unix::fs::symlink(other.path(), folder.path().join("link")).unwrap();
+        fs::write(folder.path().join("file"), "").unwrap();
+        let found = Sockets::find(folder.path());
+        assert_eq!((found.paths, found.stopped), (sockets.to_vec(), None));
+    }
+
+    #[test]
+    fn the_search_is_bounded_and_names_where_it_stopped() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a", "b", "c"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let found = Sockets::find_among(folder.path(), 3);
+        assert!(found.stopped.unwrap().starts_with(folder.path()));
+        assert_eq!(Sockets::find_among(folder.path(), 4).stopped, None);
+    }
+}
