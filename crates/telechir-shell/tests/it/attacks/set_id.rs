@@ -163,3 +163,19 @@ async fn a_background_job_leaves_no_set_id_file() {
     telechir_testkit::assert_eventually!(folder.path().join("end").exists());
     assert_eq!(set_id_files(folder.path()), [""; 0]);
 }
+
+#[tokio::test]
+async fn no_file_gets_capabilities() {
+    let (mut shell, folder) = sandboxed().await;
+    let call = number("setxattr");
+    // Version 2 with every capability, permitted and effective.
+    let attempt = format!(
+        "cp /usr/bin/id own; perl -e '$f = \"own\"; $n = \"security.capability\"; \
+         $v = pack \"V5\", 0x02000001, ~0, 0, ~0, 0; \
+         $r = syscall({call}, $f, $n, $v, 20, 0); print $r < 0 ? $!+0 : \"made\"'"
+    );
+    assert_eq!(run(&mut shell, &attempt).await.stdout, "1");
+    let mut value = [0; 32];
+    let name = "security.capability";
+    assert!(rustix::fs::getxattr(folder.path().join("own"), name, &mut value[..]).is_err());
+}
