@@ -31,7 +31,7 @@ pub use sockets::Sockets;
 pub use verify::{
     SandboxInfo, explain_bwrap_error, verify, verify_container, verify_inside, wait_for_exit,
 };
-pub use workspace::checked as workspace;
+pub use workspace::{checked as workspace, join as join_workspace, lend as lend_workspace};
 
 use crate::{Identity, Spawn, Stdio, find_program, is_root};
 

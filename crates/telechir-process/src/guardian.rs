@@ -27,7 +27,7 @@ pub use guard::Guardian;
 pub(crate) use link::GuardianSocket;
 pub(crate) use registry::{
     SessionLink, current, ends_gracefully, has_guardian, process_ended, process_started,
-    register_cgroup, unregister_cgroup,
+    register_cgroup, register_tree, unregister_cgroup,
 };
 pub use registry::{clear_hint, folder_prefix, register_file, set_hint, unregister_file};
 pub use run::{Hints, run_guardian};

@@ -28,10 +28,12 @@ mod connect;
 mod error;
 pub mod guardian;
 mod identity;
+mod private_folder;
 mod program;
 mod spawn;
 mod spawner;
 mod sys;
+pub mod tree;
 
 pub use rustix::process::{Pid, Resource, Rlimit, Signal};
 
@@ -40,6 +42,9 @@ pub use child::Child;
 pub use connect::connect_as;
 pub use error::{SpawnError, SpawnStep};
 pub use identity::{Identity, is_root};
+pub use private_folder::{
+    PrivateFolder, is_private_dir, let_read, make_private_dir, make_private_file,
+};
 pub use program::{find_program, package_of};
 pub use spawn::{Spawn, Stdio};
 pub use sys::landlock::landlock_abi;

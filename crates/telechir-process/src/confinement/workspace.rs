@@ -1,82 +1,181 @@
-//! The workspace: the only writable folder, owned by the session's user.
+//! The workspace: the only writable folder, owned by the session's user while the session lasts.
 
-use std::fs::{self, Metadata};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{MetadataExt, lchown};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use super::ConfinementError;
-use crate::Identity;
+use crate::tree::{self, Location, Owner};
+use crate::{Identity, guardian, is_root};
 
 /// System folders, which cannot be a workspace.
-const SYSTEM_DIRS: [&str; 20] = [
-    "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/media", "/mnt", "/opt",
-    "/proc", "/root", "/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var",
+const SYSTEM_DIRS: [&str; 32] = [
+    "/",
+    "/bin",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/home",
+    "/lib",
+    "/lib64",
+    "/media",
+    "/mnt",
+    "/opt",
+    "/proc",
+    "/root",
+    "/run",
+    "/sbin",
+    "/srv",
+    "/sys",
+    "/tmp",
+    "/usr",
+    "/var",
+    "/nix",
+    "/run/user",
+    "/snap",
+    "/var/cache",
+    "/var/lib",
+    "/var/local",
+    "/var/log",
+    "/var/mail",
+    "/var/opt",
+    "/var/run",
+    "/var/spool",
+    "/var/www",
 ];
 /// System trees, in which no folder can be a workspace.
-const SYSTEM_TREES: [&str; 9] = [
-    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sys", "/usr",
+const SYSTEM_TREES: [&str; 16] = [
+    "/bin",
+    "/boot",
+    "/dev",
+    "/efi",
+    "/etc",
+    "/lib",
+    "/lib64",
+    "/nix/store",
+    "/proc",
+    "/run/systemd",
+    "/sbin",
+    "/sys",
+    "/usr",
+    "/var/lib/dpkg",
+    "/var/lib/systemd",
+    "/var/spool/cron",
 ];
 
-/// Returns the canonical path of a workspace, after changing its owner to `identity`, if any.
+/// Returns the canonical path of a workspace, after giving it to `identity`, if any, until the end
+/// of the session: then the guardian gives everything back to the present owner.
 ///
 /// # Errors
 /// If it is not a directory, or a system folder.
 pub fn checked(path: &Path, identity: Option<Identity>) -> Result<PathBuf, ConfinementError> {
-    let fail = |why: String| ConfinementError(format!("the workspace {} {why}", path.display()));
-    let real =
-        fs::canonicalize(path).map_err(|error| fail(format!("cannot be opened: {error}")))?;
-    if !real.is_dir() {
-        return Err(fail(
-            "is not a directory; choose one with --workspace".to_owned(),
-        ));
-    }
-    if real.to_str().is_none() {
-        return Err(fail("has a path that is not UTF-8".to_owned()));
-    }
-    let is_shared_memory = real.starts_with("/dev/shm") && real != Path::new("/dev/shm");
-    let is_in_system_tree =
-        !is_shared_memory && SYSTEM_TREES.iter().any(|folder| real.starts_with(folder));
-    if is_in_system_tree || SYSTEM_DIRS.iter().any(|folder| real == Path::new(folder)) {
-        return Err(fail(
-            "is a system directory; choose another one with --workspace".to_owned(),
-        ));
-    }
-    if let Some(identity) = identity {
-        chown_tree(&real, identity)
-            .map_err(|error| fail(format!("cannot be given to the session's user: {error}")))?;
+    let real = resolved(path)?;
+    if let Some(identity) = identity.filter(|_| is_root()) {
+        borrow(&real, identity).map_err(|error| not_given(path, &error))?;
     }
     Ok(real)
 }
 
-/// Changes the owner of a tree to `identity`, without following links or leaving its file system.
-/// Does nothing if the folder itself already has this owner.
-fn chown_tree(folder: &Path, identity: Identity) -> io::Result<()> {
-    let top = fs::symlink_metadata(folder)?;
-    if top.uid() == identity.uid && top.gid() == identity.gid {
-        return Ok(());
-    }
-    let mut open = vec![folder.to_owned()];
-    while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(&folder)? {
-            let entry = entry?;
-            let metadata = entry.metadata()?;
-            if metadata.dev() != top.dev() || is_shared(&metadata) {
-                continue;
-            }
-            lchown(entry.path(), Some(identity.uid), Some(identity.gid))?;
-            if metadata.is_dir() {
-                open.push(entry.path());
-            }
-        }
-    }
-    // The folder itself comes last, so that an interrupted run is repeated.
-    lchown(folder, Some(identity.uid), Some(identity.gid))
+/// Like [`checked`], for a workspace whose owner is known: an earlier session whose guardian was
+/// killed, too, may have left it to its own user.
+///
+/// # Errors
+/// If it is not a directory, or a system folder.
+pub fn lend(path: &Path, identity: Identity, owner: Owner) -> Result<(), ConfinementError> {
+    let give = |top: &OwnedFd| {
+        let present = Owner::of(top)?.uid;
+        tree::take(top, &[owner.uid, present], identity)
+    };
+    register(path, identity, owner)
+        .and_then(|top| give(&top).map_err(|error| not_given(path, &error)))
 }
 
-/// Whether a file has several hard links, of which some may be outside.
-fn is_shared(metadata: &Metadata) -> bool {
-    !metadata.is_dir() && metadata.nlink() > 1
+/// Uses a workspace whose files belong to another session: they stay as they are, and the files
+/// that this session makes go to `owner` at its end.
+///
+/// # Errors
+/// If it is not a directory, or a system folder.
+pub fn join(path: &Path, identity: Identity, owner: Owner) -> Result<(), ConfinementError> {
+    register(path, identity, owner).map(drop)
+}
+
+fn register(path: &Path, identity: Identity, owner: Owner) -> Result<OwnedFd, ConfinementError> {
+    let real = resolved(path)?;
+    let registered = tree::open_folder(&real).and_then(|top| {
+        guardian::register_tree(&real, &top, identity, owner)?;
+        Ok(top)
+    });
+    registered.map_err(|error| not_given(path, &error))
+}
+
+fn refused(path: &Path, why: impl std::fmt::Display) -> ConfinementError {
+    ConfinementError(format!("the workspace {} {why}", path.display()))
+}
+
+fn not_given(path: &Path, error: &io::Error) -> ConfinementError {
+    refused(
+        path,
+        format_args!("cannot be given to the session's user: {error}"),
+    )
+}
+
+fn resolved(path: &Path) -> Result<PathBuf, ConfinementError> {
+    let real = fs::canonicalize(path)
+        .map_err(|error| refused(path, format_args!("cannot be opened: {error}")))?;
+    if !real.is_dir() {
+        return Err(refused(
+            path,
+            "is not a directory; choose one with --workspace",
+        ));
+    }
+    if real.to_str().is_none() {
+        return Err(refused(path, "has a path that is not UTF-8"));
+    }
+    let is_system = is_system(&real)
+        .map_err(|error| refused(path, format_args!("cannot be opened: {error}")))?;
+    if is_system {
+        return Err(refused(
+            path,
+            "is a system directory; choose another one with --workspace",
+        ));
+    }
+    Ok(real)
+}
+
+/// Whether a folder is a system folder, by its path or as a mount of one elsewhere.
+fn is_system(real: &Path) -> io::Result<bool> {
+    let is_shared_memory = real.starts_with("/dev/shm") && real != Path::new("/dev/shm");
+    let by_path = SYSTEM_TREES.iter().any(|tree| real.starts_with(tree));
+    if (by_path && !is_shared_memory) || SYSTEM_DIRS.iter().any(|folder| real == Path::new(folder))
+    {
+        return Ok(true);
+    }
+    let location = Location::of(real)?;
+    let target = |path: &&str| {
+        let real = fs::canonicalize(path).ok()?;
+        Location::of(&real).ok()
+    };
+    let is_one = SYSTEM_DIRS
+        .iter()
+        .filter_map(target)
+        .any(|folder| folder.is_same(&location));
+    let is_in_one = || {
+        let mut trees = SYSTEM_TREES.iter().filter_map(target);
+        trees.any(|tree| location.target_is_inside(&tree))
+    };
+    Ok(is_one || (!is_shared_memory && is_in_one()))
+}
+
+/// Gives a workspace to a session's user, unless it already is that user's or was given before.
+fn borrow(real: &Path, identity: Identity) -> io::Result<()> {
+    let top = tree::open_folder(real)?;
+    let owner = Owner::of(&top)?;
+    // Registered first: the guardian also gives back what was taken before a failure.
+    if owner.uid != identity.uid && guardian::register_tree(real, &top, identity, owner)? {
+        tree::take(&top, &[owner.uid], identity)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -91,6 +190,7 @@ mod tests {
             "/usr/share",
             "/tmp",
             "/home",
+            "/var/lib",
             "/proc/self",
             "/dev/shm",
             "/no/such",

@@ -1,14 +1,15 @@
 //! Removes the files and folders of a session and nothing else.
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::Instant;
 
+use rustix::fs::{AtFlags, FileType, fstat, statat, unlinkat};
 use rustix::process::geteuid;
 
-use super::state::{CleanupState, OwnedFile};
+use super::state::{BorrowedTree, CleanupState, OwnedFile};
+use crate::tree;
 
 /// Removes everything that the session left; returns whether nothing is left.
 ///
@@ -30,70 +31,72 @@ pub(super) fn remove_all(state: &CleanupState, deadline: Instant) -> bool {
 }
 
 /// Removes a file, if it is still the registered one, after its companion: as long as a lock file
-/// exists, no other process takes the resource that it locks.
+/// exists, no other process takes the resource that it locks. Its folder may be one of a workspace,
+/// which programs could have replaced by a link.
 fn remove_owned(path: &Path, file: &OwnedFile) {
-    let is_same_file = fs::symlink_metadata(path).is_ok_and(|found| {
-        found.is_file() && (found.dev(), found.ino()) == (file.device, file.inode)
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return;
+    };
+    let Ok(folder) = tree::open_folder(parent) else {
+        return;
+    };
+    let is_same_file = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|found| {
+        FileType::from_raw_mode(found.st_mode) == FileType::RegularFile
+            && (found.st_dev, found.st_ino) == (file.device, file.inode)
     });
     if is_same_file {
         let _may_be_gone = fs::remove_file(&file.companion);
-        let _may_be_gone = fs::remove_file(path);
+        let _may_be_gone = unlinkat(&folder, name, AtFlags::empty());
     }
 }
 
 /// Removes the session's entries in `root`; returns whether none is left.
 fn remove_from(root: &Path, state: &CleanupState) -> bool {
     let prefix = state.prefix();
+    let Ok(folder) = root
+        .canonicalize()
+        .and_then(|root| tree::open_folder(&root))
+    else {
+        return true;
+    };
     let entries = fs::read_dir(root).into_iter().flatten().flatten();
-    let session_processes = entries.filter(|entry| {
-        let name = entry.file_name();
-        name.as_encoded_bytes().starts_with(prefix.as_bytes())
-    });
-    let removed: Vec<bool> = session_processes
-        .map(|entry| remove(&entry.path(), state.uid))
+    let names = entries.map(|entry| entry.file_name());
+    let ours = names.filter(|name| name.as_encoded_bytes().starts_with(prefix.as_bytes()));
+    // Another user may have chosen such a name.
+    let uids: Vec<u32> = state.uid.into_iter().chain([geteuid().as_raw()]).collect();
+    let removed: Vec<bool> = ours
+        .map(|name| tree::remove_of(&folder, &name, &uids).is_ok())
         .collect();
     removed.into_iter().all(|removed| removed)
 }
 
-fn remove(path: &Path, uid: Option<u32>) -> bool {
-    let Ok(found) = fs::symlink_metadata(path) else {
-        return true;
-    };
-    if found.uid() != geteuid().as_raw() && Some(found.uid()) != uid {
-        // Another user chose this name.
-        return true;
-    }
-    let removed = if found.is_dir() {
-        fs::remove_dir_all(path).or_else(|_| {
-            open_up(path);
-            fs::remove_dir_all(path)
-        })
-    } else {
-        fs::remove_file(path)
-    };
-    match removed {
-        Ok(()) => true,
-        Err(error) => error.kind() == io::ErrorKind::NotFound,
-    }
+/// Gives the folders that the session's user got back to their owners; returns whether all of them
+/// are.
+pub(super) fn give_back_all(state: &CleanupState, deadline: Instant) -> bool {
+    let returned: Vec<bool> = state
+        .trees
+        .iter()
+        .map(|(path, borrowed)| give_back(path, borrowed, deadline).is_ok())
+        .collect();
+    returned.into_iter().all(|returned| returned)
 }
 
-/// Makes read-only folders writable; package managers create such folders for fetched sources.
-fn open_up(folder: &Path) {
-    let Ok(found) = fs::symlink_metadata(folder) else {
-        return;
+fn give_back(path: &Path, borrowed: &BorrowedTree, deadline: Instant) -> io::Result<()> {
+    let top = match tree::open_folder(path) {
+        // Somebody removed the workspace.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        top => top?,
     };
-    if !found.is_dir() {
-        return;
+    let found = fstat(&top)?;
+    if (found.st_dev, found.st_ino) != (borrowed.device, borrowed.inode) {
+        return Err(io::Error::other("another folder has this path"));
     }
-    let mode = Permissions::from_mode(found.mode() | 0o700);
-    let _removal_reports_it = fs::set_permissions(folder, mode);
-    let inside = fs::read_dir(folder).into_iter().flatten().flatten();
-    inside.for_each(|entry| open_up(&entry.path()));
+    tree::give_back(&top, borrowed.session, borrowed.owner, Some(deadline))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{MetadataExt, symlink};
     use std::path::PathBuf;
 
     use super::*;

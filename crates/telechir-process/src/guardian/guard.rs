@@ -12,7 +12,10 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use super::link::GuardianSocket;
-use super::registry::{SessionLink, SessionRegistration, current_lock, has_ended, lock_state};
+use super::registry::{
+    SessionLink, SessionRegistration, current_lock, has_borrowed_trees, has_ended, lock_state,
+};
+use super::run::MAX_RETURN;
 use super::state::CleanupState;
 use super::{CleanupScope, GuardianError};
 use crate::spawner::{start, start_and_wait};
@@ -90,11 +93,16 @@ impl Guardian {
     }
 
     fn finish(&self) -> bool {
-        if !self.registration.end() {
+        let Some(ended) = self.registration.end() else {
             return true;
-        }
+        };
+        let limit = if has_borrowed_trees(&ended) {
+            MAX_CLEANUP_WAIT + MAX_RETURN
+        } else {
+            MAX_CLEANUP_WAIT
+        };
         // A guardian that hangs or is gone removed nothing.
-        self.done.recv_timeout(MAX_CLEANUP_WAIT).unwrap_or(false)
+        self.done.recv_timeout(limit).unwrap_or(false)
     }
 }
 

@@ -4,15 +4,19 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rustix::fs::fstat;
 use rustix::process::Pid;
 
 use super::link::GuardianSocket;
-use super::state::{CleanupChange, CleanupState, OwnedFile};
+use super::state::{BorrowedTree, CleanupChange, CleanupState, OwnedFile};
 use super::{GRACEFUL, GuardianError, MARKER, processes};
+use crate::Identity;
+use crate::tree::Owner;
 
 /// The session of this process, if it has a guardian.
 static CURRENT: Mutex<Option<SessionLink>> = Mutex::new(None);
@@ -66,6 +70,40 @@ pub fn register_file(name: &Path, temporary: &Path, companion: &Path) -> io::Res
 /// Removes a file from the guardian's list.
 pub fn unregister_file(name: &Path) {
     send_change(CleanupChange::RemoveFile(name.to_owned()));
+}
+
+/// Registers a folder whose files are given to the session's user: at the end the guardian gives
+/// them to `owner`. Call this before the first file changes its owner. Without a guardian nothing
+/// is given back. Returns whether the folder is new: a second registration changes nothing.
+pub(crate) fn register_tree(
+    folder: &Path,
+    top: impl AsFd,
+    session: Identity,
+    owner: Owner,
+) -> io::Result<bool> {
+    let found = fstat(top)?;
+    let tree = BorrowedTree {
+        device: found.st_dev,
+        inode: found.st_ino,
+        session,
+        owner,
+    };
+    let is_known = current().is_some_and(|session_link| {
+        let state = lock_state(&session_link.state);
+        state
+            .trees
+            .get(folder)
+            .is_some_and(|known| (known.device, known.inode) == (tree.device, tree.inode))
+    });
+    if !is_known {
+        send_change(CleanupChange::AddTree(folder.to_owned(), tree));
+    }
+    Ok(!is_known)
+}
+
+/// Whether a folder was given to the session's user, which the guardian undoes at the end.
+pub(super) fn has_borrowed_trees(session_link: &SessionLink) -> bool {
+    !lock_state(&session_link.state).trees.is_empty()
 }
 
 /// Registers a cgroup with the guardian by its folder: at the end its members are killed and the
@@ -143,13 +181,14 @@ impl SessionRegistration {
         Ok(Self(Arc::clone(&session_link.token)))
     }
 
-    /// Closes the socket, which makes the guardian clean up. Returns whether it was still open.
-    pub(super) fn end(&self) -> bool {
+    /// Closes the socket, which makes the guardian clean up. Returns the session, if it was still
+    /// open.
+    pub(super) fn end(&self) -> Option<SessionLink> {
         let session_link = current_lock().take_if(|session_link| session_link.token == self.0);
         if let Some(session_link) = &session_link {
             session_link.link.end();
         }
-        session_link.is_some()
+        session_link
     }
 }
 

@@ -20,6 +20,10 @@ const MAX_CLEANUP: Duration = Duration::from_millis(1_800);
 /// Part of it for killing processes.
 const MAX_KILL: Duration = Duration::from_millis(1_400);
 
+/// Time for giving folders back to their owners, after everything else: a large workspace takes
+/// some seconds.
+pub(super) const MAX_RETURN: Duration = Duration::from_secs(60);
+
 /// Time for graceful programs to exit, such as a browser that writes its profile.
 const GRACE: Duration = Duration::from_secs(3);
 
@@ -120,7 +124,9 @@ impl GuardianLoop {
             let ended = kill::kill_all(state, &spared, start + MAX_KILL);
             let removed = files::remove_all(state, start + MAX_CLEANUP);
             let cgroups_removed = kill::remove_cgroups(state, start + MAX_CLEANUP);
-            ended && removed && cgroups_removed
+            // No process of the session makes new files any more.
+            let returned = files::give_back_all(state, Instant::now() + MAX_RETURN);
+            ended && removed && cgroups_removed && returned
         })
     }
 }

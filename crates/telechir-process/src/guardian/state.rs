@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use super::link::FORKED;
 use super::processes;
+use crate::Identity;
+use crate::tree::Owner;
 
 const INITIAL_STATE: u8 = b'b';
 const STARTED: u8 = b's';
@@ -16,6 +18,7 @@ const ADD_FILE: u8 = b'f';
 const REMOVE_FILE: u8 = b'g';
 const ADD_CGROUP: u8 = b'c';
 const REMOVE_CGROUP: u8 = b'd';
+const ADD_TREE: u8 = b't';
 const SET_HINT: u8 = b'n';
 const CLEAR_HINT: u8 = b'm';
 
@@ -37,6 +40,8 @@ pub(super) struct CleanupState {
     pub(super) files: BTreeMap<PathBuf, OwnedFile>,
     /// Folders of cgroups, whose members are all killed.
     pub(super) cgroups: BTreeSet<PathBuf>,
+    /// Folders whose files belong to the session's user until the end, by path.
+    pub(super) trees: BTreeMap<PathBuf, BorrowedTree>,
     /// Hints for the caller's cleanup function, such as displays to release keys on.
     pub(super) hints: BTreeMap<String, String>,
 }
@@ -50,6 +55,15 @@ pub(super) struct OwnedFile {
     pub(super) companion: PathBuf,
 }
 
+/// Identity of a folder that was given to the session's user, and its owner before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BorrowedTree {
+    pub(super) device: u64,
+    pub(super) inode: u64,
+    pub(super) session: Identity,
+    pub(super) owner: Owner,
+}
+
 /// A change of [`CleanupState`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CleanupChange {
@@ -61,6 +75,7 @@ pub(super) enum CleanupChange {
     RemoveFile(PathBuf),
     AddCgroup(PathBuf),
     RemoveCgroup(PathBuf),
+    AddTree(PathBuf, BorrowedTree),
     SetHint(String, String),
     ClearHint(String),
 }
@@ -84,9 +99,15 @@ impl CleanupState {
         let files = files.map(|(path, file)| CleanupChange::AddFile(path.clone(), file.clone()));
         let cgroups = self.cgroups.iter();
         let cgroups = cgroups.map(|folder| CleanupChange::AddCgroup(folder.clone()));
+        let trees = self.trees.iter();
+        let trees = trees.map(|(path, tree)| CleanupChange::AddTree(path.clone(), *tree));
         let hints = self.hints.iter();
         let hints = hints.map(|(key, value)| CleanupChange::SetHint(key.clone(), value.clone()));
-        let changes = leaders.chain(files).chain(cgroups).chain(hints);
+        let changes = leaders
+            .chain(files)
+            .chain(cgroups)
+            .chain(trees)
+            .chain(hints);
         std::iter::once(joined(INITIAL_STATE, &parse_initial))
             .chain(changes.map(|change| change.message()))
             .collect()
@@ -126,6 +147,7 @@ impl CleanupState {
                 }
             }
             CleanupChange::RemoveCgroup(path) => drop(self.cgroups.remove(&path)),
+            CleanupChange::AddTree(path, tree) => drop(self.trees.insert(path, tree)),
             CleanupChange::SetHint(key, value) => drop(self.hints.insert(key, value)),
             CleanupChange::ClearHint(key) => drop(self.hints.remove(&key)),
         }
@@ -153,6 +175,18 @@ impl CleanupChange {
             Self::RemoveFile(path) => joined(REMOVE_FILE, &[bytes(path)]),
             Self::AddCgroup(path) => joined(ADD_CGROUP, &[bytes(path)]),
             Self::RemoveCgroup(path) => joined(REMOVE_CGROUP, &[bytes(path)]),
+            Self::AddTree(path, tree) => {
+                let [user, owner] = [
+                    [tree.session.uid, tree.session.gid],
+                    [tree.owner.uid, tree.owner.gid],
+                ];
+                let numbers = [tree.device, tree.inode].into_iter();
+                let numbers = numbers.chain(user.into_iter().chain(owner).map(u64::from));
+                let texts: Vec<String> = numbers.map(|number| number.to_string()).collect();
+                let mut fields = vec![bytes(path)];
+                fields.extend(texts.iter().map(String::as_bytes));
+                joined(ADD_TREE, &fields)
+            }
             Self::SetHint(key, value) => joined(SET_HINT, &[key.as_bytes(), value.as_bytes()]),
             Self::ClearHint(key) => joined(CLEAR_HINT, &[key.as_bytes()]),
         }
@@ -179,6 +213,22 @@ impl CleanupChange {
             REMOVE_FILE => Self::RemoveFile(path(field(0)?)),
             ADD_CGROUP => Self::AddCgroup(path(field(0)?)),
             REMOVE_CGROUP => Self::RemoveCgroup(path(field(0)?)),
+            ADD_TREE => {
+                let id = |at: usize| text(at)?.parse::<u32>().ok();
+                let tree = BorrowedTree {
+                    device: text(1)?.parse().ok()?,
+                    inode: text(2)?.parse().ok()?,
+                    session: Identity {
+                        uid: id(3)?,
+                        gid: id(4)?,
+                    },
+                    owner: Owner {
+                        uid: id(5)?,
+                        gid: id(6)?,
+                    },
+                };
+                Self::AddTree(path(field(0)?), tree)
+            }
             SET_HINT => Self::SetHint(text(0)?, text(1)?),
             CLEAR_HINT => Self::ClearHint(text(0)?),
             _ => return None,
@@ -237,6 +287,16 @@ mod tests {
         original.apply(CleanupChange::AddCgroup("/sys/fs/cgroup/of-others".into()));
         original.apply(CleanupChange::AddCgroup(group.clone()));
         assert_eq!(original.cgroups, BTreeSet::from([group]));
+        let tree = BorrowedTree {
+            device: 7,
+            inode: 8,
+            session: Identity {
+                uid: 61_000,
+                gid: 61_000,
+            },
+            owner: Owner { uid: 0, gid: 100 },
+        };
+        original.apply(CleanupChange::AddTree("/srv/work".into(), tree));
         original.apply(CleanupChange::SetHint(
             "display".to_owned(),
             ":0".to_owned(),

@@ -1,6 +1,7 @@
 //! Real processes, seen from outside.
 #![expect(clippy::unwrap_used, reason = "a test fails where its setup fails")]
 
+mod attacks;
 mod descriptors;
 mod guardian;
 mod identity;
