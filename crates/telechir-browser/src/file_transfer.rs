@@ -11,13 +11,12 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{
-    FileType, Mode, OFlags, RawMode, ResolveFlags, Stat, fchown, fstat, mkdirat, open, openat,
+    Dir, FileType, Mode, OFlags, RawMode, ResolveFlags, Stat, fchown, fstat, mkdirat, open, openat,
     openat2,
 };
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
-use telechir_process::Identity;
-use tempfile::TempDir;
+use telechir_process::{Identity, PrivateFolder, let_read, make_private_dir, make_private_file};
 
 use crate::options::{FileAccess, Options};
 use crate::tab_registry::MAX_FILE_BYTES;
@@ -34,7 +33,7 @@ const MAX_SAME_NAME: u32 = 1000;
 /// The private folder of one browser, and the workspace.
 #[derive(Debug)]
 pub(crate) struct FileTransfer {
-    folder: TempDir,
+    folder: PrivateFolder,
     identity: Option<Identity>,
     files: FileAccess,
 }
@@ -45,20 +44,23 @@ impl FileTransfer {
         let Some(files) = options.files.clone() else {
             return Ok(None);
         };
-        let folder = tempfile::Builder::new()
-            .prefix("files-")
-            .permissions(Permissions::from_mode(0o700))
-            .tempdir_in(&options.temp_dir)?;
+        let folder = PrivateFolder::create(&options.temp_dir, "files-")?;
         let file_transfer = Self {
             folder,
             identity: options.identity,
             files,
         };
-        for part in [file_transfer.incoming(), file_transfer.outgoing()] {
-            std::fs::create_dir(&part)?;
-            file_transfer.chown_path(&part)?;
+        let (incoming, outgoing) = (file_transfer.incoming(), file_transfer.outgoing());
+        make_private_dir(&incoming)?;
+        make_private_dir(&outgoing)?;
+        if let Some(identity) = options.identity {
+            // Chromium writes only in `in`; if it could rename that, or write in `out`, it would
+            // choose which files we read and write.
+            chown(&incoming, Some(identity.uid), Some(identity.gid))?;
+            chown(&outgoing, None, Some(identity.gid))?;
+            std::fs::set_permissions(&outgoing, Permissions::from_mode(0o710))?;
+            file_transfer.folder.let_in(identity, false)?;
         }
-        file_transfer.chown_path(file_transfer.folder.path())?;
         Ok(Some(file_transfer))
     }
 
@@ -108,8 +110,9 @@ impl FileTransfer {
             Mode::empty(),
         )?;
         match made {
-            Ok(()) => self.chown_file(&folder)?,
-            Err(Errno::EXIST) => {}
+            // An empty folder, even if a program put another one in its place.
+            Ok(()) if is_empty(&folder)? => self.chown_file(&folder)?,
+            Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
         }
         Ok(folder)
@@ -197,14 +200,15 @@ impl FileTransfer {
 
     fn copy(&self, (mut from, name): (File, String)) -> io::Result<PathBuf> {
         // A separate folder, because pages see the file name.
-        let dir = tempfile::Builder::new()
-            .permissions(Permissions::from_mode(0o700))
-            .tempdir_in(self.outgoing())?
-            .keep();
-        self.chown_path(&dir)?;
-        let copy = dir.join(name);
-        io::copy(&mut from, &mut File::create(&copy)?)?;
-        self.chown_path(&copy)?;
+        let dir = PrivateFolder::create(&self.outgoing(), "upload-")?;
+        let copy = dir.path().join(name);
+        let mut file = make_private_file(&copy)?;
+        io::copy(&mut from, &mut file)?;
+        if let Some(identity) = self.identity {
+            let_read(&file, identity)?;
+            dir.let_in(identity, true)?;
+        }
+        let _it_ends_with_the_folder = dir.keep();
         Ok(copy)
     }
 
@@ -212,12 +216,6 @@ impl FileTransfer {
     fn may_read(&self, stat: &Stat) -> bool {
         self.identity.is_none_or(|identity| {
             stat.st_uid == identity.uid || stat.st_mode & (Mode::ROTH.as_raw_mode() as RawMode) != 0
-        })
-    }
-
-    fn chown_path(&self, path: &Path) -> io::Result<()> {
-        self.identity.map_or(Ok(()), |identity| {
-            chown(path, Some(identity.uid), Some(identity.gid))
         })
     }
 
@@ -235,6 +233,15 @@ impl FileTransfer {
 
 fn upload_error(path: &str, error: &io::Error) -> String {
     format!("Failed to upload the file {path:?}: {error}.")
+}
+
+fn is_empty(folder: &OwnedFd) -> io::Result<bool> {
+    for entry in Dir::read_from(folder)? {
+        if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn is_file(stat: &Stat) -> bool {
@@ -302,6 +309,8 @@ fn numbered(name: &str, nth: u32) -> String {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
+
+    use tempfile::TempDir;
 
     use super::*;
 

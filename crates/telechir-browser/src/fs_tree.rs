@@ -1,11 +1,17 @@
-//! Operations on profile folders: size, copy, change of owner. Links are not followed.
+//! Operations on profile folders. Links are not followed.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{MetadataExt, lchown};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use telechir_process::Identity;
+use rustix::fs::{Mode, OFlags, ResolveFlags, mkdirat, openat2};
+use rustix::io::Errno;
+use telechir_process::tree;
+
+const INSIDE: ResolveFlags = ResolveFlags::BENEATH
+    .union(ResolveFlags::NO_SYMLINKS)
+    .union(ResolveFlags::NO_XDEV);
 
 /// Folders that a browser recreates when missing, so they are not copied.
 const CACHE_DIRS: [&str; 9] = [
@@ -22,51 +28,29 @@ const CACHE_DIRS: [&str; 9] = [
 /// Links that name the process using the profile; telechir has its own lock.
 const SINGLETONS: [&str; 3] = ["SingletonCookie", "SingletonLock", "SingletonSocket"];
 
-/// The total size of all files below a folder, in bytes.
-pub(crate) fn size_bytes(folder: &Path) -> u64 {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| {
-            let found = entry.metadata().ok()?;
-            Some(if found.is_dir() {
-                size_bytes(&entry.path())
-            } else {
-                found.len()
-            })
-        })
-        .sum()
+/// Copies folders and regular files into a new folder, without caches.
+pub(crate) fn copy(from: &Path, to: &OwnedFd) -> io::Result<()> {
+    let is_cache = |name: &[u8]| CACHE_DIRS.iter().any(|cache| name == cache.as_bytes());
+    tree::copy(&tree::open_folder(&from.canonicalize()?)?, to, &is_cache)
 }
 
-/// Changes the owner of everything below a folder that belongs to `before`.
-pub(crate) fn chown_recursive(folder: &Path, before: u32, identity: Identity) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let found = entry.metadata()?;
-        if found.uid() == before {
-            lchown(entry.path(), Some(identity.uid), Some(identity.gid))?;
-        }
-        if found.is_dir() {
-            chown_recursive(&entry.path(), before, identity)?;
-        }
-    }
-    Ok(())
+/// Creates a file in a profile, whose folders the browser's user may have replaced by links.
+pub(crate) fn create_new(profile: &OwnedFd, path: &str) -> io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let mode = Mode::RUSR | Mode::WUSR;
+    Ok(File::from(openat2(profile, path, flags, mode, INSIDE)?))
 }
 
-/// Copies folders and regular files, without caches.
-pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let kind = entry.file_type()?;
-        if kind.is_dir() && !CACHE_DIRS.iter().any(|cache| name == *cache) {
-            let inside = to.join(&name);
-            fs::create_dir(&inside)?;
-            copy(&entry.path(), &inside)?;
-        } else if kind.is_file() {
-            fs::copy(entry.path(), to.join(&name))?;
-        }
-    }
-    Ok(())
+/// Opens a folder of a profile, which is created if it is missing; returns whether it was.
+pub(crate) fn open_or_create(profile: &OwnedFd, name: &str) -> io::Result<(OwnedFd, bool)> {
+    let is_new = match mkdirat(profile, name, Mode::RWXU) {
+        Ok(()) => true,
+        Err(Errno::EXIST) => false,
+        Err(error) => return Err(error.into()),
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = openat2(profile, name, flags, Mode::empty(), INSIDE)?;
+    Ok((folder, is_new))
 }
 
 /// Removes the links of a killed browser, which still mark the profile as used.

@@ -13,9 +13,8 @@ use std::str::FromStr;
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
-use telechir_process::{Identity, is_root};
-
-use crate::fs_tree;
+use telechir_process::tree::{self, Owner};
+use telechir_process::{Identity, is_root, make_private_dir, make_private_file};
 
 /// The folder of Chromium's data.
 const DATA_DIR: &str = "data";
@@ -139,6 +138,11 @@ impl Profiles {
         }
     }
 
+    /// The folder of all profiles; it may be missing.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Creates an empty profile.
     ///
     /// # Errors
@@ -151,20 +155,16 @@ impl Profiles {
         let made = builder.recursive(true).mode(mode).create(&self.folder);
         made.map_err(system_error("make", &self.folder))?;
         let folder = self.folder.join(&id.0);
-        match DirBuilder::new().mode(0o700).create(&folder) {
+        match make_private_dir(&folder) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 return Err(ProfileError::Exists(id.clone()));
             }
             made => made.map_err(system_error("make", &folder))?,
         }
         let data = folder.join(DATA_DIR);
-        let made = DirBuilder::new().mode(0o700).create(&data);
-        made.map_err(system_error("make", &data))?;
+        make_private_dir(&data).map_err(system_error("make", &data))?;
         let lock = folder.join(LOCK_FILE);
-        private_file()
-            .create(true)
-            .open(&lock)
-            .map_err(system_error("make", &lock))?;
+        make_private_file(&lock).map_err(system_error("make", &lock))?;
         Ok(())
     }
 
@@ -193,7 +193,7 @@ impl Profiles {
     pub fn delete(&self, id: &ProfileId) -> Result<(), ProfileError> {
         let _lock = self.lock_with_retry(id, FlockOperation::NonBlockingLockExclusive)?;
         let folder = self.folder.join(&id.0);
-        fs::remove_dir_all(&folder).map_err(system_error("remove", &folder))
+        tree::remove_path(&folder).map_err(system_error("remove", &folder))
     }
 
     /// Locks a profile for a browser. `holder` names the user of the profile in errors of others.
@@ -235,7 +235,7 @@ impl Profiles {
             _ => None,
         };
         Some(ProfileInfo {
-            bytes: fs_tree::size_bytes(&folder.join(DATA_DIR)),
+            bytes: size_of(&folder.join(DATA_DIR)),
             used: found.modified().ok().filter(|_| found.len() > 0),
             holder,
             id,
@@ -339,12 +339,15 @@ impl ProfileLock {
         }
         let data = self.data();
         let failed = || system_error("give to the browser's user", &data);
-        let before = fs::symlink_metadata(&data).map_err(failed())?.uid();
-        if before != identity.uid {
-            fs_tree::chown_recursive(&data, before, identity).map_err(failed())?;
-            lchown(&data, Some(identity.uid), Some(identity.gid)).map_err(failed())?;
-        }
-        fs::set_permissions(&self.folder, Permissions::from_mode(0o711)).map_err(failed())
+        let give = || {
+            let top = tree::open_folder(&data.canonicalize()?)?;
+            let before = Owner::of(&top)?.uid;
+            tree::take(&top, &[before], identity)?;
+            // Only that user's group can enter the folder.
+            lchown(&self.folder, None, Some(identity.gid))?;
+            fs::set_permissions(&self.folder, Permissions::from_mode(0o710))
+        };
+        give().map_err(failed())
     }
 }
 
@@ -360,6 +363,12 @@ impl Drop for ProfileLock {
 /// session must not find the profile accessible.
 pub fn restrict_folder(folder: &Path) {
     let _it_may_be_gone = fs::set_permissions(folder, Permissions::from_mode(0o700));
+}
+
+fn size_of(folder: &Path) -> u64 {
+    folder
+        .canonicalize()
+        .map_or(0, |folder| tree::size_bytes(&folder))
 }
 
 /// The first parent folder that other users cannot traverse.

@@ -1,16 +1,15 @@
 //! The session folder: commands for bash, and pipes for outputs and reports.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{FileExt, PermissionsExt, chown, fchown};
+use std::os::unix::fs::{FileExt, chown};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, mkfifoat, open};
-use telechir_process::{Identity, Readiness, guardian};
-use tempfile::TempDir;
+use telechir_process::{Identity, PrivateFolder, Readiness, guardian, let_read, make_private_file};
 
 use crate::output::Output;
 
@@ -24,7 +23,7 @@ pub(crate) const PIPE_BYTES: usize = 1 << 20;
 /// The session folder and its permanent pipes.
 #[derive(Debug)]
 pub(crate) struct ControlChannel {
-    folder: TempDir,
+    folder: PrivateFolder,
     inside: PathBuf,
     owner: Option<Identity>,
     control: OwnedFd,
@@ -57,21 +56,17 @@ impl ControlChannel {
         inside: Option<&str>,
         owner: Option<Identity>,
     ) -> io::Result<Self> {
-        let folder = tempfile::Builder::new()
-            .prefix(&guardian::folder_prefix())
-            .tempdir_in(parent)?;
+        let folder = PrivateFolder::create(parent, &guardian::folder_prefix())?;
         let inside = inside.map_or_else(|| folder.path().to_owned(), PathBuf::from);
         if let Some(owner) = owner {
             // Writable for us, readable for the child's group, closed to others.
-            chown(folder.path(), None, Some(owner.gid))?;
-            fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o750))?;
+            folder.let_in(owner, true)?;
         }
         let fifo = |name| make_fifo(&folder.path().join(name), owner, OFlags::RDWR);
         let (control, own) = (fifo("control")?, fifo("own")?);
-        let command = File::create(folder.path().join(COMMAND))?;
+        let command = make_private_file(&folder.path().join(COMMAND))?;
         if let Some(owner) = owner {
-            fchown(&command, None, Some(owner.gid))?;
-            command.set_permissions(fs::Permissions::from_mode(0o640))?;
+            let_read(&command, owner)?;
         }
         Ok(Self {
             command,
@@ -102,15 +97,18 @@ impl ControlChannel {
         self.inside.join(name).to_string_lossy().into_owned()
     }
 
-    /// Writes a file that bash can read.
+    /// Writes a file that bash can read, and no other user.
     pub(crate) fn write(&self, name: &str, text: &str) -> io::Result<()> {
         let path = self.folder.path().join(name);
-        fs::write(&path, text)?;
-        if let Some(owner) = self.owner {
-            chown(&path, None, Some(owner.gid))?;
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o640))?;
+        match make_private_file(&path) {
+            // It keeps the mode that it was made with.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => fs::write(&path, text),
+            file => {
+                let mut file = file?;
+                file.write_all(text.as_bytes())?;
+                self.owner.map_or(Ok(()), |owner| let_read(&file, owner))
+            }
         }
-        Ok(())
     }
 
     /// Writes the text of the next command; bash has read the previous one completely.

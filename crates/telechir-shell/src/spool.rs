@@ -3,12 +3,10 @@
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use telechir_process::{Identity, guardian};
-use tempfile::TempDir;
+use telechir_process::{Identity, PrivateFolder, guardian, let_read, make_private_file};
 
 /// Maximum stored size of one output, in bytes.
 pub(crate) const MAX_OUTPUT_BYTES: u64 = 256 << 20;
@@ -21,7 +19,7 @@ pub(crate) struct Spools(Arc<Mutex<SpoolFiles>>);
 
 #[derive(Debug)]
 struct SpoolFiles {
-    folder: TempDir,
+    folder: PrivateFolder,
     /// The folder's path inside the sandbox.
     inside: PathBuf,
     owner: Option<Identity>,
@@ -48,12 +46,9 @@ impl Spools {
         inside: Option<&str>,
         owner: Option<Identity>,
     ) -> io::Result<Self> {
-        let folder = tempfile::Builder::new()
-            .prefix(&guardian::folder_prefix())
-            .tempdir_in(parent)?;
+        let folder = PrivateFolder::create(parent, &guardian::folder_prefix())?;
         if let Some(owner) = owner {
-            chown(folder.path(), None, Some(owner.gid))?;
-            fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o750))?;
+            folder.let_in(owner, true)?;
         }
         let inside = inside.map_or_else(|| folder.path().to_owned(), PathBuf::from);
         Ok(Self(Arc::new(Mutex::new(SpoolFiles {
@@ -76,11 +71,9 @@ impl Spools {
         files.number += 1;
         let name = format!("output-{}", files.number);
         let path = files.folder.path().join(&name);
-        let mut options = File::options();
-        options.write(true).create_new(true).mode(0o640);
-        let file = options.open(&path)?;
+        let file = make_private_file(&path)?;
         if let Some(owner) = files.owner {
-            chown(&path, None, Some(owner.gid))?;
+            let_read(&file, owner)?;
         }
         let inside = files.inside.join(&name);
         files.remove_oldest();

@@ -1,9 +1,10 @@
 //! Reads and writes X authority files (`Xauthority(7)`), which contain the cookie of an X server.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+
+use telechir_process::make_private_file;
 
 const COOKIE_NAME: &[u8] = b"MIT-MAGIC-COOKIE-1";
 /// Matches any host (`FamilyWild` in X11/Xauth.h).
@@ -27,11 +28,7 @@ impl MagicCookie {
 
     /// Writes an authority file with mode 0600 whose entry matches every display number.
     pub(crate) fn write(&self, path: &Path) -> io::Result<File> {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)?;
+        let mut file = make_private_file(path)?;
         let mut entry = FAMILY_WILD.to_be_bytes().to_vec();
         for field in [b"".as_slice(), b"", COOKIE_NAME, &self.0] {
             let length = u16::try_from(field.len()).map_err(io::Error::other)?;

@@ -15,8 +15,7 @@ use std::time::Duration;
 use telechir_device::DeviceError;
 use telechir_egress::Egress;
 use telechir_process::confinement::{self, Protected, ResourceLimits};
-use telechir_process::{Cgroup, Child, Identity, Pid, is_root};
-use tempfile::TempDir;
+use telechir_process::{Cgroup, Child, Identity, Pid, PrivateFolder, is_root};
 
 pub use self::options::DisplayOptions;
 use self::sandbox::{InheritedFds, LaunchContext, SandboxedProgram};
@@ -48,7 +47,7 @@ pub struct PrivateDisplay {
     protected: Option<Protected>,
     group: Cgroup,
     network: Option<Egress>,
-    folder: TempDir,
+    folder: PrivateFolder,
     options: DisplayOptions,
 }
 

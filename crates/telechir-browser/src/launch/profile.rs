@@ -1,16 +1,16 @@
 //! Chromium's private folder, removed on drop; it contains the profile unless a persistent one is used.
 
 use std::ffi::OsString;
-use std::fs::{Permissions, create_dir, remove_dir_all, set_permissions, write};
-use std::io;
-use std::os::unix::fs::{PermissionsExt as _, chown, lchown};
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use rustix::fs::fchown;
+use rustix::process::{Gid, Uid};
 use serde_json::json;
-use telechir_process::Identity;
-use tempfile::TempDir;
+use telechir_process::{Identity, PrivateFolder, make_private_dir, tree};
 
 use crate::fs_tree;
 use crate::options::{self, Options};
@@ -23,7 +23,7 @@ const REMOVE_INTERVAL: Duration = Duration::from_millis(20);
 /// The private folder of one browser, and its profile.
 #[derive(Debug)]
 pub(crate) struct ProfileDir {
-    folder: Option<TempDir>,
+    folder: Option<PrivateFolder>,
     /// The folder of a persistent profile, if one is used.
     persistent: Option<PathBuf>,
 }
@@ -31,16 +31,13 @@ pub(crate) struct ProfileDir {
 impl ProfileDir {
     /// Creates the folder and prepares the profile.
     pub(super) fn create(options: &Options) -> io::Result<Self> {
-        let folder = tempfile::Builder::new()
-            .prefix("chromium-")
-            .permissions(Permissions::from_mode(0o700))
-            .tempdir_in(&options.temp_dir)?;
-        create_dir(folder.path().join("tmp"))?;
+        let folder = PrivateFolder::create(&options.temp_dir, "chromium-")?;
+        make_private_dir(&folder.path().join("tmp"))?;
         let persistent = match &options.profile {
             options::Profile::Fresh => None,
             options::Profile::Persistent(persistent) => Some(persistent.clone()),
             options::Profile::CopyOf(original) => {
-                fs_tree::copy(original, folder.path())?;
+                fs_tree::copy(original, folder.folder())?;
                 None
             }
         };
@@ -48,9 +45,7 @@ impl ProfileDir {
         fs_tree::remove_singleton_links(profile);
         prepare(profile, options.identity)?;
         if let Some(identity) = options.identity {
-            let current_uid = Identity::current().uid;
-            fs_tree::chown_recursive(folder.path(), current_uid, identity)?;
-            chown(folder.path(), Some(identity.uid), Some(identity.gid))?;
+            tree::give(folder.folder(), identity)?;
         }
         Ok(Self {
             folder: Some(folder),
@@ -123,7 +118,7 @@ impl Drop for ProfileDir {
 fn remove_within(path: &Path, attempts: u32) -> io::Result<()> {
     let mut left = attempts;
     loop {
-        match remove_dir_all(path) {
+        match tree::remove_path(path) {
             Ok(()) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) if left == 0 => return Err(error),
@@ -135,29 +130,41 @@ fn remove_within(path: &Path, attempts: u32) -> io::Result<()> {
 
 /// Writes the initial preferences, unless the profile has some.
 fn prepare(profile: &Path, identity: Option<Identity>) -> io::Result<()> {
-    let state = profile.join("Local State");
-    if !state.exists() {
-        write(&state, first_state())?;
-        if let Some(identity) = identity {
-            lchown(&state, Some(identity.uid), Some(identity.gid))?;
+    let profile = tree::open_folder(&profile.canonicalize()?)?;
+    write_new(&profile, "Local State", &first_state(), identity)?;
+    let (folder, is_new) = fs_tree::open_or_create(&profile, "Default")?;
+    if is_new {
+        own(&folder, identity)?;
+    }
+    write_new(&folder, "Preferences", &first_preferences(), identity)
+}
+
+/// Creates a file, unless there is an entry with this name.
+fn write_new(
+    folder: &OwnedFd,
+    name: &str,
+    text: &str,
+    identity: Option<Identity>,
+) -> io::Result<()> {
+    match fs_tree::create_new(folder, name) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        file => {
+            let mut file = file?;
+            file.write_all(text.as_bytes())?;
+            own(&file, identity)
         }
     }
-    let folder = profile.join("Default");
-    let file = folder.join("Preferences");
-    if file.exists() {
+}
+
+fn own(file: impl AsFd, identity: Option<Identity>) -> io::Result<()> {
+    let Some(Identity { uid, gid }) = identity else {
         return Ok(());
-    }
-    if !folder.exists() {
-        create_dir(&folder)?;
-    }
-    write(&file, first_preferences())?;
-    set_permissions(&folder, Permissions::from_mode(0o700))?;
-    if let Some(identity) = identity {
-        for path in [&folder, &file] {
-            lchown(path, Some(identity.uid), Some(identity.gid))?;
-        }
-    }
-    Ok(())
+    };
+    Ok(fchown(
+        file,
+        Some(Uid::from_raw(uid)),
+        Some(Gid::from_raw(gid)),
+    )?)
 }
 
 /// Settings without a flag: nothing is saved, suggested, translated, printed or looked up, and

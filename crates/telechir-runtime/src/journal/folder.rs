@@ -96,8 +96,9 @@ pub(super) fn make(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// SQLite creates its other files with the mode of the first.
-fn private_file(path: &Path) -> io::Result<File> {
+/// Opens a file that only its user can read. SQLite creates its other files with the mode of the
+/// first.
+pub(super) fn private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
         .write(true)

@@ -1,9 +1,10 @@
 //! Disk space reserved for the end of a recording.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::folder::private_file;
 use crate::JournalError;
 
 /// Enough for the outcome of one command with its maximum output, and the closing rows.
@@ -59,7 +60,8 @@ impl Reserve {
     }
 
     fn fill(&mut self) -> io::Result<()> {
-        let filled = fs::write(self.path(), incompressible_bytes());
+        let filled =
+            private_file(&self.path()).and_then(|mut file| file.write_all(&incompressible_bytes()));
         if filled.is_err() {
             self.release();
         }

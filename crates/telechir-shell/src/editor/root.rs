@@ -11,6 +11,7 @@ use rustix::fs::{
     openat, openat2, readlinkat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
+use telechir_process::tree;
 
 /// Maximum size of a file, in bytes.
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
@@ -214,7 +215,13 @@ impl WorkspaceRoot {
     /// Removes a file, or a folder with its contents.
     pub(super) fn remove(&self, located: &Path) -> Result<(), EditRefusal> {
         let (folder, name) = self.parent(located, false)?;
-        remove(&folder, &name).map_err(|error| refused(located, error))
+        statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|error| refused(located, error))?;
+        let removed = tree::remove(&folder, name.as_os_str());
+        removed.map_err(|error| {
+            let errno = Errno::from_io_error(&error);
+            errno.map_or_else(|| error.to_string(), |errno| refused(located, errno))
+        })
     }
 
     /// Renames a file or folder; the new name must not exist.
@@ -301,24 +308,6 @@ impl WorkspaceRoot {
         }
         Ok(opened)
     }
-}
-
-/// Removes an entry without following links.
-fn remove(folder: &OwnedFd, name: &Path) -> Result<(), Errno> {
-    match unlinkat(folder, name, AtFlags::empty()) {
-        Err(Errno::ISDIR | Errno::PERM) => {}
-        removed => return removed,
-    }
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let inner = openat(folder, name, flags, Mode::empty())?;
-    for entry in Dir::read_from(&inner)? {
-        let entry = entry?;
-        let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        if name != "." && name != ".." {
-            remove(&inner, Path::new(name))?;
-        }
-    }
-    unlinkat(folder, name, AtFlags::REMOVEDIR)
 }
 
 /// The name of the temporary file beside a file.

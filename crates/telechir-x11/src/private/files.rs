@@ -2,12 +2,11 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use telechir_process::confinement::Account;
-use telechir_process::{Identity, guardian};
-use tempfile::TempDir;
+use telechir_process::{PrivateFolder, guardian, make_private_dir, make_private_file, tree};
 
 use super::options::DisplayOptions;
 use crate::address::socket_path;
@@ -31,49 +30,44 @@ const OPENBOX: &str = include_str!("openbox.xml");
 pub(super) const ETC: [&str; 5] = ["passwd", "group", "hosts", "machine-id", CHROMIUM_FLAGS];
 const CHROMIUM_FLAGS: &str = "chromium.d";
 
-/// Creates the display folder with all its files, owned by the display's user.
-pub(super) fn make(options: &DisplayOptions, cookie: &MagicCookie) -> io::Result<TempDir> {
-    let folder = tempfile::Builder::new()
-        .prefix("display-")
-        // Resolve links: programs see the same path but not the links.
-        .tempdir_in(options.session_dir.canonicalize()?)?;
+/// Creates the display folder with all its files, then gives it to the display's user: as long as
+/// we write in it, no other program can.
+pub(super) fn make(options: &DisplayOptions, cookie: &MagicCookie) -> io::Result<PrivateFolder> {
+    // Its path has no links: programs see the same path but not the links.
+    let folder = PrivateFolder::create(&options.session_dir, "display-")?;
     let path = folder.path();
-    let owner = options.identity;
-    own(path, owner)?;
     for name in [
         "run",
         "home",
         "home/.config",
         "home/.config/gtk-3.0",
         "home/.config/gtk-4.0",
+        CHROMIUM_FLAGS,
     ] {
-        make_folder(&path.join(name), owner)?;
+        make_private_dir(&path.join(name))?;
     }
     for version in ["gtk-3.0", "gtk-4.0"] {
         let settings = path.join("home/.config").join(version).join("settings.ini");
-        make_file(&settings, GTK_SETTINGS, owner)?;
+        make_file(&settings, GTK_SETTINGS)?;
     }
-    make_file(&path.join("openbox.xml"), OPENBOX, owner)?;
-    make_folder(&path.join(CHROMIUM_FLAGS), owner)?;
+    make_file(&path.join("openbox.xml"), OPENBOX)?;
     if options.accessibility {
-        make_file(
-            &path.join(CHROMIUM_FLAGS).join("telechir"),
-            CHROMIUM_SCRIPT,
-            owner,
-        )?;
+        make_file(&path.join(CHROMIUM_FLAGS).join("telechir"), CHROMIUM_SCRIPT)?;
     }
     let home = path.join("home");
     let account = Account {
         name: "desktop",
-        identity: owner,
+        identity: options.identity,
         home: &home.to_string_lossy(),
     };
-    make_file(&path.join("passwd"), &account.passwd(), owner)?;
-    make_file(&path.join("group"), &account.group(), owner)?;
-    make_file(&path.join("hosts"), Account::hosts(), owner)?;
-    make_file(&path.join("machine-id"), &machine_id()?, owner)?;
+    make_file(&path.join("passwd"), &account.passwd())?;
+    make_file(&path.join("group"), &account.group())?;
+    make_file(&path.join("hosts"), Account::hosts())?;
+    make_file(&path.join("machine-id"), &machine_id()?)?;
     cookie.write(&authority(path))?;
-    own(&authority(path), owner)?;
+    if let Some(owner) = options.identity {
+        tree::give(folder.folder(), owner)?;
+    }
     Ok(folder)
 }
 
@@ -135,21 +129,8 @@ pub(super) fn make_socket_folder() -> io::Result<()> {
     }
 }
 
-fn make_folder(path: &Path, owner: Option<Identity>) -> io::Result<()> {
-    fs::DirBuilder::new().mode(0o700).create(path)?;
-    own(path, owner)
-}
-
-fn make_file(path: &Path, text: &str, owner: Option<Identity>) -> io::Result<()> {
-    fs::write(path, text)?;
-    own(path, owner)
-}
-
-fn own(path: &Path, owner: Option<Identity>) -> io::Result<()> {
-    match owner {
-        Some(owner) => chown(path, Some(owner.uid), Some(owner.gid)),
-        None => Ok(()),
-    }
+fn make_file(path: &Path, text: &str) -> io::Result<()> {
+    make_private_file(path)?.write_all(text.as_bytes())
 }
 
 /// A reserved display number, until dropped.

@@ -1,10 +1,10 @@
 //! Starts the programs of a private display and waits until each is ready.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 
 use telechir_device::DeviceError;
-use telechir_process::{Child, Spawn, Stdio};
+use telechir_process::{Child, Spawn, Stdio, make_private_file};
 use tokio::time::timeout;
 
 use super::files;
@@ -27,7 +27,8 @@ pub(super) async fn start_server(
 ) -> Result<Child, DeviceError> {
     files::make_socket_folder().map_err(|error| failed("create /tmp/.X11-unix", &error))?;
     let log_path = folder.join("server.log");
-    let log = File::create(&log_path).map_err(|error| failed("create the server log", &error))?;
+    let log =
+        make_private_file(&log_path).map_err(|error| failed("create the server log", &error))?;
     let (ready, number_read) = pipe()?;
     let size = format!("{}x{}x24", options.size.width, options.size.height);
     let server = Spawn::new("Xvfb")
