@@ -205,6 +205,14 @@ pub(crate) struct DeviceArguments {
     /// Folder shared by shell, editor and desktop [default: a new private folder].
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
+    /// Use the workspace although another live session uses it. If telechir runs as root, its
+    /// files stay with the session that came first, and this one can change only what others may.
+    #[arg(long)]
+    pub(crate) share_workspace: bool,
+    /// Allow a home folder, a folder of a home with a hidden name, or one that all users share
+    /// (/var/tmp) as workspace or memory. System folders are refused always.
+    #[arg(long)]
+    pub(crate) yes_this_folder: bool,
     /// Start this program on the private desktop; repeatable.
     #[arg(long, value_name = "PROGRAM", requires = "desktop")]
     pub(crate) start_app: Vec<String>,

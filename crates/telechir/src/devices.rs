@@ -21,7 +21,7 @@ use crate::env;
 use crate::error::{CliError, chain};
 use crate::guardian;
 use crate::network::{EgressProxies, NetworkEvents};
-use crate::session_dir::SessionDir;
+use crate::session_dir::{SessionDir, SharedFolders};
 
 /// Default search page, for the search function that models know.
 const SEARCH: &str = "https://www.google.com/search?q={query}";
@@ -52,7 +52,13 @@ impl Devices {
         owner: &str,
     ) -> Result<Self, CliError> {
         let profile = claim(arguments, owner)?;
-        let folder = SessionDir::create(arguments.workspace.as_deref(), profile).await?;
+        let shared = SharedFolders {
+            workspace: arguments.workspace.as_deref(),
+            memory: arguments.memory_dir.as_deref(),
+            with_others: arguments.share_workspace,
+            holder: owner,
+        };
+        let folder = SessionDir::create(shared, profile).await?;
         let mut devices = Self {
             folder,
             desktop: None,

@@ -112,6 +112,11 @@ pub(crate) fn session_bus() -> Option<String> {
     env::var("DBUS_SESSION_BUS_ADDRESS").ok()
 }
 
+/// The home folder in the environment.
+pub(crate) fn home() -> Option<PathBuf> {
+    env::var_os("HOME").map(PathBuf::from)
+}
+
 /// The system's runtime folder of the logged-in user.
 pub(crate) fn runtime_dir() -> Option<PathBuf> {
     let named = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);

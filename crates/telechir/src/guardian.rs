@@ -2,6 +2,7 @@
 //! the session's process dies.
 
 use std::fs::File;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use telechir_process::{Identity, Spawn};
 use telechir_x11::ExistingDisplay;
 
 use crate::error::{CliError, chain};
+use crate::workspace_lock::WorkspaceLock;
 
 /// Hint key of an existing display that the session uses.
 const DISPLAY: &str = "display";
@@ -23,25 +25,32 @@ const PROFILE: &str = "profile";
 const CEILING: Duration = Duration::from_secs(1);
 
 /// Starts the guardian of this process. It searches `parent` and memory file systems for the
-/// session's remains, and keeps the locks of the session's user and of the browser's profile until
-/// that user has no process.
+/// session's remains. It keeps the locks of the session's user, of its workspaces and of the
+/// browser's profile until that user has no process.
 pub(crate) async fn start(
     identity: Option<Identity>,
     lock: Option<&File>,
+    workspaces: &[WorkspaceLock],
     profile: Option<&ProfileLock>,
     parent: &Path,
 ) -> Result<Guardian, CliError> {
     // A copy of a profile is complete before this process ends; a persistent one may still be written.
     let profile = profile.filter(|claim| claim.usage() == ProfileUse::Persist);
-    let locks = [
-        lock.map(File::try_clone).transpose()?.map(Into::into),
-        profile.map(ProfileLock::lock).transpose()?,
-    ];
+    let mut locks: Vec<OwnedFd> = Vec::new();
+    if let Some(lock) = lock {
+        locks.push(lock.try_clone()?.into());
+    }
+    if let Some(profile) = profile {
+        locks.push(profile.lock()?);
+    }
+    for workspace in workspaces {
+        locks.push(workspace.descriptor()?);
+    }
     let mut roots: Vec<PathBuf> = vec![parent.to_owned(), "/tmp".into(), "/dev/shm".into()];
     roots.dedup();
     let scope = CleanupScope {
         identity,
-        retained_fds: locks.into_iter().flatten().collect(),
+        retained_fds: locks,
         roots,
     };
     // This very binary, even if its file was replaced in the meantime.

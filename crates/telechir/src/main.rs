@@ -7,6 +7,7 @@ mod devices;
 mod doctor;
 mod env;
 mod error;
+mod folders;
 mod guardian;
 mod input;
 mod network;
@@ -17,6 +18,7 @@ mod service;
 mod session;
 mod session_dir;
 mod session_host;
+mod workspace_lock;
 
 use std::process::ExitCode;
 

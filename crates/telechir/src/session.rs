@@ -14,6 +14,7 @@ use crate::approver::TerminalApprover;
 use crate::args::{DeviceArguments, SafetyArguments, ScreenshotWidth};
 use crate::devices::Devices;
 use crate::error::CliError;
+use crate::folders;
 use crate::network::NetworkEvents;
 use crate::session_dir::SessionDir;
 
@@ -64,6 +65,7 @@ pub(crate) async fn start(
     approver: impl Approver + 'static,
     owner: &str,
 ) -> Result<LiveSession, CliError> {
+    folders::check(devices, safety)?;
     let recording = safety.record.as_deref().map(Journal::open).transpose()?;
     let screenshots = Screenshots {
         width: match devices.screenshot_width {

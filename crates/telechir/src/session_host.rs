@@ -16,5 +16,5 @@ mod server;
 
 pub(crate) use client::{Probe, execute, find, probe};
 pub(crate) use message::{SessionDescription, SessionState};
-pub(crate) use paths::{SessionName, SessionPaths};
+pub(crate) use paths::{SessionName, SessionPaths, folder};
 pub(crate) use server::run;

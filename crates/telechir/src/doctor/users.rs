@@ -7,11 +7,11 @@ use telechir_process::{Identity, Spawn, is_root};
 use super::finding::{CheckFailure, CheckResult, Observation};
 use super::fix::{explain, namespace_switches};
 use super::program::run;
-use crate::session_dir::SessionDir;
+use crate::session_dir::{SessionDir, SharedFolders};
 
 /// A session directory, created as for every session.
 pub(super) async fn folder() -> Result<SessionDir, CheckFailure> {
-    SessionDir::create(None, None)
+    SessionDir::create(SharedFolders::default(), None)
         .await
         .map_err(|failure| no_session(failure.text()))
 }

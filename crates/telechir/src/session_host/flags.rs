@@ -53,6 +53,14 @@ impl Flags {
             "--workspace",
             devices.workspace.as_deref().map(absolute_path),
         );
+        flags.add(
+            "--share-workspace",
+            devices.share_workspace.then(String::new),
+        );
+        flags.add(
+            "--yes-this-folder",
+            devices.yes_this_folder.then(String::new),
+        );
         for program in &devices.start_app {
             flags.add("--start-app", Some(program.clone()));
         }

@@ -1,13 +1,14 @@
 //! Files of a session: socket, log, and the lock that shows whether its session host lives.
 
 use std::fmt;
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use rustix::fs::{FlockOperation, flock};
+use telechir_process::{is_private_dir, make_private_dir};
 use tokio::net::UnixListener;
 
 use crate::env;
@@ -149,6 +150,7 @@ impl SessionPaths {
     /// Listens on the socket, with mode 0600. Replaces the socket of a dead session host.
     pub(super) fn listen(&self, _lock: &Lock) -> io::Result<UnixListener> {
         remove(&self.socket())?;
+        // The folder is private, so that nobody connects before the mode is set.
         let listener = UnixListener::bind(self.socket())?;
         fs::set_permissions(self.socket(), Permissions::from_mode(0o600))?;
         Ok(listener)
@@ -198,32 +200,25 @@ fn remove(path: &Path) -> io::Result<bool> {
 }
 
 /// The folder of all sockets: below `XDG_RUNTIME_DIR`, otherwise `/tmp/telechir-UID`.
-fn folder() -> Result<PathBuf, CliError> {
+pub(crate) fn folder() -> Result<PathBuf, CliError> {
     let uid = rustix::process::geteuid().as_raw();
-    let runtime = env::runtime_dir().filter(|dir| is_private(dir, uid));
+    let runtime = env::runtime_dir().filter(|dir| is_private_dir(dir, uid));
     let folder = runtime.map_or_else(
         || PathBuf::from(format!("/tmp/telechir-{uid}")),
         |dir| dir.join("telechir"),
     );
-    let made = DirBuilder::new().mode(0o700).create(&folder);
-    match made {
+    match make_private_dir(&folder) {
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(CliError::message(format!(
             "failed to create {} for session sockets: {e}",
             folder.display()
         ))),
-        _ if is_private(&folder, uid) => Ok(folder),
+        _ if is_private_dir(&folder, uid) => Ok(folder),
         _ => Err(CliError::message(format!(
             "{} is not private, so it cannot contain session sockets; remove it, or set XDG_RUNTIME_DIR \
              to a folder that you own with mode 0700",
             folder.display()
         ))),
     }
-}
-
-/// Whether this is a folder, not a symlink, that only `uid` can enter or change.
-fn is_private(folder: &Path, uid: u32) -> bool {
-    fs::symlink_metadata(folder)
-        .is_ok_and(|meta| meta.is_dir() && meta.uid() == uid && meta.mode() & 0o077 == 0)
 }
 
 #[cfg(test)]
@@ -274,12 +269,12 @@ mod tests {
         fs::create_dir(&inside).unwrap();
         for (mode, wanted) in [(0o700, true), (0o755, false), (0o770, false)] {
             fs::set_permissions(&inside, Permissions::from_mode(mode)).unwrap();
-            assert_eq!(is_private(&inside, uid), wanted, "{mode:o}");
+            assert_eq!(is_private_dir(&inside, uid), wanted, "{mode:o}");
         }
         fs::set_permissions(&inside, Permissions::from_mode(0o700)).unwrap();
-        assert!(!is_private(&inside, uid + 1), "of another owner");
+        assert!(!is_private_dir(&inside, uid + 1), "of another owner");
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(&inside, &link).unwrap();
-        assert!(!is_private(&link, uid), "a link");
+        assert!(!is_private_dir(&link, uid), "a link");
     }
 }

@@ -7,6 +7,7 @@
 
 mod approval;
 mod attached;
+mod attacks;
 mod bad_input;
 mod browsing;
 mod conform;

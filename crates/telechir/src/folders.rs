@@ -1,0 +1,213 @@
+//! Checks the folders of a session before anything starts: what a model can write to must not
+//! decide about the session, and must not be more than a model needs.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use telechir_process::tree::{Location, contains_file, open_folder};
+
+use crate::args::{DeviceArguments, SafetyArguments};
+use crate::env;
+use crate::error::CliError;
+use crate::session_host;
+
+/// A folder that the model can write to.
+struct Writable {
+    name: &'static str,
+    location: Location,
+}
+
+/// A file or folder that decides about sessions, or records them.
+struct Protected {
+    name: &'static str,
+    path: PathBuf,
+    location: Location,
+    /// Whether a workspace may be inside of it.
+    is_shared: bool,
+}
+
+/// Refuses folders in which a model could change the session's policy, recording, memory or
+/// profiles, and folders that hold more than one piece of work.
+pub(crate) fn check(devices: &DeviceArguments, safety: &SafetyArguments) -> Result<(), CliError> {
+    let mut writable = Vec::new();
+    for (name, folder) in [
+        ("the workspace", &devices.workspace),
+        ("the memory folder", &devices.memory_dir),
+    ] {
+        let Some(folder) = folder else {
+            continue;
+        };
+        let location = located(name, folder)?;
+        if !devices.yes_this_folder
+            && let Some(what) = is_wide(&location)
+        {
+            return Err(CliError::message(format!(
+                "{name} {} {what}; choose a folder inside it, or pass --yes-this-folder if the \
+                 model may read and change everything in it",
+                location.path().display()
+            )));
+        }
+        writable.push(Writable { name, location });
+    }
+    if writable.is_empty() {
+        return Ok(());
+    }
+    if let [workspace, memory] = writable.as_slice() {
+        separate(workspace, &Protected::of(memory))?;
+    }
+    for protected in protected(devices, safety)? {
+        for folder in &writable {
+            separate(folder, &protected)?;
+        }
+    }
+    Ok(())
+}
+
+impl Protected {
+    fn of(writable: &Writable) -> Self {
+        Self {
+            name: writable.name,
+            path: writable.location.path().to_owned(),
+            location: writable.location.clone(),
+            is_shared: false,
+        }
+    }
+}
+
+fn protected(
+    devices: &DeviceArguments,
+    safety: &SafetyArguments,
+) -> Result<Vec<Protected>, CliError> {
+    let mut found = Vec::new();
+    let mut add = |name: &'static str, path: &Path, is_shared: bool| {
+        found.push(Protected {
+            name,
+            path: path.to_owned(),
+            location: located(name, path)?,
+            is_shared,
+        });
+        Ok::<_, CliError>(())
+    };
+    if let Some(file) = &safety.policy {
+        add("the policy", file, false)?;
+    }
+    if let Some(folder) = &safety.record {
+        add("the recording", folder, false)?;
+    }
+    let profiles = env::profiles().ok();
+    if let Some(folder) = profiles.as_ref().map(telechir_browser::Profiles::folder)
+        && (devices.page.profile.is_some() || folder.exists())
+    {
+        add("the folder of browser profiles", folder, false)?;
+    }
+    let temporary = crate::session_dir::parent();
+    add("the folder of temporary files (TMPDIR)", &temporary, true)?;
+    add(
+        "the folder of session sockets",
+        &session_host::folder()?,
+        false,
+    )?;
+    Ok(found)
+}
+
+/// Refuses a protected path that is in a writable folder, and the other way round.
+fn separate(folder: &Writable, protected: &Protected) -> Result<(), CliError> {
+    let root = || folder.location.path().display();
+    let path = protected.path.display();
+    let (name, kind) = (folder.name, protected.name);
+    if protected.location.is_inside(&folder.location) {
+        return Err(CliError::message(format!(
+            "{kind} {path} is inside {name} {}, so that a model could change it; move one of them",
+            root()
+        )));
+    }
+    if !protected.is_shared && folder.location.is_inside(&protected.location) {
+        return Err(CliError::message(format!(
+            "{name} {} is inside {kind} {path}, so that a model could change it; move one of them",
+            root()
+        )));
+    }
+    if has_a_name_inside(protected, folder)
+        .map_err(|error| unreadable(name, folder.location.path(), &error))?
+    {
+        return Err(CliError::message(format!(
+            "{kind} {path} is a hard link to a file inside {name} {}, so that a model could change \
+             it; use a copy",
+            root()
+        )));
+    }
+    Ok(())
+}
+
+/// Whether a file has another name in a writable folder.
+fn has_a_name_inside(protected: &Protected, folder: &Writable) -> io::Result<bool> {
+    let Ok(found) = fs::metadata(protected.location.path()) else {
+        return Ok(false);
+    };
+    if !found.is_file() || found.nlink() < 2 {
+        return Ok(false);
+    }
+    let file = rustix::fs::stat(protected.location.path())?;
+    contains_file(&open_folder(folder.location.path())?, &file)
+}
+
+fn located(name: &str, path: &Path) -> Result<Location, CliError> {
+    Location::of(path).map_err(|error| unreadable(name, path, &error))
+}
+
+fn unreadable(name: &str, path: &Path, error: &io::Error) -> CliError {
+    CliError::message(format!(
+        "failed to look up {name} {}: {error}",
+        path.display()
+    ))
+}
+
+/// Why a folder is more than one piece of work, if it is.
+fn is_wide(location: &Location) -> Option<&'static str> {
+    let homes: Vec<Location> = homes().iter().flat_map(|home| Location::of(home)).collect();
+    if homes.iter().any(|home| home.is_same(location)) {
+        return Some("is a home folder");
+    }
+    if homes.iter().any(|home| home.target_is_inside(location)) {
+        return Some("contains a home folder");
+    }
+    let name = location.path().file_name().unwrap_or_default();
+    let parent = location.path().parent().map(Location::of);
+    let is_in_home = parent.is_some_and(|parent| {
+        parent.is_ok_and(|parent| homes.iter().any(|home| home.is_same(&parent)))
+    });
+    if is_in_home && name.as_encoded_bytes().starts_with(b".") {
+        return Some("holds the settings of programs in a home folder");
+    }
+    let found = fs::metadata(location.path()).ok()?;
+    if found.mode() & 0o1002 == 0o1002 {
+        return Some("is shared by all users");
+    }
+    let runtime = env::runtime_dir().and_then(|folder| Location::of(&folder).ok());
+    if runtime.is_some_and(|runtime| runtime.is_same(location))
+        || location.path().parent() == Some(Path::new("/run/user"))
+    {
+        return Some("holds the sockets of a user's programs");
+    }
+    None
+}
+
+/// The home folders of this machine: of the accounts, below `/home`, and the one in the environment.
+fn homes() -> Vec<PathBuf> {
+    let accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let of_accounts = accounts.lines().filter_map(|line| line.split(':').nth(5));
+    let of_accounts = of_accounts.map(PathBuf::from);
+    let below_home = fs::read_dir("/home").into_iter().flatten().flatten();
+    of_accounts
+        .chain(below_home.map(|entry| entry.path()))
+        .chain(env::home())
+        .filter(|home| home.is_absolute() && is_home(home))
+        .collect()
+}
+
+/// Whether a folder may be somebody's home. System accounts have `/`, `/bin` or a missing one.
+fn is_home(folder: &Path) -> bool {
+    folder.parent().is_some() && folder.is_dir()
+}
