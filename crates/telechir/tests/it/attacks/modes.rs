@@ -181,7 +181,7 @@ fn check(user: Option<u32>) {
         0o755,
         "the test's own folder is open to others"
     );
-    telechir.assert_nothing_left();
+    super::workspace::wait_for_removal(&telechir);
 }
 
 #[test]

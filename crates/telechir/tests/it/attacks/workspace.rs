@@ -96,7 +96,7 @@ fn guardian_of(session: &Child) -> rustix::process::Pid {
 }
 
 /// Waits until the guardian of a killed session has removed its folder.
-fn wait_for_removal(telechir: &Telechir) {
+pub(super) fn wait_for_removal(telechir: &Telechir) {
     let left = || {
         let entries = fs::read_dir(telechir.folder()).expect("a folder").flatten();
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
