@@ -136,7 +136,7 @@ fn only_its_owner_can_enter_it() {
     claim.transfer_to(Some(identity)).unwrap();
     assert_eq!(fs::metadata(&file).unwrap().uid(), identity.uid);
     assert_eq!(claim.owner(), Some(identity));
-    assert_eq!(mode(&folder), 0o711);
+    assert_eq!(mode(&folder), 0o710);
     drop(claim);
     assert_eq!(mode(&folder), 0o700);
 }
