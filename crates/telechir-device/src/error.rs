@@ -1,5 +1,7 @@
 //! Errors of devices.
 
+use std::error::Error;
+
 use telechir_protocol::{Failure, FailureKind};
 
 /// Why a device failed. Texts continue "failed to".
@@ -64,14 +66,29 @@ pub enum DeviceError {
         why: &'static str,
     },
     /// The device is gone.
-    #[error("reach the {device}: it is gone")]
+    #[error("reach the {device}: it is gone{}", DeviceEnd::text(source.as_ref()))]
     Disconnected {
         /// Name of the device.
         device: &'static str,
-        /// The device's own error.
+        /// The device's own error; a [`DeviceEnd`] if it is known why the device ended.
         #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
+        source: Box<dyn Error + Send + Sync>,
     },
+}
+
+/// Why a device ended, which [`DeviceError::Disconnected`] tells the model.
+#[derive(Debug, thiserror::Error)]
+#[error("{reason}")]
+pub struct DeviceEnd {
+    /// A clause without a full stop, such as "the X server exited".
+    pub reason: String,
+}
+
+impl DeviceEnd {
+    fn text(source: &(dyn Error + Send + Sync + 'static)) -> String {
+        let end = source.downcast_ref::<Self>();
+        end.map_or_else(String::new, |end| format!(" ({})", end.reason))
+    }
 }
 
 impl DeviceError {

@@ -41,7 +41,7 @@ pub use elements::{
     AmbiguousMatch, Element, ElementState, ElementStates, ElementTree, Filter, Outline,
     ScreenBounds, choose, is_interactive, role_name, search,
 };
-pub use error::DeviceError;
+pub use error::{DeviceEnd, DeviceError};
 pub use frame::Frame;
 pub use marks::{Labels, Mark, MarkKind, draw};
 pub use page_context::{PageContext, PageContextSource};

@@ -204,6 +204,16 @@ impl Desktop {
         }
     }
 
+    /// Adds what was done since the last action to keep the display usable.
+    fn with_notices(&self, mut report: ActionReport) -> ActionReport {
+        let notices = self.display.take_notices();
+        if !notices.is_empty() {
+            let text = report.text.take().into_iter().chain(notices);
+            report.text = Some(text.collect::<Vec<_>>().join("\n"));
+        }
+        report
+    }
+
     pub(crate) const fn has_kill_switch(&self) -> bool {
         self.switch.is_some()
     }
@@ -360,7 +370,8 @@ impl Computer for Desktop {
         if let Err(DeviceError::Stopped { .. }) = outcome {
             self.io.release().await?;
         }
-        self.or_restart(outcome).await
+        let outcome = self.or_restart(outcome).await;
+        Ok(self.with_notices(outcome?))
     }
 
     async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {

@@ -97,6 +97,14 @@ impl XDisplay {
         }
     }
 
+    /// Sentences about programs that were ended since the last call.
+    pub(crate) fn take_notices(&self) -> Vec<String> {
+        match self {
+            Self::Private(display) => display.take_notices(),
+            Self::Existing(_) => Vec::new(),
+        }
+    }
+
     /// Whether the display stays in use after this process ends.
     pub(crate) const fn is_detached(&self) -> bool {
         matches!(self, Self::Existing(_))

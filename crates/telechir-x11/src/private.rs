@@ -5,6 +5,9 @@ mod files;
 mod options;
 mod programs;
 mod sandbox;
+mod server_memory;
+mod server_process;
+mod server_watch;
 mod wm_startup;
 
 use std::io;
@@ -16,9 +19,11 @@ use telechir_device::DeviceError;
 use telechir_egress::Egress;
 use telechir_process::confinement::{self, Protected, ResourceLimits};
 use telechir_process::{Cgroup, Child, Identity, Pid, PrivateFolder, is_root};
+use tokio::time::timeout;
 
 pub use self::options::DisplayOptions;
 use self::sandbox::{InheritedFds, LaunchContext, SandboxedProgram};
+use self::server_watch::ServerWatch;
 use crate::address::Address;
 use crate::authority::MagicCookie;
 use crate::connection::Connection;
@@ -27,6 +32,8 @@ use crate::stderr_tail::StderrTail;
 
 /// How long a program may take to exit before it is killed.
 const GRACE_PERIOD: Duration = Duration::from_secs(2);
+/// How long a server whose connections were lost may take to exit.
+const SERVER_EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A private X server and the programs on it. All programs except the server are confined: they see
 /// the system files, the workspace and this display, but no other files or processes, and reach the
@@ -35,6 +42,7 @@ const GRACE_PERIOD: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct PrivateDisplay {
     // Dropped in this order: clients before the server, its files last.
+    watch: Option<ServerWatch>,
     applications: Vec<StartedApplication>,
     window_manager: Option<SandboxedProgram>,
     bus: Option<SandboxedProgram>,
@@ -46,6 +54,8 @@ pub struct PrivateDisplay {
     workspace: PathBuf,
     protected: Option<Protected>,
     group: Cgroup,
+    /// The cgroup that limits the server, whose memory its clients fill.
+    server_group: Cgroup,
     network: Option<Egress>,
     folder: PrivateFolder,
     options: DisplayOptions,
@@ -87,8 +97,10 @@ impl PrivateDisplay {
         let reservation = files::Reservation::take()
             .map_err(|error| failed("reserve a display number in /tmp", &error))?;
         let number = reservation.number();
-        let server = programs::start_server(&options, folder.path(), number).await?;
+        let server_group = Cgroup::new(&programs::server_limits(&options));
+        let server = programs::start_server(&options, folder.path(), number, &server_group).await?;
         let mut display = Self {
+            watch: None,
             applications: Vec::new(),
             window_manager: None,
             bus: None,
@@ -100,12 +112,45 @@ impl PrivateDisplay {
             workspace,
             protected,
             group,
+            server_group,
             network: options.network.clone(),
             folder,
             options,
         };
+        display.watch_server().await?;
         display.start_services().await?;
         Ok(display)
+    }
+
+    async fn watch_server(&mut self) -> Result<(), DeviceError> {
+        if let Some(server) = self.server_pid() {
+            let watch = ServerWatch::start(self.connect().await?, server);
+            self.watch = Some(watch.map_err(|error| failed("watch the X server", &error))?);
+        }
+        Ok(())
+    }
+
+    /// Sentences about programs that were ended since the last call because they kept others from
+    /// using the display.
+    pub(crate) fn take_notices(&self) -> Vec<String> {
+        let watch = self.watch.as_ref();
+        watch.map(ServerWatch::take_notices).unwrap_or_default()
+    }
+
+    /// How the server exited, after its connections were lost; `None` if it still runs.
+    pub(crate) async fn server_end(&self) -> Option<String> {
+        let server = self.server.as_ref()?;
+        let status = timeout(SERVER_EXIT_TIMEOUT, server.wait())
+            .await
+            .ok()?
+            .ok()?;
+        if self.server_group.killed_for_memory() > 0 {
+            let limits = self.server_group.effective_limits().summary();
+            return Some(format!(
+                "the X server was killed because its programs made it exceed its limits ({limits})"
+            ));
+        }
+        Some(format!("the X server exited: {status}"))
     }
 
     /// Starts the session bus and the window manager, as far as enabled.
@@ -213,6 +258,7 @@ impl PrivateDisplay {
     /// # Errors
     /// When a program could not be stopped; the remaining ones were.
     pub async fn close(mut self) -> Result<(), DeviceError> {
+        self.watch = None;
         let mut outcome = Ok(());
         let mut record = |ended: io::Result<ExitStatus>| {
             if let Err(error) = ended {
@@ -276,6 +322,7 @@ impl StartedApplication {
 
 impl Drop for PrivateDisplay {
     fn drop(&mut self) {
+        self.watch = None;
         self.applications.clear();
         self.window_manager = None;
         self.bus = None;

@@ -1,6 +1,7 @@
-//! Restarts a private desktop after its X server exits, if enabled.
+//! What happens after the X server of a private desktop exits: the loss is explained, and the
+//! desktop restarted, if enabled.
 
-use telechir_device::DeviceError;
+use telechir_device::{DeviceEnd, DeviceError};
 
 use crate::PrivateDisplay;
 use crate::desktop::Desktop;
@@ -21,6 +22,7 @@ impl Desktop {
         &mut self,
         outcome: Result<T, DeviceError>,
     ) -> Result<T, DeviceError> {
+        let outcome = self.display.explain(outcome).await;
         let Err(DeviceError::Disconnected { device, source }) = outcome else {
             return outcome;
         };
@@ -36,5 +38,27 @@ impl Desktop {
         self.io = DisplayIo::on(display.connect().await?).await?;
         self.display = display;
         Err(DeviceError::Restarted { device })
+    }
+}
+
+impl XDisplay {
+    /// Adds to the loss of a private server how it ended.
+    pub(crate) async fn explain<T>(
+        &self,
+        outcome: Result<T, DeviceError>,
+    ) -> Result<T, DeviceError> {
+        let (Err(DeviceError::Disconnected { device, .. }), Self::Private(display)) =
+            (&outcome, self)
+        else {
+            return outcome;
+        };
+        let device = *device;
+        match display.server_end().await {
+            Some(reason) => Err(DeviceError::Disconnected {
+                device,
+                source: Box::new(DeviceEnd { reason }),
+            }),
+            None => outcome,
+        }
     }
 }

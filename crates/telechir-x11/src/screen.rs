@@ -84,7 +84,8 @@ impl Screen for XScreen {
     }
 
     async fn capture(&mut self) -> Result<Frame, DeviceError> {
-        Ok(self.view.capture().await?)
+        let frame = self.view.capture().await.map_err(DeviceError::from);
+        self.display.explain(frame).await
     }
 
     async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {
@@ -94,7 +95,8 @@ impl Screen for XScreen {
         let acted = programs.is_none().then(Instant::now);
         let mode = SettleMode::Frame;
         let settled = self.view.settle(settle, acted, programs.as_deref(), mode);
-        Ok(settled.await?)
+        let settled = settled.await.map_err(DeviceError::from);
+        self.display.explain(settled).await
     }
 
     async fn close(self: Box<Self>) -> Result<(), DeviceError> {

@@ -4,12 +4,14 @@ use std::fs;
 use std::path::Path;
 
 use telechir_device::DeviceError;
-use telechir_process::{Child, Spawn, Stdio, make_private_file};
+use telechir_process::confinement::ResourceLimits;
+use telechir_process::{Cgroup, Child, Resource, Spawn, Stdio, make_private_file};
 use tokio::time::timeout;
 
 use super::files;
 use super::options::DisplayOptions;
 use super::sandbox::{EXTRA_FD, InheritedFds, LaunchContext, SandboxedProgram};
+use super::server_watch::MAX_CLIENT_BYTES;
 use super::wm_startup::wait_for_wm;
 use crate::connection::Connection;
 use crate::startup::{
@@ -18,12 +20,30 @@ use crate::startup::{
 
 /// The descriptor on which the server reports its display number.
 const READY_FD: i32 = 3;
+/// Memory of a server without screen and clients, in bytes.
+const SERVER_BYTES: u64 = 128 << 20;
+
+/// Limits of the server's cgroup, the backstop of its own limit.
+pub(super) fn server_limits(options: &DisplayOptions) -> ResourceLimits {
+    ResourceLimits {
+        total_memory_bytes: server_bytes(options) + SERVER_BYTES,
+        ..ResourceLimits::default()
+    }
+}
+
+/// Writable memory that the server can reserve, in bytes.
+fn server_bytes(options: &DisplayOptions) -> u64 {
+    let pixels = u64::from(options.size.width) * u64::from(options.size.height);
+    // Four bytes each, and as much for a second buffer.
+    SERVER_BYTES + pixels * 8 + MAX_CLIENT_BYTES
+}
 
 /// Starts an X server that requires the cookie and waits until it is ready.
 pub(super) async fn start_server(
     options: &DisplayOptions,
     folder: &Path,
     number: u16,
+    group: &Cgroup,
 ) -> Result<Child, DeviceError> {
     files::make_socket_folder().map_err(|error| failed("create /tmp/.X11-unix", &error))?;
     let log_path = folder.join("server.log");
@@ -48,6 +68,9 @@ pub(super) async fn start_server(
         .arg(files::authority(folder))
         .identity(options.identity)
         .after_graceful(options.ends_last)
+        .cgroup(group)
+        // Beyond it, the server refuses requests instead of being killed.
+        .limit(Resource::Data, server_bytes(options))
         .stderr(Stdio::Fd(log.into()))
         .fd(READY_FD, ready);
     let server = spawn(server).await?;

@@ -6,6 +6,7 @@
 )]
 
 mod applications;
+mod attacks;
 mod capture;
 mod clipboard;
 mod concurrency;

@@ -1,0 +1,3 @@
+//! Attacks on a private display by the programs on it.
+
+mod server;
