@@ -67,6 +67,8 @@ pub struct Docker {
     pub engine: String,
     /// The image, which must exist locally and contain bash and util-linux.
     pub image: String,
+    /// The OCI runtime that isolates the container; absent means the engine's default.
+    pub runtime: Option<ContainerRuntime>,
     /// The writable folder, at the same path inside; also the home directory inside.
     pub workspace: PathBuf,
     /// User that commands run as; never root.
@@ -98,6 +100,7 @@ impl Docker {
         Self {
             engine: engine.into(),
             image: image.into(),
+            runtime: None,
             workspace: workspace.into(),
             identity,
             env: Vec::new(),
@@ -106,6 +109,31 @@ impl Docker {
             runtime_dir: runtime_dir(),
             output_dir: PathBuf::from("/tmp"),
         }
+    }
+}
+
+/// The name of an OCI runtime, as the engine's configuration has it, such as `runsc`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContainerRuntime(String);
+
+impl ContainerRuntime {
+    /// Parses a name: letters, digits, `.`, `_` and `-`, not an option and not a path.
+    ///
+    /// # Errors
+    /// When the text is not such a name; the message says what is expected.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        let is_known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        let starts_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+        if starts_well && name.len() <= 64 && name.chars().all(is_known) {
+            Ok(Self(name.to_owned()))
+        } else {
+            Err("expected the name of an OCI runtime of the engine, such as runsc".to_owned())
+        }
+    }
+
+    /// The name as passed to `--runtime` of the engine.
+    pub fn as_str(&self) -> &str {
+        &self.0
     }
 }
 

@@ -10,7 +10,7 @@ use telechir_device::DeviceError;
 use telechir_process::{Child, Spawn, Stdio, find_program, is_root};
 use tokio::time::timeout;
 
-use crate::config::Docker;
+use crate::config::{ContainerRuntime, Docker};
 use crate::control_channel::read_now;
 use crate::sandbox::{CHANNEL_DIR, OUTPUT_DIR};
 use crate::script::quote;
@@ -19,7 +19,7 @@ use crate::script::quote;
 const TERMINAL: &str = "/dev/telechir-terminal";
 /// Time limit for a query of the engine, which normally responds immediately.
 const ENGINE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum length of an engine's error message, in characters.
+/// Maximum length of an engine's message, in characters.
 const MAX_ERROR_CHARS: usize = 500;
 
 /// Paths outside that are mounted in the container.
@@ -35,21 +35,22 @@ pub(crate) struct ContainerMounts<'a> {
 /// network and no privilege, and the container ends with its first process.
 pub(crate) fn arguments(docker: &Docker, mounts: ContainerMounts<'_>) -> Vec<OsString> {
     let limits = &docker.limits;
-    let mut args: Vec<OsString> = [
-        "run",
-        "--rm",
-        "--interactive",
-        "--pull=never",
-        "--network=none",
-        "--read-only",
-        "--cap-drop=ALL",
-        "--security-opt=no-new-privileges",
-        "--ipc=private",
-        "--log-driver=none",
-        "--entrypoint=bash",
-    ]
-    .map(OsString::from)
-    .to_vec();
+    let mut args = run_command(docker);
+    args.extend(
+        [
+            "--rm",
+            "--interactive",
+            "--pull=never",
+            "--network=none",
+            "--read-only",
+            "--cap-drop=ALL",
+            "--security-opt=no-new-privileges",
+            "--ipc=private",
+            "--log-driver=none",
+            "--entrypoint=bash",
+        ]
+        .map(OsString::from),
+    );
     let mut option = |name: &str, value: String| args.push(format!("--{name}={value}").into());
     option("pids-limit", limits.processes.to_string());
     option("memory", limits.memory_bytes.to_string());
@@ -101,6 +102,18 @@ pub(crate) fn arguments(docker: &Docker, mounts: ContainerMounts<'_>) -> Vec<OsS
     args
 }
 
+/// The command that runs a container, with the runtime that was chosen: Podman takes it before its
+/// command, Docker after.
+fn run_command(docker: &Docker) -> Vec<OsString> {
+    let mut args = vec![OsString::from("run")];
+    if let Some(runtime) = &docker.runtime {
+        let option = format!("--runtime={}", runtime.as_str());
+        let at = if is_podman(docker) { 0 } else { 1 };
+        args.insert(at, option.into());
+    }
+    args
+}
+
 /// A mount field, quoted as CSV: a comma in a folder's name must not start another field.
 fn mount_field(name: &str, path: &Path) -> OsString {
     let mut mount_field = OsString::from(name);
@@ -146,14 +159,14 @@ pub(crate) fn engine(docker: &Docker, arguments: Vec<OsString>) -> Spawn {
         .stderr(Stdio::Piped)
 }
 
-/// The available error output of the engine's program, on one line.
-pub(crate) fn stderr_text(stderr: Option<&OwnedFd>) -> String {
-    let Some(stderr) = stderr else {
+/// The available output of the engine's program, on one line.
+pub(crate) fn pipe_text(pipe: Option<&OwnedFd>) -> String {
+    let Some(pipe) = pipe else {
         return String::new();
     };
-    let _best_effort = rustix::io::ioctl_fionbio(stderr, true);
-    let stderr_text = String::from_utf8_lossy(&read_now(stderr.as_fd())).into_owned();
-    let parts: Vec<&str> = stderr_text.split_whitespace().collect();
+    let _best_effort = rustix::io::ioctl_fionbio(pipe, true);
+    let text = String::from_utf8_lossy(&read_now(pipe.as_fd())).into_owned();
+    let parts: Vec<&str> = text.split_whitespace().collect();
     parts.join(" ").chars().take(MAX_ERROR_CHARS).collect()
 }
 
@@ -178,6 +191,7 @@ pub(crate) async fn check_engine(docker: &Docker) -> Result<(), DeviceError> {
         |reason: Option<String>| reason.map_or(Ok(()), |reason| Err(no_answer(reason)));
     // `version` succeeds without a running engine.
     or_unavailable(engine_error(docker, &["info"]).await)?;
+    check_runtime(docker).await?;
     let image = &docker.image;
     // After `--`, a name with a leading dash is not an option.
     let inspect = [
@@ -197,27 +211,64 @@ pub(crate) async fn check_engine(docker: &Docker) -> Result<(), DeviceError> {
     }
 }
 
+/// Checks that the engine has the chosen runtime.
+async fn check_runtime(docker: &Docker) -> Result<(), DeviceError> {
+    let Some(runtime) = docker.runtime.as_ref().map(ContainerRuntime::as_str) else {
+        return Ok(());
+    };
+    let engine = &docker.engine;
+    let option = format!("--runtime={runtime}");
+    let list = "{{range $name, $_ := .Runtimes}}{{$name}} {{end}}";
+    // Podman fails if it does not have the runtime; Docker lists those that it has.
+    let answer = if is_podman(docker) {
+        let answer = engine_output(docker, &[&option, "info", "--format=ok"]).await;
+        answer.map(drop)
+    } else {
+        let answer = engine_output(docker, &["info", "--format", list]).await;
+        answer.and_then(|names| {
+            let has_it = names.split_whitespace().any(|name| name == runtime);
+            let names = names.trim();
+            has_it
+                .then_some(())
+                .ok_or_else(|| format!("it has: {names}"))
+        })
+    };
+    let Err(reason) = answer else {
+        return Ok(());
+    };
+    let package = match runtime {
+        "runsc" => "; install the package `runsc`, and for Docker run `runsc install`",
+        _ => "",
+    };
+    Err(unavailable(&format!(
+        "`{engine}` has no runtime `{runtime}` ({reason}){package}, or leave out --runtime"
+    )))
+}
+
 /// Runs a command of the engine; returns its error message if it fails.
 async fn engine_error(docker: &Docker, arguments: &[&str]) -> Option<String> {
+    engine_output(docker, arguments).await.err()
+}
+
+/// The output of a command of the engine, on one line, or its error message.
+async fn engine_output(docker: &Docker, arguments: &[&str]) -> Result<String, String> {
     let arguments = arguments.iter().map(OsString::from).collect();
-    let mut child: Child = match engine(docker, arguments).spawn().await {
-        Ok(child) => child,
-        Err(error) => return Some(format!("failed to {error}")),
-    };
-    let stderr = child.take_stderr();
-    match timeout(ENGINE_TIMEOUT, child.wait()).await {
-        Ok(Ok(status)) if status.success() => None,
-        Ok(Ok(status)) => {
-            let stderr_text = stderr_text(stderr.as_ref());
-            Some(if stderr_text.is_empty() {
-                status.to_string()
-            } else {
-                stderr_text
-            })
-        }
-        Ok(Err(error)) => Some(error.to_string()),
-        Err(_) => Some("timed out".to_owned()),
+    let spawn = engine(docker, arguments).stdout(Stdio::Piped);
+    let spawned = spawn.spawn().await;
+    let mut child: Child = spawned.map_err(|error| format!("failed to {error}"))?;
+    let (stdout, stderr) = (child.take_stdout(), child.take_stderr());
+    let status = timeout(ENGINE_TIMEOUT, child.wait()).await;
+    let status = status.map_err(|_| "timed out".to_owned())?;
+    let status = status.map_err(|error| error.to_string())?;
+    if status.success() {
+        return Ok(pipe_text(stdout.as_ref()));
     }
+    let stderr_text = pipe_text(stderr.as_ref());
+    Err(if stderr_text.is_empty() {
+        status.to_string()
+    } else {
+        stderr_text
+    })
 }
 
 /// An error with the reason why no container is available, and the alternative.
@@ -293,6 +344,80 @@ mod tests {
         let args = arguments(&docker(), mounts);
         let expected = r#"--mount=type=bind,"source=/w,source=""/"",x","target=/w,source=""/"",x""#;
         assert!(args.iter().any(|arg| arg == expected), "{args:?}");
+    }
+
+    #[test]
+    fn the_chosen_runtime_is_passed_on() {
+        let mounts = ContainerMounts {
+            workspace: "/work".as_ref(),
+            channel: "/dev/shm/x".as_ref(),
+            outputs: "/tmp/o".as_ref(),
+            terminal: "/dev/pts/7".as_ref(),
+        };
+        let mut docker = docker();
+        assert_eq!(arguments(&docker, mounts)[..2], ["run", "--rm"]);
+        docker.runtime = Some(ContainerRuntime::parse("runsc").expect("a name"));
+        assert_eq!(arguments(&docker, mounts)[..2], ["run", "--runtime=runsc"]);
+        docker.engine = "/usr/bin/podman".to_owned();
+        assert_eq!(arguments(&docker, mounts)[..2], ["--runtime=runsc", "run"]);
+    }
+
+    #[test]
+    fn a_runtime_is_a_name() {
+        let too_long = "x".repeat(65);
+        for text in [
+            "",
+            "-v",
+            "--privileged",
+            "/bin/sh",
+            "../runsc",
+            "a b",
+            "a\n",
+            "a=b",
+            "a,b",
+            "ｒunsc",
+            &too_long,
+        ] {
+            let error = ContainerRuntime::parse(text).expect_err(text);
+            assert!(error.contains("such as runsc"), "{error}");
+        }
+        for text in ["runsc", "io.containerd.runsc.v1", "kata-fc", "crun_2"] {
+            assert_eq!(ContainerRuntime::parse(text).expect(text).as_str(), text);
+        }
+    }
+
+    /// An engine that has the runtime `runc` alone.
+    fn engine_with_runc(folder: &Path, name: &str) -> Docker {
+        use std::os::unix::fs::PermissionsExt;
+        let program = folder.join(name);
+        let script = "#!/bin/sh\ncase $* in\n--runtime=runc*) ;;\n--runtime=*) \
+                      echo 'no such runtime' >&2; exit 125 ;;\n\
+                      info*) echo 'io.containerd.runc.v2 runc ' ;;\nesac\n";
+        std::fs::write(&program, script).expect("a script");
+        let executable = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&program, executable).expect("permissions");
+        let mut docker = docker();
+        docker.engine = program.to_string_lossy().into_owned();
+        docker
+    }
+
+    #[tokio::test]
+    async fn a_missing_runtime_is_refused_with_instructions() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for engine in ["docker", "podman"] {
+            let mut docker = engine_with_runc(folder.path(), engine);
+            docker.runtime = Some(ContainerRuntime::parse("runc").expect("a name"));
+            check_engine(&docker).await.expect("it has runc");
+            docker.runtime = Some(ContainerRuntime::parse("run").expect("a name"));
+            check_engine(&docker).await.expect_err("not a prefix");
+            docker.runtime = Some(ContainerRuntime::parse("runsc").expect("a name"));
+            let error = check_engine(&docker)
+                .await
+                .expect_err("no runsc")
+                .to_string();
+            assert!(error.contains("has no runtime `runsc`"), "{error}");
+            assert!(error.contains("install the package `runsc`"), "{error}");
+        }
     }
 
     #[tokio::test]

@@ -50,5 +50,7 @@ mod spool;
 mod terminal;
 
 pub use bash::Bash;
-pub use config::{Docker, Host, Isolation, MissingFiles, ResourceLimits, Sandbox};
+pub use config::{
+    ContainerRuntime, Docker, Host, Isolation, MissingFiles, ResourceLimits, Sandbox,
+};
 pub use editor::FileEditor;

@@ -114,9 +114,13 @@ impl ShellSession {
             child.map_err(|error| docker::unavailable(&format!("failed to {error}")))?;
         let pipes = [child.take_stdin(), child.take_stderr()];
         let ended = || {
-            let error_text = docker::stderr_text(pipes[1].as_ref());
+            let error_text = docker::pipe_text(pipes[1].as_ref());
+            let hint = docker.runtime.as_ref().map_or_else(String::new, |runtime| {
+                let runtime = runtime.as_str();
+                format!("; the runtime `{runtime}` must pass on named pipes and a terminal")
+            });
             docker::unavailable(&format!(
-                "the container exited before bash was ready: {error_text}"
+                "the container exited before bash was ready: {error_text}{hint}"
             ))
         };
         let report = first_report(&mut channel, &child).await.ok_or_else(ended)?;

@@ -13,7 +13,7 @@ use telechir_egress::Upstream;
 use telechir_protocol::{Chord, Size};
 use telechir_providers::Dialect;
 use telechir_runtime::{Format, SessionLimits};
-use telechir_shell::Docker;
+use telechir_shell::{ContainerRuntime, Docker};
 use telechir_x11::{Corner, KillSwitch, Typing};
 
 pub(crate) use browser::BrowserArguments;
@@ -172,6 +172,14 @@ pub(crate) struct DeviceArguments {
     /// (=docker:IMAGE, =podman:IMAGE: of this image), =host on this machine without isolation.
     #[arg(long, value_name = "WHERE", num_args = 0..=1, require_equals = true, default_missing_value = "sandbox", value_parser = shell_location)]
     pub(crate) shell: Option<String>,
+    /// Pass this environment variable to --shell=host, which gets none that can hold a secret;
+    /// repeatable.
+    #[arg(long, value_name = "NAME", requires = "shell")]
+    pub(crate) shell_env: Vec<String>,
+    /// Run the container of --shell=docker or podman with this OCI runtime, such as runsc (gVisor),
+    /// a stronger wall than the kernel's namespaces.
+    #[arg(long, value_name = "NAME", requires = "shell", value_parser = ContainerRuntime::parse)]
+    pub(crate) runtime: Option<ContainerRuntime>,
     /// Timeout of a command for which the model sets none [default: 30].
     #[arg(long, value_name = "SECONDS", requires = "shell", value_parser = clap::value_parser!(u64).range(1..=86400))]
     pub(crate) command_timeout: Option<u64>,
@@ -280,6 +288,25 @@ impl DeviceArguments {
         } else {
             Typing::Keys
         }
+    }
+
+    /// Checks flags that only some shells have.
+    ///
+    /// # Errors
+    /// When the shell has no such flag; the message names those that do.
+    pub(crate) fn check_shell(&self) -> Result<(), String> {
+        let shell = self.shell.as_deref().unwrap_or_default();
+        if self.runtime.is_some() && container(shell).is_none() {
+            let message =
+                "--runtime: only a container has one; use --shell=docker or --shell=podman";
+            return Err(message.to_owned());
+        }
+        if !self.shell_env.is_empty() && shell != "host" {
+            let message =
+                "--shell-env: only --shell=host gets variables; others have none of yours";
+            return Err(message.to_owned());
+        }
+        Ok(())
     }
 
     /// Whether no device flag was given.

@@ -87,6 +87,7 @@ impl Devices {
     }
 
     async fn start_each(&mut self, arguments: &DeviceArguments) -> Result<(), CliError> {
+        arguments.check_shell().map_err(CliError::usage)?;
         if let Some(display) = &arguments.desktop {
             let mut desktop = self
                 .start_desktop(display, arguments)
@@ -108,7 +109,7 @@ impl Devices {
         }
         if let Some(location) = arguments.shell.as_deref() {
             let shell = self
-                .start_shell(location)
+                .start_shell(location, arguments)
                 .await
                 .map_err(|e| unavailable("shell", &e))?;
             self.shell = Some(shell);
@@ -146,7 +147,7 @@ impl Devices {
             let cookie = cookie();
             let existing = ExistingDisplay::connect(display, cookie.as_deref())
                 .await?
-                .starting_programs(env::environment());
+                .starting_programs(env::outside_sandbox(&[]));
             guardian::clean_at_end(display, cookie.as_deref(), &existing.free_keys().await?);
             let applications = applications_of(&existing).await?;
             let desktop = configured(existing.into_desktop().await?, arguments).await?;
@@ -242,17 +243,22 @@ impl Devices {
         Ok(Surface::Window(Box::new(screen)))
     }
 
-    async fn start_shell(&self, location: &str) -> Result<Box<dyn Shell>, DeviceError> {
+    async fn start_shell(
+        &self,
+        location: &str,
+        arguments: &DeviceArguments,
+    ) -> Result<Box<dyn Shell>, DeviceError> {
         let workspace = self.folder.workspace();
         let isolation = if location == "host" {
             Isolation::Host(Host {
-                env: env::environment(),
+                env: env::outside_sandbox(&arguments.shell_env),
                 ..Host::new(workspace)
             })
         } else if let Some((engine, image)) = container(location) {
             let identity = self.folder.identity().unwrap_or_else(Identity::current);
             Isolation::Docker(Docker {
-                engine_env: env::environment(),
+                engine_env: env::container_engine(),
+                runtime: arguments.runtime.clone(),
                 ..Docker::new(engine, image, workspace, identity)
             })
         } else {

@@ -3,6 +3,7 @@
 
 mod bubblewrap;
 mod chromium;
+mod containers;
 mod devices;
 mod finding;
 mod fix;
@@ -140,6 +141,11 @@ const EDITOR: CheckSpec = spec(
     QUICK,
     "`make demo` has no text editor; everything else works",
 );
+const CONTAINERS: CheckSpec = spec(
+    "containers",
+    QUICK,
+    "no --shell=docker and --shell=podman; the sandboxed shell needs no container engine",
+);
 /// API key checks, each with its service; services without an endpoint of their own have none.
 const KEYS: [(CheckSpec, &str); 5] = [
     (
@@ -222,6 +228,7 @@ pub(crate) async fn check(
     note(run_check(&MEMORY, async { machine::memory() }).await);
     note(run_check(&OCR, if_possible(is_possible, devices::ocr())).await);
     note(run_check(&EDITOR, async { machine::editor() }).await);
+    note(run_check(&CONTAINERS, containers::check()).await);
     for (spec, service) in &KEYS {
         note(run_check(spec, async { key(service) }).await);
     }

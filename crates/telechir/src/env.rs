@@ -5,6 +5,7 @@
 )]
 
 use std::env;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use telechir_browser::Profiles;
@@ -12,7 +13,10 @@ use telechir_process::is_root;
 use tracing_subscriber::EnvFilter;
 
 use crate::error::CliError;
-use crate::service::{REGION, Service, key_names};
+use crate::service::{REGION, Service};
+
+/// Overrides which log messages are printed.
+const LOG: &str = "TELECHIR_LOG";
 
 /// Credentials and endpoint of a provider. Not printable, so that no log contains the key.
 pub(crate) struct ApiAccess {
@@ -29,7 +33,7 @@ pub(crate) fn start_logging(verbose: u8) {
         1 => "info,hyper=warn",
         _ => "debug,hyper=info",
     };
-    let filter = env::var("TELECHIR_LOG").ok().filter(|_| verbose == 0);
+    let filter = env::var(LOG).ok().filter(|_| verbose == 0);
     let filter = EnvFilter::new(filter.as_deref().unwrap_or(default));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
@@ -150,12 +154,179 @@ fn data_folder() -> Option<PathBuf> {
         .map(|data| data.join("telechir"))
 }
 
-/// This process's environment for a shell on the host, without API keys.
-pub(crate) fn environment() -> Vec<(String, String)> {
-    let is_key = |name: &str| name.ends_with("_API_KEY") || key_names().any(|key| key == name);
-    let texts = env::vars_os().filter_map(|(name, value)| {
-        // Variables that are not UTF-8 are dropped.
+/// Variables that programs on the host need: who, where, how texts and tools are set up. All others
+/// are left out, because any of them can hold a secret.
+const HOST_VARIABLES: [&str; 52] = [
+    "AT_SPI_BUS_ADDRESS",
+    "CARGO_HOME",
+    "COLORTERM",
+    "COLUMNS",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DESKTOP_SESSION",
+    "DISPLAY",
+    "EDITOR",
+    "GOPATH",
+    "GOROOT",
+    "GTK_IM_MODULE",
+    "HOME",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "JAVA_HOME",
+    "LANG",
+    "LANGUAGE",
+    "LINES",
+    "LOGNAME",
+    "NO_COLOR",
+    "NO_PROXY",
+    "NVM_DIR",
+    "PAGER",
+    "PATH",
+    "PYENV_ROOT",
+    "QT_ACCESSIBILITY",
+    "QT_IM_MODULE",
+    "QT_QPA_PLATFORMTHEME",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "SHELL",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "VIRTUAL_ENV",
+    "VISUAL",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_DIRS",
+    "XDG_CONFIG_HOME",
+    "XDG_CURRENT_DESKTOP",
+    "XDG_DATA_DIRS",
+    "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
+    "XDG_SESSION_DESKTOP",
+    "XDG_SESSION_TYPE",
+    "XDG_STATE_HOME",
+    "XMODIFIERS",
+];
+
+/// Variables by which the client program of a container engine finds its engine.
+const ENGINE_VARIABLES: [&str; 9] = [
+    "CONTAINERS_CONF",
+    "CONTAINER_CONNECTION",
+    "CONTAINER_HOST",
+    "DOCKER_API_VERSION",
+    "DOCKER_CERT_PATH",
+    "DOCKER_CONFIG",
+    "DOCKER_CONTEXT",
+    "DOCKER_HOST",
+    "DOCKER_TLS_VERIFY",
+];
+
+/// Environment of programs outside a sandbox, a shell on the host or applications on an existing
+/// display: the usual variables, and those that `also` names.
+pub(crate) fn outside_sandbox(also: &[String]) -> Vec<(String, String)> {
+    let (known, left_out): (Vec<_>, Vec<_>) =
+        variables().partition(|(name, value)| also.contains(name) || is_harmless(name, value, &[]));
+    let mut names: Vec<String> = left_out.into_iter().map(|(name, _)| name).collect();
+    if !names.is_empty() {
+        names.sort();
+        tracing::info!(
+            names = %names.join(" "),
+            "programs on this machine do not get these variables; --shell-env=NAME passes one to the shell"
+        );
+    }
+    known
+}
+
+/// Environment of a session host: what it and the programs that it starts need.
+pub(crate) fn session_host(also: &[String]) -> Vec<(String, String)> {
+    let is_needed = |(name, value): &(String, String)| {
+        also.contains(name) || name == LOG || is_harmless(name, value, &ENGINE_VARIABLES)
+    };
+    variables().filter(is_needed).collect()
+}
+
+/// Environment of a container engine's client program.
+pub(crate) fn container_engine() -> Vec<(String, String)> {
+    let known = |(name, value): &(String, String)| is_harmless(name, value, &ENGINE_VARIABLES);
+    variables().filter(known).collect()
+}
+
+/// Our variables; those that are not UTF-8 are dropped.
+fn variables() -> impl Iterator<Item = (String, String)> {
+    let text = |(name, value): (OsString, OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
-    });
-    texts.filter(|(name, _)| !is_key(name)).collect()
+    };
+    env::vars_os().filter_map(text)
+}
+
+/// Whether a variable is a known one, and its value no URL with a password.
+fn is_harmless(name: &str, value: &str, also: &[&str]) -> bool {
+    let upper_case = name.to_ascii_uppercase();
+    // Proxies have names in lower case, too.
+    let is_proxy = upper_case.ends_with("_PROXY") && HOST_VARIABLES.contains(&&*upper_case);
+    let is_known = HOST_VARIABLES.contains(&name)
+        || also.contains(&name)
+        || name.starts_with("LC_")
+        || is_proxy;
+    is_known && !has_credentials(value)
+}
+
+/// Whether a value contains a URL with a user or a password.
+fn has_credentials(value: &str) -> bool {
+    let mut authorities = value.split("://").skip(1);
+    authorities.any(|rest| {
+        let end = rest.find(['/', '?', '#', ' ']).unwrap_or(rest.len());
+        rest[..end].contains('@')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_known_variables_reach_a_shell_on_the_host() {
+        for (name, value) in [
+            ("GITHUB_TOKEN", "ghp_1"),
+            ("AWS_SECRET_ACCESS_KEY", "x"),
+            ("DB_PASSWORD", "x"),
+            ("OPENAI_API_KEY", "x"),
+            ("DATABASE_URL", "postgres://u:p@h/d"),
+            ("SSH_AUTH_SOCK", "/tmp/agent"),
+            ("LD_PRELOAD", "/tmp/x.so"),
+            ("BASH_ENV", "/tmp/x"),
+            ("path", "/bin"),
+            ("DOCKER_AUTH_CONFIG", "{}"),
+        ] {
+            assert!(!is_harmless(name, value, &[]), "{name}");
+        }
+        for (name, value) in [
+            ("PATH", "/bin"),
+            ("LC_ALL", "C"),
+            ("http_proxy", "http://p:1"),
+        ] {
+            assert!(is_harmless(name, value, &[]), "{name}");
+        }
+        assert!(!is_harmless("DOCKER_HOST", "unix:///run/x", &[]));
+        assert!(is_harmless(
+            "DOCKER_HOST",
+            "unix:///run/x",
+            &ENGINE_VARIABLES
+        ));
+    }
+
+    #[test]
+    fn a_known_variable_with_a_password_is_left_out() {
+        for value in [
+            "http://user:secret@proxy:3128",
+            "socks5h://user@proxy",
+            "a http://b c=https://token@host/path",
+        ] {
+            assert!(!is_harmless("HTTPS_PROXY", value, &[]), "{value}");
+        }
+        assert!(is_harmless("HTTPS_PROXY", "http://proxy/a@b", &[]));
+    }
 }

@@ -71,13 +71,6 @@ pub(crate) const SERVICES: [Service; 6] = [
     },
 ];
 
-/// The API key variables of all services.
-pub(crate) fn key_names() -> impl Iterator<Item = &'static str> {
-    SERVICES
-        .iter()
-        .flat_map(|service| service.keys.iter().copied())
-}
-
 /// Placeholder of the region in an endpoint.
 pub(crate) const REGION: &str = "{region}";
 

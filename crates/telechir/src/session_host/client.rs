@@ -251,7 +251,7 @@ async fn start(paths: &SessionPaths, arguments: &ExecArguments) -> Result<(), Cl
     // If the file was replaced meanwhile, this is still the running program.
     let mut host = Spawn::new(current.unwrap_or_else(|| "/proc/self/exe".into()))
         .args(args)
-        .envs(env::environment())
+        .envs(env::session_host(&arguments.devices.shell_env))
         .cwd("/")
         .no_new_privs(false)
         .detached()

@@ -27,6 +27,14 @@ impl Flags {
         flags.add("--downloads", devices.downloads.then(String::new));
         flags.add("--search", devices.search.clone());
         flags.add("--shell", devices.shell.clone());
+        for name in &devices.shell_env {
+            flags.add("--shell-env", Some(name.clone()));
+        }
+        let runtime = devices.runtime.as_ref();
+        flags.add(
+            "--runtime",
+            runtime.map(|runtime| runtime.as_str().to_owned()),
+        );
         let seconds = devices.command_timeout;
         flags.add(
             "--command-timeout",

@@ -30,6 +30,7 @@ const CHECKS: [&str; 23] = [
     "memory",
     "ocr",
     "editor",
+    "containers",
     "key-anthropic",
     "key-openai",
     "key-google",
