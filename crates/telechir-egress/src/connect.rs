@@ -13,11 +13,19 @@ use crate::egress::EgressShared;
 use crate::metered::Metered;
 use crate::refusal::ProxyRefusal;
 
+/// A connection that the policy allows.
+#[derive(Debug)]
+pub(crate) struct Connected {
+    pub(crate) network: Metered,
+    /// Whether a tunnel may carry what names no server.
+    pub(crate) allows_any_tunnel: bool,
+}
+
 /// Connects to a target, if the policy allows it.
 pub(crate) async fn connect(
     inner: &Arc<EgressShared>,
     remote: &Remote,
-) -> Result<Metered, ProxyRefusal> {
+) -> Result<Connected, ProxyRefusal> {
     let (found, reason) = match resolve_and_judge(inner, remote).await {
         Ok(judged) => judged,
         Err(refusal) => {
@@ -34,7 +42,10 @@ pub(crate) async fn connect(
                 ..decision
             });
             let (budget, idle) = (Arc::clone(&inner.budget), inner.limits.idle_timeout);
-            Ok(Metered::new(stream, budget, idle))
+            Ok(Connected {
+                network: Metered::new(stream, budget, idle),
+                allows_any_tunnel: inner.gate().allows_any_tunnel(remote, &found),
+            })
         }
         Err(source) => {
             inner.report(decision);
@@ -165,9 +176,8 @@ fn refused(inner: &EgressShared, remote: &Remote, refusal: &ProxyRefusal) -> Con
     ConnectionDecision::refused(inner.client, remote, rule, reason)
 }
 
-/// Reports a tunnel whose SNI differs from its `CONNECT` host.
-pub(crate) fn report_sni_mismatch(inner: &EgressShared, remote: &Remote, name: &str) {
-    let reason = format!("The SNI in the tunnel differs from the CONNECT host: {name:?}.");
+/// Reports a tunnel that was closed because of its first bytes.
+pub(crate) fn report_tunnel(inner: &EgressShared, remote: &Remote, reason: String) {
     inner.report(ConnectionDecision::refused(
         inner.client,
         remote,

@@ -3,7 +3,7 @@
 //!
 //! It resolves a name once, judges every resulting address, and connects to exactly one of these,
 //! so DNS rebinding has no effect. A redirect is the client's next request and judged as such. TLS
-//! is not terminated; only the SNI of the ClientHello is compared with the tunnel's host.
+//! is not terminated; only the name in the first bytes of a tunnel is compared with its host.
 //!
 //! ```no_run
 //! # async fn example() -> std::io::Result<()> {
@@ -22,10 +22,10 @@
 //! ```
 
 mod admission;
-mod client_hello;
 mod connect;
 mod decision;
 mod egress;
+mod greeting;
 mod limits;
 mod metered;
 mod netns_listener;

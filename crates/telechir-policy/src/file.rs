@@ -11,6 +11,7 @@ use crate::key_rule::{KeysMatch, PressedKeys};
 use crate::rule::{Limit, Rule};
 use crate::screen_rule::{ComputerMatch, ScreenSubject};
 use crate::shell_rule::{ShellMatch, ShellSubject};
+use crate::tunnel_rule::TunnelContent;
 use crate::url_rule::{Destination, UrlMatch, read_url};
 use crate::{
     AddressClass, CommandReading, Device, Digest, DisplayOwner, Policy, PolicyError, Verdict,
@@ -70,7 +71,7 @@ use network::{NetworkFile, network_rule};
 
 rule!(ComputerRule, ComputerExample { actions: Vec<ActionKind>, device: Device, display: DisplayOwner, });
 rule!(KeysRule, String { chords: Vec<String>, });
-rule!(UrlRule, String { scheme: Vec<String>, host: Vec<String>, port: Vec<u16>, address: Vec<AddressClass>, });
+rule!(UrlRule, String { scheme: Vec<String>, host: Vec<String>, port: Vec<u16>, address: Vec<AddressClass>, tunnel: TunnelContent, });
 rule!(ShellRule, String { words: Vec<WordPattern>, shell: ShellPlacement, redirection: bool, });
 rule!(EditRule, String { operations: Vec<String>, paths: Vec<String>, tool: EditTool, });
 
@@ -347,6 +348,7 @@ fn url_rule(
         host: host.transpose()?,
         port: file.port.take(),
         address: file.address.take(),
+        tunnel: file.tunnel.take().unwrap_or_default(),
     };
     let (rule, examples) = file.into_rule(name, matcher);
     check_rule(origin, line, &rule)?;

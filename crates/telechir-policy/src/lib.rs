@@ -90,6 +90,7 @@ mod screen_rule;
 mod shell_read;
 mod shell_rule;
 mod summary;
+mod tunnel_rule;
 mod url_rule;
 mod verdict;
 

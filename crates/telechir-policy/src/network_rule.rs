@@ -221,6 +221,10 @@ impl Gate {
         self.client
     }
 
+    pub(crate) fn rules(&self) -> &[Rule<UrlMatch>] {
+        &self.rules
+    }
+
     /// Whether any connection may be allowed. Otherwise the client needs no network at all.
     pub fn is_open(&self) -> bool {
         self.client == NetworkClient::Browser || self.rules.iter().any(lets_through)

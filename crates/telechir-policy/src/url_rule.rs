@@ -6,6 +6,7 @@ use telechir_protocol::Action;
 use url::{Host, Url};
 
 use crate::rule::{MatchCertainty, Matcher, Polarity, RuleReason};
+use crate::tunnel_rule::TunnelContent;
 use crate::{AddressClass, Resolved, ResolvedAddress, Verdict};
 
 /// A URL as it will be navigated to.
@@ -47,6 +48,8 @@ pub(crate) struct UrlMatch {
     pub(crate) host: Option<Vec<String>>,
     pub(crate) port: Option<Vec<u16>>,
     pub(crate) address: Option<Vec<AddressClass>>,
+    /// Not a condition: what a tunnel that this rule permits may carry.
+    pub(crate) tunnel: TunnelContent,
 }
 
 /// Parses a URL as a user would type it: without a scheme it is `https`.

@@ -12,8 +12,7 @@ use hyper_util::rt::TokioIo;
 use telechir_policy::Remote;
 
 use super::{ProxyConnection, tunnel};
-use crate::connect;
-use crate::metered::Metered;
+use crate::connect::{self, Connected};
 use crate::refusal::ProxyRefusal;
 
 type Body = Either<Incoming, Full<Bytes>>;
@@ -51,17 +50,22 @@ async fn open_tunnel(
     mut request: Request<Incoming>,
 ) -> Result<Response<Body>, ProxyRefusal> {
     let remote = parse_target(conn, request.uri(), Remote::for_tunnel)?;
-    let network = connect::connect(&conn.inner, &remote).await?;
+    let connected = connect::connect(&conn.inner, &remote).await?;
     let upgrade = hyper::upgrade::on(&mut request);
     conn.tasks
-        .spawn(run_tunnel(conn.clone(), upgrade, remote, network));
+        .spawn(run_tunnel(conn.clone(), upgrade, remote, connected));
     Ok(Response::new(Either::Right(Full::default())))
 }
 
 /// Runs a tunnel; the connection counts against the limit until it ends.
-async fn run_tunnel(conn: ProxyConnection, upgrade: OnUpgrade, remote: Remote, network: Metered) {
+async fn run_tunnel(
+    conn: ProxyConnection,
+    upgrade: OnUpgrade,
+    remote: Remote,
+    connected: Connected,
+) {
     match upgrade.await {
-        Ok(program) => tunnel::run(&conn.inner, &remote, TokioIo::new(program), network).await,
+        Ok(program) => tunnel::run(&conn.inner, &remote, TokioIo::new(program), connected).await,
         Err(error) => tracing::debug!(%error, "a tunnel was not established"),
     }
 }
@@ -81,7 +85,7 @@ async fn fetch(
         host: host.clone(),
         why: error.to_string(),
     };
-    let network = connect::connect(&conn.inner, &remote).await?;
+    let network = connect::connect(&conn.inner, &remote).await?.network;
     let handshake = client::conn::http1::Builder::new()
         .preserve_header_case(true)
         .handshake(TokioIo::new(network))

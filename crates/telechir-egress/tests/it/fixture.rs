@@ -220,3 +220,28 @@ pub(crate) async fn next(stream: &mut TcpStream) -> Vec<u8> {
     bytes.truncate(count);
     bytes
 }
+
+fn sized(body: &[u8]) -> Vec<u8> {
+    [&u16::try_from(body.len()).unwrap().to_be_bytes(), body].concat()
+}
+
+/// The extension with this server name.
+pub(crate) fn server_name(name: &str) -> Vec<u8> {
+    let entry = [&[0][..], &sized(name.as_bytes())].concat();
+    [&[0, 0][..], &sized(&sized(&entry))].concat()
+}
+
+/// A ClientHello with these extensions.
+pub(crate) fn hello_with(extensions: &[Vec<u8>]) -> Vec<u8> {
+    let extensions = extensions.concat();
+    let parts = [
+        &[3, 3][..],
+        &[7; 32],
+        &[0],
+        &sized(&[0x13, 1]),
+        &[1, 0],
+        &sized(&extensions),
+    ];
+    let message = [&[1, 0][..], &sized(&parts.concat())].concat();
+    [&[22, 3, 1][..], &sized(&message)].concat()
+}

@@ -3,7 +3,7 @@
 use telechir_policy::NetworkClient;
 use tokio::io::AsyncWriteExt as _;
 
-use crate::fixture::{Proxy, Witness, next};
+use crate::fixture::{Proxy, Witness, hello_with, next, server_name};
 
 const GOOD: &str = "
     [[network]]
@@ -15,20 +15,7 @@ const GOOD: &str = "
 
 /// A minimal ClientHello with this name.
 fn client_hello(name: &str) -> Vec<u8> {
-    let sized = |body: &[u8]| [&u16::try_from(body.len()).unwrap().to_be_bytes(), body].concat();
-    let entry = [&[0][..], &sized(name.as_bytes())].concat();
-    let names = [&[0, 0][..], &sized(&sized(&entry))].concat();
-    let body = [
-        &[3, 3][..],
-        &[7; 32],
-        &[0],
-        &sized(&[0x13, 1]),
-        &[1, 0],
-        &sized(&names),
-    ]
-    .concat();
-    let message = [&[1, 0][..], &sized(&body)].concat();
-    [&[22, 3, 1][..], &sized(&message)].concat()
+    hello_with(&[server_name(name)])
 }
 
 async fn proxied() -> (Witness, Proxy, String) {
@@ -121,7 +108,10 @@ async fn large_transfers_are_complete() {
     let (mut reading, mut writing) = stream.into_split();
     const SIZE: usize = 4 << 20;
     let sent = tokio::spawn(async move {
-        writing.write_all(b"first").await.unwrap();
+        writing
+            .write_all(&client_hello("good.example"))
+            .await
+            .unwrap();
         // The witness keeps its first read and echoes the rest.
         writing.write_all(&vec![b'x'; SIZE]).await.unwrap();
         writing.shutdown().await.unwrap();

@@ -8,10 +8,11 @@ use super::{
 };
 use crate::network_rule::NetworkRule;
 use crate::rule::Rule;
+use crate::tunnel_rule::TunnelContent;
 use crate::url_rule::{Destination, UrlMatch};
 use crate::{AddressClass, NetworkClient, PolicyError, Remote, Verdict};
 
-rule!(NetworkFile, String { from: Vec<NetworkClient>, host: Vec<String>, port: Vec<u16>, address: Vec<AddressClass>, });
+rule!(NetworkFile, String { from: Vec<NetworkClient>, host: Vec<String>, port: Vec<u16>, address: Vec<AddressClass>, tunnel: TunnelContent, });
 
 pub(super) fn network_rule(
     origin: &FilePosition<'_>,
@@ -41,6 +42,7 @@ pub(super) fn network_rule(
         host: hosts.transpose()?,
         port: file.port.take(),
         address: file.address.take(),
+        tunnel: file.tunnel.take().unwrap_or_default(),
     };
     let (rule, examples) = file.into_rule(name, matcher);
     check_rule(origin, line, &rule)?;

@@ -1,0 +1,3 @@
+//! Attacks on the proxy by programs and hosts.
+
+mod server_names;

@@ -1,0 +1,118 @@
+//! Which tunnels may carry what names no server.
+
+use serde::Deserialize;
+
+use crate::url_rule::Destination;
+use crate::{Gate, Remote, ResolvedAddress, Verdict};
+
+/// What a tunnel to a named host may carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TunnelContent {
+    /// TLS or HTTP whose first bytes name this host, and no encrypted name.
+    #[default]
+    Named,
+    /// Anything.
+    Any,
+}
+
+impl Gate {
+    /// Whether a rule that does not deny this target lets a tunnel carry what names no server.
+    pub fn allows_any_tunnel(&self, remote: &Remote, found: &[ResolvedAddress]) -> bool {
+        let to = Destination::found(remote.url(), found);
+        let mut rules = self.rules().iter();
+        rules.any(|rule| {
+            rule.matcher.tunnel == TunnelContent::Any
+                && rule
+                    .verdict_on(&to)
+                    .is_some_and(|verdict| verdict < Verdict::Deny)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use super::*;
+    use crate::{NetworkClient, Policy};
+
+    const RULES: &str = "
+        [[network]]
+        host = ['git.example']
+        port = [22]
+        tunnel = 'any'
+        verdict = 'allow'
+        reason = 'SSH.'
+
+        [[network]]
+        host = ['git.example', 'www.example']
+        tunnel = 'named'
+        verdict = 'allow'
+        reason = 'HTTPS.'
+
+        [[url]]
+        host = ['odd.example']
+        tunnel = 'any'
+        verdict = 'ask'
+        reason = 'Odd.'
+    ";
+
+    #[track_caller]
+    fn check(client: NetworkClient, target: &str, address: &str, allowed: bool) {
+        let gate = Policy::from_toml(RULES, "test").unwrap().gate(client);
+        let address: IpAddr = address.parse().unwrap();
+        let found = ResolvedAddress {
+            address,
+            is_this_machine: false,
+        };
+        let remote = Remote::for_tunnel(target).unwrap();
+        assert_eq!(
+            gate.allows_any_tunnel(&remote, &[found]),
+            allowed,
+            "{target}"
+        );
+    }
+
+    #[test]
+    fn only_a_fitting_rule_that_says_so_allows_any_tunnel() {
+        check(
+            NetworkClient::Shell,
+            "git.example:22",
+            "93.184.216.34",
+            true,
+        );
+        check(
+            NetworkClient::Shell,
+            "git.example:443",
+            "93.184.216.34",
+            false,
+        );
+        check(
+            NetworkClient::Shell,
+            "www.example:22",
+            "93.184.216.34",
+            false,
+        );
+        // Without `address` the rule means public ones.
+        check(NetworkClient::Shell, "git.example:22", "10.0.0.1", false);
+        check(
+            NetworkClient::Browser,
+            "odd.example:443",
+            "93.184.216.34",
+            true,
+        );
+        check(
+            NetworkClient::Browser,
+            "git.example:22",
+            "93.184.216.34",
+            false,
+        );
+    }
+
+    #[test]
+    fn other_values_are_refused() {
+        let error = Policy::from_toml(&RULES.replace("'named'", "'open'"), "test").unwrap_err();
+        assert!(error.to_string().contains("open"), "{error}");
+    }
+}
