@@ -26,9 +26,14 @@ const VARIABLES: [&str; 8] = [
 const NO_PROXY_HOSTS: &str = "localhost,127.0.0.1,::1,.localhost";
 
 impl Egress {
+    /// The URL of the proxy in each served sandbox.
+    pub fn proxy_inside() -> String {
+        format!("http://127.0.0.1:{PORT}")
+    }
+
     /// Environment variables for programs of a served sandbox.
     pub fn environment() -> Vec<(String, String)> {
-        let proxy = format!("http://127.0.0.1:{PORT}");
+        let proxy = Self::proxy_inside();
         let mut variables = Vec::new();
         for name in VARIABLES {
             let lower = name.to_ascii_lowercase();

@@ -248,6 +248,21 @@ impl Spawn {
         self
     }
 
+    /// Whether it may run on for a while when our process ends.
+    pub(crate) const fn outlives_us(&self) -> bool {
+        self.is_graceful || self.is_after_graceful || self.is_detached
+    }
+
+    /// Starts it by another program, whose last arguments are this one and its own.
+    #[must_use]
+    pub(crate) fn started_by(mut self, other: &str, mut args: Vec<OsString>) -> Self {
+        let inner = std::mem::replace(&mut self.program, other.into());
+        args.push(inner.into_os_string());
+        args.append(&mut self.args);
+        self.args = args;
+        self
+    }
+
     /// Starts the program; returns once it is running.
     ///
     /// # Errors

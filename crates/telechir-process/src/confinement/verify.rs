@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -44,32 +44,49 @@ impl SandboxInfo {
     /// Pid of the first process inside; the sandbox ends with it. Available once, after the sandbox
     /// was created.
     pub fn first_process(&self) -> Option<Pid> {
-        let info = text_now(&self.info);
-        let (_, after) = info.split_once("\"child-pid\":")?;
-        let digits = after.trim_start();
-        let end = digits.find(|c: char| !c.is_ascii_digit());
-        Pid::from_raw(digits.get(..end.unwrap_or(digits.len()))?.parse().ok()?)
+        child_pid(&text_now(self.info.as_fd()).0)
     }
 
     /// The reason why the sandbox failed; call this after bubblewrap exited.
     pub fn failure(&self) -> ConfinementError {
-        explain_bwrap_error(&text_now(&self.errors))
+        explain_bwrap_error(&text_now(self.errors.as_fd()).0)
     }
 }
 
-/// Reads the text that is currently in a pipe, without blocking.
-fn text_now(pipe: &OwnedFd) -> String {
+/// The first process inside, in bubblewrap's report.
+pub(super) fn child_pid(info: &str) -> Option<Pid> {
+    let (_, after) = info.split_once("\"child-pid\":")?;
+    let digits = after.trim_start();
+    let end = digits.find(|c: char| !c.is_ascii_digit());
+    Pid::from_raw(digits.get(..end.unwrap_or(digits.len()))?.parse().ok()?)
+}
+
+/// Reads the text that is currently in a pipe, without blocking; returns it and whether more may
+/// follow.
+pub(super) fn text_now(pipe: BorrowedFd<'_>) -> (String, bool) {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];
+    let mut may_follow = false;
     if rustix::io::ioctl_fionbio(pipe, true).is_ok() {
         while bytes.len() < MAX_BWRAP_OUTPUT_BYTES {
             match rustix::io::read(pipe, &mut buffer) {
                 Ok(read @ 1..) => bytes.extend_from_slice(&buffer[..read]),
-                Ok(_) | Err(_) => break,
+                Ok(_) => break,
+                Err(error) => {
+                    may_follow = error == Errno::WOULDBLOCK;
+                    break;
+                }
             }
         }
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    (String::from_utf8_lossy(&bytes).into_owned(), may_follow)
+}
+
+/// Whether a process has the same namespace of this kind as we have, or that cannot be read.
+pub(super) fn is_shared(process: Pid, kind: &str) -> bool {
+    let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/{kind}"));
+    let process = process.as_raw_nonzero().to_string();
+    !matches!((namespace(&process), namespace("self")), (Ok(inner), Ok(outer)) if inner != outer)
 }
 
 /// Verifies in `/proc` that a process is sandboxed: capabilities, seccomp and namespaces.
@@ -89,8 +106,8 @@ pub fn verify_container(process: Pid) -> Result<(), ConfinementError> {
 }
 
 fn verify_with(process: Pid, namespaces: &[&str]) -> Result<(), ConfinementError> {
-    let process = process.as_raw_nonzero();
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let status = fs::read_to_string(format!("/proc/{}/status", process.as_raw_nonzero()));
+    let status = status.unwrap_or_default();
     let field = |name: &str| {
         let line = status
             .lines()
@@ -112,14 +129,10 @@ fn verify_with(process: Pid, namespaces: &[&str]) -> Result<(), ConfinementError
         }
     }
     for name in namespaces {
-        let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/{name}"));
-        match (namespace(&process.to_string()), namespace("self")) {
-            (Ok(inner), Ok(outer)) if inner != outer => {}
-            _ => {
-                return Err(ConfinementError(format!(
-                    "the sandbox is incomplete: the {name} namespace is shared"
-                )));
-            }
+        if is_shared(process, name) {
+            return Err(ConfinementError(format!(
+                "the sandbox is incomplete: the {name} namespace is shared"
+            )));
         }
     }
     Ok(())

@@ -94,6 +94,8 @@ fn run_child(
                 let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
                 let stream = SocketType::STREAM;
                 let socket = rustix::net::socket_with(AddressFamily::INET, stream, flags, None)?;
+                // The interface may not be up yet.
+                rustix::net::sockopt::set_ip_freebind(&socket, true)?;
                 rustix::net::bind(&socket, &address)?;
                 rustix::net::listen(&socket, BACKLOG)?;
                 Ok(socket)
