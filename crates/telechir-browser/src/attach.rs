@@ -59,6 +59,8 @@ impl Browser {
             size,
             agent: version["userAgent"].as_str().unwrap_or_default().into(),
             is_headless_shell: false,
+            memory: None,
+            shares_network: None,
         };
         isolated.open().await
     }

@@ -66,6 +66,8 @@ pub struct Browser {
     pub(crate) frame_worlds: HashMap<(String, tab_registry::TabFrame), Result<i64, Instant>>,
     /// File transfer to and from pages, if there is a workspace.
     pub(crate) file_transfer: Option<Arc<FileTransfer>>,
+    /// Why Chromium shares the machine's network namespace despite an egress proxy.
+    pub(crate) shares_network: Option<String>,
 }
 
 impl Browser {
@@ -87,6 +89,7 @@ impl Browser {
             setup,
             agent,
             chromium,
+            shares_network,
         } = launch::launch(&mut surface, &options).await?;
         let (size, screen) = match surface {
             Surface::Headless(size) => (size, None),
@@ -109,6 +112,7 @@ impl Browser {
             world: None,
             frame_worlds: HashMap::new(),
             file_transfer: file_transfer.map(Arc::new),
+            shares_network,
         };
         browser.open_downloads().await?;
         browser.first_page().await?;
@@ -118,13 +122,19 @@ impl Browser {
         Ok(browser)
     }
 
-    /// The Chromium process, which leads a process group with the same id; `None` if it was not
-    /// started for this browser.
+    /// The process that leads the process group of Chromium: Chromium itself, or the bubblewrap of
+    /// its network namespace, which exits with it. `None` if it was not started for this browser.
     pub fn pid(&self) -> Option<i32> {
         match &self.chromium {
             Chromium::Started { process, .. } => Some(process.pid().as_raw_nonzero().get()),
             Chromium::Attached { .. } | Chromium::Shared => None,
         }
+    }
+
+    /// Why Chromium's flags alone, and no network namespace, send its requests through the egress
+    /// proxy; `None` if it has a namespace, or no proxy.
+    pub fn shares_network(&self) -> Option<&str> {
+        self.shares_network.as_deref()
     }
 
     /// Why Chromium is gone, if it is. Never waits.

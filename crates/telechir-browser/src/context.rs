@@ -15,6 +15,7 @@ use crate::event_router::EventRouter;
 use crate::file_transfer::FileTransfer;
 use crate::input_state::InputState;
 use crate::launch::Chromium;
+use crate::memory::MemoryLimit;
 use crate::options::Options;
 use crate::setup::Setup;
 use crate::snapshot::Snapshots;
@@ -91,6 +92,10 @@ pub(crate) struct ContextParts {
     pub(crate) agent: Arc<str>,
     /// Whether Chromium is known to be its headless shell.
     pub(crate) is_headless_shell: bool,
+    /// The memory limit of all of Chromium's processes, if telechir sets one.
+    pub(crate) memory: Option<MemoryLimit>,
+    /// Why Chromium shares the machine's network namespace despite an egress proxy.
+    pub(crate) shares_network: Option<String>,
 }
 
 impl ContextParts {
@@ -110,7 +115,8 @@ impl ContextParts {
             &self.agent,
             self.is_headless_shell,
         )?;
-        let registry = Arc::new(TabRegistry::new(setup.clone()));
+        let registry = TabRegistry::new(setup.clone()).with_memory(self.memory);
+        let registry = Arc::new(registry);
         let context = Context::create(&self.client, &self.router, &registry, &self.options).await?;
         let mut browser = Browser {
             context: Some(context),
@@ -129,6 +135,7 @@ impl ContextParts {
             world: None,
             frame_worlds: HashMap::new(),
             file_transfer: file_transfer.map(Arc::new),
+            shares_network: self.shares_network,
         };
         let tab = browser.open_tab().await?;
         let page = browser.page_of(&tab);
@@ -171,6 +178,8 @@ impl Browser {
             size,
             agent: Arc::clone(&self.agent),
             is_headless_shell: self.setup.is_headless_shell,
+            memory: self.registry.memory(),
+            shares_network: self.shares_network.clone(),
         };
         isolated.open().await
     }

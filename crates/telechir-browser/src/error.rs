@@ -53,6 +53,18 @@ pub(crate) enum Gone {
     /// The renderer crashed; the tab still exists.
     #[error("it crashed; reload it or navigate to another address")]
     Crashed,
+    /// The kernel killed the renderer.
+    #[error(
+        "it was killed, because the browser's processes together used more than {mebibytes} MiB of \
+         memory; reload it or navigate to another address"
+    )]
+    OverMemoryLimit {
+        /// The limit.
+        mebibytes: u64,
+    },
+    /// A script filled the memory that Chromium gives to one page.
+    #[error("it used up the memory for its scripts; reload it or navigate to another address")]
+    FullHeap,
 }
 
 /// A refusal with this message.

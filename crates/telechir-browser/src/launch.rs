@@ -10,26 +10,30 @@ use std::time::Duration;
 use rustix::pipe::{PipeFlags, pipe_with};
 use serde_json::json;
 use telechir_device::DeviceError;
-use telechir_process::{Cgroup, Child, Spawn, Stdio, is_root};
+use telechir_egress::Egress;
+use telechir_process::confinement::explain_bwrap_error;
+use telechir_process::{Spawn, Stdio, is_root};
+use tokio::time::timeout;
 use tracing::warn;
 
 use crate::client::{CdpClient, ClientTasks, Transport};
 use crate::error::CdpError;
 use crate::event_router::{EventRouter, TabSource};
 use crate::memory::MemoryLimit;
-use crate::options::{self, ChromiumSandbox, Options, Surface};
+use crate::options::{self, ChromiumSandbox, Options, OwnNetwork, Surface};
 use crate::setup::Setup;
 use crate::tab_registry::TabRegistry;
 
 mod flags;
+mod network;
+mod policies;
 mod process;
 mod profile;
-mod proxy_port;
 mod stderr;
 
+use network::{Network, ServedProxy};
 use process::ChromiumProcess;
 use profile::ProfileDir;
-use proxy_port::ProxyPort;
 use stderr::Tail;
 
 /// Where distributions install Chromium's headless shell: the same engine without windows, faster
@@ -65,7 +69,7 @@ pub(crate) enum Chromium {
     Started {
         process: ChromiumProcess,
         _tasks: ClientTasks,
-        _proxy_port: ProxyPort,
+        _proxy: ServedProxy,
     },
     /// Somebody else's, for the duration of the connection.
     Attached { _tasks: ClientTasks },
@@ -93,6 +97,8 @@ pub(crate) struct LaunchedChromium {
     /// Chromium's own user agent.
     pub(crate) agent: Arc<str>,
     pub(crate) chromium: Chromium,
+    /// Why it shares the machine's network namespace, if it has an egress proxy and does.
+    pub(crate) shares_network: Option<String>,
 }
 
 /// Starts Chromium and waits until it answers.
@@ -116,27 +122,151 @@ pub(crate) async fn launch(
             program.display()
         )));
     }
-    let setup = Setup::for_surface(surface, options, is_headless_shell)?;
-    let profile = ProfileDir::create(options)
-        .map_err(|error| unavailable(format!("create its profile folder: {error}")))?;
-    let ((chromium_input, output), (input, chromium_output)) = pipes()?;
-    let proxy_port = ProxyPort::open(options)
+    let shares_network = match (&options.egress, options.own_network) {
+        (Some(egress), OwnNetwork::IfPossible | OwnNetwork::Required) => {
+            match start_in_namespace(&program, surface, options, egress).await? {
+                Ok(launched) => return Ok(launched),
+                Err(reason) if options.own_network == OwnNetwork::Required => {
+                    return Err(unavailable(format!("isolate its network: {reason}")));
+                }
+                Err(reason) => {
+                    warn!(
+                        reason,
+                        "Chromium has no network namespace of its own: only its flags send its \
+                         requests through the proxy, and it may ask whether to open a program"
+                    );
+                    Some(reason)
+                }
+            }
+        }
+        (Some(_), OwnNetwork::Off) => Some("it is configured so".to_owned()),
+        (None, _) => None,
+    };
+    let profile = create_profile(options)?;
+    let network = Network::on_a_port(options)
         .await
         .map_err(|error| unavailable(format!("open its proxy port: {error}")))?;
-    let flags = flags::of(surface, options, &setup, proxy_port.proxy.as_deref());
-    let starting = LaunchCommand {
-        program,
-        flags,
-        surface: &mut *surface,
-        options,
-        profile: &profile,
-    };
-    let group = MemoryLimit::group(options);
-    let mut child = spawn(starting, &group, chromium_input, chromium_output).await?;
-    let memory = MemoryLimit::of(group, child.pid());
-    let tail = Tail::follow(child.take_stderr());
+    let launched = start(&program, surface, options, profile, network).await;
+    let launched = launched.map_err(|failed| unavailable(failed.to_string()))?;
+    Ok(LaunchedChromium {
+        shares_network,
+        ..launched
+    })
+}
 
-    let registry = Arc::new(TabRegistry::new(setup.clone()));
+/// Starts Chromium in a network namespace of its own; the inner error is the reason why this machine
+/// has none for it.
+async fn start_in_namespace(
+    program: &Path,
+    surface: &mut Surface,
+    options: &Options,
+    egress: &Egress,
+) -> Result<Result<LaunchedChromium, String>, DeviceError> {
+    let profile = create_profile(options)?;
+    let network = Network::in_namespace(egress, program, &profile)
+        .map_err(|error| unavailable(format!("write its policies: {error}")))?;
+    match start(program, surface, options, profile, network).await {
+        Ok(launched) => Ok(Ok(launched)),
+        Err(failed) => match failed.namespace_failure() {
+            Some(reason) => Ok(Err(reason)),
+            None => Err(unavailable(failed.to_string())),
+        },
+    }
+}
+
+fn create_profile(options: &Options) -> Result<ProfileDir, DeviceError> {
+    ProfileDir::create(options)
+        .map_err(|error| unavailable(format!("create its profile folder: {error}")))
+}
+
+/// Why Chromium did not start.
+#[derive(Debug, thiserror::Error)]
+enum StartFailure {
+    /// Its namespace could not be created, or served.
+    #[error("isolate its network: {why}{}", suffix(stderr))]
+    Namespace { why: String, stderr: String },
+    /// It did not answer.
+    #[error("{why}{}", suffix(stderr))]
+    Chromium { why: String, stderr: String },
+}
+
+fn suffix(stderr: &str) -> String {
+    match stderr {
+        "" => String::new(),
+        stderr => format!("; stderr: {stderr}"),
+    }
+}
+
+impl StartFailure {
+    fn without_stderr(why: impl Into<String>) -> Self {
+        Self::Chromium {
+            why: why.into(),
+            stderr: String::new(),
+        }
+    }
+
+    /// The reason, if Chromium might start in the machine's namespace.
+    fn namespace_failure(&self) -> Option<String> {
+        match self {
+            Self::Namespace { why, stderr } if stderr.contains("bwrap: ") => {
+                Some(format!("{why}: {}", explain_bwrap_error(stderr)))
+            }
+            Self::Namespace { .. } => Some(self.to_string()),
+            // Where a program in a namespace may not create another one, Chromium's sandbox cannot
+            // start.
+            Self::Chromium { stderr, .. } => stderr.contains("sandbox").then(|| self.to_string()),
+        }
+    }
+}
+
+/// Starts Chromium with a profile and waits until it answers.
+async fn start(
+    program: &Path,
+    surface: &mut Surface,
+    options: &Options,
+    profile: ProfileDir,
+    network: Network,
+) -> Result<LaunchedChromium, StartFailure> {
+    let failed = StartFailure::without_stderr;
+    let setup = Setup::for_surface(surface, options, is_headless_shell(program))
+        .map_err(|error| failed(chain(&error)))?;
+    let ((chromium_input, output), (input, chromium_output)) = pipes().map_err(failed)?;
+    let flags = flags::of(surface, options, &setup, network.proxy().as_deref());
+    let spawn = command(program, flags, surface, options, &profile)
+        .fd(3, chromium_input)
+        .fd(4, chromium_output);
+    let group = MemoryLimit::group(options);
+    let spawn = spawn.cgroup(&group);
+    let (spawn, waiting) = match &network {
+        Network::Namespace { policies, .. } => {
+            let wrapped = network::wrap(spawn, program, policies, surface, options);
+            let (spawn, waiting) = wrapped.map_err(|why| StartFailure::Namespace {
+                why,
+                stderr: String::new(),
+            })?;
+            (spawn, Some(waiting))
+        }
+        Network::Open(_) | Network::Port { .. } => (spawn, None),
+    };
+    let mut child = spawn.spawn().await.map_err(|error| failed(chain(&error)))?;
+    let memory = MemoryLimit::of(group, child.pid());
+    let tail = Tail::follow(child.take_stderr(), memory.clone());
+    let proxy = match (network, waiting) {
+        (Network::Namespace { egress, .. }, Some(waiting)) => {
+            let inside = ServedProxy::inside(&egress, waiting, options.identity);
+            match timeout(START_TIMEOUT, inside).await {
+                Ok(Ok(proxy)) => proxy,
+                Ok(Err(why)) => {
+                    let stderr = tail.text().await;
+                    return Err(StartFailure::Namespace { why, stderr });
+                }
+                Err(_) => return Err(failed("bubblewrap did not answer".to_owned())),
+            }
+        }
+        (network, _) => ServedProxy::of(network),
+    };
+
+    let registry = Arc::new(TabRegistry::new(setup.clone()).with_memory(Some(memory.clone())));
     let router = Arc::new(EventRouter::new(TabSource::AutoAttach));
     router.register(None, &registry);
     let events = Arc::clone(&router);
@@ -144,19 +274,16 @@ pub(crate) async fn launch(
     let (client, tasks) = CdpClient::start(transport, move |client, event| {
         events.dispatch(client, &event)
     })
-    .map_err(|error| unavailable(format!("open its pipe: {error}")))?;
+    .map_err(|error| failed(format!("open its pipe: {error}")))?;
     let process = ChromiumProcess::start(child, profile, memory, client.clone());
 
     let agent = match handshake(&client).await {
         Ok(agent) => agent,
         Err(error) => {
-            let stderr = tail.text().await;
-            let suffix = if stderr.is_empty() {
-                String::new()
-            } else {
-                format!("; stderr: {stderr}")
-            };
-            return Err(unavailable(format!("{error}{suffix}")));
+            return Err(StartFailure::Chromium {
+                why: error.to_string(),
+                stderr: tail.text().await,
+            });
         }
     };
     Ok(LaunchedChromium {
@@ -168,8 +295,9 @@ pub(crate) async fn launch(
         chromium: Chromium::Started {
             process,
             _tasks: tasks,
-            _proxy_port: proxy_port,
+            _proxy: proxy,
         },
+        shares_network: None,
     })
 }
 
@@ -212,38 +340,21 @@ fn find(surface: &Surface, options: &Options) -> Result<PathBuf, DeviceError> {
 
 type Pipe = (OwnedFd, OwnedFd);
 
-fn pipes() -> Result<(Pipe, Pipe), DeviceError> {
-    let make = || {
-        pipe_with(PipeFlags::CLOEXEC)
-            .map_err(|error| unavailable(format!("create a pipe: {error}")))
-    };
+fn pipes() -> Result<(Pipe, Pipe), String> {
+    let make = || pipe_with(PipeFlags::CLOEXEC).map_err(|error| format!("create a pipe: {error}"));
     Ok((make()?, make()?))
 }
 
-/// The command line of Chromium, apart from its pipe.
-struct LaunchCommand<'a> {
-    program: PathBuf,
+/// The command line and environment of Chromium, without its pipe and its limits.
+fn command(
+    program: &Path,
     flags: Vec<String>,
     // Exclusive: a shared reference to a screen is not `Send`.
-    surface: &'a mut Surface,
-    options: &'a Options,
-    profile: &'a ProfileDir,
-}
-
-async fn spawn(
-    starting: LaunchCommand<'_>,
-    group: &Cgroup,
-    commands: OwnedFd,
-    answers: OwnedFd,
-) -> Result<Child, DeviceError> {
-    let LaunchCommand {
-        program,
-        flags,
-        surface,
-        options,
-        profile,
-    } = starting;
-    let search_path = if is_script(&program) {
+    surface: &mut Surface,
+    options: &Options,
+    profile: &ProfileDir,
+) -> Spawn {
+    let search_path = if is_script(program) {
         "/usr/local/bin:/usr/bin:/bin"
     } else {
         NO_PROGRAMS_PATH
@@ -269,11 +380,8 @@ async fn spawn(
         )
         .cwd(profile.folder())
         .identity(options.identity)
-        .cgroup(group)
         .umask(0o077)
-        .stderr(Stdio::Piped)
-        .fd(3, commands)
-        .fd(4, answers);
+        .stderr(Stdio::Piped);
     if let Surface::Window(screen) = surface {
         spawn = spawn.envs(screen.environment());
     }
@@ -281,9 +389,6 @@ async fn spawn(
         spawn = spawn.graceful();
     }
     spawn
-        .spawn()
-        .await
-        .map_err(|error| unavailable(chain(&error)))
 }
 
 /// A wrapper script needs the search path.

@@ -57,7 +57,9 @@ mod walker;
 pub use browser::{Browser, ScreenshotWithElements};
 pub use emulation::{ColorScheme, Emulation};
 pub use launch::headless_shell_program;
-pub use options::{AllowedUrls, ChromiumSandbox, FileAccess, Options, Profile, Surface};
+pub use options::{
+    AllowedUrls, ChromiumSandbox, FileAccess, Options, OwnNetwork, Profile, Surface,
+};
 pub use pointer::PIXELS_PER_CLICK;
 pub use profiles::{
     ProfileError, ProfileId, ProfileInfo, ProfileLock, ProfileUse, Profiles, restrict_folder,

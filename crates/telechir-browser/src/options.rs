@@ -31,6 +31,19 @@ pub enum ChromiumSandbox {
     Off,
 }
 
+/// Whether a browser with an egress proxy has a network namespace of its own. Without one Chromium's
+/// flags alone send its requests through the proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum OwnNetwork {
+    /// If the machine can create one. Otherwise a warning is logged, and the browser says so.
+    #[default]
+    IfPossible,
+    /// Always: without one the browser does not start.
+    Required,
+    /// Never.
+    Off,
+}
+
 /// The URLs that a call may name. Links and redirects follow Chromium's own rules; the policy
 /// judges hosts and the egress proxy enforces it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -84,6 +97,8 @@ pub struct Options {
     pub proxy: Option<String>,
     /// The session's egress proxy, which enforces the policy for all traffic.
     pub egress: Option<Egress>,
+    /// Whether the browser's network namespace has this proxy alone.
+    pub own_network: OwnNetwork,
     /// Screen pixels per CSS pixel, from 0.25 to 4.
     pub scale: f64,
     /// Locale, time zone, user agent and colour scheme that pages see.
@@ -114,6 +129,7 @@ impl Default for Options {
             profile: Profile::Fresh,
             proxy: None,
             egress: None,
+            own_network: OwnNetwork::IfPossible,
             scale: 1.0,
             emulation: Emulation::default(),
             allowed_urls: AllowedUrls::Web,

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::client::{CdpClient, CdpEvent, lock, text};
 use crate::error::Gone;
+use crate::memory::MemoryLimit;
 use crate::screencast::FrameWaiter;
 use crate::setup::Setup;
 
@@ -167,6 +168,8 @@ struct RegistryState {
     console: Console,
     /// Waiting receivers of screencast frames, by the session of the page.
     frame_waiters: HashMap<String, FrameWaiter>,
+    /// The memory limit of the browser's processes, if telechir sets one.
+    memory: Option<MemoryLimit>,
 }
 
 /// A file chooser that was intercepted and not shown.
@@ -186,6 +189,17 @@ impl TabRegistry {
             changed: watch::Sender::new(0),
             setup,
         }
+    }
+
+    /// Sets the memory limit, which explains why pages crash.
+    pub(crate) fn with_memory(self, memory: Option<MemoryLimit>) -> Self {
+        lock(&self.state).memory = memory;
+        self
+    }
+
+    /// The memory limit of the browser's processes, if telechir sets one.
+    pub(crate) fn memory(&self) -> Option<MemoryLimit> {
+        lock(&self.state).memory.clone()
     }
 
     /// All tabs in the order in which they were opened.
@@ -577,8 +591,10 @@ impl RegistryState {
             "Page.fileChooserOpened" => self.note_file_chooser(session, params),
             "Input.dragIntercepted" => self.drag = Some(params["data"].clone()),
             "Inspector.targetCrashed" => {
-                client.fail_session(session, Gone::Crashed);
-                self.note_crash(session);
+                let memory = self.memory.as_ref();
+                let gone = memory.map_or(Gone::Crashed, MemoryLimit::reason_for_page);
+                client.fail_session(session, gone);
+                self.note_crash(session, gone);
             }
             "Page.frameRequestedNavigation" => self.notices.external_protocol(params),
             "Network.responseReceived" => self.notices.document(setup, params),
@@ -624,12 +640,11 @@ impl RegistryState {
         }
     }
 
-    fn note_crash(&mut self, session: &str) {
+    fn note_crash(&mut self, session: &str, gone: Gone) {
         if let Some(tab) = self.tabs.iter().find(|tab| tab.session == session) {
-            let name = &tab.name;
-            self.notices.add(format!(
-                "The page in {name} crashed; reload it or navigate to another address."
-            ));
+            let (name, what) = (&tab.name, gone.to_string());
+            let what = what.trim_start_matches("it ");
+            self.notices.add(format!("The page in {name} {what}."));
         }
     }
 }

@@ -4,7 +4,7 @@ use telechir_device::DeviceError;
 
 use super::Browser;
 use crate::launch::Chromium;
-use crate::options::Surface;
+use crate::options::{OwnNetwork, Surface};
 
 impl Browser {
     /// Returns the result, unless the browser is gone: then starts a new one, and the error says
@@ -31,12 +31,21 @@ impl Browser {
         }
     }
 
+    fn has_own_network(&self) -> bool {
+        self.options.egress.is_some() && self.shares_network.is_none()
+    }
+
     async fn relaunch(&mut self) -> Result<(), DeviceError> {
         let surface = match self.screen.take() {
             Some(screen) => Surface::Window(screen),
             None => Surface::Headless(self.size),
         };
-        let mut restarted = Self::launch(surface, self.options.clone()).await?;
+        let mut options = self.options.clone();
+        if self.has_own_network() {
+            // A page or a program may have exhausted what a namespace needs.
+            options.own_network = OwnNetwork::Required;
+        }
+        let mut restarted = Self::launch(surface, options).await?;
         // Refs are never reused: the old ones stay known as gone.
         std::mem::swap(&mut restarted.snapshots, &mut self.snapshots);
         *self = restarted;

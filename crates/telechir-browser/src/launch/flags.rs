@@ -123,11 +123,24 @@ pub(super) fn of(
         ] {
             flags.push(format!("--{name}=disable_non_proxied_udp"));
         }
+        // No name is resolved: the proxy resolves those that it judged. In place of names that are
+        // resolved by multicast, Chromium asks for `~NOTFOUND`.
+        let host = proxy_host(proxy);
+        flags.push(format!(
+            "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE {host}"
+        ));
     }
     if !has_shared_memory() {
         flags.push("--disable-dev-shm-usage".to_owned());
     }
     flags
+}
+
+/// The host in a proxy's URL.
+fn proxy_host(proxy: &str) -> &str {
+    let after_scheme = proxy.split_once("://").map_or(proxy, |(_, rest)| rest);
+    let end = after_scheme.trim_end_matches('/');
+    end.rsplit_once(':').map_or(end, |(host, _)| host)
 }
 
 fn has_shared_memory() -> bool {

@@ -11,6 +11,7 @@ use tokio::time::timeout;
 use tracing::debug;
 
 use crate::client::lock;
+use crate::memory::MemoryLimit;
 
 /// Longer output does not help.
 const MAX_TAIL_BYTES: usize = 600;
@@ -26,13 +27,13 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// Reads the pipe to its end in a task.
-    pub(super) fn follow(pipe: Option<OwnedFd>) -> Self {
+    /// Reads the pipe to its end in a task. `memory` learns of scripts that ran out of memory.
+    pub(super) fn follow(pipe: Option<OwnedFd>, memory: MemoryLimit) -> Self {
         let text = Arc::new(Mutex::default());
         let pipe = pipe.and_then(|pipe| Receiver::from_owned_fd(pipe).ok());
         let writing = Arc::clone(&text);
         // Ends with the browser process, which is owned.
-        let reading = pipe.map(|pipe| tokio::spawn(read(pipe, writing)));
+        let reading = pipe.map(|pipe| tokio::spawn(read(pipe, writing, memory)));
         Self { text, reading }
     }
 
@@ -45,10 +46,12 @@ impl Tail {
     }
 }
 
-async fn read(pipe: Receiver, text: Arc<Mutex<String>>) {
+async fn read(pipe: Receiver, text: Arc<Mutex<String>>, memory: MemoryLimit) {
     let mut lines = BufReader::new(pipe).split(b'\n');
     while let Ok(Some(line)) = lines.next_segment().await {
-        push(&text, &String::from_utf8_lossy(&line));
+        let line = String::from_utf8_lossy(&line);
+        memory.read_log(&line);
+        push(&text, &line);
     }
 }
 

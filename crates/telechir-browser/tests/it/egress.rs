@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use telechir_browser::{Browser, Options};
+use telechir_browser::{Browser, Options, OwnNetwork};
 use telechir_device::DeviceError;
 use telechir_egress::{ConnectionDecision, Egress};
 use telechir_policy::{NetworkClient, Policy};
@@ -386,6 +386,8 @@ async fn only_the_browser_s_user_can_use_its_proxy() {
     };
     let browser = launched_with(Options {
         egress: Some(egress),
+        // In a namespace of its own, no other program can connect at all.
+        own_network: OwnNetwork::Off,
         ..options()
     })
     .await;

@@ -5,6 +5,7 @@
 )]
 
 mod attached;
+mod attacks;
 mod common;
 mod conformance;
 mod contexts;

@@ -15,28 +15,8 @@ struct ProcEntry {
 
 /// Verifies the renderer processes of the browser whose profile is in `folder`.
 pub(super) fn sandbox(folder: &Path) -> Result<String, CheckFailure> {
-    let all = processes();
-    let folder = folder.to_string_lossy();
-    let mut tree: Vec<u32> = all
+    let renderers: Vec<u32> = processes_of(folder)
         .iter()
-        .filter(|process| process.line.contains(&*folder) && !process.line.contains("--type="))
-        .map(|process| process.pid)
-        .collect();
-    // Children may be listed before their parents, so repeat until no more are found.
-    loop {
-        let more: Vec<u32> = all
-            .iter()
-            .filter(|process| tree.contains(&process.parent) && !tree.contains(&process.pid))
-            .map(|process| process.pid)
-            .collect();
-        if more.is_empty() {
-            break;
-        }
-        tree.extend(more);
-    }
-    let renderers: Vec<u32> = all
-        .iter()
-        .filter(|process| tree.contains(&process.pid))
         .filter(|process| process.line.contains("--type=renderer"))
         .map(|process| process.pid)
         .collect();
@@ -57,6 +37,43 @@ pub(super) fn sandbox(folder: &Path) -> Result<String, CheckFailure> {
     }
     let number = renderers.len();
     Ok(format!("Chromium's own sandbox is on ({number} seen)"))
+}
+
+/// Whether the browser whose profile is in `folder` shares the machine's network namespace.
+pub(super) fn shares_network(folder: &Path) -> bool {
+    let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/net")).ok();
+    let own = namespace("self");
+    let processes = processes_of(folder);
+    // bubblewrap itself stays outside.
+    let mut chromium = processes
+        .iter()
+        .filter(|process| !process.line.starts_with("bwrap "));
+    chromium.any(|process| namespace(&process.pid.to_string()) == own)
+}
+
+/// The processes of the browser whose profile is in `folder`.
+fn processes_of(folder: &Path) -> Vec<ProcEntry> {
+    let mut all = processes();
+    let folder = folder.to_string_lossy();
+    let mut tree: Vec<u32> = all
+        .iter()
+        .filter(|process| process.line.contains(&*folder) && !process.line.contains("--type="))
+        .map(|process| process.pid)
+        .collect();
+    // Children may be listed before their parents, so repeat until no more are found.
+    loop {
+        let more: Vec<u32> = all
+            .iter()
+            .filter(|process| tree.contains(&process.parent) && !tree.contains(&process.pid))
+            .map(|process| process.pid)
+            .collect();
+        if more.is_empty() {
+            break;
+        }
+        tree.extend(more);
+    }
+    all.retain(|process| tree.contains(&process.pid));
+    all
 }
 
 /// The first missing layer of the sandbox, if any. `own_depth` is the nesting depth of this

@@ -161,11 +161,19 @@ async fn look_at_page(flags: &[&str], programs: &[&str]) -> CheckResult {
         None => Err(no_device()),
     };
     let sandbox = chromium::sandbox(&folder);
+    let shares_network = chromium::shares_network(&folder);
     close(devices).await?;
-    Ok(Observation::new(format!(
-        "starts in {took} ms, {}, {}",
-        sandbox?, seen?
-    )))
+    let text = format!("starts in {took} ms, {}, {}", sandbox?, seen?);
+    Ok(if shares_network {
+        let warning = CheckFailure::broken(
+            "Chromium has no network namespace of its own: bubblewrap is missing, or a program in a \
+             user namespace cannot create another one",
+        )
+        .impact("its flags alone send its requests through the proxy, and a page can show a dialog");
+        Observation::degraded(text, warning)
+    } else {
+        Observation::new(format!("{text}, its network has the egress proxy alone"))
+    })
 }
 
 /// Loads a blank page and expects a white screenshot.
