@@ -24,6 +24,15 @@ const SETUP: &str = "
 
 /// Runs an ignored test of this binary there.
 pub(super) fn run_on_own_machine(test: &str) {
+    run_after("", test);
+}
+
+/// Runs it where bubblewrap cannot be executed.
+pub(super) fn run_without_bubblewrap(test: &str) {
+    run_after("mount --bind /dev/null \"$(command -v bwrap)\"\n", test);
+}
+
+fn run_after(more: &str, test: &str) {
     let folder = tempfile::tempdir().unwrap();
     let resolver = folder.path().join("resolv.conf");
     fs::write(
@@ -43,7 +52,7 @@ pub(super) fn run_on_own_machine(test: &str) {
         machine.args(["--user", "--map-root-user"]);
     }
     let ran = machine
-        .args(["sh", "-ec", &format!("{SETUP}{as_before}"), "sh"])
+        .args(["sh", "-ec", &format!("{SETUP}{more}{as_before}"), "sh"])
         .arg(&resolver)
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", test, "--ignored", "--nocapture"])

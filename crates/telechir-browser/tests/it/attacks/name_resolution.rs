@@ -5,14 +5,14 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use telechir_browser::{Browser, Options, OwnNetwork};
+use telechir_browser::{Browser, Options, OwnNetwork, Surface};
 use telechir_device::PageContextSource as _;
 use telechir_egress::Egress;
 use telechir_policy::{NetworkClient, Policy};
 use tokio::time::{Instant, sleep};
 
-use super::machine::{datagrams_sent, run_on_own_machine};
-use crate::common::{CHROMIUM, click, go, launched_with, options, perform};
+use super::machine::{datagrams_sent, run_on_own_machine, run_without_bubblewrap};
+use crate::common::{CHROMIUM, SIZE, click, go, launched_with, options, perform};
 use crate::server::{Answer, Server};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -154,6 +154,11 @@ fn no_name_of_a_page_is_resolved_by_a_browser_without_a_namespace() {
     run_on_own_machine("attacks::name_resolution::on_own_machine::by_flags_alone");
 }
 
+#[test]
+fn a_browser_that_cannot_have_a_namespace_says_so() {
+    run_without_bubblewrap("attacks::name_resolution::on_own_machine::without_bubblewrap");
+}
+
 /// Shows that the page of the tests above has names resolved, where it can.
 #[test]
 fn without_the_proxy_the_names_of_a_page_are_resolved() {
@@ -174,6 +179,28 @@ mod on_own_machine {
     async fn by_flags_alone() {
         // One multicast asks for `~NOTFOUND`, whatever names the page has.
         assert_sent_at_most(1, OwnNetwork::Off).await;
+    }
+
+    #[tokio::test]
+    #[ignore = "needs a machine of its own"]
+    async fn without_bubblewrap() {
+        let server = Server::start(answer).await;
+        let weaker = Options {
+            egress: Some(egress(&server)),
+            ..options()
+        };
+        let required = Options {
+            own_network: OwnNetwork::Required,
+            ..weaker.clone()
+        };
+        let refused = Browser::launch(Surface::Headless(SIZE), required).await;
+        let error = refused.unwrap_err().to_string();
+        assert!(error.contains("bwrap"), "{error}");
+        let mut browser = launched_with(weaker).await;
+        let why = browser.shares_network().unwrap_or_default().to_owned();
+        assert!(why.contains("bwrap"), "{why}");
+        go(&mut browser, &server.url("/other")).await.unwrap();
+        browser.close().await.unwrap();
     }
 
     #[tokio::test]
