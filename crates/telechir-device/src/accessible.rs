@@ -13,9 +13,9 @@ use telechir_protocol::{Action, ActionKind, Size};
 use crate::elements::{Element, ElementTree, Filter, Outline, search};
 use crate::{
     Accessibility, ActionReport, Computer, Detail, DeviceError, Effect, ElementMarks, Frame,
-    LocatedElement, Mark, PageContextSource, PartLocation, ScreenAction, ScreenPart, ScreenPoint,
-    ScreenRegion, ScreenTarget, Settle, Settled, StopSignal, TextRecognizer, Viewport, Window,
-    WindowSystem,
+    InputWindows, LocatedElement, Mark, PageContextSource, PartLocation, ScreenAction, ScreenPart,
+    ScreenPoint, ScreenRegion, ScreenTarget, Settle, Settled, StopSignal, TextRecognizer, Viewport,
+    Window, WindowSystem,
 };
 
 /// Maximum number of search results.
@@ -493,6 +493,10 @@ impl<C: Computer + WindowSystem, A: Accessibility> ElementMarks for WithAccessib
 impl<C: Computer + WindowSystem, A: Accessibility> WindowSystem for WithAccessibility<C, A> {
     async fn windows(&mut self) -> Result<Vec<Window>, DeviceError> {
         self.computer.windows().await
+    }
+
+    async fn input_windows(&mut self) -> Result<InputWindows, DeviceError> {
+        self.computer.input_windows().await
     }
 
     fn visible_region(&self) -> ScreenRegion {

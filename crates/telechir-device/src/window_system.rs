@@ -24,6 +24,15 @@ pub struct Window {
     pub is_shown: bool,
 }
 
+/// The windows that input can reach, by the names that their programs give them: class and instance.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InputWindows {
+    /// The names of the window with the keyboard focus; absent if it is unknown.
+    pub focused: Option<Vec<String>>,
+    /// The names of every window.
+    pub all: Vec<Vec<String>>,
+}
+
 /// A part of the screen that only the device can locate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScreenPart {
@@ -51,6 +60,22 @@ pub trait WindowSystem: Send {
     /// # Errors
     /// When the screen is gone.
     async fn windows(&mut self) -> Result<Vec<Window>, DeviceError>;
+
+    /// Returns the windows that input can reach, as the screen itself reports them.
+    ///
+    /// # Errors
+    /// When the screen is gone.
+    async fn input_windows(&mut self) -> Result<InputWindows, DeviceError> {
+        let windows = self.windows().await?;
+        let active = windows.iter().find(|window| window.is_active);
+        Ok(InputWindows {
+            focused: active.map(|window| vec![window.class.clone()]),
+            all: windows
+                .into_iter()
+                .map(|window| vec![window.class])
+                .collect(),
+        })
+    }
 
     /// The region of the screen that the model sees: the complete screen, or one monitor if so
     /// configured.

@@ -25,6 +25,32 @@ pub struct Resolved {
     pub addresses: Vec<IpAddr>,
 }
 
+/// The windows of a screen that input can reach, by the names that their programs give them (class
+/// and instance).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScreenWindows {
+    /// The screen belongs to one program, such as a browser, or to a device without windows.
+    None,
+    /// The windows could not be listed.
+    Unknown,
+    /// The windows of a desktop.
+    Listed {
+        /// The window with the keyboard focus; absent if it is unknown.
+        focused: Option<Vec<String>>,
+        /// All windows.
+        all: Vec<Vec<String>>,
+    },
+}
+
+/// What the commands of a sandboxed shell can reach besides the sandbox itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ShellReach {
+    /// Only files that were created for this session, and no network.
+    Nothing,
+    /// A folder that somebody named, a network, or the host; also if this is unknown.
+    Something,
+}
+
 /// Facts about a screen or browser at the time of judging.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScreenFacts {
@@ -34,6 +60,10 @@ pub struct ScreenFacts {
     pub pressed: Vec<Key>,
     /// Addresses of the hosts that the call names.
     pub resolved: Vec<Resolved>,
+    /// The windows of the screen.
+    pub windows: ScreenWindows,
+    /// Whether the session has read untrusted content.
+    pub is_untrusted: bool,
     /// Time since the session started.
     pub now: Duration,
 }
@@ -45,6 +75,10 @@ pub struct ShellFacts {
     pub is_sandboxed: bool,
     /// Whether an earlier command may have changed the meaning of words (aliases, functions, PATH).
     pub is_tainted: bool,
+    /// What commands can reach.
+    pub reach: ShellReach,
+    /// Whether the session has read untrusted content.
+    pub is_untrusted: bool,
     /// Time since the session started.
     pub now: Duration,
 }
@@ -56,6 +90,8 @@ pub struct EditFacts {
     pub workspace: String,
     /// Absolute path of the memory folder.
     pub memory: String,
+    /// Whether the session has read untrusted content.
+    pub is_untrusted: bool,
     /// Time since the session started.
     pub now: Duration,
 }

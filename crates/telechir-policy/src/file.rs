@@ -1,21 +1,20 @@
 //! The policy file: typed rules in TOML, whose own examples are checked on load.
 
+mod conditions;
+mod network;
+
+use std::fmt;
 use std::time::Duration;
 
 use serde::Deserialize;
-use telechir_protocol::{ActionKind, Chord, Command, EDIT_STEPS, EditTool};
+use telechir_protocol::{ActionKind, EditTool};
 use toml::Spanned;
 
-use crate::edit_rule::{Edit, EditMatch};
-use crate::key_rule::{KeysMatch, PressedKeys};
-use crate::rule::{Limit, Rule};
-use crate::screen_rule::{ComputerMatch, ScreenSubject};
-use crate::shell_rule::{ShellMatch, ShellSubject};
+use crate::rule::{Limit, Rule, RuleTable, TableDefault};
 use crate::tunnel_rule::TunnelContent;
-use crate::url_rule::{Destination, UrlMatch, read_url};
 use crate::{
-    AddressClass, CommandReading, Device, Digest, DisplayOwner, Policy, PolicyError, Verdict,
-    read_command,
+    AddressClass, ApproveAt, Device, Digest, DisplayOwner, NetworkClient, Policy, PolicyError,
+    Verdict,
 };
 
 #[derive(Deserialize)]
@@ -28,52 +27,113 @@ struct PolicyFile {
     #[serde(default)]
     url: Vec<Spanned<UrlRule>>,
     #[serde(default)]
-    network: Vec<Spanned<NetworkFile>>,
+    network: Vec<Spanned<NetworkRule>>,
     #[serde(default)]
     shell: Vec<Spanned<ShellRule>>,
     #[serde(default)]
     edit: Vec<Spanned<EditRule>>,
+    trusted: Option<Spanned<Trusted>>,
 }
 
-/// Defines a rule's struct: the common members and those of its kind.
+/// The hosts whose content leaves a session trusted.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Trusted {
+    host: Vec<String>,
+}
+
+/// Defines a rule's struct, with the common members and those of its kind, and the struct of its
+/// exceptions.
 macro_rules! rule {
-    ($name:ident, $example:ty { $($member:ident: $type:ty,)* }) => {
+    ($name:ident, $conditions:ident, $kind:literal, $example:ty { $($member:ident: $type:ty,)* }) => {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
-        pub(super) struct $name {
+        struct $name {
             name: Option<String>,
-            verdict: Verdict,
+            default: Option<Verdict>,
+            verdict: Option<Verdict>,
             reason: String,
             limit: Option<LimitFile>,
-            #[serde(default = "Examples::none")]
-            examples: Examples<$example>,
+            approve: Option<ApproveFile>,
+            after_untrusted: Option<bool>,
+            examples: Option<Examples<$example>>,
+            except: Option<Vec<$conditions>>,
             $($member: Option<$type>,)*
         }
 
-        impl $name {
-            fn into_rule<M>(self, default_name: String, matcher: M) -> (Rule<M>, Examples<$example>) {
-                let rule = Rule {
-                    name: self.name.unwrap_or(default_name),
-                    matcher,
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct $conditions {
+            $($member: Option<$type>,)*
+        }
+
+        impl RuleFile for $name {
+            const KIND: &'static str = $kind;
+            type Conditions = $conditions;
+            type Example = $example;
+
+            fn into_parts(self) -> RuleParts<$conditions, $example> {
+                RuleParts {
+                    name: self.name,
+                    default: self.default,
                     verdict: self.verdict,
                     reason: self.reason,
                     limit: self.limit.map(LimitFile::into_limit),
-                };
-                (rule, self.examples)
+                    approve: self.approve.map(ApproveFile::into_approve),
+                    after_untrusted: self.after_untrusted,
+                    examples: self.examples,
+                    except: self.except,
+                    conditions: $conditions { $($member: self.$member,)* },
+                }
+            }
+        }
+
+        impl Conditions for $conditions {
+            fn is_empty(&self) -> bool {
+                true $(&& self.$member.is_none())*
             }
         }
     };
 }
 
-mod network;
+rule!(ComputerRule, ComputerConditions, "computer", ComputerExample { actions: Vec<ActionKind>, device: Device, display: DisplayOwner, windows: Vec<String>, });
+rule!(KeysRule, KeysConditions, "keys", String { chords: Vec<String>, });
+rule!(UrlRule, UrlConditions, "url", String { scheme: Vec<String>, host: Vec<String>, port: Vec<u16>, address: Vec<AddressClass>, tunnel: TunnelContent, });
+rule!(NetworkRule, NetworkConditions, "network", String { from: Vec<NetworkClient>, host: Vec<String>, port: Vec<u16>, address: Vec<AddressClass>, tunnel: TunnelContent, });
+rule!(ShellRule, ShellConditions, "shell", String { words: Vec<WordPattern>, options: Vec<String>, shell: ShellPlacement, redirection: bool, });
+rule!(EditRule, EditConditions, "edit", String { operations: Vec<String>, paths: Vec<String>, tool: EditTool, });
 
-use network::{NetworkFile, network_rule};
+/// `tunnel` is what a rule permits, not a condition.
+const TUNNEL_IN_EXCEPTION: &str = "an exception has no `tunnel`; write it in the rule";
 
-rule!(ComputerRule, ComputerExample { actions: Vec<ActionKind>, device: Device, display: DisplayOwner, });
-rule!(KeysRule, String { chords: Vec<String>, });
-rule!(UrlRule, String { scheme: Vec<String>, host: Vec<String>, port: Vec<u16>, address: Vec<AddressClass>, tunnel: TunnelContent, });
-rule!(ShellRule, String { words: Vec<WordPattern>, shell: ShellPlacement, redirection: bool, });
-rule!(EditRule, String { operations: Vec<String>, paths: Vec<String>, tool: EditTool, });
+/// One entry of a table: a rule, or the table's default.
+trait RuleFile {
+    /// Name of the table.
+    const KIND: &'static str;
+    type Conditions: Conditions;
+    type Example: fmt::Debug;
+
+    fn into_parts(self) -> RuleParts<Self::Conditions, Self::Example>;
+}
+
+/// The conditions of a rule or of an exception.
+trait Conditions {
+    fn is_empty(&self) -> bool;
+}
+
+/// An entry as it stands in the file.
+struct RuleParts<C, E> {
+    name: Option<String>,
+    default: Option<Verdict>,
+    verdict: Option<Verdict>,
+    reason: String,
+    limit: Option<Limit>,
+    approve: Option<ApproveAt>,
+    after_untrusted: Option<bool>,
+    examples: Option<Examples<E>>,
+    except: Option<Vec<C>>,
+    conditions: C,
+}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -82,15 +142,6 @@ struct Examples<E> {
     matching: Vec<E>,
     #[serde(default = "Vec::new")]
     not_match: Vec<E>,
-}
-
-impl<E> Examples<E> {
-    fn none() -> Self {
-        Self {
-            matching: Vec::new(),
-            not_match: Vec::new(),
-        }
-    }
 }
 
 #[derive(Deserialize)]
@@ -112,6 +163,24 @@ impl LimitFile {
             count: self.count,
             per: self.per_seconds.map(Duration::from_secs),
             then: self.then,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ApproveFile {
+    Any,
+    Terminal,
+    Page,
+}
+
+impl ApproveFile {
+    const fn into_approve(self) -> ApproveAt {
+        match self {
+            Self::Any => ApproveAt::Any,
+            Self::Terminal => ApproveAt::Terminal,
+            Self::Page => ApproveAt::Page,
         }
     }
 }
@@ -138,6 +207,8 @@ struct ComputerExample {
     device: Device,
     #[serde(default = "private")]
     display: DisplayOwner,
+    /// Name of the window that receives the input.
+    window: Option<String>,
 }
 
 fn on_desktop() -> Device {
@@ -188,49 +259,183 @@ pub(crate) fn read(text: &str, name: &str) -> Result<Policy, PolicyError> {
     })?;
     let mut policy = Policy::default_policy();
     policy.digest = Digest::of_json(&text.into());
-    for rule in file.computer {
-        policy.computer.push(computer_rule(&origin, rule)?);
+    policy.computer = read_table(&origin, file.computer)?;
+    policy.keys = read_table(&origin, file.keys)?;
+    for entry in &file.url {
+        let mut except = entry.get_ref().except.iter().flatten();
+        if except.any(|except| except.tunnel.is_some()) {
+            return Err(origin.problem(origin.line(entry.span().start), TUNNEL_IN_EXCEPTION));
+        }
     }
-    for rule in file.keys {
-        policy.keys.push(keys_rule(&origin, rule)?);
-    }
-    for rule in file.url {
-        policy.url.push(url_rule(&origin, rule)?);
-    }
-    for rule in file.network {
-        policy.network.push(network_rule(&origin, rule)?);
-    }
-    for rule in file.shell {
-        policy.shell.push(shell_rule(&origin, rule)?);
-    }
-    for rule in file.edit {
-        policy.edit.push(edit_rule(&origin, rule)?);
+    policy.url = read_table(&origin, file.url)?;
+    policy.network = network::read_network(&origin, file.network)?;
+    policy.shell = read_table(&origin, file.shell)?;
+    policy.edit = read_table(&origin, file.edit)?;
+    if let Some(trusted) = file.trusted {
+        let line = origin.line(trusted.span().start);
+        policy.trusted = conditions::hosts(&origin, line, &trusted.into_inner().host)?;
     }
     Ok(policy)
 }
 
-/// A rule without a reason is useless to its reader, and one with a limit of zero is misleading.
-fn check_rule<M>(
+/// How the conditions of one kind of rule become a matcher, and how its examples are checked.
+trait ReadRule: RuleFile {
+    type Matcher;
+
+    fn matcher(
+        origin: &FilePosition<'_>,
+        line: usize,
+        conditions: Self::Conditions,
+    ) -> Result<Self::Matcher, PolicyError>;
+
+    /// Whether a rule matches an example.
+    fn matches(
+        origin: &FilePosition<'_>,
+        line: usize,
+        rule: &Rule<Self::Matcher>,
+        example: &Self::Example,
+    ) -> Result<bool, PolicyError>;
+}
+
+fn read_table<F: ReadRule>(
+    origin: &FilePosition<'_>,
+    entries: Vec<Spanned<F>>,
+) -> Result<RuleTable<F::Matcher>, PolicyError> {
+    let mut table = RuleTable::default();
+    for entry in entries {
+        let (line, name) = origin.rule_position(F::KIND, &entry);
+        let parts = entry.into_inner().into_parts();
+        if parts.reason.trim().is_empty() {
+            return Err(origin.problem(line, "the rule's reason is empty; explain the rule"));
+        }
+        if parts.default.is_some() {
+            let default = table_default(origin, line, name, parts)?;
+            if table.default.replace(default).is_some() {
+                let problem = format!("[[{}]] already has a default; keep one", F::KIND);
+                return Err(origin.problem(line, problem));
+            }
+            continue;
+        }
+        table.rules.push(read_rule::<F>(origin, line, name, parts)?);
+    }
+    Ok(table)
+}
+
+/// A default can only tighten: it has no conditions, and nothing is permitted by it.
+fn table_default<C: Conditions, E>(
     origin: &FilePosition<'_>,
     line: usize,
-    rule: &Rule<M>,
-) -> Result<(), PolicyError> {
-    if rule.reason.trim().is_empty() {
-        return Err(origin.problem(line, "the rule's reason is empty; explain the rule"));
+    name: String,
+    parts: RuleParts<C, E>,
+) -> Result<TableDefault, PolicyError> {
+    let is_bare = parts.verdict.is_none()
+        && parts.limit.is_none()
+        && parts.after_untrusted.is_none()
+        && parts.examples.is_none()
+        && parts.except.is_none()
+        && parts.conditions.is_empty();
+    if !is_bare {
+        let problem = "an entry with `default` has only a `reason`, a `name` and `approve`: it counts \
+                       where no rule fits";
+        return Err(origin.problem(line, problem));
     }
-    if let Some(limit) = rule.limit {
-        if limit.then <= rule.verdict {
-            let problem = "the limit's `then` must be stricter than the verdict";
+    let verdict = parts.default.unwrap_or(Verdict::Deny);
+    if verdict < Verdict::Ask {
+        let problem = "`default` is \"ask\" or \"deny\": it can only tighten what holds without \
+                       rules; write a rule for what is permitted";
+        return Err(origin.problem(line, problem));
+    }
+    let approve = parts.approve.unwrap_or_default();
+    check_approve(origin, line, parts.approve, verdict, None)?;
+    Ok(TableDefault {
+        name: parts.name.unwrap_or(name),
+        verdict,
+        reason: parts.reason,
+        approve,
+    })
+}
+
+fn read_rule<F: ReadRule>(
+    origin: &FilePosition<'_>,
+    line: usize,
+    name: String,
+    parts: RuleParts<F::Conditions, F::Example>,
+) -> Result<Rule<F::Matcher>, PolicyError> {
+    let Some(verdict) = parts.verdict else {
+        return Err(origin.problem(line, "the rule has no `verdict`"));
+    };
+    check_limit(origin, line, parts.limit, verdict)?;
+    check_approve(origin, line, parts.approve, verdict, parts.limit)?;
+    let after_untrusted = parts.after_untrusted.unwrap_or_default();
+    if after_untrusted && verdict < Verdict::Ask {
+        let problem = "a rule with `after_untrusted` can only tighten: its verdict is \"ask\" or \
+                       \"deny\"";
+        return Err(origin.problem(line, problem));
+    }
+    check_list(origin, line, "except", parts.except.as_ref())?;
+    let mut except = Vec::new();
+    for conditions in parts.except.unwrap_or_default() {
+        if conditions.is_empty() {
+            let problem = "an entry of `except` has no condition, so the rule would never match";
             return Err(origin.problem(line, problem));
         }
-        if limit.count == 0 {
-            return Err(origin.problem(
-                line,
-                "the limit's count is 0; write a stricter verdict instead",
-            ));
-        }
+        except.push(F::matcher(origin, line, conditions)?);
+    }
+    let rule = Rule {
+        name: parts.name.unwrap_or(name),
+        matcher: F::matcher(origin, line, parts.conditions)?,
+        except,
+        verdict,
+        reason: parts.reason,
+        limit: parts.limit,
+        approve: parts.approve.unwrap_or_default(),
+        after_untrusted,
+    };
+    if let Some(examples) = &parts.examples {
+        check_examples(origin, line, examples, |example| {
+            F::matches(origin, line, &rule, example)
+        })?;
+    }
+    Ok(rule)
+}
+
+/// A limit of zero is misleading, and one that does not tighten is useless.
+fn check_limit(
+    origin: &FilePosition<'_>,
+    line: usize,
+    limit: Option<Limit>,
+    verdict: Verdict,
+) -> Result<(), PolicyError> {
+    let Some(limit) = limit else {
+        return Ok(());
+    };
+    if limit.then <= verdict {
+        let problem = "the limit's `then` must be stricter than the verdict";
+        return Err(origin.problem(line, problem));
+    }
+    if limit.count == 0 {
+        return Err(origin.problem(
+            line,
+            "the limit's count is 0; write a stricter verdict instead",
+        ));
     }
     Ok(())
+}
+
+/// Where nobody is asked, nobody approves. A verdict of `sandbox` asks outside of the sandbox.
+fn check_approve(
+    origin: &FilePosition<'_>,
+    line: usize,
+    approve: Option<ApproveAt>,
+    verdict: Verdict,
+    limit: Option<Limit>,
+) -> Result<(), PolicyError> {
+    let asks = |verdict| matches!(verdict, Verdict::Ask | Verdict::Sandbox);
+    if approve.is_none() || asks(verdict) || limit.is_some_and(|limit| asks(limit.then)) {
+        return Ok(());
+    }
+    let problem = "`approve` says where a person is asked, and this rule never asks";
+    Err(origin.problem(line, problem))
 }
 
 fn check_list<T>(
@@ -248,7 +453,7 @@ fn check_list<T>(
     Ok(())
 }
 
-fn check_examples<E: std::fmt::Debug>(
+fn check_examples<E: fmt::Debug>(
     origin: &FilePosition<'_>,
     line: usize,
     examples: &Examples<E>,
@@ -267,211 +472,4 @@ fn check_examples<E: std::fmt::Debug>(
         }
     }
     Ok(())
-}
-
-fn computer_rule(
-    origin: &FilePosition<'_>,
-    rule: Spanned<ComputerRule>,
-) -> Result<Rule<ComputerMatch>, PolicyError> {
-    let (line, name) = origin.rule_position("computer", &rule);
-    let mut file = rule.into_inner();
-    check_list(origin, line, "actions", file.actions.as_ref())?;
-    let matcher = ComputerMatch {
-        actions: file.actions.take(),
-        device: file.device,
-        display: file.display,
-    };
-    let (rule, examples) = file.into_rule(name, matcher);
-    check_rule(origin, line, &rule)?;
-    check_examples(origin, line, &examples, |example| {
-        let (kind, device, display) = (example.action, example.device, example.display);
-        let step = ScreenSubject {
-            kind,
-            device,
-            display,
-        };
-        Ok(rule.verdict_on(&step).is_some())
-    })?;
-    Ok(rule)
-}
-
-fn keys_rule(
-    origin: &FilePosition<'_>,
-    rule: Spanned<KeysRule>,
-) -> Result<Rule<KeysMatch>, PolicyError> {
-    let (line, name) = origin.rule_position("keys", &rule);
-    let mut file = rule.into_inner();
-    let read = |text: &str| {
-        Chord::parse(text).ok_or_else(|| {
-            origin.problem(
-                line,
-                format!("invalid chord {text:?}; write it like \"ctrl+s\""),
-            )
-        })
-    };
-    let names = file.chords.take().unwrap_or_default();
-    if names.is_empty() {
-        return Err(origin.problem(line, "a keys rule needs `chords`, such as [\"alt+F4\"]"));
-    }
-    let chords = names
-        .iter()
-        .map(|name| read(name))
-        .collect::<Result<_, _>>()?;
-    let (rule, examples) = file.into_rule(name, KeysMatch { chords });
-    check_rule(origin, line, &rule)?;
-    check_examples(origin, line, &examples, |example| {
-        Ok(rule
-            .verdict_on(&PressedKeys::new(&[], &read(example)?))
-            .is_some())
-    })?;
-    Ok(rule)
-}
-
-fn url_rule(
-    origin: &FilePosition<'_>,
-    rule: Spanned<UrlRule>,
-) -> Result<Rule<UrlMatch>, PolicyError> {
-    let (line, name) = origin.rule_position("url", &rule);
-    let mut file = rule.into_inner();
-    check_list(origin, line, "scheme", file.scheme.as_ref())?;
-    check_list(origin, line, "host", file.host.as_ref())?;
-    check_list(origin, line, "port", file.port.as_ref())?;
-    check_list(origin, line, "address", file.address.as_ref())?;
-    let host = file.host.take().map(|hosts| {
-        hosts
-            .iter()
-            .map(|host| ascii_host(origin, line, host))
-            .collect::<Result<_, _>>()
-    });
-    let matcher = UrlMatch {
-        scheme: file.scheme.take(),
-        host: host.transpose()?,
-        port: file.port.take(),
-        address: file.address.take(),
-        tunnel: file.tunnel.take().unwrap_or_default(),
-    };
-    let (rule, examples) = file.into_rule(name, matcher);
-    check_rule(origin, line, &rule)?;
-    check_examples(origin, line, &examples, |example| {
-        let url = read_url(example)
-            .ok_or_else(|| origin.problem(line, format!("the example {example:?} is not a URL")))?;
-        Ok(rule.verdict_on(&Destination::new(&url, &[])).is_some())
-    })?;
-    Ok(rule)
-}
-
-/// A host in its canonical form: lower case, ASCII, numeric addresses normalized.
-fn ascii_host(
-    origin: &FilePosition<'_>,
-    line: usize,
-    pattern: &str,
-) -> Result<String, PolicyError> {
-    let (head, name) = match pattern.strip_prefix("*.") {
-        Some(name) => ("*.", name),
-        None if pattern == "*" => return Ok(pattern.to_owned()),
-        None => ("", pattern),
-    };
-    let host = url::Host::parse(name.trim_end_matches('.')).map_err(|_| {
-        origin.problem(
-            line,
-            format!("invalid host {pattern:?}; write it like \"example.com\" or \"*.example.com\""),
-        )
-    })?;
-    Ok(format!("{head}{host}"))
-}
-
-fn shell_rule(
-    origin: &FilePosition<'_>,
-    rule: Spanned<ShellRule>,
-) -> Result<Rule<ShellMatch>, PolicyError> {
-    let (line, name) = origin.rule_position("shell", &rule);
-    let mut file = rule.into_inner();
-    check_list(origin, line, "words", file.words.as_ref())?;
-    let one_of = |one_of: WordPattern| match one_of {
-        WordPattern::Single(word) => vec![word],
-        WordPattern::Alternatives(words) => words,
-    };
-    let words: Option<Vec<Vec<String>>> = file
-        .words
-        .take()
-        .map(|words| words.into_iter().map(one_of).collect());
-    if words.iter().flatten().any(Vec::is_empty) {
-        return Err(origin.problem(line, "one of the words has no alternatives"));
-    }
-    let placement = file.shell;
-    let is_sandboxed = placement.map(|placement| matches!(placement, ShellPlacement::Sandboxed));
-    let redirection = file.redirection.unwrap_or_default();
-    let (rule, examples) = file.into_rule(
-        name,
-        ShellMatch {
-            words,
-            is_sandboxed,
-            redirection,
-        },
-    );
-    check_rule(origin, line, &rule)?;
-    check_examples(origin, line, &examples, |example| {
-        Ok(shell_example(&rule, example, is_sandboxed.unwrap_or(true)))
-    })?;
-    Ok(rule)
-}
-
-fn edit_rule(
-    origin: &FilePosition<'_>,
-    rule: Spanned<EditRule>,
-) -> Result<Rule<EditMatch>, PolicyError> {
-    let (line, name) = origin.rule_position("edit", &rule);
-    let mut file = rule.into_inner();
-    check_list(origin, line, "operations", file.operations.as_ref())?;
-    check_list(origin, line, "paths", file.paths.as_ref())?;
-    let known = |name: &&String| !EDIT_STEPS.contains(&name.as_str());
-    if let Some(unknown) = file.operations.iter().flatten().find(known) {
-        let names = EDIT_STEPS.join(", ");
-        return Err(origin.problem(
-            line,
-            format!("unknown operation {unknown:?}; expected one of {names}"),
-        ));
-    }
-    let matcher = EditMatch {
-        operations: file.operations.take(),
-        paths: file.paths.take(),
-        tool: file.tool,
-    };
-    let (rule, examples) = file.into_rule(name, matcher);
-    check_rule(origin, line, &rule)?;
-    check_examples(origin, line, &examples, |example| {
-        let edit = Edit {
-            tool: rule.matcher.tool.unwrap_or(EditTool::Editor),
-            name: rule
-                .matcher
-                .operations
-                .as_ref()
-                .and_then(|names| names.first())
-                .map_or("replace", String::as_str),
-            paths: vec![example],
-        };
-        Ok(rule.verdict_on(&edit).is_some())
-    })?;
-    Ok(rule)
-}
-
-/// A permissive rule must match every part of the example, a restrictive one any part.
-fn shell_example(rule: &Rule<ShellMatch>, example: &str, is_sandboxed: bool) -> bool {
-    let fits = |command, unknown: &str| {
-        let part = ShellSubject {
-            command,
-            unknown,
-            is_sandboxed,
-            is_tainted: false,
-        };
-        rule.verdict_on(&part).is_some()
-    };
-    match read_command(&Command::Line(example.to_owned())) {
-        CommandReading::Known(parts) if rule.verdict >= Verdict::Ask => {
-            parts.iter().any(|part| fits(Some(part), ""))
-        }
-        CommandReading::Known(parts) => parts.iter().all(|part| fits(Some(part), "")),
-        CommandReading::Unknown(reason) => fits(None, &reason),
-        CommandReading::TooLong => false,
-    }
 }

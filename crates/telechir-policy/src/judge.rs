@@ -1,33 +1,35 @@
 //! Judges a call: every step in every aspect; the strictest verdict wins.
 
-use std::time::Duration;
-
 use serde_json::Value;
 use telechir_protocol::{Action, Command, EditTool, SafetyCheck, ShellAction};
 
 use crate::edit_rule::{Edit, EditMatch};
-use crate::key_rule::{KeysMatch, PressedKeys};
-use crate::network_rule::NetworkRule;
-use crate::rule::{RateCounter, Rule, strictest};
+use crate::input_target::{InputTarget, is_input, may_move_focus};
+use crate::key_rule::{KeyPresses, KeysMatch, PressedKeys};
+use crate::network_rule::NetworkMatch;
+use crate::rule::{RateCounter, RuleContext, RuleTable};
 use crate::screen_rule::{ComputerMatch, ScreenSubject};
 use crate::shell_rule::{ShellMatch, ShellSubject};
 use crate::url_rule::{Destination, UrlMatch};
 use crate::{
-    CommandReading, Denial, Digest, EditFacts, EditProposal, Judgement, PendingApproval, Permitted,
-    PolicyError, Proposal, Question, RuleReason, ScreenFacts, ScreenProposal, ShellFacts,
-    ShellProposal, ShellTask, Verdict, edit_rule, file, key_rule, read_command, screen_rule,
-    shell_rule, summary, url_rule,
+    ApproveAt, CommandReading, Denial, Digest, EditFacts, EditProposal, Judgement, NetworkClient,
+    PendingApproval, Permitted, PolicyError, Proposal, Question, RuleReason, ScreenFacts,
+    ScreenProposal, ShellFacts, ShellProposal, ShellTask, SimpleCommand, Verdict, edit_rule, file,
+    key_rule, question_text, read_command, screen_rule, shell_change, shell_rule, summary,
+    url_rule,
 };
 
 /// The rules of one file. If none matches, the default of the kind applies.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    pub(crate) computer: Vec<Rule<ComputerMatch>>,
-    pub(crate) keys: Vec<Rule<KeysMatch>>,
-    pub(crate) url: Vec<Rule<UrlMatch>>,
-    pub(crate) network: Vec<NetworkRule>,
-    pub(crate) shell: Vec<Rule<ShellMatch>>,
-    pub(crate) edit: Vec<Rule<EditMatch>>,
+    pub(crate) computer: RuleTable<ComputerMatch>,
+    pub(crate) keys: RuleTable<KeysMatch>,
+    pub(crate) url: RuleTable<UrlMatch>,
+    pub(crate) network: RuleTable<NetworkMatch>,
+    pub(crate) shell: RuleTable<ShellMatch>,
+    pub(crate) edit: RuleTable<EditMatch>,
+    /// Patterns of the hosts whose content is trusted.
+    pub(crate) trusted: Vec<String>,
     pub(crate) digest: Digest,
 }
 
@@ -35,12 +37,13 @@ impl Policy {
     /// The policy without rules, which only has defaults.
     pub fn default_policy() -> Self {
         Self {
-            computer: Vec::new(),
-            keys: Vec::new(),
-            url: Vec::new(),
-            network: Vec::new(),
-            shell: Vec::new(),
-            edit: Vec::new(),
+            computer: RuleTable::default(),
+            keys: RuleTable::default(),
+            url: RuleTable::default(),
+            network: RuleTable::default(),
+            shell: RuleTable::default(),
+            edit: RuleTable::default(),
+            trusted: Vec::new(),
             digest: Digest::of_json(&Value::Null),
         }
     }
@@ -52,10 +55,11 @@ impl Policy {
     /// let policy = Policy::from_toml(r#"
     ///     [[shell]]
     ///     words = ["git", ["status", "log"]]
+    ///     options = ["-n"]
     ///     verdict = "sandbox"
     ///     reason = "Reading the history is fine."
-    ///     examples.match = ["git log -1"]
-    ///     examples.not_match = ["git push"]
+    ///     examples.match = ["git log -n 1"]
+    ///     examples.not_match = ["git push", "git log --output=file"]
     /// "#, "policy.toml");
     /// assert!(policy.is_ok());
     /// ```
@@ -102,20 +106,55 @@ impl Judge {
         &self.policy
     }
 
-    /// The hosts that the caller must resolve before these actions are judged.
-    pub fn hosts_to_resolve(actions: &[Action]) -> Vec<String> {
+    /// The hosts that the caller must resolve before these actions are judged. A name that is denied
+    /// whatever its addresses are is not among them: a DNS request would tell it to others.
+    pub fn hosts_to_resolve(&self, actions: &[Action]) -> Vec<String> {
+        let gate = self.policy.gate(NetworkClient::Browser);
         let urls = actions
             .iter()
             .filter_map(url_rule::url_of)
             .filter_map(url_rule::read_url);
-        let names = urls.filter(|url| matches!(url.host(), Some(url::Host::Domain(_))));
+        let names = urls.filter(|url| {
+            matches!(url.host(), Some(url::Host::Domain(_))) && gate.refusal_of(url).is_none()
+        });
         names.filter_map(|url| url_rule::host_name(&url)).collect()
+    }
+
+    /// Whether an action opens a URL, which is judged with the addresses of its host.
+    pub fn opens_url(action: &Action) -> bool {
+        url_rule::url_of(action).is_some()
+    }
+
+    /// Whether these actions must be judged with the windows of the screen.
+    pub fn depends_on_windows(actions: &[Action]) -> bool {
+        actions.iter().any(is_input)
+    }
+
+    /// Whether the policy trusts the content of a page, so that reading it leaves the session
+    /// trusted. The empty page and the browser's own pages have no content of others.
+    pub fn trusts_page(&self, url: &str) -> bool {
+        let Some(url) = url_rule::read_url(url) else {
+            return false;
+        };
+        let is_own = matches!(url.scheme(), "about" | "chrome" | "chrome-error");
+        is_own || url_rule::host_name(&url).is_some_and(|host| self.policy.trusts(&host))
+    }
+
+    /// The host of a URL, in canonical form; none if it has no host.
+    pub fn host_of(url: &str) -> Option<String> {
+        url_rule::host_name(&url_rule::read_url(url)?)
+    }
+
+    /// A judge of the same policy without history, for judging something again.
+    #[must_use]
+    pub fn without_history(&self) -> Self {
+        Self::new(self.policy.clone())
     }
 
     /// Whether a command may change its shell.
     pub fn tainting(command: &Command) -> Tainting {
         match read_command(command) {
-            CommandReading::Known(commands) if !commands.iter().any(shell_rule::taints) => {
+            CommandReading::Known(commands) if !commands.iter().any(shell_change::taints) => {
                 Tainting::Clean
             }
             CommandReading::Known(_) | CommandReading::Unknown(_) | CommandReading::TooLong => {
@@ -132,29 +171,45 @@ impl Judge {
     ) -> Judgement<ScreenProposal> {
         let mut pressed = facts.pressed.clone();
         let mut grounds = Vec::new();
+        let mut context = RuleContext {
+            now: facts.now,
+            is_untrusted: facts.is_untrusted,
+        };
+        let mut has_moved = false;
         for action in &mut proposal.actions {
             let is_confined = facts.display == crate::DisplayOwner::Private;
             let step = ScreenSubject {
                 kind: action.kind(),
                 device: proposal.device,
                 display: facts.display,
+                target: InputTarget::of(action, &facts.windows, has_moved),
             };
-            let mut rule_reason = self.kind(&step, action, facts.now);
-            rule_reason = rule_reason.stricter(self.chord(&pressed, action, facts.now));
-            if let Some(address) = self.address(action, facts) {
+            let mut rule_reason = self.kind(&step, action, context);
+            rule_reason = rule_reason.stricter(self.keys(&pressed, action, context));
+            if let Some(address) = self.address(action, facts, context) {
                 rule_reason = rule_reason.stricter(address);
             }
             rule_reason.verdict = rule_reason.verdict.for_confinement(is_confined);
             key_rule::update_pressed_keys(&mut pressed, action);
+            has_moved |= may_move_focus(action);
+            // The next step of the call acts on what this one has opened.
+            context.is_untrusted |= self.opens_untrusted(action);
             grounds.push(rule_reason);
         }
         let checks = proposal.safety_checks.clone();
         let lines = proposal
             .actions
             .iter()
-            .map(summary::question_line)
+            .flat_map(question_text::action_lines)
             .collect();
         conclude(proposal, grounds, lines, checks)
+    }
+
+    /// Whether an action opens a page of a host that the policy does not trust.
+    fn opens_untrusted(&self, action: &Action) -> bool {
+        let url = url_rule::url_of(action).and_then(url_rule::read_url);
+        let host = url.as_ref().and_then(url_rule::host_name);
+        host.is_some_and(|host| !self.policy.trusts(&host))
     }
 
     /// Judges shell commands, each with the changes that earlier ones may have made.
@@ -170,9 +225,9 @@ impl Judge {
                 job,
                 is_hidden,
             } => {
-                let line = summary::input_line(input, job.as_deref(), *is_hidden);
+                let lines = question_text::input_lines(input, job.as_deref(), *is_hidden);
                 let rule_reason = self.input(input, facts);
-                return conclude(proposal, vec![rule_reason], vec![line], Vec::new());
+                return conclude(proposal, vec![rule_reason], lines, Vec::new());
             }
             ShellTask::Restart => {
                 return harmless(proposal, "restart", "A restart only discards state.");
@@ -190,15 +245,9 @@ impl Judge {
         for command in commands {
             grounds.push(self.command(command, &proposal, &facts));
             facts.is_tainted |= Self::tainting(command) == Tainting::Tainted;
-            lines.push(format!("$ {}", summary::escape(&command.to_line())));
+            lines.extend(question_text::command_lines(command));
         }
-        if let Some(cwd) = &proposal.cwd {
-            lines.push(format!("in the folder {}", summary::escape(cwd)));
-        }
-        if !proposal.env.is_empty() {
-            let env = Value::Object(proposal.env.clone()).to_string();
-            lines.push(format!("with the variables {}", summary::escape(&env)));
-        }
+        lines.extend(question_text::surroundings(&proposal));
         conclude(proposal, grounds, lines, Vec::new())
     }
 
@@ -213,15 +262,19 @@ impl Judge {
         for step in &proposal.steps {
             let edit = Edit::new(proposal.tool, step, root);
             let default = || edit_rule::default(&edit);
-            let rules = &self.policy.edit;
-            let mut rule_reason = strictest(rules, &edit, &mut self.tally, facts.now, default);
+            let context = RuleContext {
+                now: facts.now,
+                is_untrusted: facts.is_untrusted,
+            };
+            let table = &self.policy.edit;
+            let mut rule_reason = table.judge(&edit, &mut self.tally, context, default);
             if let Some(always) = edit_rule::always(&edit) {
                 rule_reason = rule_reason.stricter(always);
             }
             // The files belong to the workspace, wherever the shell runs.
             rule_reason.verdict = rule_reason.verdict.for_confinement(true);
             grounds.push(rule_reason);
-            lines.extend(summary::edit_lines(step));
+            lines.extend(question_text::edit_lines(step));
         }
         conclude(proposal, grounds, lines, Vec::new())
     }
@@ -235,42 +288,62 @@ impl Judge {
                 "It only ends a running program.",
             );
         }
-        let part = ShellSubject {
-            command: None,
-            unknown: "it is input to a running program",
-            is_sandboxed: facts.is_sandboxed,
-            is_tainted: facts.is_tainted,
-        };
-        let default = || shell_rule::default(&part);
-        let rules = &self.policy.shell;
-        let mut rule_reason = strictest(rules, &part, &mut self.tally, facts.now, default);
+        let unknown = "it is input to a running program";
+        let mut rule_reason = self.part(None, unknown, facts.is_tainted, facts);
         rule_reason.verdict = rule_reason.verdict.for_confinement(facts.is_sandboxed);
         rule_reason
     }
 
-    fn kind(&mut self, step: &ScreenSubject, action: &Action, now: Duration) -> RuleReason {
+    fn kind(
+        &mut self,
+        step: &ScreenSubject<'_>,
+        action: &Action,
+        context: RuleContext,
+    ) -> RuleReason {
         let default = || screen_rule::default(step, action);
-        strictest(&self.policy.computer, step, &mut self.tally, now, default)
+        let table = &self.policy.computer;
+        table.judge(step, &mut self.tally, context, default)
     }
 
-    fn chord(
+    /// Judges the keys that an action presses, with those that are held meanwhile.
+    fn keys(
         &mut self,
-        pressed: &[telechir_protocol::Key],
+        held: &[telechir_protocol::Key],
         action: &Action,
-        now: Duration,
+        context: RuleContext,
     ) -> RuleReason {
-        match key_rule::chord_of(action) {
-            Some(chord) => {
-                let pressed = PressedKeys::new(pressed, chord);
-                let default = || key_rule::default(&pressed);
-                strictest(&self.policy.keys, &pressed, &mut self.tally, now, default)
+        let nothing = || RuleReason::built_in(Verdict::Allow, "keys", "No chord is pressed.");
+        let table = &self.policy.keys;
+        let mut judge = |pressed: &PressedKeys| {
+            let default = || key_rule::default(pressed);
+            table.judge(pressed, &mut self.tally, context, default)
+        };
+        match key_rule::key_presses(held, action) {
+            KeyPresses::None => nothing(),
+            KeyPresses::Chord(pressed) => judge(&pressed),
+            // With nothing held, text is judged as text; only rules for its keys count.
+            KeyPresses::Text(texts) if held.is_empty() => {
+                let mut by_rules = |pressed: &PressedKeys| {
+                    let default = || key_rule::default(pressed);
+                    table.judge_by_rules(pressed, &mut self.tally, context, default)
+                };
+                let judged = texts.iter().map(&mut by_rules);
+                judged.reduce(RuleReason::stricter).unwrap_or_else(nothing)
             }
-            None => RuleReason::built_in(Verdict::Allow, "keys", "No chord is pressed."),
+            KeyPresses::Text(texts) => {
+                let judged = texts.iter().map(&mut judge);
+                judged.reduce(RuleReason::stricter).unwrap_or_else(nothing)
+            }
         }
     }
 
     /// Judges the target of a navigation, and writes its URL in the judged form.
-    fn address(&mut self, action: &mut Action, facts: &ScreenFacts) -> Option<RuleReason> {
+    fn address(
+        &mut self,
+        action: &mut Action,
+        facts: &ScreenFacts,
+        context: RuleContext,
+    ) -> Option<RuleReason> {
         let text = url_rule::url_of(action)?;
         let Some(url) = url_rule::read_url(text) else {
             let reason = format!("{:?} is not a URL.", summary::escape(text));
@@ -278,12 +351,37 @@ impl Judge {
         };
         let to = Destination::new(&url, &facts.resolved);
         let default = || url_rule::default(&to);
-        let rule_reason = strictest(&self.policy.url, &to, &mut self.tally, facts.now, default);
+        let table = &self.policy.url;
+        let rule_reason = table.judge(&to, &mut self.tally, context, default);
         url_rule::with_url(action, url.to_string());
         Some(match url_rule::always(&url) {
             Some(always) => rule_reason.stricter(always),
             None => rule_reason,
         })
+    }
+
+    /// Judges one command of a line, or a line that is uncertain.
+    fn part(
+        &mut self,
+        command: Option<&SimpleCommand>,
+        unknown: &str,
+        is_tainted: bool,
+        facts: &ShellFacts,
+    ) -> RuleReason {
+        let part = ShellSubject {
+            command,
+            unknown,
+            is_sandboxed: facts.is_sandboxed,
+            is_tainted,
+            reach: facts.reach,
+        };
+        let context = RuleContext {
+            now: facts.now,
+            is_untrusted: facts.is_untrusted,
+        };
+        let default = || shell_rule::default(&part);
+        let table = &self.policy.shell;
+        table.judge(&part, &mut self.tally, context, default)
     }
 
     fn command(
@@ -307,37 +405,20 @@ impl Judge {
             }
             CommandReading::Known(parts) => Ok(parts),
         };
-        let judge_part = |judge: &mut Self, command, unknown: &str, is_tainted| {
-            let is_sandboxed = facts.is_sandboxed;
-            let part = ShellSubject {
-                command,
-                unknown,
-                is_sandboxed,
-                is_tainted,
-            };
-            let default = || shell_rule::default(&part);
-            strictest(
-                &judge.policy.shell,
-                &part,
-                &mut judge.tally,
-                facts.now,
-                default,
-            )
-        };
         let mut rule_reason = match &parts {
-            Err(unknown) => judge_part(self, None, unknown, facts.is_tainted),
+            Err(unknown) => self.part(None, unknown, facts.is_tainted, facts),
             Ok(parts) => {
                 let mut is_tainted = facts.is_tainted;
                 let mut worst = None;
                 for part in parts {
-                    let rule_reason = judge_part(self, Some(part), "", is_tainted);
-                    is_tainted |= shell_rule::taints(part);
+                    let rule_reason = self.part(Some(part), "", is_tainted, facts);
+                    is_tainted |= shell_change::taints(part);
                     worst = Some(match worst {
                         Some(other) => RuleReason::stricter(other, rule_reason),
                         None => rule_reason,
                     });
                 }
-                worst.unwrap_or_else(|| judge_part(self, None, "it is empty", facts.is_tainted))
+                worst.unwrap_or_else(|| self.part(None, "it is empty", facts.is_tainted, facts))
             }
         };
         rule_reason.verdict = rule_reason.verdict.for_confinement(facts.is_sandboxed);
@@ -353,6 +434,9 @@ fn harmless(
     let rule_reason = RuleReason::built_in(Verdict::Allow, rule, why);
     Judgement::Allowed(Permitted::new(proposal, rule_reason, Vec::new()))
 }
+
+const IMITATION: &str = "A word in it consists of letters of another alphabet that look like Latin \
+                         ones.";
 
 /// Combines the verdicts of all steps into one judgement.
 fn conclude<P: Proposal>(
@@ -383,6 +467,16 @@ fn conclude<P: Proposal>(
         let reason = "The provider requires the user's approval.";
         RuleReason::built_in(Verdict::Ask, "provider's safety check", reason)
     };
+    if approval.approve == ApproveAt::Nowhere {
+        let denial = Denial {
+            rule: approval.rule,
+            reason: format!(
+                "{} Its rules want it approved at different interfaces, so none can.",
+                approval.reason
+            ),
+        };
+        return Judgement::Denied(proposal.call_id().clone(), denial);
+    }
     let mut reasons = vec![approval.reason.clone()];
     for rule_reason in grounds
         .iter()
@@ -396,6 +490,9 @@ fn conclude<P: Proposal>(
     if any_text(&canonical, summary::mixes_alphabets) {
         reasons.push("A word in it mixes letters of two similar-looking alphabets.".to_owned());
     }
+    if any_text(&canonical, summary::imitates_latin) {
+        reasons.push(IMITATION.to_owned());
+    }
     let question = Question {
         call_id: summary::escape(proposal.call_id().as_str()).into(),
         digest: proposal.digest(),
@@ -405,6 +502,8 @@ fn conclude<P: Proposal>(
             .map(|reason| summary::escape(reason))
             .collect(),
         has_hidden_characters: any_text(&canonical, summary::has_hidden),
+        approve: approval.approve,
+        untrusted_source: None,
         safety_checks: safety_checks.iter().map(escaped).collect(),
     };
     Judgement::Ask(PendingApproval::new(

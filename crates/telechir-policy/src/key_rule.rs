@@ -1,5 +1,7 @@
 //! Judges chords by the keys that are pressed together, independent of their spelling.
 
+use std::collections::BTreeSet;
+
 use telechir_protocol::{Action, Chord, Key, Modifier, NamedKey};
 
 use crate::Verdict;
@@ -60,18 +62,66 @@ impl Matcher for KeysMatch {
     }
 }
 
-/// The chord that an action presses, if any.
+/// The keys that an action presses.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum KeyPresses {
+    /// None.
+    None,
+    /// A chord.
+    Chord(PressedKeys),
+    /// The keys of a text, each by itself.
+    Text(Vec<PressedKeys>),
+}
+
+/// The keys that an action presses, each with those that are held meanwhile.
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "a new action is classified in `screen_rule`, whose match has no wildcard"
 )]
-pub(crate) fn chord_of(action: &Action) -> Option<&Chord> {
+pub(crate) fn key_presses(held: &[Key], action: &Action) -> KeyPresses {
     match action {
         Action::Key { chord, .. } | Action::HoldKey { chord, .. } | Action::KeyDown { chord } => {
-            Some(chord)
+            KeyPresses::Chord(PressedKeys::new(held, chord))
         }
-        _ => None,
+        Action::Type {
+            text,
+            clear_first,
+            submit,
+            ..
+        } => KeyPresses::Text(text_presses(held, text, *clear_first, *submit)),
+        _ => KeyPresses::None,
     }
+}
+
+/// The keys of a text: every different character, also with Shift if it may need that.
+fn text_presses(held: &[Key], text: &str, clear_first: bool, submit: bool) -> Vec<PressedKeys> {
+    let shift = Key::Modifier(Modifier::Shift);
+    let mut chords: Vec<Vec<Key>> = Vec::new();
+    for c in text.chars().collect::<BTreeSet<char>>() {
+        let key = match c {
+            '\n' | '\r' => Key::Named(NamedKey::Enter),
+            '\t' => Key::Named(NamedKey::Tab),
+            '\u{8}' => Key::Named(NamedKey::Backspace),
+            '\u{1b}' => Key::Named(NamedKey::Escape),
+            '\u{7f}' => Key::Named(NamedKey::Delete),
+            c => Key::Char(c),
+        };
+        if !c.is_lowercase() && !c.is_control() {
+            chords.push(vec![shift.clone(), key.clone()]);
+        }
+        chords.push(vec![key]);
+    }
+    if clear_first {
+        let ctrl = Key::Modifier(Modifier::Ctrl);
+        chords.push(vec![ctrl, Key::Char('a')]);
+        chords.push(vec![Key::Named(NamedKey::Backspace)]);
+        chords.push(vec![Key::Named(NamedKey::Delete)]);
+    }
+    if submit {
+        chords.push(vec![Key::Named(NamedKey::Enter)]);
+    }
+    let chords = chords.into_iter().filter_map(Chord::new);
+    chords.map(|chord| PressedKeys::new(held, &chord)).collect()
 }
 
 /// Updates the pressed keys by what an action leaves pressed or releases.

@@ -3,7 +3,8 @@
 //!
 //! # The policy file
 //! Rules of six kinds. Of all rules that match a step, the strictest verdict wins (`deny`, `ask`,
-//! `sandbox`, `allow`); where none matches, the default of the kind holds. Unknown keys and rules that
+//! `sandbox`, `allow`); where none matches, the default of the table or of its kind holds, whichever
+//! is stricter. Unknown keys and rules that
 //! contradict their own examples are refused. Every rule has a `verdict` and a
 //! `reason`; it may have a `name`, a `limit` and `examples`.
 //!
@@ -42,12 +43,13 @@
 //!
 //! [[shell]]                            # commands, by their first words
 //! words = ["git", ["status", "log"]]   # each a word or one of several; absent: every command
+//! options = ["-n"]                     # to permit: only these; to stop: any of these
 //! shell = "sandboxed"                  # or "host"
 //! redirection = false                  # whether `> file` is let through as well
 //! verdict = "sandbox"                  # without approval in the sandbox; "allow": also on the host
 //! reason = "Reading the history is fine."
-//! examples.match = ["git log -1"]
-//! examples.not_match = ["git push", "git log > file"]
+//! examples.match = ["git log -n 1"]
+//! examples.not_match = ["git push", "git log > file", "git log --output=file"]
 //!
 //! [[edit]]                             # files that an editor changes
 //! operations = ["replace", "patch"]    # view, create, replace, insert, undo, delete, rename, add, patch
@@ -57,6 +59,20 @@
 //! reason = "It is the model's own code."
 //! examples.match = ["src/main.rs"]
 //! examples.not_match = ["Cargo.toml"]
+//!
+//! [[network]]
+//! default = "deny"                     # where no rule fits: "ask" or "deny"; in any table
+//! reason = "Nothing else."
+//!
+//! [trusted]
+//! host = ["docs.example.com"]          # reading anything else makes the session untrusted
+//!
+//! [[shell]]
+//! except = [{ words = ["ls"] }]        # what this rule leaves to the others
+//! after_untrusted = true               # counts only then; tightens
+//! verdict = "ask"
+//! approve = "terminal"                 # or "page", "any": where a person may answer
+//! reason = "A page may have asked for it."
 //! # "#;
 //! # telechir_policy::Policy::from_toml(text, "policy.toml").unwrap();
 //! ```
@@ -73,20 +89,26 @@
 //! ```
 
 mod address;
+mod approve_at;
+mod content_trust;
 mod digest;
 mod edit_rule;
 mod error;
 mod facts;
 mod file;
+mod input_target;
 mod judge;
 mod key_rule;
 mod network_rule;
 mod permit;
 mod proposal;
 mod question;
+mod question_text;
 mod rule;
 mod safe_list;
 mod screen_rule;
+mod shell_change;
+mod shell_options;
 mod shell_read;
 mod shell_rule;
 mod summary;
@@ -95,15 +117,20 @@ mod url_rule;
 mod verdict;
 
 pub use address::AddressClass;
+pub use approve_at::{ApproveAt, Interface};
+pub use content_trust::ContentTrust;
 pub use digest::Digest;
 pub use error::PolicyError;
-pub use facts::{DisplayOwner, EditFacts, Resolved, ScreenFacts, ShellFacts};
+pub use facts::{
+    DisplayOwner, EditFacts, Resolved, ScreenFacts, ScreenWindows, ShellFacts, ShellReach,
+};
 pub use judge::{Judge, Policy, Tainting};
 pub use key_rule::update_pressed_keys;
 pub use network_rule::{Gate, NetworkClient, Remote, RemoteError, ResolvedAddress};
 pub use permit::{Denial, Judgement, Permitted};
 pub use proposal::{Device, EditProposal, Proposal, ScreenProposal, ShellProposal, ShellTask};
 pub use question::{Decision, PendingApproval, Question};
+pub use question_text::{FittedText, fit_lines};
 pub use rule::RuleReason;
 pub use shell_read::{CommandReading, Redirection, SimpleCommand, read_command};
 pub use summary::{

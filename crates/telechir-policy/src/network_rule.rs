@@ -9,9 +9,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
-use crate::rule::{RateCounter, Rule, strictest};
+use crate::rule::{MatchCertainty, Matcher, Polarity, RateCounter, Rule, RuleContext, RuleTable};
 use crate::url_rule::{self, Destination, UrlMatch};
-use crate::{Policy, RuleReason, Verdict, summary};
+use crate::{ContentTrust, Policy, RuleReason, Verdict, summary};
 
 /// The program that opens a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -175,39 +175,69 @@ fn port_is_plain(authority: &str) -> bool {
 #[derive(Clone, Debug)]
 pub struct Gate {
     client: NetworkClient,
-    rules: Vec<Rule<UrlMatch>>,
+    table: RuleTable<UrlMatch>,
+    /// Patterns of the hosts whose content is trusted.
+    trusted: Vec<String>,
+    trust: Option<ContentTrust>,
     tally: RateCounter,
 }
 
-/// A `[[network]]` rule: targets and clients.
-#[derive(Clone, Debug)]
-pub(crate) struct NetworkRule {
+/// The conditions of a `[[network]]` rule: targets and clients.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NetworkMatch {
     pub(crate) from: Option<Vec<NetworkClient>>,
-    pub(crate) rule: Rule<UrlMatch>,
+    pub(crate) to: UrlMatch,
+}
+
+/// Only the target: the rules of other clients are not in a client's gate.
+impl Matcher for NetworkMatch {
+    type Subject<'a> = Destination<'a>;
+
+    fn fit(&self, to: &Destination<'_>, sense: Polarity) -> MatchCertainty {
+        self.to.fit(to, sense)
+    }
 }
 
 impl Policy {
     /// The gate of a client. The browser's gate uses the rules for URLs, so that a page reaches no
     /// more than a model may navigate to.
     pub fn gate(&self, client: NetworkClient) -> Gate {
-        let rules = match client {
+        let table = match client {
             // Their limits count the model's navigations, not the requests of a page.
-            NetworkClient::Browser => self.url.iter().cloned().map(without_limit).collect(),
+            NetworkClient::Browser => RuleTable {
+                rules: self.url.rules.iter().cloned().map(without_limit).collect(),
+                default: self.url.default.clone(),
+            },
             NetworkClient::Desktop | NetworkClient::Shell => {
-                let is_for = |rule: &&NetworkRule| match &rule.from {
+                let is_for = |rule: &&Rule<NetworkMatch>| match &rule.matcher.from {
                     Some(clients) => clients.contains(&client),
                     None => true,
                 };
-                let rules = self.network.iter().filter(is_for);
-                rules.map(|network| network.rule.clone()).collect()
+                let rules = self.network.rules.iter().filter(is_for).cloned();
+                RuleTable {
+                    rules: rules.map(|rule| rule.map(|matcher| matcher.to)).collect(),
+                    default: self.network.default.clone(),
+                }
             }
         };
         Gate {
             client,
-            rules,
+            table,
+            trusted: self.trusted.clone(),
+            trust: None,
             tally: RateCounter::default(),
         }
     }
+
+    /// Whether the policy trusts the content of this host.
+    pub(crate) fn trusts(&self, host: &str) -> bool {
+        is_trusted(&self.trusted, host)
+    }
+}
+
+fn is_trusted(patterns: &[String], host: &str) -> bool {
+    let mut patterns = patterns.iter();
+    patterns.any(|pattern| url_rule::host_fits(pattern, host))
 }
 
 fn without_limit(mut rule: Rule<UrlMatch>) -> Rule<UrlMatch> {
@@ -216,39 +246,72 @@ fn without_limit(mut rule: Rule<UrlMatch>) -> Rule<UrlMatch> {
 }
 
 impl Gate {
+    /// The same gate for a session that shares this state: a connection to a host that the policy
+    /// does not trust makes the session untrusted, and rules for that case count from then on.
+    #[must_use]
+    pub fn with_trust(mut self, trust: ContentTrust) -> Self {
+        self.trust = Some(trust);
+        self
+    }
+
     /// The client of this gate.
     pub const fn client(&self) -> NetworkClient {
         self.client
     }
 
     pub(crate) fn rules(&self) -> &[Rule<UrlMatch>] {
-        &self.rules
+        &self.table.rules
     }
 
     /// Whether any connection may be allowed. Otherwise the client needs no network at all.
     pub fn is_open(&self) -> bool {
-        self.client == NetworkClient::Browser || self.rules.iter().any(lets_through)
+        self.client == NetworkClient::Browser || self.table.rules.iter().any(lets_through)
     }
 
     /// Why this target is denied whatever its addresses are; none if they must be resolved.
     pub fn refusal_by_name(&self, remote: &Remote) -> Option<RuleReason> {
-        let url = &remote.url;
+        self.refusal_of(&remote.url)
+    }
+
+    /// Why this URL is denied whatever the addresses of its host are.
+    pub(crate) fn refusal_of(&self, url: &Url) -> Option<RuleReason> {
+        let is_untrusted = self.is_untrusted();
+        let counts = |rule: &&Rule<UrlMatch>| is_untrusted || !rule.after_untrusted;
         let refuses = |rule: &&Rule<UrlMatch>| {
             let matcher = &rule.matcher;
-            rule.verdict == Verdict::Deny && matcher.address.is_none() && matcher.fits_name(url)
+            let may_be_excepted = || rule.except.iter().any(|except| except.fits_name(url));
+            rule.verdict == Verdict::Deny
+                && matcher.address.is_none()
+                && matcher.fits_name(url)
+                && !may_be_excepted()
         };
-        if let Some(rule) = self.rules.iter().find(refuses) {
-            return Some(RuleReason {
-                verdict: rule.verdict,
-                rule: rule.name.clone(),
-                reason: rule.reason.clone(),
-            });
+        if let Some(rule) = self.table.rules.iter().filter(counts).find(refuses) {
+            return Some(rule.to_reason());
         }
-        let mut open = self.rules.iter().filter(|rule| lets_through(rule));
-        if self.client == NetworkClient::Browser || open.any(|rule| rule.matcher.fits_name(url)) {
+        let opens = |rule: &Rule<UrlMatch>| {
+            let is_excepted = |except: &UrlMatch| except.address.is_none() && except.fits_name(url);
+            lets_through(rule)
+                && rule.matcher.fits_name(url)
+                && !rule.except.iter().any(is_excepted)
+        };
+        if self.table.rules.iter().any(opens) {
             return None;
         }
-        Some(self.closed(&remote.host()))
+        match self.client {
+            NetworkClient::Browser => {
+                // Even a request for the address of a name tells the name.
+                let default = self.table.default.as_ref()?;
+                let asks = |rule: &&Rule<UrlMatch>| rule.verdict == Verdict::Ask;
+                let mut asks = self.table.rules.iter().filter(asks);
+                let is_closed = default.verdict == Verdict::Deny
+                    && !asks.any(|rule| rule.matcher.fits_name(url));
+                is_closed.then(|| default.to_reason())
+            }
+            NetworkClient::Desktop | NetworkClient::Shell => {
+                let host = url_rule::host_name(url).unwrap_or_default();
+                Some(self.table.otherwise(self.closed(&host)))
+            }
+        }
     }
 
     /// The verdict on this target with all its resolved addresses.
@@ -263,7 +326,29 @@ impl Gate {
             NetworkClient::Browser => url_rule::default(&to),
             NetworkClient::Desktop | NetworkClient::Shell => self.closed(&remote.host()),
         };
-        strictest(&self.rules, &to, &mut self.tally, now, || closed)
+        let context = RuleContext {
+            now,
+            is_untrusted: self.is_untrusted(),
+        };
+        let reason = self.table.judge(&to, &mut self.tally, context, || closed);
+        // A connection that a person approved by navigating there reads content, too.
+        if reason.verdict < Verdict::Deny {
+            self.note_content(&remote.host());
+        }
+        reason
+    }
+
+    fn is_untrusted(&self) -> bool {
+        self.trust.as_ref().is_some_and(ContentTrust::is_untrusted)
+    }
+
+    fn note_content(&self, host: &str) {
+        if let Some(trust) = &self.trust
+            && !is_trusted(&self.trusted, host)
+        {
+            let client = self.client.name();
+            trust.note_untrusted(&format!("the {client} reached {host}"));
+        }
     }
 
     fn closed(&self, host: &str) -> RuleReason {

@@ -11,6 +11,8 @@ pub struct Permitted<P> {
     digest: Digest,
     rule_reason: RuleReason,
     acknowledged: Vec<SafetyCheck>,
+    /// The reasons for which a person approved it; empty if nobody was asked.
+    approved: Vec<String>,
 }
 
 impl<P: Proposal> Permitted<P> {
@@ -26,6 +28,32 @@ impl<P: Proposal> Permitted<P> {
             digest,
             rule_reason,
             acknowledged,
+            approved: Vec::new(),
+        }
+    }
+
+    /// The same permission with the reasons that a person was asked about.
+    pub(crate) fn approved_for(mut self, reasons: Vec<String>) -> Self {
+        self.approved = reasons;
+        self
+    }
+
+    /// Whether a later judgement of a part of this proposal finds nothing that was not permitted: it
+    /// is allowed, or asks for reasons that a person approved. The text says what has changed.
+    ///
+    /// # Errors
+    /// With the reason of the later judgement.
+    pub fn still_permits(&self, later: &Judgement<P>) -> Result<(), String> {
+        match later {
+            Judgement::Allowed(_) => Ok(()),
+            Judgement::Ask(pending) => {
+                let reasons = &pending.question().reasons;
+                let new = reasons
+                    .iter()
+                    .find(|reason| !self.approved.contains(reason));
+                new.map_or(Ok(()), |reason| Err(reason.clone()))
+            }
+            Judgement::Denied(_, denial) => Err(denial.reason.clone()),
         }
     }
 

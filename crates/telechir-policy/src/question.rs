@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use telechir_protocol::{CallId, SafetyCheck};
 
-use crate::{Denial, Digest, Permitted, Proposal, RuleReason};
+use crate::{ApproveAt, Denial, Digest, Permitted, Proposal, RuleReason};
 
 /// The question as shown to the user. Created from the exact proposal, never from a model's
 /// description; all text in it is escaped.
@@ -13,12 +13,19 @@ pub struct Question {
     pub call_id: CallId,
     /// Digest of the exact proposal.
     pub digest: Digest,
-    /// What would be done, one line per step.
+    /// What would be done, completely: line breaks of the call are lines here. Shorten it with
+    /// [`crate::fit_lines`] if it does not fit, and let nobody approve it before all of it was shown.
     pub lines: Vec<String>,
     /// The reasons for asking, without duplicates.
     pub reasons: Vec<String>,
     /// Whether the proposal has characters that are invisible or misleading.
     pub has_hidden_characters: bool,
+    /// Where the question may be answered.
+    #[serde(default)]
+    pub approve: ApproveAt,
+    /// The untrusted source that the session has read, escaped; absent if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untrusted_source: Option<String>,
     /// The provider's checks, escaped.
     pub safety_checks: Vec<SafetyCheck>,
 }
@@ -28,6 +35,16 @@ impl Question {
     pub fn approve(&self) -> Decision {
         Decision::Approve {
             digest: self.digest,
+            trusts_content: false,
+        }
+    }
+
+    /// The user's approval of exactly this question, and the decision to trust everything that the
+    /// session has read so far.
+    pub fn approve_and_trust(&self) -> Decision {
+        Decision::Approve {
+            digest: self.digest,
+            trusts_content: true,
         }
     }
 }
@@ -40,6 +57,9 @@ pub enum Decision {
     Approve {
         /// Digest of the question that was shown.
         digest: Digest,
+        /// Whether the user trusts everything that the session has read so far.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        trusts_content: bool,
     },
     /// Denial of the proposal.
     Deny {
@@ -93,7 +113,7 @@ impl<P: Proposal> PendingApproval<P> {
     /// With the denial, if the user denied it or the decision is about another proposal.
     pub fn resolve(self, decision: Decision) -> Result<Permitted<P>, Denial> {
         match decision {
-            Decision::Approve { digest } => self.approve(digest),
+            Decision::Approve { digest, .. } => self.approve(digest),
             Decision::Deny { reason } => Err(self.deny(reason)),
         }
     }
@@ -110,11 +130,8 @@ impl<P: Proposal> PendingApproval<P> {
             rule: "the user".to_owned(),
             ..self.rule_reason
         };
-        Ok(Permitted::new(
-            self.proposal,
-            rule_reason,
-            self.safety_checks,
-        ))
+        let permit = Permitted::new(self.proposal, rule_reason, self.safety_checks);
+        Ok(permit.approved_for(self.question.reasons))
     }
 
     /// Denies the proposal, with a sentence for the model and the operator.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::Verdict;
+use crate::{ApproveAt, Verdict};
 
 /// A verdict and its origin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -17,6 +17,9 @@ pub struct RuleReason {
     pub rule: String,
     /// The reason, as a sentence.
     pub reason: String,
+    /// Where a person may answer, if the verdict is to ask.
+    #[serde(skip_serializing_if = "ApproveAt::is_any")]
+    pub approve: ApproveAt,
 }
 
 impl RuleReason {
@@ -26,16 +29,27 @@ impl RuleReason {
             verdict,
             rule: format!("default: {rule}"),
             reason: reason.into(),
+            approve: ApproveAt::Any,
         }
     }
 
-    /// The stricter of two; the first if they are equal.
+    /// The stricter of two; the first if they are equal. A question may be answered only where both
+    /// allow it.
     #[must_use]
     pub(crate) fn stricter(self, other: Self) -> Self {
-        if other.verdict > self.verdict {
+        let approve = self.approve.and(other.approve);
+        let is_equal = self.verdict == other.verdict;
+        let stricter = if other.verdict > self.verdict {
             other
         } else {
             self
+        };
+        match is_equal {
+            true => Self {
+                approve,
+                ..stricter
+            },
+            false => stricter,
         }
     }
 }
@@ -49,8 +63,8 @@ pub(crate) enum Polarity {
     Restricts,
 }
 
-/// Whether a subject matches a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Whether a subject matches a rule, from the least to the most certain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MatchCertainty {
     /// It does not match.
     No,
@@ -58,6 +72,19 @@ pub(crate) enum MatchCertainty {
     Unclear,
     /// It matches.
     Yes,
+}
+
+impl MatchCertainty {
+    /// Whether two conditions match together.
+    pub(crate) fn and(self, other: Self) -> Self {
+        self.min(other)
+    }
+}
+
+impl From<bool> for MatchCertainty {
+    fn from(matches: bool) -> Self {
+        if matches { Self::Yes } else { Self::No }
+    }
 }
 
 /// The conditions of one kind of rule.
@@ -77,30 +104,209 @@ pub(crate) struct Limit {
     pub(crate) then: Verdict,
 }
 
-/// A rule of the file, or a built-in one.
+/// A rule of the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Rule<M> {
     pub(crate) name: String,
     pub(crate) matcher: M,
+    /// What this rule leaves to the others, although it matches.
+    pub(crate) except: Vec<M>,
     pub(crate) verdict: Verdict,
     pub(crate) reason: String,
     pub(crate) limit: Option<Limit>,
+    /// Where a person may answer.
+    pub(crate) approve: ApproveAt,
+    /// Whether it counts only once the session has read untrusted content.
+    pub(crate) after_untrusted: bool,
 }
 
 impl<M: Matcher> Rule<M> {
     /// The verdict of this rule, if it applies.
     pub(crate) fn verdict_on(&self, subject: &M::Subject<'_>) -> Option<Verdict> {
+        self.applies(subject).map(|(verdict, _)| verdict)
+    }
+
+    /// The verdict of this rule if it applies, and how certain that is.
+    fn applies(&self, subject: &M::Subject<'_>) -> Option<(Verdict, MatchCertainty)> {
         let sense = if self.verdict >= Verdict::Ask {
             Polarity::Restricts
         } else {
             Polarity::Permits
         };
-        match (self.matcher.fit(subject, sense), sense) {
-            (MatchCertainty::Yes, _) => Some(self.verdict),
-            (MatchCertainty::Unclear, Polarity::Restricts) => Some(Verdict::Ask),
+        match (self.fit(subject, sense), sense) {
+            (MatchCertainty::Yes, _) => Some((self.verdict, MatchCertainty::Yes)),
+            (MatchCertainty::Unclear, Polarity::Restricts) => {
+                Some((Verdict::Ask, MatchCertainty::Unclear))
+            }
             (MatchCertainty::Unclear, Polarity::Permits) | (MatchCertainty::No, _) => None,
         }
     }
+
+    /// An exception to a permissive rule counts if it might match, one to a restrictive rule only
+    /// if it matches with certainty.
+    fn fit(&self, subject: &M::Subject<'_>, sense: Polarity) -> MatchCertainty {
+        let is_excepted = self.except.iter().any(|except| match sense {
+            Polarity::Permits => except.fit(subject, Polarity::Restricts) != MatchCertainty::No,
+            Polarity::Restricts => except.fit(subject, Polarity::Permits) == MatchCertainty::Yes,
+        });
+        if is_excepted {
+            return MatchCertainty::No;
+        }
+        self.matcher.fit(subject, sense)
+    }
+}
+
+impl<M> Rule<M> {
+    /// The same rule with other conditions.
+    pub(crate) fn map<N>(self, change: impl Fn(M) -> N) -> Rule<N> {
+        Rule {
+            name: self.name,
+            matcher: change(self.matcher),
+            except: self.except.into_iter().map(&change).collect(),
+            verdict: self.verdict,
+            reason: self.reason,
+            limit: self.limit,
+            approve: self.approve,
+            after_untrusted: self.after_untrusted,
+        }
+    }
+
+    pub(crate) fn to_reason(&self) -> RuleReason {
+        RuleReason {
+            verdict: self.verdict,
+            rule: self.name.clone(),
+            reason: self.reason.clone(),
+            approve: self.approve,
+        }
+    }
+}
+
+/// The verdict of a table where none of its rules fits. It can only tighten the built-in one.
+#[derive(Clone, Debug)]
+pub(crate) struct TableDefault {
+    pub(crate) name: String,
+    pub(crate) verdict: Verdict,
+    pub(crate) reason: String,
+    pub(crate) approve: ApproveAt,
+}
+
+impl TableDefault {
+    pub(crate) fn to_reason(&self) -> RuleReason {
+        RuleReason {
+            verdict: self.verdict,
+            rule: self.name.clone(),
+            reason: self.reason.clone(),
+            approve: self.approve,
+        }
+    }
+}
+
+/// All rules of one kind.
+#[derive(Clone, Debug)]
+pub(crate) struct RuleTable<M> {
+    pub(crate) rules: Vec<Rule<M>>,
+    pub(crate) default: Option<TableDefault>,
+}
+
+impl<M> Default for RuleTable<M> {
+    fn default() -> Self {
+        Self {
+            rules: Vec::new(),
+            default: None,
+        }
+    }
+}
+
+/// The state of a session on which rules depend.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RuleContext {
+    /// Time since the session started.
+    pub(crate) now: Duration,
+    /// Whether the session has read untrusted content.
+    pub(crate) is_untrusted: bool,
+}
+
+impl<M: Matcher> RuleTable<M> {
+    /// The strictest verdict of the rules that match, else the default, which is at least as strict
+    /// as the built-in one. Rules that only might match, and those for untrusted content, tighten
+    /// the result and never replace the default.
+    pub(crate) fn judge(
+        &self,
+        subject: &M::Subject<'_>,
+        tally: &mut RateCounter,
+        context: RuleContext,
+        built_in: impl FnOnce() -> RuleReason,
+    ) -> RuleReason {
+        self.judge_by_rules(subject, tally, context, || self.otherwise(built_in()))
+    }
+
+    /// Like [`Self::judge`], with this default instead of the table's own.
+    pub(crate) fn judge_by_rules(
+        &self,
+        subject: &M::Subject<'_>,
+        tally: &mut RateCounter,
+        context: RuleContext,
+        default: impl FnOnce() -> RuleReason,
+    ) -> RuleReason {
+        let (mut decides, mut tightens) = (None, None);
+        for rule in &self.rules {
+            if rule.after_untrusted && !context.is_untrusted {
+                continue;
+            }
+            let Some((verdict, certainty)) = rule.applies(subject) else {
+                continue;
+            };
+            let applied = applied(rule, verdict, tally, context.now);
+            let is_certain = certainty == MatchCertainty::Yes && !rule.after_untrusted;
+            let strictest: &mut Option<RuleReason> = if is_certain {
+                &mut decides
+            } else {
+                &mut tightens
+            };
+            *strictest = Some(match strictest.take() {
+                Some(other) => other.stricter(applied),
+                None => applied,
+            });
+        }
+        let decided = decides.unwrap_or_else(default);
+        match tightens {
+            Some(tightens) => tightens.stricter(decided),
+            None => decided,
+        }
+    }
+
+    /// The verdict where no rule matches.
+    pub(crate) fn otherwise(&self, built_in: RuleReason) -> RuleReason {
+        match &self.default {
+            Some(default) => default.to_reason().stricter(built_in),
+            None => built_in,
+        }
+    }
+}
+
+/// The reason of a rule that applies, counted against its limit.
+fn applied<M>(
+    rule: &Rule<M>,
+    verdict: Verdict,
+    tally: &mut RateCounter,
+    now: Duration,
+) -> RuleReason {
+    let mut applied = RuleReason {
+        verdict,
+        rule: rule.name.clone(),
+        reason: rule.reason.clone(),
+        approve: rule.approve,
+    };
+    if let Some(limit) = rule.limit
+        && tally.is_over(&rule.name, limit, now)
+    {
+        applied.verdict = applied.verdict.max(limit.then);
+        applied.reason = format!(
+            "{} The rule's limit of {} is reached.",
+            rule.reason, limit.count
+        );
+    }
+    applied
 }
 
 /// Times at which each limited rule applied.
@@ -122,39 +328,4 @@ impl RateCounter {
         }
         times.len() > limit.count
     }
-}
-
-/// The strictest verdict of the matching rules, else the default.
-pub(crate) fn strictest<M: Matcher>(
-    rules: &[Rule<M>],
-    subject: &M::Subject<'_>,
-    tally: &mut RateCounter,
-    now: Duration,
-    default: impl FnOnce() -> RuleReason,
-) -> RuleReason {
-    let mut strictest: Option<RuleReason> = None;
-    for rule in rules {
-        let Some(verdict) = rule.verdict_on(subject) else {
-            continue;
-        };
-        let mut rule_reason = RuleReason {
-            verdict,
-            rule: rule.name.clone(),
-            reason: rule.reason.clone(),
-        };
-        if let Some(limit) = rule.limit
-            && tally.is_over(&rule.name, limit, now)
-        {
-            rule_reason.verdict = rule_reason.verdict.max(limit.then);
-            rule_reason.reason = format!(
-                "{} The rule's limit of {} is reached.",
-                rule.reason, limit.count
-            );
-        }
-        strictest = Some(match strictest {
-            Some(other) => other.stricter(rule_reason),
-            None => rule_reason,
-        });
-    }
-    strictest.unwrap_or_else(default)
 }

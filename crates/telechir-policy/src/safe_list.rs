@@ -19,6 +19,8 @@ enum Operands {
     Any,
     AtMostOne,
     None,
+    /// Any operands that do not begin with `+`: `tail +1f` follows a file.
+    Files,
     /// Only operands that begin with `+`.
     Formats,
     /// One number of seconds that fits within a call.
@@ -30,8 +32,9 @@ enum Operands {
 /// Longer waits are not considered harmless.
 const MAX_SLEEP_SECS: f64 = 600.0;
 
-/// `date -s`, `tail -f`, `grep -f`, `hostname NAME`, `sort -o`, `uniq IN OUT`, `diff -l` (runs a
-/// program), `file -z`, `printf -v` and similar options are omitted on purpose.
+/// `date -s`, `tail -f`, `grep -f`, `hostname NAME`, `hostname -f` (asks the name service), `sort -o`,
+/// `uniq IN OUT`, `diff -l` (runs a program), `file -z`, `file -p` (changes the file's times),
+/// `printf -v` and similar options are omitted on purpose.
 const SAFE_COMMANDS: &[SafeCommand] = &[
     SafeCommand {
         name: "cat",
@@ -101,7 +104,7 @@ const SAFE_COMMANDS: &[SafeCommand] = &[
         flags: "qvz",
         valued: "cn",
         long: &["--"],
-        operands: Operands::Any,
+        operands: Operands::Files,
     },
     SafeCommand {
         name: "true",
@@ -196,7 +199,7 @@ const SAFE_COMMANDS: &[SafeCommand] = &[
     },
     SafeCommand {
         name: "file",
-        flags: "0bhikLNpr",
+        flags: "0bhikLNr",
         valued: "",
         long: &["--", "--mime-type"],
         operands: Operands::Any,
@@ -231,7 +234,7 @@ const SAFE_COMMANDS: &[SafeCommand] = &[
     },
     SafeCommand {
         name: "hostname",
-        flags: "dfiIs",
+        flags: "Is",
         valued: "",
         long: &[],
         operands: Operands::None,
@@ -501,6 +504,7 @@ impl SafeCommand {
     fn takes_operand(&self, word: &str, count: usize) -> bool {
         match self.operands {
             Operands::Any => true,
+            Operands::Files => !word.starts_with('+'),
             Operands::AtMostOne => count <= 1,
             Operands::None => false,
             Operands::Formats => count <= 1 && word.starts_with('+'),

@@ -2,46 +2,60 @@
 
 use telechir_protocol::{Action, ActionKind};
 
+use crate::input_target::{InputTarget, may_be_terminal};
 use crate::rule::{MatchCertainty, Matcher, Polarity, RuleReason};
 use crate::{Device, DisplayOwner, Verdict};
 
 /// A kind of action and the screen it is for.
 #[derive(Debug)]
-pub(crate) struct ScreenSubject {
+pub(crate) struct ScreenSubject<'a> {
     pub(crate) kind: ActionKind,
     pub(crate) device: Device,
     pub(crate) display: DisplayOwner,
+    /// The windows that the action's input may reach.
+    pub(crate) target: InputTarget<'a>,
 }
 
-/// The conditions of a `[[computer]]` rule; an absent one matches everything.
+/// The conditions of a `[[computer]]` rule; an absent one matches everything, with one exception: a
+/// permissive rule must name the windows of terminals.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ComputerMatch {
     pub(crate) actions: Option<Vec<ActionKind>>,
     pub(crate) device: Option<Device>,
     pub(crate) display: Option<DisplayOwner>,
+    /// Patterns for the names of the window that receives the input.
+    pub(crate) windows: Option<Vec<String>>,
 }
 
 impl Matcher for ComputerMatch {
-    type Subject<'a> = ScreenSubject;
+    type Subject<'a> = ScreenSubject<'a>;
 
-    fn fit(&self, step: &ScreenSubject, _sense: Polarity) -> MatchCertainty {
+    fn fit(&self, step: &ScreenSubject<'_>, sense: Polarity) -> MatchCertainty {
         let fits = self
             .actions
             .as_ref()
             .is_none_or(|kinds| kinds.contains(&step.kind))
             && self.device.is_none_or(|device| device == step.device)
             && self.display.is_none_or(|display| display == step.display);
-        if fits {
-            MatchCertainty::Yes
-        } else {
-            MatchCertainty::No
+        if !fits {
+            return MatchCertainty::No;
+        }
+        match &self.windows {
+            Some(patterns) => step.target.fits(patterns, sense),
+            None if sense == Polarity::Permits && may_be_terminal(&step.target) => {
+                MatchCertainty::No
+            }
+            None => MatchCertainty::Yes,
         }
     }
 }
 
 /// The verdict if no rule matches.
-pub(crate) fn default(step: &ScreenSubject, action: &Action) -> RuleReason {
+pub(crate) fn default(step: &ScreenSubject<'_>, action: &Action) -> RuleReason {
     let built_in = |verdict, reason: &str| RuleReason::built_in(verdict, step.kind.name(), reason);
+    if may_be_terminal(&step.target) {
+        return built_in(Verdict::Ask, IN_TERMINAL);
+    }
     match nature(action) {
         ActionClass::Looks => built_in(Verdict::Allow, "It only reads."),
         ActionClass::Acts => match step.display {
@@ -53,6 +67,9 @@ pub(crate) fn default(step: &ScreenSubject, action: &Action) -> RuleReason {
         ActionClass::Reaches(what) => built_in(Verdict::Ask, what),
     }
 }
+
+const IN_TERMINAL: &str = "It may be input to a terminal, whose commands no [[shell]] rule sees; \
+                           a [[computer]] rule that names its window can allow it.";
 
 /// How far the effect of an action can reach.
 enum ActionClass {

@@ -3,8 +3,9 @@
 use telechir_protocol::{Chord, ShellAction};
 
 use crate::rule::{MatchCertainty, Matcher, Polarity, RuleReason};
-use crate::safe_list::{counts_into_variable, is_safe};
-use crate::{SimpleCommand, Verdict};
+use crate::safe_list::is_safe;
+use crate::shell_options::{begins_with_options_between, has_any, has_only};
+use crate::{ShellReach, SimpleCommand, Verdict};
 
 /// One command of a line, or a line that is uncertain.
 #[derive(Debug)]
@@ -16,6 +17,7 @@ pub(crate) struct ShellSubject<'a> {
     pub(crate) is_sandboxed: bool,
     /// Whether the meaning of words may have changed.
     pub(crate) is_tainted: bool,
+    pub(crate) reach: ShellReach,
 }
 
 /// The conditions of a `[[shell]]` rule; an absent one matches everything.
@@ -23,6 +25,8 @@ pub(crate) struct ShellSubject<'a> {
 pub(crate) struct ShellMatch {
     /// The first words, each with its alternatives.
     pub(crate) words: Option<Vec<Vec<String>>>,
+    /// To permit: the only options after these words. To restrict: options of which one is there.
+    pub(crate) options: Option<Vec<String>>,
     /// Only in the sandbox, or only on the host.
     pub(crate) is_sandboxed: Option<bool>,
     /// Whether a permissive rule matches a command that writes files by redirection.
@@ -39,47 +43,75 @@ impl Matcher for ShellMatch {
         {
             return MatchCertainty::No;
         }
-        let Some(words) = &self.words else {
+        if self.words.is_none() && self.options.is_none() {
             return MatchCertainty::Yes;
-        };
+        }
         let Some(command) = part.command else {
             return MatchCertainty::Unclear;
         };
-        let begins = words.len() <= command.words.len()
-            && words
-                .iter()
-                .zip(&command.words)
-                .all(|(one_of, word)| one_of.contains(word));
         match sense {
-            Polarity::Restricts if begins => MatchCertainty::Yes,
-            // The path of a program means the program.
-            Polarity::Restricts if self.names_by_path(command) => MatchCertainty::Yes,
-            Polarity::Restricts if part.is_tainted => MatchCertainty::Unclear,
             Polarity::Permits if part.is_tainted => MatchCertainty::No,
             Polarity::Permits if !self.redirection && writes(command) => MatchCertainty::No,
-            Polarity::Permits if begins => MatchCertainty::Yes,
-            Polarity::Permits | Polarity::Restricts => MatchCertainty::No,
+            Polarity::Permits if self.permits(command) => MatchCertainty::Yes,
+            Polarity::Permits => MatchCertainty::No,
+            Polarity::Restricts => match self.restricts(command) {
+                MatchCertainty::No if part.is_tainted => MatchCertainty::Unclear,
+                certainty => certainty,
+            },
         }
     }
 }
 
 impl ShellMatch {
-    fn names_by_path(&self, command: &SimpleCommand) -> bool {
-        let Some((first, rest)) = self.words.as_deref().and_then(<[_]>::split_first) else {
-            return false;
-        };
-        let Some((program, args)) = command.words.split_first() else {
-            return false;
-        };
-        let Some((_, name)) = program.rsplit_once('/') else {
-            return false;
-        };
-        first.iter().any(|wanted| wanted == name)
-            && rest.len() <= args.len()
-            && rest
+    /// Whether a command begins with these words and has only these options.
+    fn permits(&self, command: &SimpleCommand) -> bool {
+        let words = self.words.as_deref().unwrap_or_default();
+        let begins = words.len() <= command.words.len()
+            && words
                 .iter()
-                .zip(args)
-                .all(|(one_of, word)| one_of.contains(word))
+                .zip(&command.words)
+                .all(|(one_of, word)| one_of.contains(word));
+        let rest = command.words.get(words.len()..).unwrap_or_default();
+        begins
+            && self
+                .options
+                .as_ref()
+                .is_none_or(|listed| has_only(listed, rest))
+    }
+
+    /// Whether a command begins with these words and has one of these options. The path of a
+    /// program means the program.
+    fn restricts(&self, command: &SimpleCommand) -> MatchCertainty {
+        let Some((program, rest)) = command.words.split_first() else {
+            return MatchCertainty::Unclear;
+        };
+        let begins = match self.words.as_deref().and_then(<[_]>::split_first) {
+            None => MatchCertainty::Yes,
+            Some((first, wanted)) => {
+                let name = program.rsplit('/').next().unwrap_or(program);
+                let is_program = |wanted: &String| wanted == program || wanted == name;
+                if !first.iter().any(is_program) {
+                    MatchCertainty::No
+                } else if wanted.len() <= rest.len()
+                    && wanted
+                        .iter()
+                        .zip(rest)
+                        .all(|(one_of, word)| one_of.contains(word))
+                {
+                    MatchCertainty::Yes
+                } else if begins_with_options_between(wanted, rest) {
+                    MatchCertainty::Unclear
+                } else {
+                    MatchCertainty::No
+                }
+            }
+        };
+        let options = self
+            .options
+            .as_ref()
+            .filter(|listed| !listed.is_empty())
+            .map_or(MatchCertainty::Yes, |listed| has_any(listed, rest));
+        begins.and(options)
     }
 }
 
@@ -114,6 +146,10 @@ pub(crate) fn default(part: &ShellSubject<'_>) -> RuleReason {
     if !part.is_sandboxed {
         return built_in(Verdict::Ask, "The shell runs on the host.".to_owned());
     }
+    if part.reach == ShellReach::Nothing {
+        let reason = "The sandbox reaches no network and no folder but its own.";
+        return built_in(Verdict::Sandbox, reason.to_owned());
+    }
     let Some(command) = part.command else {
         let reason = format!(
             "Its effect cannot be determined in advance: {}.",
@@ -145,52 +181,6 @@ pub(crate) fn default(part: &ShellSubject<'_>) -> RuleReason {
     built_in(Verdict::Sandbox, format!("{name} only reads."))
 }
 
-/// Whether a command may change the meaning of later words in the same shell.
-pub(crate) fn taints(command: &SimpleCommand) -> bool {
-    const CHANGE: [&str; 27] = [
-        ".",
-        "alias",
-        "bind",
-        "builtin",
-        "command",
-        "compgen",
-        "declare",
-        "enable",
-        "eval",
-        "exec",
-        "export",
-        "hash",
-        "let",
-        "local",
-        "mapfile",
-        "read",
-        "readarray",
-        "readonly",
-        "set",
-        "shopt",
-        "source",
-        "test",
-        "trap",
-        "typeset",
-        "unalias",
-        "unset",
-        "wait",
-    ];
-    let name = command.words.first().map_or("", String::as_str);
-    // `printf -v`, `printf %n`, `read`, `test -v a[$(x)]` write variables or run substitutions.
-    let writes_variable = || {
-        let mut words = command.words.iter().skip(1);
-        let writes = |word: &String| word.starts_with("-v") || counts_into_variable(word);
-        name == "printf" && words.any(writes)
-    };
-    CHANGE.contains(&name)
-        || writes_variable()
-        || matches!(
-            name,
-            "getopts" | "[" | "coproc" | "fc" | "history" | "complete"
-        )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,6 +201,7 @@ mod tests {
             unknown: "",
             is_sandboxed: true,
             is_tainted,
+            reach: ShellReach::Something,
         };
         rule.fit(&part, sense)
     }

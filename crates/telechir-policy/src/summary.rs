@@ -25,6 +25,11 @@ pub(crate) fn mixes_alphabets(text: &str) -> bool {
     SafeText::of(text).mixed_scripts
 }
 
+/// Whether a word consists of letters of another alphabet that look like Latin ones.
+pub(crate) fn imitates_latin(text: &str) -> bool {
+    SafeText::of(text).imitates_latin
+}
+
 /// One line about an action for a timeline, without typed text.
 #[expect(
     clippy::wildcard_enum_match_arm,
@@ -139,34 +144,6 @@ pub fn summarize_shell_action(action: &ShellAction) -> String {
     }
 }
 
-/// The question to the user about input for a running command.
-pub(crate) fn input_line(input: &ShellAction, job: Option<&str>, is_hidden: bool) -> String {
-    let into = match job {
-        Some(job) => format!("into the background job {}", escape(job)),
-        None => "into the command that waits".to_owned(),
-    };
-    match input {
-        ShellAction::SendText(text) if is_hidden => {
-            let count = text.chars().count();
-            format!("type text ({count} characters, hidden) {into}")
-        }
-        ShellAction::SendText(text) => format!("type \"{}\" {into}", escape(text)),
-        ShellAction::SendKey(key) if is_hidden && may_type(key) => {
-            format!("press a key (hidden) {into}")
-        }
-        ShellAction::SendKey(key) => format!("press {} {into}", escape(key)),
-        ShellAction::CloseInput => format!("end the input {into}"),
-        ShellAction::Execute
-        | ShellAction::Restart
-        | ShellAction::Interrupt
-        | ShellAction::Start
-        | ShellAction::List
-        | ShellAction::Read(_)
-        | ShellAction::Stop(_)
-        | ShellAction::Other(_) => format!("{} {into}", escape(input.name())),
-    }
-}
-
 /// Whether these keys may be part of a text: a password can be typed key by key.
 pub fn may_type(keys: &str) -> bool {
     let types = |chord: Chord| {
@@ -202,12 +179,6 @@ fn region_text(region: &Region) -> String {
     )
 }
 
-/// The complete action, for the user who decides.
-pub(crate) fn question_line(action: &Action) -> String {
-    let members = serde_json::Value::Object(action.to_json()).to_string();
-    escape(&members)
-}
-
 /// One line about an edit for a timeline, without written text.
 pub fn summarize_edit(step: &EditStep) -> String {
     let path = escape(step.path());
@@ -222,35 +193,6 @@ pub fn summarize_edit(step: &EditStep) -> String {
         | EditStep::Add { .. }
         | EditStep::Patch { .. } => format!("{} {path}", step.name()),
     }
-}
-
-/// The complete edit, for the user who decides: the operation, then the written lines.
-pub(crate) fn edit_lines(step: &EditStep) -> Vec<String> {
-    let signed = |sign: &str, text: &str| -> Vec<String> {
-        text.lines()
-            .map(|line| format!("{sign}{}", escape(line)))
-            .collect()
-    };
-    let mut lines = vec![summarize_edit(step)];
-    match step {
-        EditStep::Create { text, .. } => lines.extend(signed("+", text)),
-        EditStep::Insert { line, text, .. } => {
-            lines.push(format!("after line {line}"));
-            lines.extend(signed("+", text));
-        }
-        EditStep::Replace { old, new, .. } => {
-            lines.extend(signed("-", old));
-            lines.extend(signed("+", new));
-        }
-        EditStep::Add { diff, .. } | EditStep::Patch { diff, .. } => {
-            lines.extend(signed("", diff));
-        }
-        EditStep::View { .. }
-        | EditStep::Undo { .. }
-        | EditStep::Delete { .. }
-        | EditStep::Rename { .. } => {}
-    }
-    lines
 }
 
 #[cfg(test)]

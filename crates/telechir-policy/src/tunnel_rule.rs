@@ -111,6 +111,18 @@ mod tests {
     }
 
     #[test]
+    fn an_exception_cannot_say_what_a_tunnel_carries() {
+        for table in ["network", "url"] {
+            let text = format!(
+                "[[{table}]]\nhost = ['git.example']\nverdict = 'deny'\nreason = 'No.'\n\
+                 except = [{{ tunnel = 'any' }}]"
+            );
+            let error = Policy::from_toml(&text, "test").unwrap_err();
+            assert!(error.to_string().contains("`tunnel`"), "{error}");
+        }
+    }
+
+    #[test]
     fn other_values_are_refused() {
         let error = Policy::from_toml(&RULES.replace("'named'", "'open'"), "test").unwrap_err();
         assert!(error.to_string().contains("open"), "{error}");

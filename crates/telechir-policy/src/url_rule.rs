@@ -246,7 +246,7 @@ fn fits<T>(wanted: &Option<Vec<T>>, is: impl Fn(&T) -> bool) -> bool {
 }
 
 /// `example.com` is that host, `*.example.com` every host below it, `*` every host.
-fn host_fits(pattern: &str, host: &str) -> bool {
+pub(crate) fn host_fits(pattern: &str, host: &str) -> bool {
     match pattern.strip_prefix("*.") {
         Some(parent) => host
             .strip_suffix(parent)

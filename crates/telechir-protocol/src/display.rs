@@ -23,6 +23,9 @@ pub struct SafeText {
     pub hidden: bool,
     /// Whether a word mixes letters of scripts that look alike, such as a Cyrillic `с` in `curl`.
     pub mixed_scripts: bool,
+    /// Whether a word has only letters of another script, and all of them look like Latin ones, such
+    /// as a Cyrillic `сору`.
+    pub imitates_latin: bool,
     /// Number of lines of the original.
     pub lines: usize,
     /// Number of bytes of the original.
@@ -39,6 +42,7 @@ impl SafeText {
             mixed_scripts: text
                 .split(|c: char| !c.is_alphanumeric())
                 .any(mixes_scripts),
+            imitates_latin: imitates_latin(text),
             lines: text.lines().count(),
             bytes: text.len(),
         }
@@ -55,6 +59,18 @@ impl SafeText {
 /// ```
 pub fn escape(text: &str) -> String {
     SafeText::of(text).text
+}
+
+/// The complete text, line by line, each made safe to show. Long runs are collapsed visibly; nothing
+/// is left out.
+///
+/// ```
+/// use telechir_protocol::display::escape_lines;
+/// assert_eq!(escape_lines("ls\nrm \u{1b}[2K"), ["ls", r"rm \u{1b}[2K"]);
+/// ```
+pub fn escape_lines(text: &str) -> Vec<String> {
+    let (escaped, _) = escape_all(text);
+    escaped.split('\n').map(str::to_owned).collect()
 }
 
 fn escape_all(text: &str) -> (String, bool) {
@@ -158,4 +174,36 @@ fn looks_latin(c: char) -> bool {
         '\u{370}'..='\u{3ff}' | '\u{400}'..='\u{52f}' | '\u{530}'..='\u{58f}'
         | '\u{13a0}'..='\u{13ff}' | '\u{1f00}'..='\u{1fff}' | '\u{a4d0}'..='\u{a4ff}'
         | '\u{ab70}'..='\u{abbf}' | '\u{ff21}'..='\u{ff5a}' | '\u{1d400}'..='\u{1d7ff}')
+}
+
+/// Whether a word has only letters of another script that look like Latin ones. A word of one letter
+/// counts if the text has no other letters of that script: such words are common in real text.
+fn imitates_latin(text: &str) -> bool {
+    let mut has_single = false;
+    for word in text.split(|c: char| !c.is_alphanumeric()) {
+        let letters = || word.chars().filter(|c| c.is_alphabetic());
+        if letters().next().is_none() || !letters().all(|c| looks_latin(c) && is_twin(c)) {
+            continue;
+        }
+        if letters().nth(1).is_some() {
+            return true;
+        }
+        has_single = true;
+    }
+    has_single && !text.chars().any(|c| looks_latin(c) && !is_twin(c))
+}
+
+/// Whether a letter of a similar-looking script has the shape of a Latin one.
+fn is_twin(c: char) -> bool {
+    const CYRILLIC: &str = "аеіїјорсухѕһԁԛԝѵӏүАВЕЗІЇЈКМНОРСТУХЅҺԌԜԚѴӀҮ";
+    const GREEK: &str = "αγινορυϲϳΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹͿ";
+    const ARMENIAN: &str = "հոսօցգՍՏՕԼ";
+    // Cherokee and Lisu capitals, wide and mathematical letters imitate Latin by their nature.
+    let is_imitation = matches!(c,
+        '\u{13a0}'..='\u{13ff}' | '\u{a4d0}'..='\u{a4ff}' | '\u{ab70}'..='\u{abbf}'
+        | '\u{ff21}'..='\u{ff5a}' | '\u{1d400}'..='\u{1d7ff}');
+    is_imitation
+        || [CYRILLIC, GREEK, ARMENIAN]
+            .iter()
+            .any(|set| set.contains(c))
 }

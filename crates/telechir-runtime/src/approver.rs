@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
-use telechir_policy::{Decision, Question};
+use telechir_policy::{Decision, Interface, Question};
 
 /// Shows approval questions to the user and returns the decisions.
 pub trait Approver: Send {
@@ -13,6 +13,12 @@ pub trait Approver: Send {
     /// Return [`Question::approve`] only for an explicit yes of the user; anything else is a
     /// denial.
     fn decide(&mut self, question: &Question) -> impl Future<Output = Decision> + Send;
+
+    /// The interface at which the user answers. A policy can require another one; then the question
+    /// is denied without being shown.
+    fn interface(&self) -> Interface {
+        Interface::Other
+    }
 }
 
 /// Denies every question, for sessions without a user who could answer.
@@ -32,6 +38,8 @@ trait AnyApprover: Send {
         &'a mut self,
         question: &'a Question,
     ) -> Pin<Box<dyn Future<Output = Decision> + Send + 'a>>;
+
+    fn interface(&self) -> Interface;
 }
 
 impl<A: Approver> AnyApprover for A {
@@ -40,6 +48,10 @@ impl<A: Approver> AnyApprover for A {
         question: &'a Question,
     ) -> Pin<Box<dyn Future<Output = Decision> + Send + 'a>> {
         Box::pin(Approver::decide(self, question))
+    }
+
+    fn interface(&self) -> Interface {
+        Approver::interface(self)
     }
 }
 
@@ -53,6 +65,10 @@ impl BoxApprover {
 
     pub(crate) async fn decide(&mut self, question: &Question) -> Decision {
         self.0.decide(question).await
+    }
+
+    pub(crate) fn interface(&self) -> Interface {
+        self.0.interface()
     }
 }
 

@@ -240,6 +240,17 @@ pub enum SessionEvent {
         /// The reason given by the rule.
         reason: String,
     },
+    /// The session has read content from a source that its policy does not trust. Rules for this case
+    /// count from now on.
+    UntrustedContent {
+        /// The source, such as a host.
+        source: String,
+    },
+    /// The user decided to trust everything that the session has read so far.
+    ContentTrusted {
+        /// Id of the call whose approval said so.
+        call_id: CallId,
+    },
     /// A request was sent to the model.
     RequestSent {
         /// Number of the request, from 1.

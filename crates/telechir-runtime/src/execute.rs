@@ -11,7 +11,9 @@ use telechir_device::{
     ActionReport, Computer, DeviceError, Frame, Labels, Mark, PageContext, PartLocation,
     ScreenPart, ScreenRegion, Settle, Settled, StopSignal, UntilStopped, Viewport,
 };
-use telechir_policy::{Device, DisplayOwner, Permitted, ScreenProposal, update_pressed_keys};
+use telechir_policy::{
+    Device, DisplayOwner, Permitted, ScreenProposal, ScreenWindows, update_pressed_keys,
+};
 use telechir_protocol::{Action, ActionKind, Failure, FailureKind, Key, Size, Target};
 
 use crate::observe::LastFrame;
@@ -120,6 +122,28 @@ impl ScreenSlot {
                 | ActionKind::Wait
         );
         is_runtime_action || (kind != ActionKind::Other && self.computer.supports(&kind))
+    }
+
+    /// The windows that input can reach, once earlier actions have had their effect.
+    pub(crate) async fn input_windows(&mut self, limits: &SessionLimits) -> ScreenWindows {
+        if self.computer.window_system().is_none() {
+            return ScreenWindows::None;
+        }
+        if self.lost.is_some() || self.settle_after_action(limits).await.is_err() {
+            return ScreenWindows::Unknown;
+        }
+        let Some(windows) = self.computer.window_system() else {
+            return ScreenWindows::None;
+        };
+        let listed = windows.input_windows();
+        let listed = within("list the windows", limits.action_timeout, listed).await;
+        match self.note_loss(listed) {
+            Ok(listed) => ScreenWindows::Listed {
+                focused: listed.focused,
+                all: listed.all,
+            },
+            Err(_) => ScreenWindows::Unknown,
+        }
     }
 
     /// Performs one action on the device.

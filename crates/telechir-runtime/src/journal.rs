@@ -173,9 +173,10 @@ impl Journal {
         let run = run.clone();
         match self.commit(WriteOp::BeginTurn { run, calls }).await? {
             WriteReply::Turn(turn) => Ok(turn),
-            WriteReply::GroupResult | WriteReply::Begin(_) | WriteReply::Steps(_) => {
-                Err(JournalError::Ended)
-            }
+            WriteReply::GroupResult
+            | WriteReply::Begin(_)
+            | WriteReply::Steps(_)
+            | WriteReply::Untrusted(_) => Err(JournalError::Ended),
         }
     }
 
@@ -198,6 +199,21 @@ impl Journal {
         self.inner.writer.send(WriteOp::EndTurn { run, turn });
     }
 
+    /// The untrusted source that a run has read, unless a person trusted it since.
+    pub(crate) async fn untrusted_source(
+        &self,
+        run: &RunId,
+    ) -> Result<Option<String>, JournalError> {
+        let run = run.clone();
+        match self.commit(WriteOp::UntrustedSource { run }).await? {
+            WriteReply::Untrusted(source) => Ok(source),
+            WriteReply::GroupResult
+            | WriteReply::Begin(_)
+            | WriteReply::Turn(_)
+            | WriteReply::Steps(_) => Err(JournalError::Ended),
+        }
+    }
+
     /// The steps of a call that were started earlier.
     pub(crate) async fn recorded_steps(
         &self,
@@ -211,9 +227,10 @@ impl Journal {
             .await?
         {
             WriteReply::Steps(steps) => Ok(steps),
-            WriteReply::GroupResult | WriteReply::Begin(_) | WriteReply::Turn(_) => {
-                Err(JournalError::Ended)
-            }
+            WriteReply::GroupResult
+            | WriteReply::Begin(_)
+            | WriteReply::Turn(_)
+            | WriteReply::Untrusted(_) => Err(JournalError::Ended),
         }
     }
 
@@ -274,9 +291,10 @@ impl Journal {
         };
         match self.commit(op).await? {
             WriteReply::Begin(outcome) => Ok(outcome),
-            WriteReply::GroupResult | WriteReply::Turn(_) | WriteReply::Steps(_) => {
-                Err(JournalError::Ended)
-            }
+            WriteReply::GroupResult
+            | WriteReply::Turn(_)
+            | WriteReply::Steps(_)
+            | WriteReply::Untrusted(_) => Err(JournalError::Ended),
         }
     }
 

@@ -58,6 +58,9 @@ pub(crate) async fn execute(
     // From here on the guard records the end of the turn, also when this future is dropped.
     let next = session.next_turn;
     let guard = TurnGuard::begin(&session.recorder, calls.len(), known_calls, next).await?;
+    if next.is_none() {
+        session.continue_untrusted().await?;
+    }
     session.next_turn = Some(next.unwrap_or(0).max(guard.turn.number + 1));
     session.is_in_turn = true;
     let mut groups = CallGroups::new(&calls, session.auto_screenshot);
@@ -125,6 +128,7 @@ async fn answer(
     };
     // Announced as soon as it is known, not only with the next call.
     kill_switch::check(session).await;
+    session.announce_untrusted();
     session
         .recorder
         .answer(&result.clone().into_content())

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::time::Instant;
 
 use telechir_device::{Computer, Editor, Shell};
-use telechir_policy::{Device, DisplayOwner, Judge, Policy};
+use telechir_policy::{ContentTrust, Device, DisplayOwner, Judge, Policy, ShellReach};
 use telechir_protocol::{ActionKind, AnsweredTurn, ModelTurn, Size};
 
 use crate::approver::BoxApprover;
@@ -33,6 +33,8 @@ pub struct SessionBuilder {
     screenshot: ScreenshotRule,
     marks: Option<usize>,
     limits: SessionLimits,
+    trust: ContentTrust,
+    shell_reach: ShellReach,
 }
 
 impl SessionBuilder {
@@ -124,6 +126,21 @@ impl SessionBuilder {
         self
     }
 
+    /// Shares the state that tells whether untrusted content was read with the gates of the devices'
+    /// proxies.
+    #[must_use]
+    pub fn trust(mut self, trust: ContentTrust) -> Self {
+        self.trust = trust;
+        self
+    }
+
+    /// Sets what the shell's commands can reach; the default is [`ShellReach::Something`].
+    #[must_use]
+    pub fn shell_reach(mut self, reach: ShellReach) -> Self {
+        self.shell_reach = reach;
+        self
+    }
+
     /// Opens the session.
     ///
     /// # Errors
@@ -154,6 +171,9 @@ impl SessionBuilder {
         let state = SessionState {
             recorder,
             judge: Judge::new(self.policy),
+            trust: self.trust,
+            is_untrusted_announced: false,
+            shell_reach: self.shell_reach,
             approver: self.approver,
             question_rate: QuestionRate::default(),
             screens,
@@ -220,6 +240,8 @@ impl Session {
             screenshot: ScreenshotRule::default(),
             marks: None,
             limits: SessionLimits::default(),
+            trust: ContentTrust::default(),
+            shell_reach: ShellReach::Something,
         }
     }
 

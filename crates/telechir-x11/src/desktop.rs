@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use telechir_device::{
-    ActionReport, Computer, DeviceError, Frame, PartLocation, ScreenAction, ScreenPart,
-    ScreenRegion, Settle, Settled, StopSignal, Viewport, Window, WindowSystem,
+    ActionReport, Computer, DeviceError, Frame, InputWindows, PartLocation, ScreenAction,
+    ScreenPart, ScreenRegion, Settle, Settled, StopSignal, Viewport, Window, WindowSystem,
 };
 use telechir_protocol::{Action, ActionKind, Size};
 use tokio::time::Instant;
@@ -424,6 +424,17 @@ impl WindowSystem for Desktop {
             class: window.class,
         });
         Ok(all.collect())
+    }
+
+    async fn input_windows(&mut self) -> Result<InputWindows, DeviceError> {
+        let DisplayIo {
+            view,
+            windows,
+            keyboard,
+            ..
+        } = &mut self.io;
+        let listed = windows.input_windows(&view.connection, &keyboard.focus);
+        Ok(listed.await?)
     }
 
     fn visible_region(&self) -> ScreenRegion {

@@ -121,7 +121,7 @@ impl Focus {
     }
 
     /// The client window with the focus; `None` if nothing has it.
-    async fn focused(&self, connection: &Connection) -> Result<Option<Window>, XError> {
+    pub(crate) async fn focused(&self, connection: &Connection) -> Result<Option<Window>, XError> {
         let focus = connection
             .reply(connection.x().get_input_focus()?)
             .await?

@@ -1,5 +1,6 @@
 //! The windows of a display as reported by the window manager (EWMH).
 
+mod input;
 mod inspect;
 mod requests;
 

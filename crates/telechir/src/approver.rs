@@ -3,18 +3,32 @@
 use std::io;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::termios::{QueueSelector, tcflush};
-use telechir_policy::{Decision, Question};
+use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
+use telechir_policy::{Decision, Interface, Question, fit_lines};
 use telechir_process::Readiness;
 use telechir_runtime::Approver;
 
 /// Maximum length of an answer in bytes; a longer one counts as no.
 const MAX_ANSWER: usize = 256;
+/// Maximum number of answers to one question that are no decision.
+const MAX_ATTEMPTS: usize = 5;
+/// The size of a terminal that does not tell its own.
+const DEFAULT_SIZE: TerminalSize = TerminalSize {
+    rows: 24,
+    columns: 80,
+};
 
 /// Approval prompts on the terminal that this program was started from, if there is one.
 #[derive(Debug)]
 pub(crate) struct TerminalApprover {
     tty: Option<Readiness>,
+}
+
+/// The size of a terminal in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct TerminalSize {
+    rows: usize,
+    columns: usize,
 }
 
 impl TerminalApprover {
@@ -33,14 +47,39 @@ impl TerminalApprover {
                 "This needs the user's approval, and there is no terminal to prompt on.",
             ));
         };
+        if !question.approve.admits(Interface::Terminal) {
+            let reason = format!(
+                "The policy wants this approved at {}, not at a terminal.",
+                question.approve
+            );
+            return Ok(no(&reason));
+        }
         // Discard input typed before the prompt was visible.
         let _best_effort = tcflush(tty, QueueSelector::IFlush);
-        write_all(tty, render(question).as_bytes()).await?;
-        let answer = read_line(tty).await?;
-        match answer.trim() {
-            "y" | "yes" | "Y" | "YES" => Ok(question.approve()),
-            _ => Ok(no("The user denied this at the terminal.")),
+        let text = question.text();
+        let size = size_of(tty);
+        // The prompt itself and the line above it.
+        let fitted = fit_lines(&text, size.rows.saturating_sub(3).max(4), size.columns);
+        let mut is_shown = fitted.is_complete;
+        write_all(tty, format!("\n{}\n", fitted.rows.join("\n")).as_bytes()).await?;
+        for _ in 0..MAX_ATTEMPTS {
+            write_all(tty, prompt_line(question, is_shown).as_bytes()).await?;
+            let answer = read_line(tty).await?;
+            match choice(answer.trim(), question, is_shown) {
+                Choice::View => {
+                    let rows = fit_lines(&text, usize::MAX, size.columns).rows;
+                    is_shown |= show_all(tty, &rows, size.rows).await?;
+                    // What was typed ahead is no answer to what was not yet on the screen.
+                    let _best_effort = tcflush(tty, QueueSelector::IFlush);
+                }
+                Choice::Unseen => {
+                    let text = "Not approved: the question does not fit here; v shows all of it.\n";
+                    write_all(tty, text.as_bytes()).await?;
+                }
+                Choice::Decided(decision) => return Ok(decision),
+            }
         }
+        Ok(no("The user gave no clear answer at the terminal."))
     }
 }
 
@@ -51,6 +90,40 @@ impl Approver for TerminalApprover {
             no("This needs the user's approval, and the terminal could not be read.")
         })
     }
+
+    fn interface(&self) -> Interface {
+        Interface::Terminal
+    }
+}
+
+/// What an answer means.
+#[derive(Debug, PartialEq, Eq)]
+enum Choice {
+    /// Show the complete question.
+    View,
+    /// A yes to a question of which a part was never shown.
+    Unseen,
+    Decided(Decision),
+}
+
+fn choice(answer: &str, question: &Question, is_shown: bool) -> Choice {
+    match answer {
+        "v" | "V" => Choice::View,
+        "y" | "yes" | "Y" | "YES" if is_shown => Choice::Decided(question.approve()),
+        "t" | "T" if is_shown && question.untrusted_source.is_some() => {
+            Choice::Decided(question.approve_and_trust())
+        }
+        "y" | "yes" | "Y" | "YES" | "t" | "T" if !is_shown => Choice::Unseen,
+        _ => Choice::Decided(no("The user denied this at the terminal.")),
+    }
+}
+
+fn prompt_line(question: &Question, is_shown: bool) -> &'static str {
+    match (is_shown, question.untrusted_source.is_some()) {
+        (false, _) => "It does not fit; v shows all of it. [v/N] ",
+        (true, false) => "Allow it once? [y/N] ",
+        (true, true) => "Allow it once? (t: and trust all that was read so far) [y/t/N] ",
+    }
 }
 
 fn no(reason: &str) -> Decision {
@@ -59,28 +132,36 @@ fn no(reason: &str) -> Decision {
     }
 }
 
-/// The prompt's text. All parts of a question are escaped when it is created.
-fn render(question: &Question) -> String {
-    let mut text = format!(
-        "\nThe model requests approval (call {}):\n",
-        question.call_id
-    );
-    for line in &question.lines {
-        text.push_str(&format!("    {line}\n"));
+/// Shows all rows, page by page. Returns whether the last one was shown.
+async fn show_all(tty: &Readiness, rows: &[String], height: usize) -> io::Result<bool> {
+    let page = height.saturating_sub(2).max(1);
+    let pages = rows.chunks(page).count();
+    for (at, some) in rows.chunks(page).enumerate() {
+        write_all(tty, format!("{}\n", some.join("\n")).as_bytes()).await?;
+        if at + 1 == pages {
+            return Ok(true);
+        }
+        let prompt = format!("({} of {pages}) Enter shows more, q ends ", at + 1);
+        write_all(tty, prompt.as_bytes()).await?;
+        if !read_line(tty).await?.trim().is_empty() {
+            return Ok(false);
+        }
     }
-    if question.has_hidden_characters {
-        text.push_str("  It contains invisible characters; they are escaped above.\n");
+    Ok(true)
+}
+
+fn size_of(tty: &Readiness) -> TerminalSize {
+    let Ok(size) = tcgetwinsize(tty) else {
+        return DEFAULT_SIZE;
+    };
+    let or = |given: u16, default| match usize::from(given) {
+        0 => default,
+        given => given,
+    };
+    TerminalSize {
+        rows: or(size.ws_row, DEFAULT_SIZE.rows),
+        columns: or(size.ws_col, DEFAULT_SIZE.columns),
     }
-    for reason in &question.reasons {
-        text.push_str(&format!("  Reason: {reason}\n"));
-    }
-    for check in &question.safety_checks {
-        let code = check.code.as_deref().unwrap_or("safety check");
-        let message = check.message.as_deref().unwrap_or_default();
-        text.push_str(&format!("  The provider's {code}: {message}\n"));
-    }
-    text.push_str("Allow it once? [y/N] ");
-    text
 }
 
 async fn write_all(tty: &Readiness, mut text: &[u8]) -> io::Result<()> {
@@ -102,6 +183,63 @@ async fn read_line(tty: &Readiness) -> io::Result<String> {
         line.extend_from_slice(buffer.get(..read).unwrap_or_default());
         if read == 0 || line.contains(&b'\n') || line.len() > MAX_ANSWER {
             return Ok(String::from_utf8_lossy(&line).into_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use telechir_policy::{ApproveAt, Digest};
+
+    use super::*;
+
+    fn question(untrusted: bool) -> Question {
+        Question {
+            call_id: "c".into(),
+            digest: Digest::of_json(&serde_json::Value::Null),
+            lines: vec!["$ rm x".to_owned()],
+            reasons: Vec::new(),
+            has_hidden_characters: false,
+            approve: ApproveAt::Any,
+            untrusted_source: untrusted.then(|| "a page".to_owned()),
+            safety_checks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_question_that_does_not_fit_cannot_be_approved_unseen() {
+        let question = question(true);
+        for answer in ["y", "yes", "Y", "t"] {
+            assert_eq!(choice(answer, &question, false), Choice::Unseen, "{answer}");
+        }
+        assert_eq!(choice("v", &question, false), Choice::View);
+        for answer in ["", "n", "x", "yv"] {
+            let choice = choice(answer, &question, false);
+            assert!(
+                matches!(choice, Choice::Decided(Decision::Deny { .. })),
+                "{answer}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_a_clear_yes_approves_and_only_t_trusts() {
+        let (plain, untrusted) = (question(false), question(true));
+        let yes = Choice::Decided(plain.approve());
+        assert_eq!(choice("y", &plain, true), yes);
+        let trusts = Choice::Decided(untrusted.approve_and_trust());
+        assert_eq!(choice("t", &untrusted, true), trusts);
+        for (answer, question) in [
+            ("t", &plain),
+            ("", &plain),
+            ("yy", &plain),
+            ("n", &untrusted),
+        ] {
+            let choice = choice(answer, question, true);
+            assert!(
+                matches!(choice, Choice::Decided(Decision::Deny { .. })),
+                "{answer}"
+            );
         }
     }
 }

@@ -9,7 +9,7 @@ use telechir_browser::{
 };
 use telechir_device::{Computer, DeviceError, Editor, Screen, Shell, WithAccessibility};
 use telechir_ocr::Tesseract;
-use telechir_policy::{DisplayOwner, NetworkClient, Policy};
+use telechir_policy::{ContentTrust, DisplayOwner, NetworkClient, Policy, ShellReach};
 use telechir_process::Identity;
 use telechir_protocol::{ComputerUseTool, Environment, HostedTool, ShellTool, Size, Tool};
 use telechir_providers::desktop_tool;
@@ -35,6 +35,8 @@ pub(crate) struct Devices {
     pub(crate) browser: Option<Box<dyn Computer>>,
     pub(crate) browser_display: DisplayOwner,
     pub(crate) shell: Option<Box<dyn Shell>>,
+    /// What the commands of the shell can reach.
+    pub(crate) shell_reach: ShellReach,
     pub(crate) editor: Option<Box<dyn Editor>>,
     network: EgressProxies,
     desktop_size: Option<Size>,
@@ -66,6 +68,7 @@ impl Devices {
             browser: None,
             browser_display: DisplayOwner::Private,
             shell: None,
+            shell_reach: ShellReach::Something,
             editor: None,
             network: EgressProxies::new(policy, arguments.proxy.clone()),
             desktop_size: None,
@@ -84,6 +87,11 @@ impl Devices {
     /// Receives the network decisions about the devices' programs.
     pub(crate) fn network_events(&self) -> NetworkEvents {
         self.network.events()
+    }
+
+    /// Whether content of untrusted hosts has reached the devices' programs.
+    pub(crate) fn content_trust(&self) -> ContentTrust {
+        self.network.trust()
     }
 
     async fn start_each(&mut self, arguments: &DeviceArguments) -> Result<(), CliError> {
@@ -113,6 +121,7 @@ impl Devices {
                 .await
                 .map_err(|e| unavailable("shell", &e))?;
             self.shell = Some(shell);
+            self.shell_reach = self.reach_of_shell(location);
         }
         if arguments.editor {
             let editor = self
@@ -270,6 +279,18 @@ impl Devices {
             })
         };
         Ok(Box::new(Bash::start(isolation).await?))
+    }
+
+    /// Nothing of anybody's is in reach of the sandbox if its folder is the session's own and it has
+    /// no network. The host and containers can reach more.
+    fn reach_of_shell(&self, location: &str) -> ShellReach {
+        let is_sandbox = location != "host" && container(location).is_none();
+        let has_network = self.network.proxy_for(NetworkClient::Shell).is_some();
+        if is_sandbox && self.folder.is_private() && !has_network {
+            ShellReach::Nothing
+        } else {
+            ShellReach::Something
+        }
     }
 
     fn start_editor(&self, arguments: &DeviceArguments) -> Result<FileEditor, DeviceError> {

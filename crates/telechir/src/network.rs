@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use telechir_egress::{ConnectionDecision, Egress, Upstream};
-use telechir_policy::{NetworkClient, Policy};
+use telechir_policy::{ContentTrust, NetworkClient, Policy};
 use telechir_runtime::{DeviceKind, EventSender, SessionEvent};
 
 /// Maximum number of decisions stored before the session exists, such as those of a starting
@@ -16,6 +16,7 @@ pub(crate) struct EgressProxies {
     policy: Policy,
     upstream: Option<Upstream>,
     events: NetworkEvents,
+    trust: ContentTrust,
 }
 
 /// Receives the proxies' decisions. Clones share their state.
@@ -37,12 +38,13 @@ impl EgressProxies {
             policy: policy.clone(),
             upstream,
             events: NetworkEvents(Arc::new(Mutex::new(EventsState::Early(Vec::new())))),
+            trust: ContentTrust::default(),
         }
     }
 
     /// The egress proxy of a client; none if no rule gives it network access.
     pub(crate) fn proxy_for(&self, client: NetworkClient) -> Option<Egress> {
-        let gate = self.policy.gate(client);
+        let gate = self.policy.gate(client).with_trust(self.trust.clone());
         let events = self.events.clone();
         if !gate.is_open() {
             return None;
@@ -52,6 +54,11 @@ impl EgressProxies {
             Some(upstream) => proxy.via_proxy(upstream.clone()),
             None => proxy,
         })
+    }
+
+    /// Whether content of untrusted hosts has passed.
+    pub(crate) fn trust(&self) -> ContentTrust {
+        self.trust.clone()
     }
 
     /// The receiver of all decisions.

@@ -215,6 +215,15 @@ impl Timeline {
                 )]
             }
             SessionEvent::Warning { message } => vec![format!("   note: {}", one_line(message))],
+            SessionEvent::UntrustedContent { source } => {
+                vec![format!(
+                    "   note: untrusted content was read: {}",
+                    one_line(source)
+                )]
+            }
+            SessionEvent::ContentTrusted { .. } => {
+                vec!["   note: the user trusts what was read so far".to_owned()]
+            }
             SessionEvent::EventsDropped { count } => {
                 vec![format!("   ({count} events dropped: too fast to show)")]
             }

@@ -77,7 +77,7 @@ pub(crate) async fn start(
     };
     let (marks, limits) = (devices.marks, devices.limits());
     let devices = Devices::start(devices, &policy, owner).await?;
-    let network = devices.network_events();
+    let (network, trust) = (devices.network_events(), devices.content_trust());
     let temporary = || Journal::open(devices.folder.path().join("journal"));
     let journal = recording.map_or_else(temporary, Ok)?;
     let tools = devices.tools();
@@ -85,6 +85,7 @@ pub(crate) async fn start(
     let mut builder = Session::builder(policy)
         .journal(journal)
         .approver(approver)
+        .trust(trust)
         .limits(limits);
     if let Some(max_marks) = marks {
         builder = builder.marks(max_marks);
@@ -105,7 +106,7 @@ pub(crate) async fn start(
         };
     }
     if let Some(shell) = devices.shell {
-        builder = builder.shell(shell);
+        builder = builder.shell(shell).shell_reach(devices.shell_reach);
     }
     if let Some(editor) = devices.editor {
         builder = builder.editor(editor);

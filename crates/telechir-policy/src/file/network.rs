@@ -1,53 +1,66 @@
 //! `[[network]]` rules of a policy file: connections of shell and desktop programs.
 
-use serde::Deserialize;
 use toml::Spanned;
 
+use super::conditions::hosts;
 use super::{
-    Examples, FilePosition, LimitFile, ascii_host, check_examples, check_list, check_rule,
+    FilePosition, NetworkConditions, NetworkRule, ReadRule, TUNNEL_IN_EXCEPTION, check_list,
+    read_table,
 };
-use crate::network_rule::NetworkRule;
-use crate::rule::Rule;
-use crate::tunnel_rule::TunnelContent;
+use crate::network_rule::NetworkMatch;
+use crate::rule::{Rule, RuleTable};
 use crate::url_rule::{Destination, UrlMatch};
-use crate::{AddressClass, NetworkClient, PolicyError, Remote, Verdict};
+use crate::{NetworkClient, PolicyError, Remote, Verdict};
 
-rule!(NetworkFile, String { from: Vec<NetworkClient>, host: Vec<String>, port: Vec<u16>, address: Vec<AddressClass>, tunnel: TunnelContent, });
-
-pub(super) fn network_rule(
+/// Reads the rules, whose verdicts must be clear.
+pub(super) fn read_network(
     origin: &FilePosition<'_>,
-    rule: Spanned<NetworkFile>,
-) -> Result<NetworkRule, PolicyError> {
-    let (line, name) = origin.rule_position("network", &rule);
-    let mut file = rule.into_inner();
-    check_list(origin, line, "from", file.from.as_ref())?;
-    check_list(origin, line, "host", file.host.as_ref())?;
-    check_list(origin, line, "port", file.port.as_ref())?;
-    check_list(origin, line, "address", file.address.as_ref())?;
-    let from = file.from.take();
-    if from
-        .iter()
-        .flatten()
-        .any(|from| *from == NetworkClient::Browser)
-    {
-        let problem = "`from` is \"shell\", \"desktop\" or both; the browser has [[url]] rules";
-        return Err(origin.problem(line, problem));
+    entries: Vec<Spanned<NetworkRule>>,
+) -> Result<RuleTable<NetworkMatch>, PolicyError> {
+    for entry in &entries {
+        let line = origin.line(entry.span().start);
+        check_verdicts(origin, line, entry.get_ref())?;
     }
-    let hosts = file.host.take().map(|hosts| {
-        let hosts = hosts.iter().map(|host| ascii_host(origin, line, host));
-        hosts.collect::<Result<_, _>>()
-    });
-    let matcher = UrlMatch {
-        scheme: None,
-        host: hosts.transpose()?,
-        port: file.port.take(),
-        address: file.address.take(),
-        tunnel: file.tunnel.take().unwrap_or_default(),
-    };
-    let (rule, examples) = file.into_rule(name, matcher);
-    check_rule(origin, line, &rule)?;
-    check_verdicts(origin, line, &rule)?;
-    check_examples(origin, line, &examples, |example| {
+    read_table(origin, entries)
+}
+
+impl ReadRule for NetworkRule {
+    type Matcher = NetworkMatch;
+
+    fn matcher(
+        origin: &FilePosition<'_>,
+        line: usize,
+        conditions: NetworkConditions,
+    ) -> Result<NetworkMatch, PolicyError> {
+        check_list(origin, line, "from", conditions.from.as_ref())?;
+        check_list(origin, line, "host", conditions.host.as_ref())?;
+        check_list(origin, line, "port", conditions.port.as_ref())?;
+        check_list(origin, line, "address", conditions.address.as_ref())?;
+        let mut from = conditions.from.iter().flatten();
+        if from.any(|from| *from == NetworkClient::Browser) {
+            let problem = "`from` is \"shell\", \"desktop\" or both; the browser has [[url]] rules";
+            return Err(origin.problem(line, problem));
+        }
+        let host = conditions.host.map(|names| hosts(origin, line, &names));
+        let to = UrlMatch {
+            scheme: None,
+            host: host.transpose()?,
+            port: conditions.port,
+            address: conditions.address,
+            tunnel: conditions.tunnel.unwrap_or_default(),
+        };
+        Ok(NetworkMatch {
+            from: conditions.from,
+            to,
+        })
+    }
+
+    fn matches(
+        origin: &FilePosition<'_>,
+        line: usize,
+        rule: &Rule<NetworkMatch>,
+        example: &String,
+    ) -> Result<bool, PolicyError> {
         let remote = Remote::for_tunnel(example).map_err(|_| {
             let problem = format!(
                 "the example {example:?} is not a host with a port, such as example.com:443"
@@ -61,22 +74,32 @@ pub(super) fn network_rule(
         let found: Vec<_> = to.into_iter().collect();
         let to = Destination::found(remote.url(), &found);
         Ok(rule.verdict_on(&to).is_some())
-    })?;
-    Ok(NetworkRule { from, rule })
+    }
 }
 
 /// A connection cannot wait for approval, and is sandboxed already.
 fn check_verdicts(
     origin: &FilePosition<'_>,
     line: usize,
-    rule: &Rule<UrlMatch>,
+    rule: &NetworkRule,
 ) -> Result<(), PolicyError> {
     let is_clear = |verdict| matches!(verdict, Verdict::Allow | Verdict::Deny);
-    let limit = rule.limit.is_none_or(|limit| is_clear(limit.then));
-    if is_clear(rule.verdict) && limit {
-        return Ok(());
+    let limit = rule.limit.as_ref().is_none_or(|limit| is_clear(limit.then));
+    let given = rule.verdict.iter().chain(&rule.default);
+    if !given.copied().all(is_clear) || !limit {
+        let problem = "a connection cannot wait for approval: the verdict of a network rule, and \
+                       `then` of its limit, must be \"allow\" or \"deny\"";
+        return Err(origin.problem(line, problem));
     }
-    let problem = "a connection cannot wait for approval: the verdict of a network rule, and \
-                   `then` of its limit, must be \"allow\" or \"deny\"";
-    Err(origin.problem(line, problem))
+    let mut except = rule.except.iter().flatten();
+    if except.any(|except| except.from.is_some()) {
+        let problem =
+            "an exception of a network rule has no `from`; write one rule for each program";
+        return Err(origin.problem(line, problem));
+    }
+    let mut except = rule.except.iter().flatten();
+    if except.any(|except| except.tunnel.is_some()) {
+        return Err(origin.problem(line, TUNNEL_IN_EXCEPTION));
+    }
+    Ok(())
 }

@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::Path;
 
-use telechir_policy::{Judge, Policy, Verdict};
+use telechir_policy::{Judge, Policy, ShellFacts, Verdict};
 
 use super::shell::{SANDBOX, proposal, verdict};
 
@@ -31,8 +31,13 @@ fn cases() -> Vec<Case> {
         .collect()
 }
 
+/// In the sandbox with a workspace that somebody named.
 fn telechir_needs_approval(command: &str) -> bool {
-    let judgement = Judge::new(Policy::default_policy()).shell(proposal(&[command]), &SANDBOX);
+    needs_approval(command, &SANDBOX)
+}
+
+fn needs_approval(command: &str, facts: &ShellFacts) -> bool {
+    let judgement = Judge::new(Policy::default_policy()).shell(proposal(&[command]), facts);
     verdict(&judgement) != Verdict::Allow
 }
 
@@ -116,6 +121,35 @@ fn nothing_that_acts_runs_unasked() {
 }
 
 #[test]
+fn nothing_at_all_runs_unasked_on_the_host() {
+    let host = ShellFacts {
+        is_sandboxed: false,
+        ..SANDBOX
+    };
+    let run: Vec<String> = cases()
+        .into_iter()
+        .map(|case| case.command)
+        .filter(|command| !needs_approval(command, &host))
+        .collect();
+    assert!(run.is_empty(), "{run:#?}");
+}
+
+/// After an approved command that changed the shell, no word has its old meaning.
+#[test]
+fn nothing_runs_unasked_in_a_changed_shell() {
+    let changed = ShellFacts {
+        is_tainted: true,
+        ..SANDBOX
+    };
+    let run: Vec<String> = cases()
+        .into_iter()
+        .map(|case| case.command)
+        .filter(|command| !needs_approval(command, &changed))
+        .collect();
+    assert!(run.is_empty(), "{run:#?}");
+}
+
+#[test]
 fn read_only_commands_rarely_need_approval() {
     let approval: Vec<String> = cases()
         .into_iter()
@@ -132,7 +166,7 @@ fn read_only_commands_rarely_need_approval() {
 
 #[test]
 fn the_corpus_is_large_and_its_table_is_true() {
-    assert!(cases().len() >= 300, "{}", cases().len());
+    assert!(cases().len() >= 1_224, "{}", cases().len());
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/shell-reading.md");
     let page = fs::read_to_string(page).unwrap();
     let rows = [

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed test is a panic")]
 
 mod addresses;
+mod attacks;
 mod corpus;
 mod differential;
 mod file;

@@ -44,6 +44,7 @@ fn a_denial_has_a_reason() {
     assert_eq!(pending("rm a").resolve(no).unwrap_err().reason, "not today");
     let made_up = Decision::Approve {
         digest: Digest::of_json(&json!("rm a")),
+        trusts_content: false,
     };
     assert!(pending("rm a").resolve(made_up).is_err());
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use telechir_policy::{
-    Device, DisplayOwner, Judge, Judgement, Policy, Resolved, ScreenFacts, ScreenProposal, Verdict,
+    Device, DisplayOwner, Judge, Judgement, Policy, Resolved, ScreenFacts, ScreenProposal,
+    ScreenWindows, Verdict,
 };
 use telechir_protocol::{Action, SafetyCheck, SafetySource};
 
@@ -17,6 +18,8 @@ pub(crate) fn facts() -> ScreenFacts {
         display: DisplayOwner::Private,
         pressed,
         resolved,
+        windows: ScreenWindows::None,
+        is_untrusted: false,
         now: Duration::ZERO,
     }
 }

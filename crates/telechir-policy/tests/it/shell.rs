@@ -4,14 +4,16 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, json};
 use telechir_policy::{
-    CommandReading, Judge, Judgement, Policy, ShellFacts, ShellProposal, ShellTask, Verdict,
-    read_command,
+    CommandReading, Judge, Judgement, Policy, ShellFacts, ShellProposal, ShellReach, ShellTask,
+    Verdict, read_command,
 };
 use telechir_protocol::Command;
 
 pub(crate) const SANDBOX: ShellFacts = ShellFacts {
     is_sandboxed: true,
     is_tainted: false,
+    reach: ShellReach::Something,
+    is_untrusted: false,
     now: Duration::ZERO,
 };
 
@@ -37,7 +39,7 @@ pub(crate) fn verdict<P>(judgement: &Judgement<P>) -> Verdict {
     }
 }
 
-fn judge(policy: &Policy, commands: &[&str], facts: &ShellFacts) -> Verdict {
+pub(crate) fn judge(policy: &Policy, commands: &[&str], facts: &ShellFacts) -> Verdict {
     verdict(&Judge::new(policy.clone()).shell(proposal(commands), facts))
 }
 

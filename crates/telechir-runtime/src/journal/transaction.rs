@@ -38,6 +38,9 @@ pub(super) enum WriteOp {
         turn: u64,
         call_id: CallId,
     },
+    UntrustedSource {
+        run: RunId,
+    },
     Begin {
         run: RunId,
         key: ActionKey,
@@ -57,7 +60,7 @@ impl WriteOp {
         match self {
             Self::Begin { .. } | Self::BeginTurn { .. } | Self::NextTurn { .. } => true,
             Self::Append { .. } | Self::EndTurn { .. } | Self::RecordedSteps { .. } => false,
-            Self::Finish { .. } => false,
+            Self::Finish { .. } | Self::UntrustedSource { .. } => false,
         }
     }
 }
@@ -69,7 +72,9 @@ impl WriteOp {
         match self {
             Self::Begin { .. } | Self::Append { .. } => true,
             Self::BeginTurn { .. } | Self::NextTurn { .. } | Self::EndTurn { .. } => false,
-            Self::RecordedSteps { .. } | Self::Finish { .. } => false,
+            Self::RecordedSteps { .. } | Self::Finish { .. } | Self::UntrustedSource { .. } => {
+                false
+            }
         }
     }
 }
@@ -81,6 +86,8 @@ pub(super) enum WriteReply {
     Turn(OpenedTurn),
     Steps(Vec<RecordedStep>),
     Begin(BeginOutcome),
+    /// The untrusted source that a run has read, unless a person trusted it since.
+    Untrusted(Option<String>),
 }
 
 /// The end of the hash chain.
@@ -132,6 +139,7 @@ impl Tx<'_> {
             WriteOp::RecordedSteps { run, turn, call_id } => {
                 self.recorded_steps(run, *turn, call_id)
             }
+            WriteOp::UntrustedSource { run } => self.untrusted_source(run),
             WriteOp::Begin {
                 run,
                 key,
@@ -210,6 +218,18 @@ impl Tx<'_> {
     }
 
     /// The steps of a call that were started, in order.
+    fn untrusted_source(&mut self, run: &RunId) -> Outcome {
+        let mut statement = self.transaction.prepare_cached(
+            "SELECT json_extract(body, '$.source') FROM record
+             WHERE run = ? AND kind = 'event' AND json_extract(body, '$.event') IN ('untrusted_content', 'content_trusted')
+             ORDER BY seq DESC LIMIT 1",
+        )?;
+        let source: Option<Option<String>> = statement
+            .query_row(params![run.as_str()], |row| row.get(0))
+            .optional()?;
+        Ok(Ok(WriteReply::Untrusted(source.flatten())))
+    }
+
     fn recorded_steps(&mut self, run: &RunId, turn: u64, call_id: &CallId) -> Outcome {
         let mut statement = self.transaction.prepare_cached(
             "SELECT step, digest, intent_row.body, outcome_row.body FROM action

@@ -34,20 +34,46 @@ pub(super) async fn permit<P: Judged>(
     proposal: P,
     steps: Vec<String>,
 ) -> Result<Permitted<P>, Failure> {
+    session.announce_untrusted();
     let facts = proposal.facts(session).await;
     let judgement = proposal.judge(&mut session.judge, &facts);
     let question = question_of(&judgement);
-    let permit = ApprovalGate::of(session).resolve(judgement, steps).await?;
+    let call_id = question.as_ref().map(|question| question.call_id.clone());
+    let mut gate = ApprovalGate::of(session);
+    let permit = gate.resolve(judgement, steps).await?;
+    if let (true, Some(call_id)) = (gate.trusts_content, call_id) {
+        session.restore_trust(call_id);
+    }
     if let Some(question) = question {
         // The conditions, such as a host's addresses, may have changed while the user was deciding.
         let facts = permit.proposal().facts(session).await;
-        let mut judge = Judge::new(session.judge.policy().clone());
+        let mut judge = session.judge.without_history();
         still_holds(
             &question,
             permit.proposal().clone().judge(&mut judge, &facts),
         )?;
     }
     Ok(permit)
+}
+
+/// Checks right before a step that nothing has happened since the judgement that the policy would
+/// not permit: another window got the focus, or untrusted content was read. `part` is the step alone.
+///
+/// # Errors
+/// With the failure of the step.
+pub(super) async fn check_again<P: Judged>(
+    session: &mut SessionState,
+    permit: &Permitted<P>,
+    part: P,
+) -> Result<(), Failure> {
+    let facts = part.facts(session).await;
+    let later = part.judge(&mut session.judge.without_history(), &facts);
+    permit.still_permits(&later).map_err(|reason| {
+        let message = format!(
+            "Not executed: since the call was judged, its conditions have changed. {reason}"
+        );
+        Failure::new(FailureKind::Denied, message)
+    })
 }
 
 /// Resolves judgements to permissions or failures.
@@ -58,6 +84,9 @@ struct ApprovalGate<'a> {
     rate: &'a mut QuestionRate,
     stop: UntilStopped,
     now: Duration,
+    untrusted_source: Option<String>,
+    /// Whether the user decided to trust everything that was read.
+    trusts_content: bool,
 }
 
 impl<'a> ApprovalGate<'a> {
@@ -70,6 +99,8 @@ impl<'a> ApprovalGate<'a> {
             rate: &mut session.question_rate,
             stop: until_stopped(&session.screens),
             now,
+            untrusted_source: session.trust.untrusted_source(),
+            trusts_content: false,
         }
     }
 
@@ -88,10 +119,19 @@ impl<'a> ApprovalGate<'a> {
             }
             Judgement::Ask(pending) => {
                 let (call_id, ground) = (pending.call_id().clone(), pending.rule_reason().clone());
-                let question = pending.question().clone();
+                let mut question = pending.question().clone();
+                question.untrusted_source = self.untrusted_source.as_deref().map(escape);
                 self.emit_judged(call_id.clone(), Verdict::Ask, &ground.rule, &ground.reason);
                 let decision = self.ask_user(&call_id, &question, steps).await;
+                let is_trusting = matches!(
+                    decision,
+                    Decision::Approve {
+                        trusts_content: true,
+                        ..
+                    }
+                );
                 let resolved = pending.resolve(decision);
+                self.trusts_content = is_trusting && resolved.is_ok();
                 self.recorder.emit(SessionEvent::QuestionAnswered {
                     call_id,
                     approved: resolved.is_ok(),
@@ -123,6 +163,15 @@ impl<'a> ApprovalGate<'a> {
         question: &Question,
         steps: Vec<String>,
     ) -> Decision {
+        let interface = self.approver.interface();
+        if !question.approve.admits(interface) {
+            return Decision::Deny {
+                reason: format!(
+                    "The policy wants this approved at {}, and this session asks elsewhere.",
+                    question.approve
+                ),
+            };
+        }
         let limit = self.limits.max_questions_per_minute;
         if !self.rate.admit(self.now, limit) {
             // Users who get too many questions stop reading them.
@@ -192,7 +241,7 @@ mod tests {
     use std::net::IpAddr;
 
     use telechir_policy::{
-        Device, DisplayOwner, Judge, Policy, Resolved, ScreenFacts, ScreenProposal,
+        Device, DisplayOwner, Judge, Policy, Resolved, ScreenFacts, ScreenProposal, ScreenWindows,
     };
     use telechir_protocol::Action;
 
@@ -220,6 +269,8 @@ mod tests {
                 host: "example.com".to_owned(),
                 addresses: vec![IpAddr::from(address)],
             }],
+            windows: ScreenWindows::None,
+            is_untrusted: false,
             now: Duration::ZERO,
         };
         Judge::new(policy).screen(proposal, &facts)

@@ -117,6 +117,7 @@ impl Judged for EditProposal {
         EditFacts {
             workspace,
             memory,
+            is_untrusted: session.trust.is_untrusted(),
             now: session.now(),
         }
     }

@@ -2,7 +2,8 @@
 
 use telechir_device::TargetError;
 use telechir_policy::{
-    DisplayOwner, Judge, Judgement, Permitted, ScreenFacts, ScreenProposal, summarize,
+    Device, DisplayOwner, Judge, Judgement, Permitted, ScreenFacts, ScreenProposal, ScreenWindows,
+    summarize,
 };
 use telechir_protocol::{
     Action, ActionKind, ComputerCall, ComputerResult, Failure, FailureKind, StepOutcome, StepState,
@@ -243,15 +244,33 @@ impl Judged for ScreenProposal {
     type Facts = ScreenFacts;
 
     async fn facts(&self, session: &mut SessionState) -> ScreenFacts {
-        let hosts = Judge::hosts_to_resolve(&self.actions);
+        let hosts = session.judge.hosts_to_resolve(&self.actions);
         let resolved = resolve(hosts, session.limits.resolve_timeout).await;
-        let mut screens = session.screens.iter();
-        let screen = screens.find(|screen| screen.device == self.device);
+        let (now, limits) = (session.now(), session.limits);
+        let is_untrusted = session.trust.is_untrusted();
+        let mut screens = session.screens.iter_mut();
+        let Some(screen) = screens.find(|screen| screen.device == self.device) else {
+            return ScreenFacts {
+                display: DisplayOwner::Existing,
+                pressed: Vec::new(),
+                resolved,
+                windows: ScreenWindows::Unknown,
+                is_untrusted,
+                now,
+            };
+        };
+        let windows = if Judge::depends_on_windows(&self.actions) {
+            screen.input_windows(&limits).await
+        } else {
+            ScreenWindows::Unknown
+        };
         ScreenFacts {
-            display: screen.map_or(DisplayOwner::Existing, |screen| screen.display),
-            pressed: screen.map_or_else(Vec::new, |screen| screen.pressed.clone()),
+            display: screen.display,
+            pressed: screen.pressed.clone(),
             resolved,
-            now: session.now(),
+            windows,
+            is_untrusted,
+            now,
         }
     }
 
@@ -311,6 +330,8 @@ async fn observe(
         display: screen.display,
         pressed: Vec::new(),
         resolved: Vec::new(),
+        windows: ScreenWindows::Unknown,
+        is_untrusted: session.trust.is_untrusted(),
         now: session.now(),
     };
     let proposal = ScreenProposal {
@@ -359,8 +380,21 @@ async fn close(session: &mut SessionState, screen_index: usize, result: &mut Com
     if screen.lost.is_some() {
         return;
     }
+    if screen.device == Device::Desktop && screen.display == DisplayOwner::Existing {
+        session
+            .trust
+            .note_untrusted("the windows of the existing display");
+    }
     match screen.context(&session.limits).await {
         Ok(context) => {
+            let pages = context.tabs.iter().map(|tab| Some(tab.url.as_str()));
+            let pages = pages.chain([context.url.as_deref()]).flatten();
+            let untrusted = pages.filter(|url| !session.judge.trusts_page(url));
+            if let Some(url) = untrusted.min() {
+                let host =
+                    Judge::host_of(url).unwrap_or_else(|| "a page without a host".to_owned());
+                session.trust.note_untrusted(&format!("a page of {host}"));
+            }
             (result.current_url, result.tabs) = (context.url, context.tabs);
             result.state_changes = context.changes;
             if let Some(notes) = context.notes {

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 use telechir_device::{ActionReport, Effect, PartLocation, ScreenPart};
-use telechir_policy::{Permitted, ScreenProposal, Verdict, summarize};
+use telechir_policy::{Judge, Permitted, ScreenProposal, Verdict, summarize};
 use telechir_protocol::{
     Action, ActionKind, CallId, Failure, FailureKind, ObserveMode, StepOutcome, StepState,
 };
 
+use super::approval::check_again;
 use super::kill_switch;
 use super::step::{Performed, Step};
 use super::step_info::StepInfo;
@@ -235,6 +236,9 @@ async fn perform_step(
         }
         _ => {
             // The screen watches its own kill switch and releases what it pressed.
+            if let Err(failure) = check_input_again(session, screen_index, permit, action).await {
+                return Ok(StepReport::failed(failure));
+            }
             let others = session.screens.iter().enumerate();
             let others = others.filter(|(index, _)| *index != screen_index);
             let stop = until_stopped(others.map(|(_, screen)| screen));
@@ -256,6 +260,27 @@ async fn perform_step(
         Ok(screenshot) => StepReport::confirmed(text, Some(screenshot)),
         Err(failure) => StepReport::failed(failure),
     })
+}
+
+/// Checks that input still goes to a window that the policy permits. A URL was judged with the
+/// addresses of its host, which the proxy judges again.
+async fn check_input_again(
+    session: &mut SessionState,
+    screen_index: usize,
+    permit: &Permitted<ScreenProposal>,
+    action: &Action,
+) -> Result<(), Failure> {
+    let device = session.screens[screen_index].device;
+    let part = ScreenProposal {
+        call_id: permit.proposal().call_id.clone(),
+        device,
+        actions: vec![action.clone()],
+        safety_checks: Vec::new(),
+    };
+    if Judge::opens_url(action) {
+        return Ok(());
+    }
+    check_again(session, permit, part).await
 }
 
 /// The area of a window or a monitor, and its description for the model.

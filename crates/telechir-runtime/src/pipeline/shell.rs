@@ -241,6 +241,8 @@ impl Judged for ShellProposal {
         ShellFacts {
             is_sandboxed: shell.is_some_and(|shell| shell.is_sandboxed()),
             is_tainted: shell.is_some_and(|shell| shell.is_tainted),
+            reach: session.shell_reach,
+            is_untrusted: session.trust.is_untrusted(),
             now: session.now(),
         }
     }

@@ -11,6 +11,7 @@ use telechir_protocol::{
     CallId, CommandOutput, Failure, FailureKind, ShellAction, ShellCall, ShellOutcome,
 };
 
+use super::approval::check_again;
 use super::kill_switch;
 use super::step::{Performed, Step};
 use super::step_info::StepInfo;
@@ -79,15 +80,40 @@ impl<'a> ShellStep<'a> {
 }
 
 impl ShellStep<'_> {
+    /// Checks a command after the first one again: those before it may have read untrusted content.
+    async fn check_again(
+        &self,
+        session: &mut SessionState,
+        permit: &Permitted<ShellProposal>,
+    ) -> Result<(), Failure> {
+        let ShellWork::Command(index @ 1..) = self.work else {
+            return Ok(());
+        };
+        let commands = vec![self.call.commands[index].clone()];
+        let whole = permit.proposal();
+        let part = ShellProposal {
+            task: match &whole.task {
+                ShellTask::Start(_) => ShellTask::Start(commands),
+                _ => ShellTask::Run(commands),
+            },
+            ..whole.clone()
+        };
+        check_again(session, permit, part).await
+    }
+
     /// Runs the command or performs the task, unless the kill switch stops the session.
     async fn run(
         &self,
         session: &mut SessionState,
         permit: &Permitted<ShellProposal>,
     ) -> Result<CommandOutput, Failure> {
+        self.check_again(session, permit).await?;
         let command_limits = command_limits(session, self.call, self.timeout);
         let stop = until_stopped(&session.screens);
         let shell = session.shell.as_mut().ok_or_else(shell_gone)?;
+        if !shell.is_sandboxed() {
+            session.trust.note_untrusted("a command on the host");
+        }
         let ran = match self.work {
             ShellWork::Command(index) => {
                 let tainting = Judge::tainting(&self.call.commands[index]);

@@ -138,6 +138,12 @@ impl RunBuilder {
                 self.run.entries.push(RunEntry::Message(text))
             }
             SessionEvent::Warning { message } => self.note(message),
+            SessionEvent::UntrustedContent { source } => {
+                self.note(format!("untrusted content was read: {source}"));
+            }
+            SessionEvent::ContentTrusted { .. } => {
+                self.note("the user trusts what was read so far".to_owned());
+            }
             SessionEvent::Retrying {
                 attempt,
                 wait_ms,

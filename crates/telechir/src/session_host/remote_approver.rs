@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use telechir_policy::{Decision, Question};
+use telechir_policy::{Decision, Interface, Question};
 use telechir_runtime::Approver;
 use tokio::sync::{Mutex, mpsc};
 
@@ -63,6 +63,11 @@ impl CallerChannel {
 }
 
 impl Approver for RemoteApprover {
+    /// The caller asks on the terminal that it was started from.
+    fn interface(&self) -> Interface {
+        Interface::Terminal
+    }
+
     async fn decide(&mut self, question: &Question) -> Decision {
         let decision = match self.0.lock().await.as_mut() {
             Some(caller) => caller.decide_remotely(question).await,

@@ -12,15 +12,22 @@ use crate::telechir::Telechir;
 /// Runs a call that needs approval and types `answer` at the prompt. Returns the terminal's output
 /// and the reply.
 fn run_with_answer(command: &str, answer: &str) -> (String, Value) {
+    run_with_answers(command, &[("[y/N]", answer)])
+}
+
+/// Types each answer once its prompt is on the screen. The workspace is a named one, so commands need
+/// approval.
+fn run_with_answers(command: &str, answers: &[(&str, &str)]) -> (String, Value) {
     require(Component::Sandbox);
     let telechir = Telechir::new();
+    fs::create_dir(telechir.folder().join("work")).expect("the workspace");
     let response = json!({
         "type": "message", "role": "assistant", "model": "m", "stop_reason": "tool_use",
         "content": [{"type": "tool_use", "id": "toolu_1", "name": "bash", "input": {"command": command}}],
     });
     fs::write(telechir.folder().join("in.json"), response.to_string()).expect("the input");
     let line = format!(
-        "{} exec --dialect anthropic-messages --shell < in.json > out.json",
+        "{} exec --dialect anthropic-messages --shell --workspace work < in.json > out.json",
         env!("CARGO_BIN_EXE_telechir")
     );
     // `script` gives the run its own terminal; our pipe is its keyboard.
@@ -34,18 +41,21 @@ fn run_with_answer(command: &str, answer: &str) -> (String, Value) {
         .expect("script runs");
     let mut keyboard = script.stdin.take().expect("a pipe");
     let mut screen = script.stdout.take().expect("a pipe");
-    let mut output = Vec::new();
+    let (mut output, mut seen) = (Vec::new(), 0);
     let mut byte = [0];
-    while !String::from_utf8_lossy(&output).contains("[y/N]") {
-        let read = screen.read(&mut byte).expect("the terminal");
-        assert!(
-            read > 0,
-            "the run ended without a prompt: {}",
-            String::from_utf8_lossy(&output)
-        );
-        output.extend_from_slice(&byte);
+    for (prompt, answer) in answers {
+        while !String::from_utf8_lossy(&output[seen..]).contains(prompt) {
+            let read = screen.read(&mut byte).expect("the terminal");
+            assert!(
+                read > 0,
+                "the run ended without a prompt: {}",
+                String::from_utf8_lossy(&output)
+            );
+            output.extend_from_slice(&byte);
+        }
+        seen = output.len();
+        keyboard.write_all(answer.as_bytes()).expect("typed");
     }
-    keyboard.write_all(answer.as_bytes()).expect("typed");
     screen.read_to_end(&mut output).expect("the terminal");
     assert!(
         script.wait().expect("script ends").success(),
@@ -88,4 +98,39 @@ fn the_prompt_escapes_invisible_characters() {
         "{output:?}"
     );
     assert_eq!(reply[0]["is_error"], true);
+}
+
+#[test]
+fn a_command_that_does_not_fit_cannot_be_approved_before_all_of_it_was_shown() {
+    let command = format!(
+        "echo start\n{}touch made; echo end",
+        "echo filler\n".repeat(40)
+    );
+    let unseen = "[v/N]";
+    let (output, reply) = run_with_answers(&command, &[(unseen, "y\n"), (unseen, "n\n")]);
+    assert!(output.contains("$ echo start"), "the beginning: {output}");
+    assert!(output.contains("touch made; echo end"), "the end: {output}");
+    assert!(output.contains("left out"), "{output}");
+    assert!(output.contains("v shows all of it"), "{output}");
+    assert_eq!(reply[0]["is_error"], true);
+    let more = "Enter shows more";
+    let opened = [
+        (unseen, "v\n"),
+        (more, "\n"),
+        (more, "\n"),
+        ("[y/N]", "y\n"),
+    ];
+    let (output, reply) = run_with_answers(&command, &opened);
+    assert!(output.matches("echo filler").count() > 40, "{output}");
+    assert!(reply[0]["content"].to_string().contains("end"), "{reply}");
+    let (_, reply) = run_with_answers(
+        &command,
+        &[
+            (unseen, "v\n"),
+            (more, "q\n"),
+            (unseen, "y\n"),
+            (unseen, "n\n"),
+        ],
+    );
+    assert_eq!(reply[0]["is_error"], true, "a part was never shown");
 }

@@ -235,13 +235,27 @@ fn time_and_output_of_commands_are_limited() {
 #[test]
 fn without_a_terminal_the_answer_is_no() {
     require(Component::Sandbox);
+    let telechir = Telechir::new();
+    let workspace = telechir.folder().join("work");
+    std::fs::create_dir(&workspace).expect("the workspace");
+    let workspace = workspace.to_str().expect("a path");
     let response = anthropic(&[bash("toolu_1", "touch made; ls")]);
-    let ran = Telechir::new().run(
-        &["exec", "--dialect", "anthropic-messages", "--shell"],
+    let shell = ["exec", "--dialect", "anthropic-messages", "--shell"];
+    let ran = telechir.run(
+        &[&shell[..], &["--workspace", workspace]].concat(),
         &response,
     );
-    let reply = ran.json();
-    assert_eq!(reply[0]["is_error"], true);
+    assert_eq!(ran.json()[0]["is_error"], true);
+    // In a folder of its own and without a network, nothing of anybody's is in reach.
+    let ran = telechir.run(&shell, &response);
+    assert_ne!(ran.json()[0]["is_error"], true, "{}", ran.stdout);
+    // A network is of somebody else.
+    let policy = telechir.folder().join("network.toml");
+    let rule = "[[network]]\nhost = ['a.example']\nverdict = 'allow'\nreason = 'A host.'";
+    std::fs::write(&policy, rule).expect("the policy");
+    let policy = policy.to_str().expect("a path");
+    let ran = telechir.run(&[&shell[..], &["--policy", policy]].concat(), &response);
+    assert_eq!(ran.json()[0]["is_error"], true, "{}", ran.stdout);
 }
 
 #[test]

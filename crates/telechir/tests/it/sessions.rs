@@ -586,7 +586,9 @@ fn run_with_answer(sessions: &SessionFixture, more: &str, answer: &str) -> (Stri
 fn prompts_appear_on_the_caller_s_terminal() {
     require(Component::Sandbox);
     let sessions = SessionFixture::new();
-    let (output, reply) = run_with_answer(&sessions, "--shell", "y\n");
+    fs::create_dir(sessions.file("work")).expect("the workspace");
+    let devices = "--shell --workspace work";
+    let (output, reply) = run_with_answer(&sessions, devices, "y\n");
     assert!(output.contains("echo $((40 + 2)) > made"), "{output}");
     assert!(reply[0]["content"].to_string().contains("42"), "{reply}");
     let (_, reply) = run_with_answer(&sessions, "", "n\n");

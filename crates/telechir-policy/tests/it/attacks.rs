@@ -1,0 +1,8 @@
+//! Attacks on the policy: each was possible once, or is one that others suffered.
+
+mod allow_lists;
+mod approval_text;
+mod held_keys;
+mod shell_words;
+mod terminals;
+mod untrusted;
