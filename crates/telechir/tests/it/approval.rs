@@ -114,12 +114,7 @@ fn a_command_that_does_not_fit_cannot_be_approved_before_all_of_it_was_shown() {
     assert!(output.contains("v shows all of it"), "{output}");
     assert_eq!(reply[0]["is_error"], true);
     let more = "Enter shows more";
-    let opened = [
-        (unseen, "v\n"),
-        (more, "\n"),
-        (more, "\n"),
-        ("[y/N]", "y\n"),
-    ];
+    let opened = [(unseen, "v\n"), (more, "\n"), ("[y/N]", "y\n")];
     let (output, reply) = run_with_answers(&command, &opened);
     assert!(output.matches("echo filler").count() > 40, "{output}");
     assert!(reply[0]["content"].to_string().contains("end"), "{reply}");
