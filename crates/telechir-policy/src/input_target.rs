@@ -129,26 +129,23 @@ pub(crate) fn is_input(action: &Action) -> bool {
     !matches!(input_kind(action), InputKind::None)
 }
 
-/// Whether an action may move the keyboard focus to another window, or open one.
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "a new action may do anything"
-)]
+/// Whether an action may move the keyboard focus to another window, or open one. A new action may do
+/// anything.
 pub(crate) fn may_move_focus(action: &Action) -> bool {
-    match action {
+    !matches!(
+        action,
         Action::Screenshot
-        | Action::ObserveScreen { .. }
-        | Action::Zoom { .. }
-        | Action::CursorPosition
-        | Action::ListWindows
-        | Action::ListMonitors
-        | Action::CaptureWindow { .. }
-        | Action::CaptureMonitor { .. }
-        | Action::ReadClipboard
-        | Action::WriteClipboard { .. }
-        | Action::KeyUp { .. } => false,
-        _ => true,
-    }
+            | Action::ObserveScreen { .. }
+            | Action::Zoom { .. }
+            | Action::CursorPosition
+            | Action::ListWindows
+            | Action::ListMonitors
+            | Action::CaptureWindow { .. }
+            | Action::CaptureMonitor { .. }
+            | Action::ReadClipboard
+            | Action::WriteClipboard { .. }
+            | Action::KeyUp { .. }
+    )
 }
 
 #[expect(

@@ -56,7 +56,8 @@ impl Matcher for ShellMatch {
             Polarity::Permits => MatchCertainty::No,
             Polarity::Restricts => match self.restricts(command) {
                 MatchCertainty::No if part.is_tainted => MatchCertainty::Unclear,
-                certainty => certainty,
+                certainty
+                @ (MatchCertainty::No | MatchCertainty::Unclear | MatchCertainty::Yes) => certainty,
             },
         }
     }
