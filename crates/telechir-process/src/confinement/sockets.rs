@@ -5,9 +5,11 @@
 //! a mount that is not a socket.
 
 use std::collections::VecDeque;
+use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
@@ -104,10 +106,15 @@ impl Sockets {
 }
 
 impl Confinement {
-    /// Covers sockets of mounted folders. The mounts themselves must have been added before.
+    /// Covers sockets of mounted folders that are still there. The mounts themselves must have been
+    /// added before.
     #[must_use]
     pub fn without_sockets(self, sockets: &Sockets) -> Self {
-        let mounts = sockets.paths.iter();
+        let is_socket = |path: &&PathBuf| {
+            let metadata = fs::symlink_metadata(path);
+            metadata.is_ok_and(|found| found.file_type().is_socket())
+        };
+        let mounts = sockets.paths.iter().filter(is_socket);
         mounts.fold(self, |confinement, path| confinement.read_only(COVER, path))
     }
 }

@@ -278,6 +278,33 @@ async fn protected_files_cannot_be_changed_from_a_terminal_window() {
 }
 
 #[tokio::test]
+async fn a_terminal_reaches_no_server_in_the_workspace_and_makes_no_setuid_file() {
+    require(Component::Sandbox);
+    let folder = fixture::session_dir();
+    let workspace = fixture::workspace(&folder);
+    let socket = workspace.join("docker.sock");
+    let server = UnixListener::bind(&socket).unwrap();
+    fs::set_permissions(&socket, fs::Permissions::from_mode(0o777)).unwrap();
+    let options = fixture::options(&folder);
+    let mut display = PrivateDisplay::start(options).await.unwrap();
+    let script = "perl -MIO::Socket::UNIX -e 'print IO::Socket::UNIX->new(\"docker.sock\") ? \"met\" : $!+0'\n\
+                  cp /usr/bin/id own; chmod 4755 own; echo 0 >/proc/self/oom_score_adj; stat -c %a own";
+    let text = output_of(&mut display, &folder, script).await;
+    assert!(
+        text.starts_with("111") && !text.contains("4755\n"),
+        "{text}"
+    );
+    assert!(text.contains("Read-only file system"), "{text}");
+    // A server that ended does not keep later programs from starting.
+    drop(server);
+    fs::remove_file(&socket).unwrap();
+    let text = output_of(&mut display, &folder, "echo started").await;
+    assert_eq!(text, "started\nexit 0\n");
+    assert!(!socket.exists());
+    display.close().await.unwrap();
+}
+
+#[tokio::test]
 async fn all_programs_share_one_cgroup_limit() {
     let has_limits = Cgroup::new(&ResourceLimits::default())
         .effective_limits()
