@@ -40,7 +40,7 @@ pub enum OwnNetwork {
     IfPossible,
     /// Always: without one the browser does not start.
     Required,
-    /// Never.
+    /// It shares the machine's network namespace, as where none can be created.
     Off,
 }
 

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_fitting_rule_that_says_so_allows_any_tunnel() {
+    fn only_a_fitting_rule_with_the_key_allows_any_tunnel() {
         check(
             NetworkClient::Shell,
             "git.example:22",

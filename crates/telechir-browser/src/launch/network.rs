@@ -107,19 +107,19 @@ pub(super) fn wrap(
     surface: &mut Surface,
     options: &Options,
 ) -> Result<(Spawn, WaitingProgram), String> {
-    let mut kept: Vec<PathBuf> = PROGRAM_FOLDERS.iter().map(PathBuf::from).collect();
-    kept.extend([options.temp_dir.clone(), program.to_owned()]);
+    let mut visible: Vec<PathBuf> = PROGRAM_FOLDERS.iter().map(PathBuf::from).collect();
+    visible.extend([options.temp_dir.clone(), program.to_owned()]);
     if let options::Profile::Persistent(profile) = &options.profile {
-        kept.push(profile.clone());
+        visible.push(profile.clone());
     }
     if let Surface::Window(screen) = surface {
         let values = screen.environment();
-        kept.extend(values.into_iter().map(|(_, value)| PathBuf::from(value)));
+        visible.extend(values.into_iter().map(|(_, value)| PathBuf::from(value)));
     }
-    let kept: Vec<&Path> = kept.iter().map(PathBuf::as_path).collect();
+    let visible: Vec<&Path> = visible.iter().map(PathBuf::as_path).collect();
     let mut namespace = NetworkNamespace::new().map_err(|error| error.to_string())?;
     for folder in SERVICE_FOLDERS {
-        namespace = namespace.without_folder(Path::new(folder), &kept);
+        namespace = namespace.without_folder(Path::new(folder), &visible);
     }
     let at = policies::folder(program);
     let namespace = namespace.with_folder(policies, Path::new(at));

@@ -52,15 +52,15 @@ impl NetworkNamespace {
         Ok(new.push(["--unshare-user", "--unshare-net", "--dev-bind", "/", "/"]))
     }
 
-    /// Hides a folder, so that no service behind a socket in it answers, but for those of `kept`
+    /// Hides a folder, so that no service behind a socket in it answers, but for those of `visible`
     /// that are in it. A missing folder, or a link, is left as it is.
     #[must_use]
-    pub fn without_folder(mut self, folder: &Path, kept: &[&Path]) -> Self {
+    pub fn without_folder(mut self, folder: &Path, visible: &[&Path]) -> Self {
         if !fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir()) {
             return self;
         }
         self = self.push([OsStr::new("--tmpfs"), folder.as_os_str()]);
-        for path in kept.iter().filter(|path| path.starts_with(folder)) {
+        for path in visible.iter().filter(|path| path.starts_with(folder)) {
             let path = path.as_os_str();
             self = self.push([OsStr::new("--bind-try"), path, path]);
         }

@@ -84,7 +84,7 @@ async fn a_frame_for_file_transfer_opens_no_dialog() {
 }
 
 #[tokio::test]
-async fn a_page_that_asks_after_each_click_opens_no_dialog() {
+async fn a_page_with_a_request_after_each_click_opens_no_dialog() {
     let script = "<script>\
         const ask = () => { location = 'zoommtg://x.example/join' };\
         addEventListener('click', ask); setTimeout(ask, 1000);\

@@ -22,7 +22,15 @@ const SETUP: &str = "
     shift
 ";
 
-/// Runs an ignored test of this binary there.
+/// Set where a test runs on its own machine.
+const OWN: &str = "TELECHIR_TEST_OWN_MACHINE";
+
+/// Whether this is such a machine.
+pub(super) fn is_own() -> bool {
+    std::env::var_os(OWN).is_some()
+}
+
+/// Runs a test of this binary there.
 pub(super) fn run_on_own_machine(test: &str) {
     run_after("", test);
 }
@@ -55,7 +63,8 @@ fn run_after(more: &str, test: &str) {
         .args(["sh", "-ec", &format!("{SETUP}{more}{as_before}"), "sh"])
         .arg(&resolver)
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--ignored", "--nocapture"])
+        .args(["--exact", test, "--nocapture"])
+        .env(OWN, "1")
         .output()
         .unwrap();
     let text = [ran.stdout, ran.stderr].concat();

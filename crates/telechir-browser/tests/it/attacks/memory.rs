@@ -24,7 +24,7 @@ async fn limited() -> Option<Browser> {
     Some(launched_with(limited).await)
 }
 
-async fn says_so(browser: &mut Browser) {
+async fn assert_explained(browser: &mut Browser) {
     go(browser, &page(GREEDY)).await.unwrap();
     notices_until(browser, "more than 512 MiB of memory").await;
     go(browser, &page("<title>next</title>")).await.unwrap();
@@ -32,18 +32,18 @@ async fn says_so(browser: &mut Browser) {
 }
 
 #[tokio::test]
-async fn a_page_killed_for_memory_says_so() {
+async fn a_page_killed_for_memory_is_explained() {
     let Some(mut browser) = limited().await else {
         return;
     };
-    says_so(&mut browser).await;
+    assert_explained(&mut browser).await;
 }
 
 #[tokio::test]
-async fn a_page_of_a_context_killed_for_memory_says_so() {
+async fn a_page_of_a_context_killed_for_memory_is_explained() {
     let Some(browser) = limited().await else {
         return;
     };
     let mut context = browser.isolated(SIZE, options()).await.unwrap();
-    says_so(&mut context).await;
+    assert_explained(&mut context).await;
 }

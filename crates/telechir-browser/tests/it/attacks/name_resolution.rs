@@ -11,7 +11,7 @@ use telechir_egress::Egress;
 use telechir_policy::{NetworkClient, Policy};
 use tokio::time::{Instant, sleep};
 
-use super::machine::{datagrams_sent, run_on_own_machine, run_without_bubblewrap};
+use super::machine::{datagrams_sent, is_own, run_on_own_machine, run_without_bubblewrap};
 use crate::common::{CHROMIUM, SIZE, click, go, launched_with, options, perform};
 use crate::server::{Answer, Server};
 
@@ -144,75 +144,64 @@ async fn assert_sent_at_most(most: u64, own_network: OwnNetwork) {
     }
 }
 
-#[test]
-fn no_name_of_a_page_is_resolved() {
-    run_on_own_machine("attacks::name_resolution::on_own_machine::in_a_namespace");
+const NAME: &str = "attacks::name_resolution";
+
+#[tokio::test]
+async fn no_name_of_a_page_is_resolved() {
+    if !is_own() {
+        return run_on_own_machine(&format!("{NAME}::no_name_of_a_page_is_resolved"));
+    }
+    assert_sent_at_most(0, OwnNetwork::Required).await;
 }
 
-#[test]
-fn no_name_of_a_page_is_resolved_by_a_browser_without_a_namespace() {
-    run_on_own_machine("attacks::name_resolution::on_own_machine::by_flags_alone");
-}
-
-#[test]
-fn a_browser_that_cannot_have_a_namespace_says_so() {
-    run_without_bubblewrap("attacks::name_resolution::on_own_machine::without_bubblewrap");
+#[tokio::test]
+async fn no_name_of_a_page_is_resolved_by_flags_alone() {
+    if !is_own() {
+        let name = format!("{NAME}::no_name_of_a_page_is_resolved_by_flags_alone");
+        return run_on_own_machine(&name);
+    }
+    // One multicast asks for `~NOTFOUND`, whatever names the page has.
+    assert_sent_at_most(1, OwnNetwork::Off).await;
 }
 
 /// Shows that the page of the tests above has names resolved, where it can.
-#[test]
-fn without_the_proxy_the_names_of_a_page_are_resolved() {
-    run_on_own_machine("attacks::name_resolution::on_own_machine::without_the_proxy");
+#[tokio::test]
+async fn without_the_proxy_the_names_of_a_page_are_resolved() {
+    if !is_own() {
+        let name = format!("{NAME}::without_the_proxy_the_names_of_a_page_are_resolved");
+        return run_on_own_machine(&name);
+    }
+    let server = Server::start(answer).await;
+    let hurried = Options {
+        navigation_timeout: Duration::from_secs(4),
+        ..options()
+    };
+    assert!(attacked(&server, hurried).await > 10);
 }
 
-mod on_own_machine {
-    use super::*;
-
-    #[tokio::test]
-    #[ignore = "needs a machine of its own"]
-    async fn in_a_namespace() {
-        assert_sent_at_most(0, OwnNetwork::Required).await;
+#[tokio::test]
+async fn a_browser_that_cannot_have_a_namespace_reports_it() {
+    if !is_own() {
+        let name = format!("{NAME}::a_browser_that_cannot_have_a_namespace_reports_it");
+        return run_without_bubblewrap(&name);
     }
-
-    #[tokio::test]
-    #[ignore = "needs a machine of its own"]
-    async fn by_flags_alone() {
-        // One multicast asks for `~NOTFOUND`, whatever names the page has.
-        assert_sent_at_most(1, OwnNetwork::Off).await;
-    }
-
-    #[tokio::test]
-    #[ignore = "needs a machine of its own"]
-    async fn without_bubblewrap() {
-        let server = Server::start(answer).await;
-        let weaker = Options {
-            egress: Some(egress(&server)),
-            ..options()
-        };
-        let required = Options {
-            own_network: OwnNetwork::Required,
-            ..weaker.clone()
-        };
-        let refused = Browser::launch(Surface::Headless(SIZE), required).await;
-        let error = refused.unwrap_err().to_string();
-        assert!(error.contains("bwrap"), "{error}");
-        let mut browser = launched_with(weaker).await;
-        let why = browser.shares_network().unwrap_or_default().to_owned();
-        assert!(why.contains("bwrap"), "{why}");
-        go(&mut browser, &server.url("/other")).await.unwrap();
-        browser.close().await.unwrap();
-    }
-
-    #[tokio::test]
-    #[ignore = "needs a machine of its own"]
-    async fn without_the_proxy() {
-        let server = Server::start(answer).await;
-        let hurried = Options {
-            navigation_timeout: Duration::from_secs(4),
-            ..options()
-        };
-        assert!(attacked(&server, hurried).await > 10);
-    }
+    let server = Server::start(answer).await;
+    let weaker = Options {
+        egress: Some(egress(&server)),
+        ..options()
+    };
+    let required = Options {
+        own_network: OwnNetwork::Required,
+        ..weaker.clone()
+    };
+    let refused = Browser::launch(Surface::Headless(SIZE), required).await;
+    let error = refused.unwrap_err().to_string();
+    assert!(error.contains("bwrap"), "{error}");
+    let mut browser = launched_with(weaker).await;
+    let why = browser.shares_network().unwrap_or_default().to_owned();
+    assert!(why.contains("bwrap"), "{why}");
+    go(&mut browser, &server.url("/other")).await.unwrap();
+    browser.close().await.unwrap();
 }
 
 /// The group's processes without bubblewrap, which waits outside of the namespaces.
