@@ -92,9 +92,10 @@ impl ShellStep<'_> {
         let commands = vec![self.call.commands[index].clone()];
         let whole = permit.proposal();
         let part = ShellProposal {
-            task: match &whole.task {
-                ShellTask::Start(_) => ShellTask::Start(commands),
-                _ => ShellTask::Run(commands),
+            task: if matches!(whole.task, ShellTask::Start(_)) {
+                ShellTask::Start(commands)
+            } else {
+                ShellTask::Run(commands)
             },
             ..whole.clone()
         };

@@ -6,6 +6,7 @@
 )]
 
 mod approval;
+mod attacks;
 mod edits;
 mod fakes;
 mod full_disk;

@@ -1,0 +1,3 @@
+//! Attacks on a session: each was possible once, or is one that others suffered.
+
+mod untrusted;
