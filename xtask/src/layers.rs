@@ -39,7 +39,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "telechir-process",
-        ours: &[],
+        ours: &["telechir-protocol"],
     },
     Layer {
         name: "telechir-egress",

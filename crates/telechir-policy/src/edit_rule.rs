@@ -1,6 +1,6 @@
 //! Judges edits by their operation and file.
 
-use telechir_protocol::{EditStep, EditTool};
+use telechir_protocol::{EditStep, EditTool, is_protected};
 
 use crate::Verdict;
 use crate::rule::{MatchCertainty, Matcher, Polarity, RuleReason};
@@ -98,46 +98,13 @@ pub(crate) fn default(edit: &Edit<'_>) -> RuleReason {
     )
 }
 
-/// Names of files that other programs execute or read as configuration, in any folder; compared in
-/// lower case.
-const PROTECTED: [&str; 24] = [
-    ".agents",
-    ".bash_login",
-    ".bash_logout",
-    ".bash_profile",
-    ".bashrc",
-    ".claude",
-    ".codex",
-    ".cursor",
-    ".envrc",
-    ".gitconfig",
-    ".gitmodules",
-    ".husky",
-    ".idea",
-    ".inputrc",
-    ".mcp.json",
-    ".npmrc",
-    ".profile",
-    ".ripgreprc",
-    ".vscode",
-    ".zlogin",
-    ".zprofile",
-    ".zshenv",
-    ".zshrc",
-    ".git",
-];
-
 /// The verdict that no rule can relax: the user approves changes to files that configure other
 /// programs.
 pub(crate) fn always(edit: &Edit<'_>) -> Option<RuleReason> {
     if edit.looks() || edit.tool == EditTool::Memory {
         return None;
     }
-    let protected = |name: &str| PROTECTED.contains(&name.to_lowercase().as_str());
-    let path = edit
-        .paths
-        .iter()
-        .find(|path| path.split('/').any(protected))?;
+    let path = edit.paths.iter().find(|path| is_protected(path))?;
     let reason = format!("{path} configures programs outside the sandbox.");
     Some(RuleReason::built_in(Verdict::Ask, "protected file", reason))
 }

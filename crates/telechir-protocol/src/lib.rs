@@ -34,6 +34,7 @@ mod json;
 pub mod json_limits;
 mod key;
 mod media;
+mod protected;
 #[cfg(feature = "schema")]
 mod schema;
 mod shell;
@@ -65,6 +66,9 @@ pub use geometry::{FrameId, NamedElement, Point, Region, Size, Space, Target};
 pub use id::{CallId, TargetId};
 pub use key::{Chord, Key, Modifier, NamedKey};
 pub use media::{DataContent, HostedFileContent, Media, UriContent};
+pub use protected::{
+    GIT_DIR, PROTECTED_PATHS, ProtectedPath, WhileMissing, fold, is_protected, is_protected_entry,
+};
 #[cfg(feature = "schema")]
 pub use schema::json_schema;
 pub use shell::{

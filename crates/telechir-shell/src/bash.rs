@@ -10,6 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use telechir_device::{DeviceError, Shell, ShellCommand, ShellInput, ShellJob};
 use telechir_process::Signal;
+use telechir_process::confinement::Undone;
 use telechir_protocol::{CommandOutput, InputRequest, InputRequestKind, ShellOutcome};
 use tokio::time::Instant;
 
@@ -31,6 +32,8 @@ const INLINE_WAIT: Duration = Duration::from_micros(300);
 /// The script with the directory and variables of a single command.
 const RUN_FILE: &str = "run";
 const KILL_PAUSE: Duration = Duration::from_millis(100);
+/// Maximum number of moved files that one result names.
+const MAX_UNDONE_SHOWN: usize = 5;
 
 /// A persistent bash.
 ///
@@ -52,6 +55,8 @@ pub struct Bash {
     cwd: Option<String>,
     /// Pending notice of processes of a lost shell that were killed for their resource use.
     kill_notice: String,
+    /// What commands left at protected paths during the session.
+    undone: Vec<Undone>,
 }
 
 /// How following a command ended.
@@ -84,6 +89,7 @@ impl Bash {
             background_output: BackgroundOutput::new(),
             cwd: None,
             kill_notice: String::new(),
+            undone: Vec::new(),
         };
         bash.start_session().await?;
         Ok(bash)
@@ -218,8 +224,12 @@ impl Bash {
         if let Some(mut session) = self.session.take() {
             self.kill_notice = session.kill_notice();
             self.jobs.mark_lost(&self.kill_notice);
-            if let Err(error) = session.end().await {
-                tracing::warn!(%error, "a lost shell did not end in time");
+            match session.end().await {
+                Ok(undone) => {
+                    let notice = self.undone_notice(undone);
+                    self.kill_notice.push_str(&notice);
+                }
+                Err(error) => tracing::warn!(%error, "a lost shell did not end in time"),
             }
         }
     }
@@ -237,7 +247,49 @@ impl Bash {
             }
         }
         before.push_str(&self.background_output.take());
+        before.push_str(&self.protect_changed_files().await);
         Ok(before)
+    }
+
+    /// Starts a new shell if others created or replaced protected files: the sandbox of this one
+    /// does not protect them. Returns the notice about it.
+    async fn protect_changed_files(&mut self) -> String {
+        let session = self.session.as_ref();
+        let changed = session.map_or_else(Vec::new, ShellSession::accept_changes);
+        let Some(first) = changed.first() else {
+            return String::new();
+        };
+        let path = first.to_string_lossy().escape_debug().to_string();
+        self.mark_lost().await;
+        let replaced = self.replace().await;
+        format!(
+            "[{path} is new or was changed by another program, so the shell was restarted to protect it]\n{replaced}"
+        )
+    }
+
+    /// Undoes what commands created at protected paths, and returns the notice about it.
+    fn protection_notice(&mut self) -> String {
+        let session = self.session.as_ref();
+        let undone = session.map_or_else(Vec::new, ShellSession::undo_changes);
+        self.undone_notice(undone)
+    }
+
+    fn undone_notice(&mut self, undone: Vec<Undone>) -> String {
+        let mut notice = String::new();
+        for one in undone.iter().take(MAX_UNDONE_SHOWN) {
+            notice.push_str(&format!("[{one}]\n"));
+        }
+        if let Some(more) = undone
+            .len()
+            .checked_sub(MAX_UNDONE_SHOWN)
+            .filter(|more| *more > 0)
+        {
+            notice.push_str(&format!(
+                "[{more} more files were moved for the same reasons]\n"
+            ));
+        }
+        self.undone.extend(undone);
+        notice
     }
 
     /// The result of a command, or the error.
@@ -286,6 +338,7 @@ impl Bash {
         err.text = before + &err.text;
         // Part of a pipeline or of a job: its end need not be the command's.
         err.text.push_str(&self.kill_notice());
+        err.text.push_str(&self.protection_notice());
         if lost {
             err.text.push_str(&self.replace().await);
         }
@@ -333,6 +386,7 @@ impl Bash {
         reported: KillCounts,
         mut output: CommandOutput,
     ) -> CommandOutput {
+        output.stderr.push_str(&self.protection_notice());
         if let Some(session) = &self.session {
             output.stderr.push_str(&session.kill_notice_since(reported));
             self.jobs.set_reported(job, session.ended());
@@ -367,10 +421,15 @@ impl Bash {
     /// # Errors
     /// When something could not be ended.
     pub async fn close(mut self) -> Result<(), DeviceError> {
-        match self.session.take() {
+        let ended = match self.session.take() {
             Some(session) => session.end().await.map_err(shell_gone),
-            None => Ok(()),
+            None => Ok(Vec::new()),
+        };
+        let last = ended.as_deref().unwrap_or_default();
+        for one in self.undone.iter().chain(last) {
+            tracing::warn!("in the workspace, {one}");
         }
+        ended.map(drop)
     }
 }
 

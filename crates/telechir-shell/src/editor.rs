@@ -196,9 +196,13 @@ impl Editor for FileEditor {
             _ => None,
         };
         let step = located.clone();
+        let (folder, changed) = (root.path().to_owned(), changed_paths(&root, tool, located));
         let done = self
             .run(move || execute(&root, tool, &step, &inside, undone))
             .await?;
+        for path in changed.iter().filter(|_| done.changed) {
+            confinement::accept_edit(&folder, path);
+        }
         match done.before {
             Some(before) => self.before.push(&at, before),
             None if matches!(located, EditStep::Undo { .. }) => self.before.forget(&at),
@@ -217,6 +221,15 @@ impl Editor for FileEditor {
     fn memory(&self) -> Option<String> {
         self.memory.as_ref().map(|_| MEMORY_PATH.to_owned())
     }
+}
+
+/// The paths that a step creates or changes, relative to the folder.
+fn changed_paths(root: &WorkspaceRoot, tool: EditTool, step: &EditStep) -> Vec<PathBuf> {
+    let path = match step {
+        EditStep::Rename { to, .. } => to,
+        step => step.path(),
+    };
+    relative_path(root, tool, path).into_iter().collect()
 }
 
 /// Converts a model's path to one relative to its folder.

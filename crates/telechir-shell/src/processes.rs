@@ -40,6 +40,14 @@ pub(crate) fn find(pid: Pid) -> Option<ShellProcess> {
     read(pid.as_raw_nonzero().get())
 }
 
+/// The pids of a process's children, if the kernel lists them.
+pub(crate) fn children(pid: Pid) -> Option<Vec<String>> {
+    let pid = pid.as_raw_nonzero();
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+    let children = children.split_ascii_whitespace().map(str::to_owned);
+    Some(children.collect())
+}
+
 fn read(pid: i32) -> Option<ShellProcess> {
     parse(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }

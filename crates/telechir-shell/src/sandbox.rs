@@ -22,6 +22,8 @@ pub(crate) const CHANNEL_DIR: &str = "/run/telechir";
 pub(crate) const OUTPUT_DIR: &str = "/run/telechir-output";
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 const USER_NAME: &str = "telechir";
+/// The session file with the placeholders that Git ignores inside.
+const IGNORE_FILE: &str = "gitignore";
 
 /// Everything needed to start and monitor a sandbox.
 #[derive(Debug)]
@@ -81,6 +83,9 @@ pub(crate) fn prepare(
     write_files(channel, workspace).map_err(|error| could_not("write its files", error))?;
     let protected = Protected::find(workspace, sandbox.missing);
     let protected = protected.map_err(|error| workspace_error(&error))?;
+    channel
+        .write(IGNORE_FILE, &protected.ignore_patterns())
+        .map_err(|error| could_not("write its files", error))?;
     let confinement = mounts(confinement, sandbox, channel, spools).workspace(&protected);
     let group = Cgroup::new(&sandbox.limits);
     // `setsid` is replaced by bash, so that bubblewrap itself reports bash's exit.
@@ -133,6 +138,7 @@ pub(crate) fn warn_of_unsearched(sockets: &Sockets) {
 
 fn variables(confinement: Confinement, sandbox: &Sandbox, workspace: &Path) -> Confinement {
     let home = workspace.to_string_lossy();
+    let ignored = format!("{CHANNEL_DIR}/{IGNORE_FILE}");
     let fixed = [
         ("PATH", PATH),
         ("HOME", &home),
@@ -142,6 +148,9 @@ fn variables(confinement: Confinement, sandbox: &Sandbox, workspace: &Path) -> C
         ("TERM", "dumb"),
         ("LANG", "C.UTF-8"),
         ("TMPDIR", "/tmp"),
+        ("GIT_CONFIG_COUNT", "1"),
+        ("GIT_CONFIG_KEY_0", "core.excludesFile"),
+        ("GIT_CONFIG_VALUE_0", &ignored),
     ];
     let network = match &sandbox.network {
         Some(_) => Egress::environment(),

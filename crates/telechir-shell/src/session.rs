@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 use telechir_device::DeviceError;
 use telechir_egress::Serving;
-use telechir_process::confinement::{self, Protected, SandboxInfo, wait_for_exit};
+use telechir_process::confinement::{self, Protected, SandboxInfo, Undone, wait_for_exit};
 use telechir_process::{Cgroup, Child, Pid, Signal, SpawnError, Stdio};
 use tokio::time::{sleep, timeout};
 
@@ -60,7 +60,7 @@ pub(crate) struct ShellSession {
     reported: KillCounts,
     /// Kept open as long as the sandbox runs.
     _info: Option<SandboxInfo>,
-    _protected: Option<Protected>,
+    protected: Option<Protected>,
     _network: Option<Serving>,
     /// Kept open, because the container ends when they close.
     _pipes: [Option<OwnedFd>; 2],
@@ -168,13 +168,13 @@ impl ShellSession {
         session.first = Some(first_fd);
         session.first_pid = Some(first);
         session._info = Some(prepared.info);
-        if let Some(stopped) = &prepared.protected.too_large {
-            tracing::warn!(at = %stopped.display(), "too many files to look for links in protected folders");
+        for gap in &prepared.protected.gaps {
+            tracing::warn!(gap, "protected files of the workspace");
         }
         let sockets = &prepared.protected.sockets;
         sandbox::warn_of_unsearched(sockets);
         session.sockets = Some(SocketGuard::start(&workspace, first, identity, sockets));
-        session._protected = Some(prepared.protected);
+        session.protected = Some(prepared.protected);
         sandbox::verify(session.shell)?;
         sandbox::verify_mounts(session._info.as_ref(), first)?;
         session._network = sandbox::serve_network(sandbox, first)?;
@@ -230,7 +230,7 @@ impl ShellSession {
             sockets: None,
             reported: KillCounts::default(),
             _info: None,
-            _protected: None,
+            protected: None,
             _network: None,
             _pipes: [None, None],
         })
@@ -301,6 +301,31 @@ impl ShellSession {
         }
     }
 
+    /// Accepts what others changed in the workspace while nothing runs in the sandbox; returns the
+    /// protected paths among it, which only a new sandbox protects.
+    pub(crate) fn accept_changes(&self) -> Vec<PathBuf> {
+        match &self.protected {
+            Some(protected) if self.is_idle() => protected.accept_changes(),
+            Some(_) | None => Vec::new(),
+        }
+    }
+
+    /// Undoes what programs in the sandbox created at protected paths.
+    pub(crate) fn undo_changes(&self) -> Vec<Undone> {
+        let protected = self.protected.as_ref();
+        protected.map_or_else(Vec::new, Protected::undo_changes)
+    }
+
+    /// Whether bash is the only program in the sandbox.
+    fn is_idle(&self) -> bool {
+        let Some(first) = self.first_pid else {
+            return false;
+        };
+        let shell = self.shell.as_raw_nonzero().to_string();
+        processes::children(first).is_some_and(|children| children == [shell])
+            && processes::children(self.shell).is_some_and(|children| children.is_empty())
+    }
+
     /// Interrupts bash itself, so that it does not continue with a list or loop.
     pub(crate) fn interrupt(&self) {
         // It may have exited.
@@ -333,11 +358,12 @@ impl ShellSession {
         let _gone = self.child.signal_group(Signal::KILL);
     }
 
-    /// Kills all processes of the session and waits for their end.
+    /// Kills all processes of the session and waits for their end. Returns what they left at
+    /// protected paths.
     ///
     /// # Errors
     /// If a process still runs after five seconds.
-    pub(crate) async fn end(self) -> io::Result<()> {
+    pub(crate) async fn end(self) -> io::Result<Vec<Undone>> {
         self.kill();
         let gone = timeout(END_TIMEOUT, async {
             self.child.wait().await?;
@@ -353,7 +379,10 @@ impl ShellSession {
                 }
             }
         });
-        gone.await.map_err(|_| io::Error::from(Errno::TIMEDOUT))?
+        let ended = gone.await;
+        let undone = self.undo_changes();
+        ended.map_err(|_| io::Error::from(Errno::TIMEDOUT))??;
+        Ok(undone)
     }
 }
 

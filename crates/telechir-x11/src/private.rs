@@ -90,6 +90,9 @@ impl PrivateDisplay {
         let protected = protected
             .transpose()
             .map_err(|error| unavailable(&error.to_string()))?;
+        for gap in protected.iter().flat_map(|protected| &protected.gaps) {
+            tracing::warn!(gap, "protected files of the workspace");
+        }
         let group = Cgroup::new(&ResourceLimits::default());
         if !group.effective_limits().limits_totals() {
             tracing::info!(bounds = %group.effective_limits(), "limits");
@@ -281,6 +284,10 @@ impl PrivateDisplay {
         }
         if let Some(server) = self.server.take() {
             record(server.end(GRACE_PERIOD).await);
+        }
+        let protected = self.protected.as_ref();
+        for undone in protected.map_or_else(Vec::new, Protected::undo_changes) {
+            tracing::warn!("in the workspace, {undone}");
         }
         outcome
     }

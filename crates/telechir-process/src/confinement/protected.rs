@@ -1,57 +1,38 @@
 //! Protected files of a workspace: files that other programs execute or read as configuration are read-only inside.
 
+mod configured;
+mod dangers;
+mod finder;
+mod git;
 mod links;
 mod masks;
+mod noticing;
 mod repository;
+mod scanner;
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::mem;
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use finder::ProtectedFinder;
 use masks::Masks;
+use noticing::Noticing;
+
+pub use noticing::{Undone, accept_edit};
 
 use super::{Confinement, ConfinementError, Sockets};
 
-/// A repository's folder; it must not be moved, or the protection of its contents is lost.
-const REPOSITORY: &str = ".git";
-/// Names at the top of a workspace that version control, shells, editors and agents act on.
-const TOP_LEVEL: [&str; 27] = [
-    ".gitmodules",
-    ".gitconfig",
-    ".hg",
-    ".husky",
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".inputrc",
-    ".envrc",
-    ".ripgreprc",
-    ".npmrc",
-    ".vscode",
-    ".idea",
-    ".mcp.json",
-    ".claude",
-    ".codex",
-    ".cursor",
-    ".gemini",
-    ".agents",
-    ".telechir",
-    ".ssh",
-];
+/// Number of devices that use each workspace.
+static DEVICES: Mutex<BTreeMap<PathBuf, usize>> = Mutex::new(BTreeMap::new());
 
 /// Treatment of protected files that do not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MissingFiles {
     /// They can be created inside: for a workspace that no other program uses.
     Creatable,
-    /// An empty read-only file takes their place until the end, so that they cannot be created
-    /// inside.
+    /// At the top an empty read-only file takes their place until the end, so that they cannot be
+    /// created inside. Elsewhere new ones are noticed and moved to another name.
     Masked,
 }
 
@@ -64,45 +45,93 @@ enum MountAccess {
 }
 
 /// The protected paths of a workspace, shared by all sandboxes around it. Drop it after the last of
-/// them: this removes the empty files that stand for missing ones.
+/// them: this undoes what they changed at last, and removes the empty files that stand for missing
+/// ones.
 #[derive(Debug)]
 pub struct Protected {
     folder: PathBuf,
     /// Sorted by path, so that a folder is mounted before its contents.
     mounts: BTreeMap<PathBuf, MountAccess>,
-    /// The first protected folder with too many files to search for links, if any.
-    pub too_large: Option<PathBuf>,
+    /// What could not be protected, in sentences for the user.
+    pub gaps: Vec<String>,
     /// Sockets in the folder, which are covered.
     pub sockets: Sockets,
-    _masks: Masks,
+    /// Absent if other programs do not use the workspace.
+    noticing: Option<Mutex<Noticing>>,
+    masks: Masks,
 }
 
 impl Protected {
     /// Finds the protected paths of a folder, whose path must contain no link.
     ///
     /// # Errors
-    /// If a missing file cannot be masked. If missing files are masked, also if a protected path is
-    /// a link or leads over one, because that link could be replaced.
+    /// If the folder cannot be searched or a missing file cannot be masked. If missing files are
+    /// masked, also if a protected path is a link or leads over one, because that link could be
+    /// replaced.
     pub fn find(folder: &Path, missing: MissingFiles) -> Result<Self, ConfinementError> {
-        let mut found = ProtectedFinder {
-            folder,
-            missing,
-            mounts: BTreeMap::new(),
-            masks: Masks::default(),
-        };
-        for name in TOP_LEVEL {
-            found.protect(&folder.join(name))?;
-        }
-        repository::protect(&mut found)?;
-        let too_large = links::protect_targets(&mut found)?;
+        let mut found = ProtectedFinder::search(folder, missing)?;
+        let mounts = found.mounts.clone();
+        let (gaps, masks) = (mem::take(&mut found.gaps), mem::take(&mut found.masks));
+        let noticing = (missing == MissingFiles::Masked).then(|| Mutex::new(Noticing::new(found)));
+        *lock(&DEVICES).entry(folder.to_owned()).or_default() += 1;
         Ok(Self {
             folder: folder.to_owned(),
-            mounts: found.mounts,
-            too_large,
+            mounts,
+            gaps,
             sockets: Sockets::find(folder),
-            _masks: found.masks,
+            noticing,
+            masks,
         })
     }
+
+    /// The placeholders for missing files, as patterns of Git for files to ignore.
+    pub fn ignore_patterns(&self) -> String {
+        let paths = self.masks.paths().iter();
+        let inside = paths.filter_map(|path| path.strip_prefix(&self.folder).ok());
+        inside
+            .map(|path| format!("/{}\n", path.display()))
+            .collect()
+    }
+
+    /// Accepts everything that is in the workspace now: call it while no program of this device
+    /// runs. Returns the paths that are new or were replaced; only a new sandbox protects these.
+    /// Does nothing while another device uses the workspace, because its programs may be at work.
+    pub fn accept_changes(&self) -> Vec<PathBuf> {
+        if lock(&DEVICES)
+            .get(&self.folder)
+            .is_some_and(|devices| *devices > 1)
+        {
+            return Vec::new();
+        }
+        self.with_noticing(Noticing::accept_changes)
+    }
+
+    /// Undoes what sandboxed programs created at protected paths since the last call.
+    pub fn undo_changes(&self) -> Vec<Undone> {
+        self.with_noticing(Noticing::undo_changes)
+    }
+
+    fn with_noticing<T>(&self, act: impl FnOnce(&mut Noticing) -> Vec<T>) -> Vec<T> {
+        let noticing = self.noticing.as_ref().map(|noticing| lock(noticing));
+        noticing.map_or_else(Vec::new, |mut noticing| act(&mut noticing))
+    }
+}
+
+impl Drop for Protected {
+    fn drop(&mut self) {
+        let _nobody_is_left_to_tell = self.undo_changes();
+        let mut devices = lock(&DEVICES);
+        if let Some(left) = devices.get_mut(&self.folder) {
+            *left -= 1;
+            if *left == 0 {
+                devices.remove(&self.folder);
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Confinement {
@@ -116,98 +145,6 @@ impl Confinement {
             MountAccess::ReadOnly => confinement.read_only(path, path),
         });
         mounted.without_sockets(&protected.sockets)
-    }
-}
-
-/// Collects protected paths and their mounts.
-#[derive(Debug)]
-struct ProtectedFinder<'a> {
-    folder: &'a Path,
-    missing: MissingFiles,
-    mounts: BTreeMap<PathBuf, MountAccess>,
-    masks: Masks,
-}
-
-impl ProtectedFinder<'_> {
-    /// Protects a path of the folder, or the position of a missing one.
-    fn protect(&mut self, path: &Path) -> Result<(), ConfinementError> {
-        let Some(there) = self.first_special(path) else {
-            self.mount_read_only(path);
-            return self.share(path);
-        };
-        match fs::symlink_metadata(&there) {
-            Ok(found) if found.is_symlink() => self.refuse(&there),
-            // A file where a folder would be needed: nothing can be created below it.
-            Ok(_) => {
-                self.mount_read_only(&there);
-                self.share(&there)
-            }
-            Err(_) if self.missing == MissingFiles::Masked => {
-                let masked = self.masks.add(&there);
-                masked.map_err(|error| {
-                    ConfinementError(format!("failed to protect {}: {error}", there.display()))
-                })?;
-                self.mount_read_only(&there);
-                Ok(())
-            }
-            Err(_) => Ok(()),
-        }
-    }
-
-    /// The first component of a path below the folder that is missing, a link, or a file in the
-    /// middle.
-    fn first_special(&self, path: &Path) -> Option<PathBuf> {
-        let below = path.strip_prefix(self.folder).ok()?;
-        let mut current = self.folder.to_owned();
-        for part in below.components() {
-            current.push(part);
-            let is_plain = fs::symlink_metadata(&current)
-                .is_ok_and(|found| found.is_dir() || (current == path && !found.is_symlink()));
-            if !is_plain {
-                return Some(current);
-            }
-        }
-        None
-    }
-
-    /// Keeps the empty file of another device or session in place as long as this one needs it.
-    fn share(&mut self, path: &Path) -> Result<(), ConfinementError> {
-        self.masks.share(path);
-        Ok(())
-    }
-
-    /// Refuses a link: it can be replaced, and nothing can be mounted on it. In a folder that only
-    /// we use, no other program follows it.
-    fn refuse(&self, link: &Path) -> Result<(), ConfinementError> {
-        match self.missing {
-            MissingFiles::Creatable => Ok(()),
-            MissingFiles::Masked => Err(ConfinementError(format!(
-                "{} is a link at a protected path, and a command could replace it; put its target \
-                 there, or choose another folder with --workspace",
-                link.display()
-            ))),
-        }
-    }
-
-    /// Makes a path read-only and pins the folders around it: renaming one of them would move the
-    /// mount along and free the path for a new file.
-    fn mount_read_only(&mut self, path: &Path) {
-        let is_read_only = |mounts: &BTreeMap<PathBuf, MountAccess>| {
-            path.ancestors()
-                .any(|above| mounts.get(above) == Some(&MountAccess::ReadOnly))
-        };
-        if is_read_only(&self.mounts) {
-            return;
-        }
-        let above = path.ancestors().skip(1);
-        for above in
-            above.take_while(|above| above.starts_with(self.folder) && *above != self.folder)
-        {
-            self.mounts
-                .entry(above.to_owned())
-                .or_insert(MountAccess::Pinned);
-        }
-        self.mounts.insert(path.to_owned(), MountAccess::ReadOnly);
     }
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::Instant;
 
-use rustix::fs::{AtFlags, FileType, fstat, statat, unlinkat};
+use rustix::fs::{AtFlags, FileType, Stat, fstat, statat, unlinkat};
 use rustix::process::geteuid;
 
 use super::state::{BorrowedTree, CleanupState, OwnedFile};
@@ -30,9 +30,9 @@ pub(super) fn remove_all(state: &CleanupState, deadline: Instant) -> bool {
     }
 }
 
-/// Removes a file, if it is still the registered one, after its companion: as long as a lock file
-/// exists, no other process takes the resource that it locks. Its folder may be one of a workspace,
-/// which programs could have replaced by a link.
+/// Removes a file or empty folder, if it is still the registered one, after its companion: as long
+/// as a lock file exists, no other process takes the resource that it locks. Its folder may be one
+/// of a workspace, which programs could have replaced by a link.
 fn remove_owned(path: &Path, file: &OwnedFile) {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return;
@@ -40,13 +40,17 @@ fn remove_owned(path: &Path, file: &OwnedFile) {
     let Ok(folder) = tree::open_folder(parent) else {
         return;
     };
-    let is_same_file = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|found| {
-        FileType::from_raw_mode(found.st_mode) == FileType::RegularFile
-            && (found.st_dev, found.st_ino) == (file.device, file.inode)
-    });
-    if is_same_file {
+    let found = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW);
+    let is_same = |found: &Stat| (found.st_dev, found.st_ino) == (file.device, file.inode);
+    let Some(found) = found.ok().filter(is_same) else {
+        return;
+    };
+    let kind = FileType::from_raw_mode(found.st_mode);
+    if kind == FileType::RegularFile {
         let _may_be_gone = fs::remove_file(&file.companion);
         let _may_be_gone = unlinkat(&folder, name, AtFlags::empty());
+    } else if kind == FileType::Directory {
+        let _may_be_in_use = unlinkat(&folder, name, AtFlags::REMOVEDIR);
     }
 }
 

@@ -4,12 +4,22 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{ConfinementError, MountAccess, ProtectedFinder, resolve_lexically};
+use super::finder::ProtectedFinder;
+use super::{ConfinementError, MountAccess, resolve_lexically};
 
 /// Maximum number of entries to search; a folder of hooks has about a dozen.
 const MAX_ENTRIES: usize = 5_000;
-/// Mercurial's folder: contains no links, but as many files as the history.
-const HG_DIR: &str = ".hg";
+/// Folders that contain no links that a program executes, but as many files as the history.
+const HISTORIES: [&str; 8] = [
+    ".hg",
+    ".jj",
+    ".sl",
+    ".svn",
+    ".bzr",
+    ".repo",
+    "modules",
+    "worktrees",
+];
 
 /// Protects the targets of links in protected folders, so that a hook cannot be changed by its
 /// other name. Targets outside the workspace cannot be changed anyway. Returns the path at which
@@ -17,9 +27,12 @@ const HG_DIR: &str = ".hg";
 pub(super) fn protect_targets(
     found: &mut ProtectedFinder<'_>,
 ) -> Result<Option<PathBuf>, ConfinementError> {
-    let history = found.folder.join(HG_DIR);
+    let is_history = |path: &Path| {
+        let name = path.file_name().unwrap_or_default();
+        HISTORIES.iter().any(|history| name == *history)
+    };
     let read_only = |(path, access): (&PathBuf, &MountAccess)| {
-        (*access == MountAccess::ReadOnly && *path != history).then(|| path.to_owned())
+        (*access == MountAccess::ReadOnly && !is_history(path)).then(|| path.to_owned())
     };
     let mut open: Vec<PathBuf> = found.mounts.iter().filter_map(read_only).collect();
     let mut seen = BTreeSet::new();
@@ -52,7 +65,7 @@ fn target(found: &ProtectedFinder<'_>, link: &Path) -> Result<Option<PathBuf>, C
         return Ok(None);
     };
     let link_target = resolve_lexically(link.parent().unwrap_or(link), &link_target);
-    let is_inside = |path: &Path| path.starts_with(found.folder) && path != found.folder;
+    let is_inside = |path: &Path| found.is_inside(path);
     match fs::canonicalize(link) {
         Ok(real) if is_inside(&real) && (real == link_target || !is_inside(&link_target)) => {
             Ok(Some(real))

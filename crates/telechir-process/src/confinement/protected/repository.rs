@@ -1,75 +1,163 @@
-//! Files that Git executes or obeys: hooks, at any configured path, and the configuration.
+//! Git's own folders: read-only, except for what Git writes in normal work and never executes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{ConfinementError, MountAccess, ProtectedFinder, REPOSITORY, resolve_lexically};
+use super::finder::ProtectedFinder;
+use super::masks::Placeholder;
+use super::{ConfinementError, MountAccess, git, resolve_lexically};
 
-/// Protected names inside `.git`.
-const PROTECTED_IN_GIT: [&str; 3] = ["hooks", "config", "info"];
-/// Maximum size of a configuration that is searched for `core.hooksPath`.
-const MAX_CONFIG_BYTES: u64 = 1 << 20;
+/// Files and folders of a repository that stay writable: data that Git reads as such. Everything
+/// else is read-only, so that a name that we do not know is safe.
+const WRITABLE: [&str; 22] = [
+    "objects",
+    "refs",
+    "logs",
+    "reftable",
+    "rr-cache",
+    "lfs",
+    "index",
+    "HEAD",
+    "packed-refs",
+    "shallow",
+    "COMMIT_EDITMSG",
+    "TAG_EDITMSG",
+    "NOTES_EDITMSG",
+    "SQUASH_MSG",
+    "MERGE_MSG",
+    "MERGE_MODE",
+    "MERGE_RR",
+    "MERGE_AUTOSTASH",
+    "AUTO_MERGE",
+    "gc.pid",
+    "gc.log",
+    "ADD_EDIT.patch",
+];
+/// Endings and beginnings of more such names: references, locks, and parts of an index.
+const WRITABLE_ENDINGS: [&str; 2] = ["_HEAD", ".lock"];
+const WRITABLE_BEGINNINGS: [&str; 3] = ["sharedindex.", "BISECT_", "tmp_"];
+/// Names that change what Git executes, if they appear, and what takes their place: for Git it
+/// means the same as a missing one.
+const RESERVED: [(&str, Placeholder); 8] = [
+    ("commondir", Placeholder::File(".\n")),
+    ("config", Placeholder::EMPTY_FILE),
+    ("hooks", Placeholder::EMPTY_FILE),
+    ("info", Placeholder::EMPTY_FILE),
+    ("modules", Placeholder::EMPTY_FILE),
+    ("worktrees", Placeholder::EMPTY_FILE),
+    ("remotes", Placeholder::EMPTY_FILE),
+    ("branches", Placeholder::EMPTY_FILE),
+];
+/// The folder of the repositories of submodules.
+const MODULES: &str = "modules";
+/// The folder of the linked worktrees, each of which looks like a repository.
+const WORKTREES: &str = "worktrees";
+/// Maximum depth of folders in `modules`, whose names can contain slashes.
+const MAX_MODULE_DEPTH: usize = 8;
 
-/// Protects the files of a repository at the top of the folder.
-pub(super) fn protect(found: &mut ProtectedFinder<'_>) -> Result<(), ConfinementError> {
-    let own = found.folder.join(REPOSITORY);
-    let repository = match fs::symlink_metadata(&own) {
-        Ok(there) if there.is_dir() => own,
-        // A file that names another folder, as in a worktree; that folder may be in the workspace,
-        // too.
-        Ok(_) => {
-            found.protect(&own)?;
-            let text = fs::read_to_string(&own).unwrap_or_default();
-            let Some(named) = text.strip_prefix("gitdir:") else {
-                return Ok(());
-            };
-            match inside(found.folder, named.trim()) {
-                Some(path) if path.is_dir() => path,
-                _ => return Ok(()),
-            }
-        }
-        Err(_) => return Ok(()),
-    };
-    // Pinned even if nothing in it is protected: it must not be moved.
-    found
-        .mounts
-        .entry(repository.clone())
-        .or_insert(MountAccess::Pinned);
-    for name in PROTECTED_IN_GIT {
-        found.protect(&repository.join(name))?;
+/// Whether a name in a repository stays writable.
+pub(super) fn is_writable(name: &str) -> bool {
+    WRITABLE.contains(&name)
+        || WRITABLE_ENDINGS.iter().any(|end| name.ends_with(end))
+        || WRITABLE_BEGINNINGS
+            .iter()
+            .any(|start| name.starts_with(start))
+}
+
+/// Whether Git accepts a folder as a repository, or would with the files of another folder.
+pub(super) fn is_repository(folder: &Path) -> bool {
+    let exists = |name: &str| fs::symlink_metadata(folder.join(name)).is_ok();
+    exists("HEAD") && (exists("commondir") || (exists("objects") && exists("refs")))
+}
+
+/// The repository that a `.git` file names.
+pub(super) fn named_by(file: &Path) -> Option<PathBuf> {
+    let metadata = fs::symlink_metadata(file).ok()?;
+    if !metadata.is_file() || metadata.len() > git::MAX_CONFIG_BYTES {
+        return None;
     }
-    if let Some(hooks) = hooks(&repository.join("config"))
-        && let Some(path) = inside(found.folder, &hooks)
-    {
-        found.protect(&path)?;
+    let text = fs::read_to_string(file).ok()?;
+    let named = text.strip_prefix("gitdir:")?;
+    Some(resolve_lexically(file.parent()?, Path::new(named.trim())))
+}
+
+/// Protects a repository, its submodules and its linked worktrees.
+pub(super) fn protect(
+    found: &mut ProtectedFinder<'_>,
+    repository: &Path,
+) -> Result<(), ConfinementError> {
+    if !found.repositories.insert(repository.to_owned()) {
+        return Ok(());
+    }
+    // Pinned even if nothing in it is protected: it must not be moved.
+    found.mount(repository, MountAccess::Pinned);
+    let mut entries: Vec<PathBuf> = fs::read_dir(repository)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
+    entries.sort();
+    for entry in &entries {
+        let name = entry.file_name().unwrap_or_default();
+        if !name.to_str().is_some_and(is_writable) {
+            found.protect(entry)?;
+        }
+    }
+    let is_linked = repository.join("commondir").exists();
+    for (name, placeholder) in RESERVED {
+        let missing = !entries.contains(&repository.join(name));
+        if missing && !is_linked {
+            found.reserve(&repository.join(name), placeholder)?;
+        }
+    }
+    if repository.join("objects/info").is_dir() {
+        found.reserve(
+            &repository.join("objects/info/alternates"),
+            Placeholder::EMPTY_FILE,
+        )?;
+    }
+    protect_below(found, &repository.join(MODULES), MAX_MODULE_DEPTH)?;
+    protect_below(found, &repository.join(WORKTREES), 1)
+}
+
+/// Protects the repositories in a folder of a repository.
+fn protect_below(
+    found: &mut ProtectedFinder<'_>,
+    folder: &Path,
+    depth: usize,
+) -> Result<(), ConfinementError> {
+    let is_folder = fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir());
+    if !is_folder || depth == 0 {
+        return Ok(());
+    }
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            continue;
+        }
+        if is_repository(&path) {
+            protect(found, &path)?;
+        } else {
+            protect_below(found, &path, depth - 1)?;
+        }
     }
     Ok(())
 }
 
-/// The value of `core.hooksPath`.
-fn hooks(config: &Path) -> Option<String> {
-    let is_read = fs::metadata(config).is_ok_and(|file| file.len() <= MAX_CONFIG_BYTES);
-    let text = is_read.then(|| fs::read_to_string(config).ok()).flatten()?;
-    let mut in_core = false;
-    let mut last = None;
-    for line in text.lines().map(str::trim) {
-        if let Some(section) = line.strip_prefix('[') {
-            let name = section.split([']', ' ']).next().unwrap_or_default();
-            in_core = name.eq_ignore_ascii_case("core");
-        } else if let Some((key, value)) = line.split_once('=')
-            && in_core
-            && key.trim().eq_ignore_ascii_case("hookspath")
-        {
-            last = Some(value.trim().trim_matches('"').to_owned());
-        }
-    }
-    last
-}
-
-/// Resolves a path of Git's configuration; `None` outside the folder.
-fn inside(folder: &Path, path: &str) -> Option<PathBuf> {
-    let path = resolve_lexically(folder, Path::new(path));
-    (path.starts_with(folder) && path != folder).then_some(path)
+/// Whether a path in an index leads to where Git would write it: below the worktree, and in no
+/// repository. Git itself does not check this for an index that it finds.
+pub(super) fn is_valid_in_index(path: &[u8]) -> bool {
+    let names = path
+        .strip_suffix(b"/")
+        .unwrap_or(path)
+        .split(|byte| *byte == b'/');
+    names.into_iter().all(|name| {
+        let folded = telechir_protocol::fold(&String::from_utf8_lossy(name));
+        !matches!(name, b"" | b"." | b"..")
+            && folded != telechir_protocol::GIT_DIR
+            && folded != "git~1"
+    })
 }
 
 #[cfg(test)]
@@ -77,27 +165,44 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_hooks_path_from_the_configuration() {
-        let folder = tempfile::tempdir().unwrap();
-        let config = folder.path().join("config");
-        let hooks = |text: &str| {
-            fs::write(&config, text).unwrap();
-            hooks(&config)
-        };
-        let path = "[core]\n\tbare = false\n\thooksPath = .husky/_\n[alias]\n\thooksPath = x\n";
-        assert_eq!(hooks(path).as_deref(), Some(".husky/_"));
-        let path = "[CORE]\nHOOKSPATH=\"a b\"\n";
-        assert_eq!(hooks(path).as_deref(), Some("a b"));
-        assert_eq!(hooks("[alias]\nhooksPath = x\n"), None);
+    fn what_git_writes_in_normal_work_is_writable_and_nothing_else() {
+        for name in [
+            "index",
+            "index.lock",
+            "ORIG_HEAD",
+            "FETCH_HEAD",
+            "objects",
+            "BISECT_LOG",
+        ] {
+            assert!(is_writable(name), "{name}");
+        }
+        for name in [
+            "config",
+            "config.worktree",
+            "hooks",
+            "commondir",
+            "gitdir",
+            "unknown",
+        ] {
+            assert!(!is_writable(name), "{name}");
+        }
     }
 
     #[test]
-    fn paths_outside_the_folder_are_ignored() {
-        let at = |path: &str| inside(Path::new("/w"), path);
-        assert_eq!(at("./a/../b"), Some(PathBuf::from("/w/b")));
-        assert_eq!(at("/w/hooks"), Some(PathBuf::from("/w/hooks")));
-        for path in ["/hooks", "../x", ".", "/"] {
-            assert_eq!(at(path), None, "{path}");
+    fn an_index_leads_nowhere_but_into_the_worktree() {
+        for path in ["a", "a/b.git", ".gitignore", "sparse/folder/", "..a/b"] {
+            assert!(is_valid_in_index(path.as_bytes()), "{path}");
+        }
+        for path in [
+            ".git/hooks/x",
+            "a/.GIT/config",
+            "../x",
+            "a/../../x",
+            "/x",
+            "a//b",
+            "GIT~1/x",
+        ] {
+            assert!(!is_valid_in_index(path.as_bytes()), "{path}");
         }
     }
 }

@@ -1,0 +1,249 @@
+//! Judges what a command left in a repository: does Git execute something for it, or write elsewhere?
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, OFlags, fstat};
+use rustix::io::Errno;
+
+use super::git::{self, ConfigEntry};
+use super::repository::{is_valid_in_index, is_writable};
+use super::scanner::open_beneath;
+
+/// A path that must not stay where it is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Danger {
+    pub(super) path: PathBuf,
+    pub(super) reason: String,
+}
+
+/// Folders of an operation that continues later, and their lists of steps.
+const OPERATIONS: [(&str, &str); 3] = [
+    ("rebase-merge", "git-rebase-todo"),
+    ("rebase-apply", "git-rebase-todo"),
+    ("sequencer", "todo"),
+];
+/// Keys of a configuration by which Git executes nothing and reads no other file. A `*` stands for
+/// any text.
+const HARMLESS: [&str; 53] = [
+    "advice.*",
+    "author.*",
+    "branch.*.description",
+    "branch.*.merge",
+    "branch.*.pushremote",
+    "branch.*.rebase",
+    "branch.*.remote",
+    "color.*",
+    "column.*",
+    "commit.gpgsign",
+    "committer.*",
+    "core.abbrev",
+    "core.autocrlf",
+    "core.bare",
+    "core.bigfilethreshold",
+    "core.checkstat",
+    "core.commentchar",
+    "core.compression",
+    "core.eol",
+    "core.filemode",
+    "core.ignorecase",
+    "core.logallrefupdates",
+    "core.longpaths",
+    "core.precomposeunicode",
+    "core.preloadindex",
+    "core.quotepath",
+    "core.repositoryformatversion",
+    "core.safecrlf",
+    "core.sharedrepository",
+    "core.symlinks",
+    "core.trustctime",
+    "core.untrackedcache",
+    "core.whitespace",
+    "diff.algorithm",
+    "diff.renames",
+    "extensions.objectformat",
+    "extensions.refstorage",
+    "fetch.prune",
+    "gc.auto",
+    "init.defaultbranch",
+    "lfs.repositoryformatversion",
+    "merge.conflictstyle",
+    "pull.ff",
+    "pull.rebase",
+    "push.autosetupremote",
+    "push.default",
+    "remote.*.fetch",
+    "remote.*.prune",
+    "remote.*.tagopt",
+    "remote.*.url",
+    "submodule.*.active",
+    "user.email",
+    "user.name",
+];
+
+/// What is dangerous in a repository, except for paths that `is_known` accepts.
+pub(super) fn in_repository(
+    root: &OwnedFd,
+    repository: &Path,
+    is_known: impl Fn(&Path) -> bool,
+) -> Vec<Danger> {
+    let names = names(root, repository).unwrap_or_default();
+    let mut dangers = Vec::new();
+    for (name, kind) in names {
+        let path = repository.join(&name);
+        if !is_known(&path)
+            && let Some(reason) = why(root, &path, &name.to_string_lossy(), kind)
+        {
+            dangers.push(Danger { path, reason });
+        }
+    }
+    dangers
+}
+
+/// Why the index of a repository must not stay, if so: Git would write its paths.
+pub(super) fn in_index(folder: &Path, repository: &Path) -> Option<Danger> {
+    let reason = match git::index_paths(&folder.join(repository)) {
+        Ok(paths) => {
+            let wrong = paths.iter().find(|path| !is_valid_in_index(path))?;
+            format!(
+                "Git would write {}",
+                String::from_utf8_lossy(wrong).escape_debug()
+            )
+        }
+        // Git cannot read it for others, either.
+        Err(error) if error.kind() == io::ErrorKind::Other => return None,
+        Err(error) => format!("Git did not list its paths: {error}"),
+    };
+    Some(Danger {
+        path: repository.join("index"),
+        reason,
+    })
+}
+
+/// Why an entry of a repository must not stay, if so.
+fn why(root: &OwnedFd, path: &Path, name: &str, kind: FileType) -> Option<String> {
+    if kind == FileType::Symlink {
+        return Some("it is a link, over which Git would write elsewhere".to_owned());
+    }
+    let is_folder = kind == FileType::Directory;
+    if is_writable(name) {
+        return None;
+    }
+    if let Some((_, steps)) = OPERATIONS.iter().find(|(operation, _)| *operation == name) {
+        return executes(root, &path.join(steps));
+    }
+    match name {
+        "config" => in_config(root, path),
+        "hooks" if is_folder => {
+            let hooks = names(root, path).unwrap_or_default();
+            let is_hook = |name: &Path| !name.to_string_lossy().ends_with(".sample");
+            let (hook, _) = hooks.into_iter().find(|(name, _)| is_hook(name))?;
+            Some(format!("Git would execute the hook {}", hook.display()))
+        }
+        "info" if is_folder => None,
+        "branches" if is_folder && names(root, path).is_ok_and(|names| names.is_empty()) => None,
+        "description" if kind == FileType::RegularFile => None,
+        _ => Some("Git does not create it in normal work and may obey it".to_owned()),
+    }
+}
+
+/// Whether a list of steps has one that executes a program.
+fn executes(root: &OwnedFd, steps: &Path) -> Option<String> {
+    let text = match read(root, steps) {
+        Ok(text) => text,
+        Err(Errno::NOENT) => return None,
+        Err(errno) => return Some(format!("its steps cannot be read: {errno}")),
+    };
+    let text = String::from_utf8_lossy(&text);
+    let mut words = text.lines().filter_map(|line| {
+        let mut words = line.split_ascii_whitespace();
+        Some((words.next()?, line))
+    });
+    let (_, line) = words.find(|(word, _)| matches!(*word, "exec" | "x"))?;
+    Some(format!("its step `{}` runs a program", line.escape_debug()))
+}
+
+fn in_config(root: &OwnedFd, path: &Path) -> Option<String> {
+    let entries = read(root, path)
+        .map_err(io::Error::from)
+        .and_then(|text| git::parse(&text, root));
+    match entries {
+        Ok(entries) => {
+            let entry = entries.iter().find(|entry| !is_harmless(entry))?;
+            Some(format!("it sets {}", entry.key.escape_debug()))
+        }
+        Err(error) => Some(format!("Git cannot read it: {error}")),
+    }
+}
+
+fn is_harmless(entry: &ConfigEntry) -> bool {
+    let is_address = !entry.value.contains("::") && !entry.value.starts_with('-');
+    let fits = HARMLESS.iter().any(|known| match known.split_once('*') {
+        Some((start, end)) => {
+            entry.key.len() > start.len() + end.len()
+                && entry.key.starts_with(start)
+                && entry.key.ends_with(end)
+        }
+        None => entry.key == *known,
+    });
+    fits && is_address
+}
+
+fn names(root: &OwnedFd, folder: &Path) -> Result<Vec<(PathBuf, FileType)>, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    super::scanner::names(&open_beneath(root, folder, flags)?)
+}
+
+/// Reads a small regular file, reached over no link.
+fn read(root: &OwnedFd, path: &Path) -> Result<Vec<u8>, Errno> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = open_beneath(root, path, flags)?;
+    if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
+        return Err(Errno::INVAL);
+    }
+    let mut text = Vec::new();
+    let mut limited = File::from(file).take(git::MAX_CONFIG_BYTES + 1);
+    let read = limited.read_to_end(&mut text);
+    read.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+    if text.len() as u64 > git::MAX_CONFIG_BYTES {
+        return Err(Errno::FBIG);
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(key: &str, value: &str) -> ConfigEntry {
+        ConfigEntry {
+            origin: None,
+            key: key.to_owned(),
+            value: value.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_configuration_as_git_creates_it_is_harmless() {
+        for (key, value) in [
+            ("core.bare", "false"),
+            ("remote.origin.url", "https://example.org/a.git"),
+            ("remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*"),
+            ("branch.main.merge", "refs/heads/main"),
+        ] {
+            assert!(is_harmless(&entry(key, value)), "{key}");
+        }
+        for (key, value) in [
+            ("core.fsmonitor", "x"),
+            ("include.path", "x"),
+            ("remote.origin.url", "ext::sh -c x"),
+            ("remote.origin.uploadpack", "x"),
+            ("branch.*", ""),
+            ("core.worktree", "/"),
+        ] {
+            assert!(!is_harmless(&entry(key, value)), "{key}");
+        }
+    }
+}

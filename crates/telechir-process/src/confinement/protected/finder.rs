@@ -1,0 +1,288 @@
+//! Collects the protected paths of a workspace and how each is mounted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use telechir_protocol::{GIT_DIR, PROTECTED_PATHS, WhileMissing};
+
+use super::masks::{self, Masks, Placeholder};
+use super::scanner::{Finding, Scanner};
+use super::{ConfinementError, MissingFiles, MountAccess, configured, git, links, repository};
+
+/// Maximum number of protected paths in subfolders: bubblewrap needs a moment for each mount.
+const MAX_MOUNTS: usize = 600;
+/// Maximum number of repositories whose configuration Git is asked for.
+const MAX_ASKED: usize = 50;
+
+/// The paths found so far.
+#[derive(Debug)]
+pub(super) struct ProtectedFinder<'a> {
+    pub(super) folder: &'a Path,
+    missing: MissingFiles,
+    pub(super) mounts: BTreeMap<PathBuf, MountAccess>,
+    pub(super) masks: Masks,
+    pub(super) repositories: BTreeSet<PathBuf>,
+    pub(super) scanner: Scanner,
+    pub(super) gaps: Vec<String>,
+    /// Paths in the workspace that are the user's and cannot all be mounted.
+    pub(super) existing: Vec<PathBuf>,
+}
+
+impl<'a> ProtectedFinder<'a> {
+    /// Finds everything in a folder.
+    pub(super) fn search(
+        folder: &'a Path,
+        missing: MissingFiles,
+    ) -> Result<Self, ConfinementError> {
+        let scanner = Scanner::new(folder).map_err(|errno| {
+            ConfinementError(format!("failed to search {}: {errno}", folder.display()))
+        })?;
+        let mut found = Self {
+            folder,
+            missing,
+            mounts: BTreeMap::new(),
+            masks: Masks::default(),
+            repositories: BTreeSet::new(),
+            scanner,
+            gaps: Vec::new(),
+            existing: Vec::new(),
+        };
+        found.search_top()?;
+        found.search_below()?;
+        found.ask_git()?;
+        if let Some(stopped) = links::protect_targets(&mut found)? {
+            found.gaps.push(format!(
+                "{} and other protected folders have too many files to look for links in them",
+                stopped.display()
+            ));
+        }
+        Ok(found)
+    }
+
+    /// Protects the paths of the list at the top, and the places of missing ones.
+    fn search_top(&mut self) -> Result<(), ConfinementError> {
+        for (name, while_missing) in PROTECTED_PATHS {
+            let path = self.folder.join(name);
+            match while_missing {
+                WhileMissing::Reserved => self.reserve(&path, Placeholder::EMPTY_FILE)?,
+                // An existing one is found below.
+                WhileMissing::Noticed => {}
+            }
+        }
+        let own = self.folder.join(GIT_DIR);
+        match fs::symlink_metadata(&own) {
+            Ok(found) if found.is_dir() && !masks::is_placeholder(&own) => Ok(()),
+            Ok(_) => self.protect(&own),
+            // A folder that is no repository, which Git passes over.
+            Err(_) => self.reserve(&own, Placeholder::EmptyFolder),
+        }
+    }
+
+    /// Protects the paths of the list and the repositories at any depth.
+    fn search_below(&mut self) -> Result<(), ConfinementError> {
+        let mut findings = self.scanner.scan();
+        findings.sort_by_key(|finding| finding.path().components().count());
+        let paths = findings.iter().map(|finding| finding.path().to_owned());
+        self.existing = paths.collect();
+        for finding in findings {
+            let path = self.folder.join(finding.path());
+            if masks_contain(&self.masks, &path) {
+                continue;
+            }
+            if self.mounts.len() >= MAX_MOUNTS {
+                self.gaps.push(format!(
+                    "there are too many protected files; {} and others deeper in the workspace \
+                     can be changed",
+                    path.display()
+                ));
+                break;
+            }
+            match finding {
+                Finding::Protected(_) => self.protect_found(&path)?,
+                Finding::Repository(_) => repository::protect(self, &path)?,
+                Finding::LinkInRepository(_) => {}
+            }
+        }
+        if let Some(stopped) = &self.scanner.too_large {
+            let stopped = self.folder.join(stopped);
+            self.gaps.push(format!(
+                "the workspace has too many folders; protected files in {} and others are neither \
+                 read-only nor noticed",
+                stopped.display()
+            ));
+        }
+        Ok(())
+    }
+
+    /// Protects a path in a subfolder. A link stays as it is: its target is protected, and its
+    /// replacement is noticed.
+    fn protect_found(&mut self, path: &Path) -> Result<(), ConfinementError> {
+        let Ok(metadata) = fs::symlink_metadata(path) else {
+            return Ok(());
+        };
+        if metadata.is_symlink() {
+            if let Ok(target) = fs::canonicalize(path)
+                && self.is_inside(&target)
+            {
+                self.protect(&target)?;
+            }
+            return Ok(());
+        }
+        if let Some(named) = repository::named_by(path)
+            && self.is_inside(&named)
+            && repository::is_repository(&named)
+        {
+            repository::protect(self, &named)?;
+        }
+        self.protect(path)
+    }
+
+    /// Protects what the configuration of each repository names.
+    fn ask_git(&mut self) -> Result<(), ConfinementError> {
+        if !git::is_installed() {
+            return Ok(());
+        }
+        let mut asked = vec![around(self.folder)];
+        let own = self.repositories.iter().take(MAX_ASKED).map(|repository| {
+            let is_git_dir = repository.file_name().is_some_and(|name| name == GIT_DIR);
+            let parent = repository.parent().filter(|_| is_git_dir);
+            let worktree = parent.unwrap_or(self.folder).to_owned();
+            (Some(repository.clone()), worktree)
+        });
+        asked.extend(own);
+        for (repository, worktree) in asked {
+            if let Some(why) = configured::protect(self, repository.as_deref(), &worktree)? {
+                let name = repository.unwrap_or(worktree);
+                self.gaps.push(format!(
+                    "Git did not answer which programs the configuration of {} names: {why}",
+                    name.display()
+                ));
+            }
+        }
+        if self.repositories.len() > MAX_ASKED {
+            self.gaps.push(format!(
+                "Git was asked for the configuration of {MAX_ASKED} of {} repositories only",
+                self.repositories.len()
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether a path is in the workspace, but not the workspace itself.
+    pub(super) fn is_inside(&self, path: &Path) -> bool {
+        path.starts_with(self.folder) && path != self.folder
+    }
+
+    /// Protects a path of the folder, or the position of a missing one.
+    pub(super) fn protect(&mut self, path: &Path) -> Result<(), ConfinementError> {
+        self.reserve(path, Placeholder::EMPTY_FILE)
+    }
+
+    /// Like [`Self::protect`], with this placeholder for a missing path.
+    pub(super) fn reserve(
+        &mut self,
+        path: &Path,
+        placeholder: Placeholder,
+    ) -> Result<(), ConfinementError> {
+        let Some(there) = self.first_special(path) else {
+            self.mount(path, MountAccess::ReadOnly);
+            self.masks.share(path);
+            return Ok(());
+        };
+        match fs::symlink_metadata(&there) {
+            Ok(found) if found.is_symlink() => self.refuse(&there),
+            // A file where a folder would be needed: nothing can be created below it.
+            Ok(_) => {
+                self.mount(&there, MountAccess::ReadOnly);
+                self.masks.share(&there);
+                Ok(())
+            }
+            Err(_) if self.missing == MissingFiles::Masked => {
+                let is_itself = there == path;
+                let placeholder = if is_itself {
+                    placeholder
+                } else {
+                    Placeholder::EMPTY_FILE
+                };
+                let masked = self.masks.add(&there, placeholder);
+                masked.map_err(|error| {
+                    ConfinementError(format!("failed to protect {}: {error}", there.display()))
+                })?;
+                self.mount(&there, MountAccess::ReadOnly);
+                Ok(())
+            }
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// The first component of a path below the folder that is missing, a link, or a file in the
+    /// middle.
+    fn first_special(&self, path: &Path) -> Option<PathBuf> {
+        let below = path.strip_prefix(self.folder).ok()?;
+        let mut current = self.folder.to_owned();
+        for part in below.components() {
+            current.push(part);
+            let is_plain = fs::symlink_metadata(&current)
+                .is_ok_and(|found| found.is_dir() || (current == path && !found.is_symlink()));
+            if !is_plain {
+                return Some(current);
+            }
+        }
+        None
+    }
+
+    /// Refuses a link: it can be replaced, and nothing can be mounted on it. In a folder that only
+    /// we use, no other program follows it.
+    pub(super) fn refuse(&self, link: &Path) -> Result<(), ConfinementError> {
+        match self.missing {
+            MissingFiles::Creatable => Ok(()),
+            MissingFiles::Masked => Err(ConfinementError(format!(
+                "{} is a link at a protected path, and a command could replace it; put its target \
+                 there, or choose another folder with --workspace",
+                link.display()
+            ))),
+        }
+    }
+
+    /// Mounts a path and pins the folders around it: renaming one of them would move the mount
+    /// along and free the path for a new file.
+    pub(super) fn mount(&mut self, path: &Path, access: MountAccess) {
+        let mut unmounted = Vec::new();
+        for above in path.ancestors() {
+            match self.mounts.get(above) {
+                Some(MountAccess::ReadOnly) if access == MountAccess::ReadOnly => return,
+                Some(_) => break,
+                None if !self.is_inside(above) => break,
+                None => unmounted.push(above.to_owned()),
+            }
+        }
+        for above in unmounted {
+            self.mounts.insert(above, MountAccess::Pinned);
+        }
+        if access == MountAccess::ReadOnly {
+            // A writable mount in it would be a hole.
+            self.mounts.retain(|other, access| {
+                *access == MountAccess::ReadOnly || !other.starts_with(path)
+            });
+            self.mounts.insert(path.to_owned(), access);
+        }
+    }
+}
+
+/// The repository around a folder, if it is in one, and its worktree.
+fn around(folder: &Path) -> (Option<PathBuf>, PathBuf) {
+    for above in folder.ancestors() {
+        let own = above.join(GIT_DIR);
+        let named = repository::named_by(&own);
+        let repository = named.unwrap_or(own);
+        if repository::is_repository(&repository) {
+            return (Some(repository), above.to_owned());
+        }
+    }
+    (None, folder.to_owned())
+}
+
+fn masks_contain(masks: &Masks, path: &Path) -> bool {
+    masks.paths().iter().any(|mask| path.starts_with(mask))
+}

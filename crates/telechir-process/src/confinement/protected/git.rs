@@ -1,0 +1,221 @@
+//! Asks Git about a repository: its configuration, and the paths in its index. Runs nothing that
+//! the repository names.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, Stat, fstat, lstat, memfd_create};
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use crate::{find_program, is_root};
+
+/// Time limit for an answer: a configuration can include a pipe that nobody writes to.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum size of an answer; an index of a million paths is smaller.
+const MAX_ANSWER_BYTES: u64 = 256 << 20;
+/// Maximum size of a configuration that is read for [`parse`].
+pub(super) const MAX_CONFIG_BYTES: u64 = 1 << 20;
+/// Variables that would make Git ask another repository, or write files.
+const REMOVED_VARIABLES: [&str; 14] = [
+    "GIT_DIR",
+    "GIT_COMMON_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+    "GIT_CONFIG",
+    "GIT_TRACE",
+    "GIT_TRACE_SETUP",
+    "GIT_TRACE2",
+    "GIT_TRACE2_EVENT",
+    "GIT_TRACE2_PERF",
+];
+
+/// One value of a configuration.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ConfigEntry {
+    /// The file that contains it, if it is in a file.
+    pub(super) origin: Option<PathBuf>,
+    /// In lower case, except for the name of a subsection.
+    pub(super) key: String,
+    pub(super) value: String,
+}
+
+/// Whether Git is installed; otherwise nobody runs it here.
+pub(super) fn is_installed() -> bool {
+    find_program(Path::new("git")).is_some()
+}
+
+/// The complete configuration that Git would use in a repository: the system's and the user's, too,
+/// with all included files. Without a repository, only these.
+pub(super) fn configuration(repository: Option<&Path>) -> io::Result<Vec<ConfigEntry>> {
+    let mut command = git(["config", "--show-origin", "--includes", "--list", "-z"]);
+    match repository {
+        Some(repository) if super::repository::is_repository(repository) => {
+            command.env("GIT_DIR", repository);
+        }
+        // A command may complete it.
+        Some(incomplete) if incomplete.join("config").is_file() => {
+            return included(&incomplete.join("config"));
+        }
+        Some(_) | None => {}
+    }
+    Ok(with_origins(&answer(command, None)?))
+}
+
+/// The configuration in a file and in those that it includes.
+pub(super) fn included(file: &Path) -> io::Result<Vec<ConfigEntry>> {
+    let mut command = git([
+        "config",
+        "--show-origin",
+        "--includes",
+        "--list",
+        "-z",
+        "--file",
+    ]);
+    command.arg(file);
+    Ok(with_origins(&answer(command, None)?))
+}
+
+fn with_origins(answer: &[u8]) -> Vec<ConfigEntry> {
+    let mut fields = answer.split(|byte| *byte == 0);
+    let mut entries = Vec::new();
+    while let (Some(origin), Some(entry)) = (fields.next(), fields.next()) {
+        let file = origin.strip_prefix(b"file:");
+        let file = file.map(|path| PathBuf::from(OsStr::from_bytes(path)));
+        entries.push(config_entry(entry, file));
+    }
+    entries
+}
+
+/// The values in the text of a configuration, without included files.
+pub(super) fn parse(text: &[u8], workspace: &OwnedFd) -> io::Result<Vec<ConfigEntry>> {
+    let mut command = git(["config", "--file", "-", "--no-includes", "--list", "-z"]);
+    run_as_owner(&mut command, &fstat(workspace)?);
+    let answer = answer(command, Some(text))?;
+    let entries = answer.split(|byte| *byte == 0);
+    let entries = entries.filter(|entry| !entry.is_empty());
+    Ok(entries.map(|entry| config_entry(entry, None)).collect())
+}
+
+/// The paths in the index of a repository.
+pub(super) fn index_paths(repository: &Path) -> io::Result<Vec<Vec<u8>>> {
+    let mut command = git(["ls-files", "-z", "--full-name"]);
+    command
+        .env("GIT_DIR", repository)
+        .env("GIT_WORK_TREE", "/")
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .env("GIT_NO_LAZY_FETCH", "1")
+        // Stronger than the repository's own values.
+        .env("GIT_CONFIG_COUNT", "2")
+        .env("GIT_CONFIG_KEY_0", "core.fsmonitor")
+        .env("GIT_CONFIG_VALUE_0", "false")
+        .env("GIT_CONFIG_KEY_1", "core.hooksPath")
+        .env("GIT_CONFIG_VALUE_1", "/dev/null");
+    run_as_owner(&mut command, &lstat(repository)?);
+    let answer = answer(command, None)?;
+    let paths = answer.split(|byte| *byte == 0);
+    let paths = paths.filter(|path| !path.is_empty());
+    Ok(paths.map(<[u8]>::to_vec).collect())
+}
+
+fn config_entry(entry: &[u8], origin: Option<PathBuf>) -> ConfigEntry {
+    let mut halves = entry.splitn(2, |byte| *byte == b'\n');
+    let mut half = || String::from_utf8_lossy(halves.next().unwrap_or_default()).into_owned();
+    ConfigEntry {
+        origin,
+        key: half(),
+        value: half(),
+    }
+}
+
+/// Describes a call of Git with the caller's environment, which names the user's configuration.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the answer is awaited here for a few milliseconds, and nothing outlives the call"
+)]
+fn git<const N: usize>(arguments: [&str; N]) -> Command {
+    let mut command = Command::new("git");
+    command.args(arguments).current_dir("/");
+    for variable in REMOVED_VARIABLES {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// As root, runs Git as the owner of the files that it reads: a command could have prepared them.
+fn run_as_owner(command: &mut Command, found: &Stat) {
+    if is_root() {
+        command.uid(found.st_uid).gid(found.st_gid);
+        command.env("HOME", "/nonexistent");
+        command.env_remove("XDG_CONFIG_HOME");
+    }
+}
+
+/// Runs a command with this input and returns its standard output.
+fn answer(mut command: Command, input: Option<&[u8]>) -> io::Result<Vec<u8>> {
+    let (read_end, write_end) = pipe_with(PipeFlags::CLOEXEC)?;
+    command.stdout(Stdio::from(write_end));
+    command.stderr(Stdio::null());
+    command.stdin(match input {
+        Some(input) => Stdio::from(in_memory(input)?),
+        None => Stdio::null(),
+    });
+    let mut child = command.spawn()?;
+    // Closes our copies of its descriptors, so that the answer ends.
+    drop(command);
+    let answered = read_until_end(read_end);
+    if answered.is_err() {
+        let _may_have_exited = child.kill();
+    }
+    let status = child.wait()?;
+    let answer = answered?;
+    if status.success() {
+        Ok(answer)
+    } else {
+        Err(io::Error::other(format!("git failed ({status})")))
+    }
+}
+
+/// A file in memory with this text, to be read from its beginning. A pipe could be full.
+fn in_memory(text: &[u8]) -> io::Result<File> {
+    let mut file = File::from(memfd_create("configuration", MemfdFlags::CLOEXEC)?);
+    file.write_all(text)?;
+    file.rewind()?;
+    Ok(file)
+}
+
+fn read_until_end(read_end: OwnedFd) -> io::Result<Vec<u8>> {
+    let deadline = Instant::now() + TIMEOUT;
+    let mut file = File::from(read_end);
+    let (mut answer, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let left = Timespec::try_from(left).map_err(io::Error::other)?;
+        let mut fds = [PollFd::from_borrowed_fd(file.as_fd(), PollFlags::IN)];
+        match poll(&mut fds, Some(&left)) {
+            Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(errno) => return Err(errno.into()),
+        }
+        let read = file.read(&mut buffer)?;
+        if read == 0 {
+            return Ok(answer);
+        }
+        answer.extend_from_slice(&buffer[..read]);
+        if answer.len() as u64 > MAX_ANSWER_BYTES {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+    }
+}

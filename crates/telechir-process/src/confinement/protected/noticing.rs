@@ -1,0 +1,275 @@
+//! Notices what sandboxed programs create at protected paths, and moves it to a name that nothing obeys.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::OsString;
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::fs::{Mode, OFlags, RenameFlags, fchmod, fstat, renameat_with};
+use rustix::io::Errno;
+
+use super::dangers::{self, Danger};
+use super::finder::ProtectedFinder;
+use super::masks;
+use super::scanner::{Finding, Scanner, Stamp, open_beneath};
+
+/// Ending of the name of a file that was moved away.
+const ENDING: &str = ".blocked";
+/// Maximum number of names to try.
+const MAX_NAMES: usize = 1_000;
+/// Files of a repository whose content matters, besides the folder itself.
+const WATCHED_IN_REPOSITORY: [&str; 6] = [
+    "config",
+    "hooks",
+    "index",
+    "rebase-merge/git-rebase-todo",
+    "rebase-apply/git-rebase-todo",
+    "sequencer/todo",
+];
+
+/// Files that an approved edit wrote, by absolute path.
+static EDITED: Mutex<BTreeMap<PathBuf, Stamp>> = Mutex::new(BTreeMap::new());
+
+/// Accepts a file as it is now, because the user approved the edit that wrote it. `folder` is the
+/// workspace and `inside` the file's path in it.
+pub fn accept_edit(folder: &Path, inside: &Path) {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(folder, flags, Mode::empty());
+    let mut edited = EDITED.lock().unwrap_or_else(PoisonError::into_inner);
+    // The new file may be in a folder that the edit created, too.
+    for path in inside.ancestors().filter(|path| *path != Path::new("")) {
+        let stamp = opened.as_ref().ok().and_then(|root| Stamp::of(root, path));
+        let is_protected = telechir_protocol::is_protected_entry(&path.to_string_lossy());
+        match stamp.filter(|_| is_protected) {
+            Some(stamp) => edited.insert(folder.join(path), stamp),
+            None => edited.remove(&folder.join(path)),
+        };
+    }
+}
+
+/// Something that a sandboxed program left at a protected path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undone {
+    /// The path, relative to the workspace.
+    pub path: PathBuf,
+    /// Where it is now, or why it could not be moved.
+    pub moved_to: Result<PathBuf, String>,
+    reason: String,
+}
+
+impl fmt::Display for Undone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (path, reason) = (shown(&self.path), &self.reason);
+        match &self.moved_to {
+            Ok(to) => write!(f, "{path} was moved to {}: {reason}", shown(to)),
+            Err(error) => write!(
+                f,
+                "{path} is dangerous and could not be moved ({error}): {reason}"
+            ),
+        }
+    }
+}
+
+/// A path that a program chose, without control characters.
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().escape_debug().to_string()
+}
+
+/// The state of a workspace at the last look.
+#[derive(Debug)]
+pub(super) struct Noticing {
+    folder: PathBuf,
+    scanner: Scanner,
+    /// What was protected from the start, and what it was.
+    mounted: HashMap<PathBuf, Stamp>,
+    /// What was accepted in its present state.
+    accepted: HashMap<PathBuf, Stamp>,
+    /// Repositories, with the state in which they were judged last.
+    repositories: HashMap<PathBuf, Vec<Option<Stamp>>>,
+}
+
+impl Noticing {
+    /// Starts with everything that a search found.
+    pub(super) fn new(found: ProtectedFinder<'_>) -> Self {
+        let (folder, scanner) = (found.folder, found.scanner);
+        let inside = |path: &PathBuf| path.strip_prefix(folder).ok().map(Path::to_owned);
+        let with_stamp = |path: PathBuf| Some((path.clone(), Stamp::of(scanner.root(), &path)?));
+        let mounted = found.mounts.keys().filter_map(inside);
+        let mounted = mounted.filter_map(with_stamp).collect();
+        let accepted = found.existing.into_iter().filter_map(with_stamp).collect();
+        let repositories = found.repositories.iter().filter_map(inside);
+        let mut new = Self {
+            folder: folder.to_owned(),
+            mounted,
+            accepted,
+            repositories: repositories.map(|path| (path, Vec::new())).collect(),
+            scanner,
+        };
+        // What is there from the start is the user's.
+        new.accept_changes();
+        new
+    }
+
+    /// Accepts the workspace as it is now; returns what is new or was replaced.
+    pub(super) fn accept_changes(&mut self) -> Vec<PathBuf> {
+        let found = self.look();
+        for Danger { path, .. } in &found {
+            if let Some(stamp) = Stamp::of(self.scanner.root(), path) {
+                self.accepted.insert(path.clone(), stamp);
+            }
+        }
+        found.into_iter().map(|found| found.path).collect()
+    }
+
+    /// Moves away what is new and dangerous.
+    pub(super) fn undo_changes(&mut self) -> Vec<Undone> {
+        let found = self.look();
+        let undone = found.into_iter().filter_map(|Danger { path, reason }| {
+            let stamp = Stamp::of(self.scanner.root(), &path)?;
+            if self.was_edited(&path, &stamp) || self.was_replaced_outside(&path, &stamp) {
+                self.accepted.insert(path, stamp);
+                return None;
+            }
+            let moved_to = move_away(self.scanner.root(), &path);
+            let moved_to = moved_to.map_err(|errno| errno.to_string());
+            Some(Undone {
+                path,
+                moved_to,
+                reason,
+            })
+        });
+        undone.collect()
+    }
+
+    /// Everything at protected paths that is neither mounted, reserved nor accepted as it is.
+    fn look(&mut self) -> Vec<Danger> {
+        let mut found = Vec::new();
+        let mut suspects: BTreeSet<PathBuf> = BTreeSet::new();
+        for finding in self.scanner.scan() {
+            match finding {
+                Finding::Protected(path) => drop(suspects.insert(path)),
+                Finding::Repository(path) => drop(self.repositories.entry(path).or_default()),
+                Finding::LinkInRepository(path) if !self.is_known(&path) => found.push(Danger {
+                    path,
+                    reason: "it is a link, over which Git would write elsewhere".to_owned(),
+                }),
+                Finding::LinkInRepository(_) => {}
+            }
+        }
+        suspects.extend(self.accepted.keys().cloned());
+        for path in suspects {
+            let is_listed = telechir_protocol::is_protected_entry(&path.to_string_lossy());
+            if is_listed && !self.is_known(&path) {
+                found.push(Danger {
+                    path,
+                    reason: "programs outside of the sandbox execute or obey this name".to_owned(),
+                });
+            }
+        }
+        found.extend(self.look_at_repositories());
+        found.sort_by(|one, other| one.path.cmp(&other.path));
+        found.dedup_by(|one, other| one.path == other.path);
+        found.retain(|danger| Stamp::of(self.scanner.root(), &danger.path).is_some());
+        found
+    }
+
+    fn look_at_repositories(&mut self) -> Vec<Danger> {
+        let mut found = Vec::new();
+        let mut judged = Vec::new();
+        for (repository, before) in &self.repositories {
+            let now = self.stamps(repository);
+            if now.iter().all(Option::is_some) && now == *before {
+                continue;
+            }
+            let root = self.scanner.root();
+            found.extend(dangers::in_repository(root, repository, |path| {
+                self.is_known(path)
+            }));
+            let index = repository.join("index");
+            if !self.is_known(&index) {
+                found.extend(dangers::in_index(&self.folder, repository));
+            }
+            judged.push((repository.clone(), now));
+        }
+        for (repository, now) in judged {
+            if Stamp::of(self.scanner.root(), &repository).is_some() {
+                self.repositories.insert(repository, now);
+            } else {
+                self.repositories.remove(&repository);
+            }
+        }
+        found
+    }
+
+    /// The state of a repository; a missing file has the state of the folder.
+    fn stamps(&self, repository: &Path) -> Vec<Option<Stamp>> {
+        let root = self.scanner.root();
+        let own = Stamp::settled(root, repository);
+        let inner = WATCHED_IN_REPOSITORY.iter().map(|name| {
+            let path = repository.join(name);
+            match Stamp::of(root, &path) {
+                Some(_) => Stamp::settled(root, &path),
+                None => own,
+            }
+        });
+        std::iter::once(own).chain(inner).collect()
+    }
+
+    /// Whether a path is ours, read-only inside, or accepted as it is.
+    fn is_known(&self, path: &Path) -> bool {
+        let Some(now) = Stamp::of(self.scanner.root(), path) else {
+            return true;
+        };
+        self.mounted
+            .get(path)
+            .is_some_and(|mounted| mounted.is_same_file(&now))
+            || self.accepted.get(path) == Some(&now)
+            || masks::is_placeholder(&self.folder.join(path))
+    }
+
+    fn was_edited(&self, path: &Path, now: &Stamp) -> bool {
+        let edited = EDITED.lock().unwrap_or_else(PoisonError::into_inner);
+        edited.get(&self.folder.join(path)) == Some(now)
+    }
+
+    /// Whether a mounted path is another file now: nothing inside can do that, until the mount is
+    /// gone by that.
+    fn was_replaced_outside(&mut self, path: &Path, now: &Stamp) -> bool {
+        let mounted = self.mounted.remove(path);
+        mounted.is_some_and(|mounted| !mounted.is_same_file(now))
+    }
+}
+
+/// Renames an entry in its folder; returns its new path.
+fn move_away(root: &OwnedFd, path: &Path) -> Result<PathBuf, Errno> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(Errno::INVAL);
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = open_beneath(root, parent, flags)?;
+    for number in 0..MAX_NAMES {
+        let mut new = OsString::from(name);
+        new.push(ENDING);
+        if number > 0 {
+            new.push(format!("-{number}"));
+        }
+        let rename = || renameat_with(&folder, name, &folder, &new, RenameFlags::NOREPLACE);
+        let renamed = match rename() {
+            Err(Errno::ACCESS | Errno::PERM) => {
+                // A command can take this permission from itself.
+                let mode = Mode::from_raw_mode(fstat(&folder)?.st_mode) | Mode::RWXU;
+                fchmod(&folder, mode)?;
+                rename()
+            }
+            renamed => renamed,
+        };
+        match renamed {
+            Ok(()) => return Ok(parent.join(new)),
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Err(Errno::EXIST)
+}

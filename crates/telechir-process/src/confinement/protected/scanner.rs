@@ -1,0 +1,285 @@
+//! Finds protected paths and repositories in a workspace, and later only in folders that changed.
+//!
+//! A folder's change time tells whether a name in it was added or replaced; no program can set it.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{
+    AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, open, openat2, statat,
+};
+use rustix::io::Errno;
+use telechir_protocol::{GIT_DIR, fold, is_protected_entry};
+
+/// Maximum number of folders to search; a check after a command costs about 2 µs for each.
+const MAX_FOLDERS: usize = 50_000;
+/// A folder that changed this recently may change again without another change time.
+const CLOCK_STEP: Duration = Duration::from_millis(50);
+
+/// When and what a file or folder was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    pub(super) device: u64,
+    pub(super) inode: u64,
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    #[expect(
+        clippy::useless_conversion,
+        clippy::unnecessary_cast,
+        reason = "the fields differ in type between architectures"
+    )]
+    fn new(stat: &Stat) -> Self {
+        Self {
+            device: stat.st_dev as u64,
+            inode: stat.st_ino as u64,
+            changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+        }
+    }
+
+    /// The stamp of a path, of a link itself.
+    pub(super) fn of(root: &OwnedFd, path: &Path) -> Option<Self> {
+        let stat = statat(root, or_dot(path), AtFlags::SYMLINK_NOFOLLOW);
+        stat.ok().map(|stat| Self::new(&stat))
+    }
+
+    /// The stamp of a path, if it has not changed so recently that the next change could have the
+    /// same.
+    pub(super) fn settled(root: &OwnedFd, path: &Path) -> Option<Self> {
+        Self::of(root, path).filter(|stamp| !stamp.is_recent(SystemTime::now()))
+    }
+
+    /// Whether it is the same file, possibly with other content.
+    pub(super) fn is_same_file(&self, other: &Self) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+
+    /// Whether the change is too recent to recognize the next one.
+    fn is_recent(&self, now: SystemTime) -> bool {
+        let changed = Duration::new(
+            u64::try_from(self.changed.0).unwrap_or_default(),
+            u32::try_from(self.changed.1).unwrap_or_default(),
+        );
+        UNIX_EPOCH + changed + CLOCK_STEP >= now
+    }
+}
+
+/// What a name in the workspace is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Finding {
+    /// A path of the list, or one that replaces it on some file system.
+    Protected(PathBuf),
+    /// A folder that Git accepts as a repository.
+    Repository(PathBuf),
+    /// A link where Git writes its own files, so that Git would write to its target.
+    LinkInRepository(PathBuf),
+}
+
+impl Finding {
+    /// The path, relative to the workspace.
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            Self::Protected(path) | Self::Repository(path) | Self::LinkInRepository(path) => path,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FolderKind {
+    Plain,
+    Repository,
+    /// Below a repository; Git writes here.
+    RepositoryData,
+}
+
+#[derive(Debug)]
+struct Folder {
+    kind: FolderKind,
+    /// Absent if the folder must be read again in any case.
+    stamp: Option<Stamp>,
+}
+
+/// The folders of a workspace. All paths are relative to it.
+#[derive(Debug)]
+pub(super) struct Scanner {
+    root: OwnedFd,
+    folders: HashMap<PathBuf, Folder>,
+    /// A folder that is not searched, because there are too many.
+    pub(super) too_large: Option<PathBuf>,
+}
+
+impl Scanner {
+    pub(super) fn new(folder: &Path) -> Result<Self, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = open(folder, flags, Mode::empty())?;
+        let top = Folder {
+            kind: FolderKind::Plain,
+            stamp: None,
+        };
+        Ok(Self {
+            root,
+            folders: HashMap::from([(PathBuf::new(), top)]),
+            too_large: None,
+        })
+    }
+
+    pub(super) fn root(&self) -> &OwnedFd {
+        &self.root
+    }
+
+    /// Reads the folders that changed since the last call, and new ones; the first time all.
+    pub(super) fn scan(&mut self) -> Vec<Finding> {
+        let now = SystemTime::now();
+        let root = &self.root;
+        let changed = self.folders.iter().filter(|(path, folder)| {
+            folder.stamp.is_none() || folder.stamp != Stamp::of(root, path)
+        });
+        let mut open: Vec<PathBuf> = changed.map(|(path, _)| path.clone()).collect();
+        let mut findings = Vec::new();
+        while let Some(path) = open.pop() {
+            let Some(kind) = self.folders.get(&path).map(|folder| folder.kind) else {
+                continue;
+            };
+            match self.read(&path) {
+                Ok((stamp, names)) => {
+                    let stamp = (!stamp.is_recent(now)).then_some(stamp);
+                    self.folders.insert(path.clone(), Folder { kind, stamp });
+                    let inner = judge(&path, kind, &names, &mut findings);
+                    for (path, kind) in inner {
+                        self.add(path, kind, &mut open);
+                    }
+                }
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if path != Path::new("") => {
+                    self.folders.remove(&path);
+                }
+                // It stays without a stamp, so that it is tried again.
+                Err(_) => {
+                    self.folders.insert(path, Folder { kind, stamp: None });
+                }
+            }
+        }
+        findings
+    }
+
+    fn add(&mut self, path: PathBuf, kind: FolderKind, open: &mut Vec<PathBuf>) {
+        let is_known = self.folders.get(&path).is_some_and(|old| {
+            old.kind == kind && old.stamp.is_some() && old.stamp == Stamp::of(&self.root, &path)
+        });
+        if is_known {
+            return;
+        }
+        if self.folders.len() >= MAX_FOLDERS && !self.folders.contains_key(&path) {
+            self.too_large.get_or_insert(path);
+            return;
+        }
+        self.folders
+            .insert(path.clone(), Folder { kind, stamp: None });
+        open.push(path);
+    }
+
+    /// The names in a folder with their types, reached over no link.
+    fn read(&self, path: &Path) -> Result<(Stamp, Vec<(PathBuf, FileType)>), Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = open_beneath(&self.root, path, flags)?;
+        let stamp = Stamp::new(&fstat(&folder)?);
+        Ok((stamp, names(&folder)?))
+    }
+}
+
+/// The names in an open folder with their types.
+pub(super) fn names(folder: &OwnedFd) -> Result<Vec<(PathBuf, FileType)>, Errno> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        let kind = match entry.file_type() {
+            FileType::Unknown => {
+                let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+                stat.map_or(FileType::Unknown, |stat| {
+                    FileType::from_raw_mode(stat.st_mode)
+                })
+            }
+            known => known,
+        };
+        names.push((PathBuf::from(OsStr::from_bytes(name.to_bytes())), kind));
+    }
+    Ok(names)
+}
+
+/// Opens a path of the workspace without following any link.
+pub(super) fn open_beneath(root: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    openat2(root, or_dot(path), flags, Mode::empty(), resolve)
+}
+
+fn or_dot(path: &Path) -> &Path {
+    if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    }
+}
+
+/// Adds what a folder's names mean to the findings; returns the folders to read.
+fn judge(
+    folder: &Path,
+    kind: FolderKind,
+    names: &[(PathBuf, FileType)],
+    findings: &mut Vec<Finding>,
+) -> Vec<(PathBuf, FolderKind)> {
+    let has = |wanted: &str| {
+        let fits = |(name, _): &&(PathBuf, FileType)| fold(&name.to_string_lossy()) == wanted;
+        names.iter().find(fits).is_some()
+    };
+    let is_repository = kind == FolderKind::Repository
+        || (has("head") && (has("commondir") || (has("objects") && has("refs"))));
+    if is_repository {
+        findings.push(Finding::Repository(folder.to_owned()));
+    }
+    let mut inner = Vec::new();
+    for (name, file_type) in names {
+        let path = folder.join(name);
+        let text = path.to_string_lossy();
+        let is_folder = *file_type == FileType::Directory;
+        let is_git_dir = fold(&name.to_string_lossy()) == GIT_DIR;
+        if is_git_dir && is_folder {
+            inner.push((path, FolderKind::Repository));
+        } else if kind != FolderKind::RepositoryData && is_protected_entry(&text) {
+            findings.push(Finding::Protected(path));
+        } else if is_repository || kind == FolderKind::RepositoryData {
+            let holds_data = kind == FolderKind::RepositoryData || holds_data(name);
+            if *file_type == FileType::Symlink {
+                findings.push(Finding::LinkInRepository(path));
+            } else if is_folder && holds_data {
+                inner.push((path, FolderKind::RepositoryData));
+            } else if is_folder && holds_repositories(kind, name) {
+                inner.push((path, FolderKind::Plain));
+            }
+        } else if is_folder {
+            inner.push((path, FolderKind::Plain));
+        }
+    }
+    inner
+}
+
+/// Whether Git writes files at names in this folder that it does not create anew.
+fn holds_data(name: &Path) -> bool {
+    ["logs", "refs"].iter().any(|data| name == Path::new(data))
+}
+
+/// Whether a folder of a repository is searched for others.
+fn holds_repositories(kind: FolderKind, name: &Path) -> bool {
+    match kind {
+        FolderKind::Plain => name != Path::new("objects"),
+        FolderKind::Repository => name == Path::new("modules") || name == Path::new("worktrees"),
+        FolderKind::RepositoryData => false,
+    }
+}

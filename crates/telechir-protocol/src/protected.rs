@@ -1,0 +1,255 @@
+//! Paths that programs outside a sandbox execute or obey without being asked to: one list for the
+//! policy's judgement of edits and for the sandbox.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use self::WhileMissing::{Noticed, Reserved};
+
+/// What a sandbox does at the top of a workspace while such a path does not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhileMissing {
+    /// An empty file takes its place, because merely entering or opening the folder is enough for
+    /// a program to obey it.
+    Reserved,
+    /// Nothing takes its place, because an empty file would break a tool or be in the way; a new
+    /// one is noticed after the command that created it.
+    Noticed,
+}
+
+/// A path at any depth, in its usual spelling, and its treatment while it is missing.
+pub type ProtectedPath = (&'static str, WhileMissing);
+
+/// The repository's folder of Git, or the file that names it. Protected like the other paths, but
+/// Git must still write some of its contents.
+pub const GIT_DIR: &str = ".git";
+
+/// All protected paths except [`GIT_DIR`]: files that configure version control, shells, editors,
+/// debuggers, toolchains and agents.
+pub const PROTECTED_PATHS: &[ProtectedPath] = &[
+    // Version control and its hooks.
+    (".gitmodules", Reserved),
+    (".gitconfig", Reserved),
+    (".hg", Reserved),
+    (".hgrc", Noticed),
+    (".jj", Reserved),
+    (".sl", Noticed),
+    (".svn", Noticed),
+    (".bzr", Noticed),
+    (".repo", Noticed),
+    (".arcconfig", Noticed),
+    (".husky", Reserved),
+    (".githooks", Noticed),
+    (".lefthook", Noticed),
+    (".lefthook.yml", Noticed),
+    ("lefthook.yml", Noticed),
+    (".overcommit.yml", Noticed),
+    (".pre-commit-config.yaml", Noticed),
+    (".config/git", Noticed),
+    // The short name that Windows file systems give to `.git`.
+    ("git~1", Noticed),
+    // Shells and terminals.
+    (".bashrc", Reserved),
+    (".bash_profile", Reserved),
+    (".bash_login", Reserved),
+    (".bash_logout", Reserved),
+    (".bash_aliases", Noticed),
+    (".profile", Reserved),
+    (".zshrc", Reserved),
+    (".zshenv", Reserved),
+    (".zprofile", Reserved),
+    (".zlogin", Reserved),
+    (".zlogout", Noticed),
+    (".cshrc", Noticed),
+    (".tcshrc", Noticed),
+    (".kshrc", Noticed),
+    (".login", Noticed),
+    (".logout", Noticed),
+    (".config/fish", Noticed),
+    (".inputrc", Reserved),
+    (".tmux.conf", Noticed),
+    (".screenrc", Noticed),
+    (".lessfilter", Noticed),
+    (".xinitrc", Noticed),
+    (".xprofile", Noticed),
+    (".xsessionrc", Noticed),
+    (".pam_environment", Noticed),
+    (".ssh", Reserved),
+    (".netrc", Noticed),
+    (".curlrc", Noticed),
+    (".wgetrc", Noticed),
+    (".ripgreprc", Reserved),
+    // Environments and toolchains that a folder chooses.
+    (".envrc", Reserved),
+    (".direnvrc", Noticed),
+    (".autoenv", Noticed),
+    (".autoenv.zsh", Noticed),
+    ("mise.toml", Reserved),
+    (".mise.toml", Reserved),
+    ("mise.local.toml", Noticed),
+    (".mise.local.toml", Noticed),
+    ("mise/config.toml", Noticed),
+    (".mise", Noticed),
+    (".config/mise.toml", Noticed),
+    (".config/mise", Noticed),
+    (".tool-versions", Noticed),
+    (".cargo/config", Noticed),
+    (".cargo/config.toml", Noticed),
+    (".cargo/env", Noticed),
+    ("rust-toolchain", Noticed),
+    ("rust-toolchain.toml", Noticed),
+    (".npmrc", Reserved),
+    (".yarnrc", Noticed),
+    (".yarnrc.yml", Reserved),
+    (".pnpmfile.cjs", Noticed),
+    ("bunfig.toml", Noticed),
+    (".bundle/config", Noticed),
+    (".gemrc", Noticed),
+    (".pypirc", Noticed),
+    (".terraformrc", Noticed),
+    // Editors, debuggers and interactive tools.
+    (".vscode", Reserved),
+    (".idea", Reserved),
+    (".zed", Reserved),
+    (".fleet", Noticed),
+    (".helix", Noticed),
+    (".devcontainer", Reserved),
+    (".devcontainer.json", Reserved),
+    (".exrc", Reserved),
+    (".vimrc", Noticed),
+    (".gvimrc", Noticed),
+    (".nvimrc", Noticed),
+    (".nvim.lua", Noticed),
+    (".lvimrc", Noticed),
+    (".emacs", Noticed),
+    (".emacs.d", Noticed),
+    (".dir-locals.el", Reserved),
+    (".dir-locals-2.el", Noticed),
+    (".gdbinit", Reserved),
+    (".lldbinit", Reserved),
+    (".pdbrc", Noticed),
+    (".perldb", Noticed),
+    (".irbrc", Noticed),
+    (".pryrc", Noticed),
+    (".psqlrc", Noticed),
+    (".sqliterc", Noticed),
+    // Agents: their settings, hooks, servers and instructions.
+    (".mcp.json", Reserved),
+    (".claude", Reserved),
+    (".claude.json", Noticed),
+    ("CLAUDE.md", Noticed),
+    ("CLAUDE.local.md", Noticed),
+    ("AGENTS.md", Noticed),
+    ("AGENTS.override.md", Noticed),
+    ("AGENT.md", Noticed),
+    ("GEMINI.md", Noticed),
+    (".codex", Reserved),
+    (".cursor", Reserved),
+    (".cursorrules", Noticed),
+    (".gemini", Reserved),
+    (".agents", Reserved),
+    (".windsurf", Noticed),
+    (".windsurfrules", Noticed),
+    (".clinerules", Noticed),
+    (".roo", Noticed),
+    (".kiro", Noticed),
+    (".continue", Noticed),
+    (".opencode", Noticed),
+    ("opencode.json", Noticed),
+    (".aider.conf.yml", Noticed),
+    (".github/hooks", Noticed),
+    (".github/agents", Noticed),
+    (".github/instructions", Noticed),
+    (".github/prompts", Noticed),
+    (".github/copilot-instructions.md", Noticed),
+    (".telechir", Reserved),
+];
+
+/// The protected paths, folded and split, by their last name.
+static BY_LAST_NAME: LazyLock<HashMap<String, Vec<Vec<String>>>> = LazyLock::new(|| {
+    let mut by_last_name: HashMap<String, Vec<Vec<String>>> = HashMap::new();
+    let paths = PROTECTED_PATHS.iter().map(|(path, _)| *path);
+    for path in paths.chain([GIT_DIR]) {
+        let mut names: Vec<String> = path.split('/').map(fold).collect();
+        let last = names.pop().unwrap_or_default();
+        by_last_name.entry(last).or_default().push(names);
+    }
+    by_last_name
+});
+
+/// Whether a relative path is protected, or lies in a protected folder.
+///
+/// ```
+/// use telechir_protocol::is_protected;
+/// assert!(is_protected("packages/web/.VSCode/tasks.json"));
+/// assert!(!is_protected("src/main.rs"));
+/// ```
+pub fn is_protected(path: &str) -> bool {
+    let ends = path.match_indices('/').map(|(at, _)| at);
+    ends.chain([path.len()])
+        .any(|end| is_protected_entry(&path[..end]))
+}
+
+/// Whether a relative path itself is protected; paths in a protected folder are not.
+pub fn is_protected_entry(path: &str) -> bool {
+    let mut names = path.rsplit('/').filter(|name| !name.is_empty());
+    let Some(last) = names.next() else {
+        return false;
+    };
+    let Some(parents) = BY_LAST_NAME.get(&fold(last)) else {
+        return false;
+    };
+    parents.iter().any(|parents| {
+        let mut names = names.clone();
+        let fits = |parent: &String| names.next().is_some_and(|name| fold(name) == *parent);
+        parents.iter().rev().all(fits)
+    })
+}
+
+/// The spelling under which file systems that ignore case find a name: without differences of case,
+/// invisible characters, full width, or the endings that Windows drops.
+pub fn fold(name: &str) -> String {
+    let plain = if name.is_ascii() {
+        name.to_ascii_lowercase()
+    } else {
+        let visible = name.chars().filter(|letter| !is_ignorable(*letter));
+        let narrow: String = visible.map(narrow).collect();
+        // Upper case in between expands ligatures, the long s and the like.
+        narrow.to_lowercase().to_uppercase().to_lowercase()
+    };
+    let before_stream = plain.split(':').next().unwrap_or_default();
+    before_stream.trim_end_matches(['.', ' ']).to_owned()
+}
+
+/// Whether file systems ignore a character when they compare names: the code points of Unicode's
+/// property `Default_Ignorable_Code_Point`.
+const fn is_ignorable(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fff8}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+/// The ASCII character of a full-width one.
+fn narrow(letter: char) -> char {
+    match letter {
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(letter) - 0xfee0).unwrap_or(letter),
+        other => other,
+    }
+}

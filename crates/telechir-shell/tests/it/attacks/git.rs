@@ -1,0 +1,355 @@
+//! A sandboxed command changes a repository so that the user's next `git status` runs its code.
+
+use std::fs;
+
+use telechir_protocol::ShellOutcome;
+
+use super::Project;
+use crate::run;
+
+/// Runs the attack inside, and checks that nothing of it is executed outside: while the session
+/// goes on, and after it.
+async fn check(project: Project, attack: &str) {
+    let attack = attack.replace("PAYLOAD", &project.payload());
+    let canary = project.canary();
+    let mut shell = project.shell().await;
+    let output = run(&mut shell, &attack).await;
+    project.use_git();
+    assert!(!canary.exists(), "while the session goes on: {output:?}");
+    shell.close().await.unwrap();
+    project.use_git();
+    assert!(!canary.exists(), "after the session: {output:?}");
+}
+
+/// A program in the workspace, and a configuration that Git runs it by.
+const EVIL: &str = "printf '#!/bin/sh\\nPAYLOAD\\n' > evil.sh; chmod +x evil.sh; \
+    printf '[core]\\nrepositoryformatversion = 0\\nfsmonitor = \"%s\"\\n' \"$PWD/evil.sh\" > evil.cfg; ";
+
+#[tokio::test]
+async fn normal_work_with_git_is_possible() {
+    let project = Project::new();
+    project.git(&["config", "user.name", "n"]);
+    project.git(&["config", "user.email", "n@example.org"]);
+    let mut shell = project.shell().await;
+    for command in [
+        "git status",
+        "echo more >> file && git add file && git commit -qm second",
+        "git log --oneline && git diff HEAD~1",
+        "git checkout -q -b topic && echo topic > topic && git add . && git commit -qm topic",
+        "git checkout -q main && echo main > main && git add . && git commit -qm main",
+        "git merge -q -m merged topic",
+        "echo x >> file && git stash && git stash pop && git reset -q --hard",
+        "git rebase -q HEAD~1 && git branch -qD topic && git tag v1",
+        "git checkout -q -b other HEAD~1 && git cherry-pick main && git switch -q main",
+        "git gc -q && git fsck && git reflog",
+    ] {
+        let output = run(&mut shell, command).await;
+        assert_eq!(
+            output.outcome,
+            ShellOutcome::Success,
+            "{command}: {output:?}"
+        );
+    }
+    let output = run(&mut shell, "git status --porcelain; git ls-files").await;
+    assert_eq!(output.stdout, "file\nmain\ntopic\n", "{output:?}");
+    shell.close().await.unwrap();
+    assert_eq!(project.git(&["status", "--porcelain"]), "");
+    let left = fs::read_dir(project.path().join(".git")).unwrap().flatten();
+    let mut left: Vec<String> = left
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    left.retain(|name| ["commondir", "modules", "worktrees"].contains(&name.as_str()));
+    assert_eq!(left, [""; 0], "placeholders are removed");
+}
+
+#[tokio::test]
+async fn git_works_outside_while_a_session_runs() {
+    let project = Project::new();
+    let shell = project.shell().await;
+    assert!(project.git(&["status"]).contains("On branch main"));
+    project.git(&["checkout", "-q", "-b", "other"]);
+    project.git(&["commit", "-q", "--allow-empty", "-m", "second"]);
+    assert!(project.git(&["log", "--oneline"]).contains("second"));
+    shell.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn hooks_and_configuration_cannot_be_changed() {
+    for attack in [
+        "git config core.fsmonitor ./evil.sh; cp evil.cfg .git/config; mv evil.cfg .git/config",
+        "for hook in post-checkout pre-commit post-index-change reference-transaction; do \
+         cp evil.sh .git/hooks/$hook; done",
+        "mv .git/hooks .git/hooks.old; mkdir .git/hooks; cp evil.sh .git/hooks/pre-commit",
+        "mv .git old; cp -r old .git; cp evil.cfg .git/config",
+    ] {
+        check(Project::new(), &format!("{EVIL}{attack}")).await;
+    }
+}
+
+#[tokio::test]
+async fn a_common_folder_elsewhere_is_not_obeyed() {
+    let attack = "cp -r .git common; cp evil.cfg common/config; echo ../common > .git/commondir";
+    check(Project::new(), &format!("{EVIL}{attack}")).await;
+}
+
+#[tokio::test]
+async fn a_configuration_of_the_worktree_is_not_obeyed() {
+    let project = Project::new();
+    project.git(&["config", "extensions.worktreeConfig", "true"]);
+    let attack = "cp evil.cfg .git/config.worktree";
+    check(project, &format!("{EVIL}{attack}")).await;
+}
+
+#[tokio::test]
+async fn the_repository_of_a_submodule_cannot_be_changed() {
+    let project = Project::new();
+    let library = Project::new();
+    let url = library.path().to_str().unwrap();
+    project.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "add",
+        url,
+        "sub",
+    ]);
+    project.git(&["commit", "-qm", "submodule"]);
+    let attack = "cp evil.cfg .git/modules/sub/config; \
+        cp evil.sh .git/modules/sub/hooks/post-checkout; echo 'gitdir: ../.git' > sub/.git";
+    check(project, &format!("{EVIL}{attack}")).await;
+}
+
+#[tokio::test]
+async fn a_new_submodule_is_not_obeyed() {
+    let attack = "git init -q sub && (cd sub && git -c user.name=n -c user.email=n commit -q \
+        --allow-empty -m x && git config core.fsmonitor \"$OLDPWD/evil.sh\"); git add sub";
+    check(Project::new(), &format!("{EVIL}{attack}")).await;
+}
+
+#[tokio::test]
+async fn a_gitlink_file_to_another_folder_is_not_obeyed() {
+    let attack = "cp -r .git elsewhere; cp evil.cfg elsewhere/config; mkdir sub; \
+        echo 'gitdir: ../elsewhere' > sub/.git";
+    check(Project::new(), &format!("{EVIL}{attack}")).await;
+}
+
+#[tokio::test]
+async fn an_embedded_bare_repository_is_not_obeyed() {
+    for attack in [
+        "git init -q --bare sub; git -C sub config core.fsmonitor \"$PWD/evil.sh\"; \
+         git -C sub config core.worktree \"$PWD\"; git -C sub config core.bare false",
+        "mkdir -p sub/objects sub/refs; echo 'ref: refs/heads/main' > sub/HEAD; \
+         cp evil.cfg sub/config; echo '[core] worktree = ..' >> sub/config",
+        "mkdir -p sub; echo 'ref: refs/heads/main' > sub/HEAD; cp evil.cfg sub/config; \
+         cp -r .git common; cp evil.cfg common/config; echo ../common > sub/commondir",
+    ] {
+        check(Project::new(), &format!("{EVIL}{attack}")).await;
+    }
+}
+
+#[tokio::test]
+async fn a_bare_repository_at_the_top_is_not_obeyed() {
+    let attack = "mkdir objects refs; echo 'ref: refs/heads/main' > HEAD; cp evil.cfg config; \
+        echo 'bare = false' >> config; echo 'worktree = .' >> config; rm -rf .git/HEAD";
+    check(Project::new(), &format!("{EVIL}{attack}")).await;
+    check(Project::empty(), &format!("{EVIL}{attack}")).await;
+}
+
+#[tokio::test]
+async fn a_rebase_that_runs_programs_is_not_continued() {
+    let attack = "mkdir .git/rebase-merge; cd .git/rebase-merge; git rev-parse HEAD > onto; \
+        cp onto orig-head; echo refs/heads/main > head-name; : > interactive; echo 1 > msgnum; \
+        echo 1 > end; : > quiet; : > done; printf '\\texec PAYLOAD\\n' > git-rebase-todo";
+    check(Project::new(), attack).await;
+}
+
+#[tokio::test]
+async fn a_linked_worktree_with_another_common_folder_is_not_obeyed() {
+    let project = Project::new();
+    project.git(&["worktree", "add", "-q", "sub"]);
+    let attack = "cp -r .git common; cp evil.cfg common/config; \
+        echo ../../../common > .git/worktrees/sub/commondir; \
+        cp evil.cfg .git/worktrees/sub/config.worktree; \
+        mkdir -p .git/worktrees/new; cp .git/HEAD .git/worktrees/new";
+    check(project, &format!("{EVIL}{attack}")).await;
+}
+
+#[tokio::test]
+async fn hooks_at_any_configured_path_cannot_be_changed() {
+    for config in [
+        "[core] hooksPath=tools\n",
+        "[core]\n\thooksPath = tools # ours\n",
+        "[core]\n\thooksPath = \"too\\\nls\" ; ours\n",
+        "[CORE]\nhookspath=./x/../tools\n",
+        "[include]\n\tpath = ../included\n",
+    ] {
+        for exists in [false, true] {
+            let project = Project::new();
+            let own = project.path().join(".git/config");
+            let text = fs::read_to_string(&own).unwrap() + config;
+            fs::write(&own, text).unwrap();
+            let included = "[core]\n\thooksPath = tools\n";
+            if exists {
+                fs::create_dir(project.path().join("tools")).unwrap();
+            }
+            if exists || config.contains("include") {
+                fs::write(project.path().join("included"), included).unwrap();
+            }
+            let attack = "mkdir tools; for hook in post-checkout pre-commit post-index-change \
+                reference-transaction; do cp evil.sh tools/$hook; done; cp evil.cfg included";
+            check(project, &format!("{EVIL}{attack}")).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn programs_and_files_of_the_configuration_cannot_be_changed() {
+    for config in [
+        "[core]\n\tfsmonitor = tools/watch.sh\n",
+        "[include]\n\tpath = ../tools/missing\n",
+        "[includeIf \"onbranch:other\"]\n\tpath = ../tools/missing\n",
+        "[diff]\n\texternal = sh ./tools/watch.sh\n",
+        "[filter \"a\"]\n\tclean = tools/watch.sh %f\n",
+    ] {
+        let project = Project::new();
+        fs::create_dir(project.path().join("tools")).unwrap();
+        let watch = project.path().join("tools/watch.sh");
+        fs::write(&watch, "#!/bin/sh\n").unwrap();
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(&watch, executable).unwrap();
+        fs::write(project.path().join(".gitattributes"), "* filter=a\n").unwrap();
+        let own = project.path().join(".git/config");
+        let text = fs::read_to_string(&own).unwrap() + config;
+        fs::write(&own, text).unwrap();
+        let attack = "cp -f evil.sh tools/watch.sh; mv -f evil.sh tools/watch.sh; \
+            mv tools tools2; mkdir tools; cp evil.sh tools/watch.sh; cp evil.cfg tools/missing; \
+            git checkout -q -b other; git symbolic-ref HEAD refs/heads/other";
+        check(project, &format!("{EVIL}{attack}")).await;
+    }
+}
+
+#[tokio::test]
+async fn a_repository_where_none_was_is_not_obeyed() {
+    for attack in [
+        "git init -q; cp evil.cfg .git/config",
+        "mkdir -p .git/objects .git/refs; cp evil.cfg .git/config; echo 'ref: refs/heads/main' > .git/HEAD",
+        "git init -q elsewhere; cp evil.cfg elsewhere/.git/config; mv elsewhere/.git .",
+        "git init -q sub; cp evil.cfg sub/.git/config",
+        "git init -q sub; cp evil.sh sub/.git/hooks/pre-commit",
+        "mkdir sub; git init -q sub/deep; git -C sub/deep config core.hooksPath \"$PWD\"; \
+         cp evil.sh pre-commit",
+    ] {
+        check(Project::empty(), &format!("{EVIL}{attack}")).await;
+    }
+}
+
+#[tokio::test]
+async fn a_new_repository_with_a_harmless_configuration_stays() {
+    let project = Project::empty();
+    let mut shell = project.shell().await;
+    let output = run(
+        &mut shell,
+        "git init -q sub && cd sub && git config user.name n && git config user.email n && \
+         git commit -q --allow-empty -m x",
+    )
+    .await;
+    assert_eq!(
+        (output.outcome, output.stderr.as_str()),
+        (ShellOutcome::Success, "")
+    );
+    let output = run(&mut shell, "git log --oneline | wc -l").await;
+    assert_eq!(output.stdout.trim(), "1");
+    // In place, so that no name changes.
+    let output = run(
+        &mut shell,
+        "printf '[core]\\nfsmonitor=x\\n' >> .git/config",
+    )
+    .await;
+    assert!(
+        output.stderr.contains("sub/.git/config was moved"),
+        "{output:?}"
+    );
+    shell.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_index_that_leads_into_the_repository_or_outside_is_not_obeyed() {
+    for path in [
+        ".git/hooks/post-checkout",
+        "../escaped",
+        ".GIT/x",
+        "sub/.git/config",
+    ] {
+        let project = Project::new();
+        // Git itself refuses such a path, so the index is written by hand: one entry, no checksum.
+        let program = project.path().join("program");
+        fs::write(&program, format!("#!/bin/sh\n{}\n", project.payload())).unwrap();
+        let id = project.git(&["hash-object", "-w", "program"]);
+        let id = (0..20).map(|at| u8::from_str_radix(&id[2 * at..2 * at + 2], 16).unwrap());
+        let mut entry = [&[0; 24][..], &0o100_755_u32.to_be_bytes(), &[0; 12]].concat();
+        entry.extend(id);
+        entry.extend(u16::try_from(path.len()).unwrap().to_be_bytes());
+        entry.extend(path.as_bytes());
+        entry.resize(entry.len() + 8 - entry.len() % 8, 0);
+        let index = [b"DIRC\0\0\0\x02\0\0\0\x01", &entry[..], &[0; 20]].concat();
+        fs::write(project.path().join("crafted"), index).unwrap();
+        let escaped = project.path().parent().unwrap().join("escaped");
+        check(project, "cp crafted .git/index").await;
+        assert!(!escaped.exists());
+    }
+}
+
+#[tokio::test]
+async fn git_writes_over_no_link_that_a_command_left() {
+    for (link, target) in [
+        (".git/COMMIT_EDITMSG", "own"),
+        (".git/FETCH_HEAD", "own"),
+        (".git/logs/HEAD", "own"),
+        (".git/logs/refs/heads/main", "own"),
+        (".git/MERGE_MSG", "own"),
+    ] {
+        let project = Project::new();
+        let own = project.outside.path().join(target);
+        fs::write(&own, "own\n").unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+        fs::set_permissions(&own, mode).unwrap();
+        let attack = format!("rm -f {link}; ln -s {} {link}", own.display());
+        let mut shell = project.shell().await;
+        run(&mut shell, &attack).await;
+        project.use_git();
+        shell.close().await.unwrap();
+        project.use_git();
+        assert_eq!(fs::read_to_string(&own).unwrap(), "own\n", "{link}");
+    }
+}
+
+#[tokio::test]
+async fn a_background_process_cannot_put_it_back_after_the_session() {
+    let project = Project::empty();
+    let attack = format!(
+        "{EVIL}(while :; do git init -q sub; cp evil.cfg sub/.git/config; sleep 0.01; done) \
+         >/dev/null 2>&1 & disown"
+    );
+    let attack = attack.replace("PAYLOAD", &project.payload());
+    let mut shell = project.shell().await;
+    run(&mut shell, &attack).await;
+    run(&mut shell, "sleep 0.2").await;
+    shell.close().await.unwrap();
+    project.use_git();
+    assert!(!project.canary().exists());
+}
+
+#[tokio::test]
+async fn a_configuration_that_the_user_replaces_during_the_session_stays_protected() {
+    let project = Project::new();
+    let mut shell = project.shell().await;
+    // Git replaces the file, which removes the mount on it.
+    project.git(&["config", "user.nickname", "me"]);
+    let attack = format!("{EVIL}cp evil.cfg .git/config").replace("PAYLOAD", &project.payload());
+    let output = run(&mut shell, &attack).await;
+    assert!(output.stderr.contains("restarted"), "{output:?}");
+    assert!(project.read(".git/config").contains("nickname = me"));
+    shell.close().await.unwrap();
+    project.use_git();
+    assert!(!project.canary().exists());
+}

@@ -1,0 +1,223 @@
+//! A sandboxed command leaves a file that a program outside executes or obeys.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::time::Instant;
+
+use telechir_device::Editor;
+use telechir_protocol::{EditStep, EditTool, PROTECTED_PATHS, ShellOutcome};
+use telechir_shell::FileEditor;
+
+use super::Project;
+use crate::{run, settings};
+
+#[tokio::test]
+async fn no_path_of_the_list_can_be_left_at_any_depth() {
+    let project = Project::empty();
+    let mut shell = project.shell().await;
+    for (path, _) in PROTECTED_PATHS {
+        for folder in ["", "sub/", "sub/deep/er/"] {
+            let path = format!("{folder}{path}");
+            let attack = format!("mkdir -p \"$(dirname {path})\"; echo evil > {path}");
+            run(&mut shell, &attack).await;
+            assert_eq!(project.read(&path), "", "{path}");
+        }
+    }
+    shell.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn another_spelling_is_the_same_name() {
+    let project = Project::empty();
+    let mut shell = project.shell().await;
+    for name in [
+        "sub/.ENVRC",
+        "sub/.VsCode",
+        "sub/claude.MD",
+        "sub/.git\u{200c}config",
+        "sub/.git\u{200d}",
+        "sub/.gitcon\u{fb01}g",
+        "sub/.ba\u{17f}hrc",
+        "sub/\u{ff0e}envrc",
+        "sub/.envrc.",
+        "sub/.envrc::$DATA",
+        "sub/GIT~1",
+    ] {
+        run(&mut shell, &format!("mkdir -p sub; echo evil > '{name}'")).await;
+        assert_eq!(project.read(name), "", "{name:?}");
+    }
+    shell.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn existing_files_in_subfolders_cannot_be_changed() {
+    let project = Project::empty();
+    let names = [
+        "sub/.envrc",
+        "sub/deep/.vscode/tasks.json",
+        "sub/.cargo/config.toml",
+        ".github/hooks/hook.json",
+        "sub/deep/AGENTS.md",
+    ];
+    for name in names {
+        let path = project.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "own\n").unwrap();
+    }
+    let mut shell = project.shell().await;
+    for name in names {
+        for attempt in [
+            format!("echo evil > {name}"),
+            format!("rm -f {name}"),
+            format!("echo evil > new; mv -f new {name}"),
+            format!("mv {name} away; echo evil > {name}"),
+            "mv sub away; mkdir -p sub/deep; mv sub/deep away".to_owned(),
+        ] {
+            run(&mut shell, &attempt).await;
+            assert_eq!(project.read(name), "own\n", "{attempt}");
+        }
+    }
+    let output = run(&mut shell, "echo x > sub/file && mkdir sub/other").await;
+    assert_eq!(output.outcome, ShellOutcome::Success, "{output:?}");
+    shell.close().await.unwrap();
+    for name in names {
+        assert_eq!(project.read(name), "own\n");
+    }
+}
+
+#[tokio::test]
+async fn a_new_file_is_moved_and_told_however_it_arrives() {
+    let project = Project::empty();
+    let mut shell = project.shell().await;
+    for attack in [
+        "mkdir sub; echo evil > sub/.envrc",
+        "echo evil > x; mv x sub/.envrc",
+        "echo evil > x; ln x sub/.envrc",
+        "ln -s x sub/.envrc",
+        "mkdir -p a/.b; echo evil > a/x; mv a/x a/.envrc; mv a sub/a; mv sub/a/.envrc sub/.envrc",
+        "mkdir sub/.envrc",
+        "mkdir o; echo evil > o/.envrc; mv sub old; mv o sub",
+        "(sleep 0.1; echo evil > sub/.envrc) & wait",
+        "mkfifo sub/.envrc",
+    ] {
+        let output = run(&mut shell, attack).await;
+        assert!(
+            output.stderr.contains("sub/.envrc was moved to"),
+            "{attack}: {output:?}"
+        );
+        let left = fs::symlink_metadata(project.path().join("sub/.envrc"));
+        assert!(left.is_err(), "{attack}");
+    }
+    shell.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_folder_without_permissions_hides_nothing() {
+    let project = Project::empty();
+    let mut shell = project.shell().await;
+    let attack = "mkdir sub; echo evil > sub/.envrc; chmod 555 sub";
+    let output = run(&mut shell, attack).await;
+    assert!(output.stderr.contains("was moved"), "{output:?}");
+    let attack = "mkdir hidden; echo evil > hidden/.envrc; chmod 0 hidden";
+    run(&mut shell, attack).await;
+    run(&mut shell, "chmod 755 hidden").await;
+    assert_eq!(project.read("hidden/.envrc"), "");
+    shell.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn nothing_outside_is_moved_over_a_link() {
+    let project = Project::empty();
+    let own = project.outside.path().join(".envrc");
+    fs::write(&own, "own\n").unwrap();
+    let mut shell = project.shell().await;
+    let attack = format!(
+        "mkdir -p sub/real; echo evil > sub/real/.envrc; mv sub/real sub/old; ln -s {} sub/real",
+        project.outside.path().display()
+    );
+    run(&mut shell, "mkdir -p sub/real").await;
+    run(&mut shell, &attack).await;
+    shell.close().await.unwrap();
+    assert_eq!(fs::read_to_string(own).unwrap(), "own\n");
+}
+
+#[tokio::test]
+async fn a_link_of_the_user_stays_and_its_target_is_protected() {
+    let project = Project::empty();
+    fs::write(project.path().join("AGENTS.md"), "own\n").unwrap();
+    symlink("AGENTS.md", project.path().join("CLAUDE.md")).unwrap();
+    let mut shell = project.shell().await;
+    let output = run(&mut shell, "echo evil > CLAUDE.md; touch new").await;
+    assert!(!output.stderr.contains("moved"), "{output:?}");
+    assert_eq!(project.read("CLAUDE.md"), "own\n");
+    let output = run(&mut shell, "rm CLAUDE.md; echo evil > CLAUDE.md").await;
+    assert!(output.stderr.contains("CLAUDE.md was moved"), "{output:?}");
+    shell.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_the_user_creates_during_the_session_stays_and_is_protected() {
+    let project = Project::empty();
+    fs::create_dir(project.path().join("sub")).unwrap();
+    let mut shell = project.shell().await;
+    fs::write(project.path().join("sub/.envrc"), "own\n").unwrap();
+    let output = run(&mut shell, "echo evil >> sub/.envrc; rm -f sub/.envrc").await;
+    assert!(output.stderr.contains("restarted"), "{output:?}");
+    assert_eq!(project.read("sub/.envrc"), "own\n");
+    shell.close().await.unwrap();
+    assert_eq!(project.read("sub/.envrc"), "own\n");
+}
+
+#[tokio::test]
+async fn what_an_approved_edit_creates_stays() {
+    let project = Project::empty();
+    let identity = settings(&project.workspace).identity;
+    let mut editor = FileEditor::new(project.path(), identity).unwrap();
+    let mut shell = project.shell().await;
+    for name in ["sub/.envrc", "sub/.vscode/tasks.json"] {
+        let path = project.path().join(name).to_str().unwrap().to_owned();
+        let step = EditStep::Create {
+            path,
+            text: "own\n".to_owned(),
+        };
+        let located = editor.locate(EditTool::Editor, &step).await.unwrap();
+        editor.edit(EditTool::Editor, &located).await.unwrap();
+    }
+    run(&mut shell, "echo evil >> sub/.envrc").await;
+    assert_eq!(project.read("sub/.envrc"), "own\n");
+    assert_eq!(project.read("sub/.vscode/tasks.json"), "own\n");
+    shell.close().await.unwrap();
+    assert_eq!(project.read("sub/.envrc"), "own\n");
+}
+
+#[tokio::test]
+async fn placeholders_are_not_committed() {
+    let project = Project::new();
+    let mut shell = project.shell().await;
+    let output = run(&mut shell, "git add -A && git status --porcelain").await;
+    assert_eq!(output.stdout, "", "{output:?}");
+    shell.close().await.unwrap();
+}
+
+#[tokio::test]
+#[ignore = "measures"]
+async fn noticing_in_a_large_workspace_is_fast() {
+    let project = Project::empty();
+    for folder in 0..10_000 {
+        let path = project.path().join(format!("{}/{folder}", folder / 100));
+        fs::create_dir_all(&path).unwrap();
+        for file in 0..10 {
+            fs::write(path.join(file.to_string()), "").unwrap();
+        }
+    }
+    let started = Instant::now();
+    let mut shell = project.shell().await;
+    println!("start: {:?}", started.elapsed());
+    run(&mut shell, "sleep 0.1").await;
+    for command in ["true", "true", "true", "touch 5/501/x", "true"] {
+        let started = Instant::now();
+        run(&mut shell, command).await;
+        println!("{command}: {:?}", started.elapsed());
+    }
+    shell.close().await.unwrap();
+}
