@@ -102,21 +102,25 @@ async fn a_configuration_of_the_worktree_is_not_obeyed() {
 
 #[tokio::test]
 async fn the_repository_of_a_submodule_cannot_be_changed() {
-    let project = Project::new();
-    let library = Project::new();
-    let url = library.path().to_str().unwrap();
-    project.git(&[
-        "-c",
-        "protocol.file.allow=always",
-        "submodule",
-        "add",
-        url,
-        "sub",
-    ]);
-    project.git(&["commit", "-qm", "submodule"]);
-    let attack = "cp evil.cfg .git/modules/sub/config; \
-        cp evil.sh .git/modules/sub/hooks/post-checkout; echo 'gitdir: ../.git' > sub/.git";
-    check(project, &format!("{EVIL}{attack}")).await;
+    for attack in [
+        "git config -f .git/modules/sub/config core.fsmonitor \"$PWD/evil.sh\"",
+        "cp evil.cfg new; git config -f new core.worktree ../../../sub; \
+         mv -f new .git/modules/sub/config",
+        "for hook in post-checkout pre-commit post-index-change reference-transaction; do \
+         cp evil.sh .git/modules/sub/hooks/$hook; done",
+        "cp -r .git/modules/sub elsewhere; git config -f elsewhere/config core.worktree ../sub; \
+         git config -f elsewhere/config core.fsmonitor \"$PWD/evil.sh\"; \
+         echo 'gitdir: ../elsewhere' > sub/.git",
+    ] {
+        let project = Project::new();
+        let library = Project::new();
+        let url = library.path().to_str().unwrap();
+        let allow = "protocol.file.allow=always";
+        project.git(&["-c", allow, "submodule", "--quiet", "add", url, "sub"]);
+        project.git(&["commit", "-qm", "submodule"]);
+        assert!(project.path().join("sub/.git").is_file());
+        check(project, &format!("{EVIL}{attack}")).await;
+    }
 }
 
 #[tokio::test]
@@ -221,9 +225,9 @@ async fn programs_and_files_of_the_configuration_cannot_be_changed() {
         let own = project.path().join(".git/config");
         let text = fs::read_to_string(&own).unwrap() + config;
         fs::write(&own, text).unwrap();
-        let attack = "cp -f evil.sh tools/watch.sh; mv -f evil.sh tools/watch.sh; \
-            mv tools tools2; mkdir tools; cp evil.sh tools/watch.sh; cp evil.cfg tools/missing; \
-            git checkout -q -b other; git symbolic-ref HEAD refs/heads/other";
+        let attack = "cp evil.sh tools/watch.sh; cp evil.sh new; mv -f new tools/watch.sh; \
+            cp -r tools new; mv tools old && mv new tools; cp evil.cfg tools/missing; \
+            git checkout -q -b other; git symbolic-ref HEAD refs/heads/other; echo x >> file";
         check(project, &format!("{EVIL}{attack}")).await;
     }
 }
