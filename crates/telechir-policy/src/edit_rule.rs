@@ -111,6 +111,8 @@ pub(crate) fn always(edit: &Edit<'_>) -> Option<RuleReason> {
 
 #[cfg(test)]
 mod tests {
+    use telechir_protocol::PROTECTED_PATHS;
+
     use super::*;
 
     fn step(json: serde_json::Value) -> EditStep {
@@ -156,6 +158,13 @@ mod tests {
             assert!(
                 always(&Edit::new(EditTool::Editor, &step, "/w")).is_some(),
                 "{path}"
+            );
+        }
+        for (name, _) in PROTECTED_PATHS {
+            let step = rename("/w/x", &format!("/w/a/b/{}/c", name.to_uppercase()));
+            assert!(
+                always(&Edit::new(EditTool::Editor, &step, "/w")).is_some(),
+                "{name}"
             );
         }
         let step = rename("/w/x", "/w/.gitignore");

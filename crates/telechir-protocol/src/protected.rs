@@ -253,3 +253,53 @@ fn narrow(letter: char) -> char {
         other => other,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_match_in_every_spelling_that_a_file_system_accepts() {
+        for path in [
+            ".GIT",
+            "a/.Git/config",
+            ".git.",
+            ".git ",
+            ".git::$INDEX_ALLOCATION",
+            ".g\u{200c}it",
+            ".gitcon\u{fb01}g",
+            ".ba\u{17f}hrc",
+            "\u{ff0e}envrc",
+            "GIT~1/hooks",
+            "x/.Cargo/Config.TOML",
+            "//a//.envrc//",
+        ] {
+            assert!(is_protected(path), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn similar_names_are_not_protected() {
+        for path in [
+            "",
+            "/",
+            ".gitignore",
+            ".cargo",
+            ".cargo/registry/config.toml",
+            "config.toml",
+            "cargo/config.toml",
+            ".github/workflows/ci.yml",
+            "envrc",
+            ".envrc.blocked",
+        ] {
+            assert!(!is_protected(path), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn a_path_in_a_protected_folder_is_protected_but_no_entry_of_its_own() {
+        assert!(is_protected("a/.vscode/tasks.json"));
+        assert!(is_protected_entry("a/.vscode"));
+        assert!(!is_protected_entry("a/.vscode/tasks.json"));
+    }
+}

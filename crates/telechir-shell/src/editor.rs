@@ -225,9 +225,10 @@ impl Editor for FileEditor {
 
 /// The paths that a step creates or changes, relative to the folder.
 fn changed_paths(root: &WorkspaceRoot, tool: EditTool, step: &EditStep) -> Vec<PathBuf> {
-    let path = match step {
-        EditStep::Rename { to, .. } => to,
-        step => step.path(),
+    let path = if let EditStep::Rename { to, .. } = step {
+        to
+    } else {
+        step.path()
     };
     relative_path(root, tool, path).into_iter().collect()
 }

@@ -4,45 +4,31 @@ mod configured;
 mod dangers;
 mod finder;
 mod git;
+mod git_names;
 mod links;
 mod masks;
+mod mount;
 mod noticing;
 mod repository;
 mod scanner;
 
 use std::collections::BTreeMap;
 use std::mem;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use finder::ProtectedFinder;
 use masks::Masks;
+use mount::MountAccess;
 use noticing::Noticing;
 
+pub use mount::MissingFiles;
 pub use noticing::{Undone, accept_edit};
 
 use super::{Confinement, ConfinementError, Sockets};
 
 /// Number of devices that use each workspace.
 static DEVICES: Mutex<BTreeMap<PathBuf, usize>> = Mutex::new(BTreeMap::new());
-
-/// Treatment of protected files that do not exist.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MissingFiles {
-    /// They can be created inside: for a workspace that no other program uses.
-    Creatable,
-    /// At the top an empty read-only file takes their place until the end, so that they cannot be
-    /// created inside. Elsewhere new ones are noticed and moved to another name.
-    Masked,
-}
-
-/// How a path of the workspace is mounted in the sandbox.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum MountAccess {
-    /// Writable, but a mount of its own, so that it cannot be renamed.
-    Pinned,
-    ReadOnly,
-}
 
 /// The protected paths of a workspace, shared by all sandboxes around it. Drop it after the last of
 /// them: this undoes what they changed at last, and removes the empty files that stand for missing
@@ -69,7 +55,8 @@ impl Protected {
     /// masked, also if a protected path is a link or leads over one, because that link could be
     /// replaced.
     pub fn find(folder: &Path, missing: MissingFiles) -> Result<Self, ConfinementError> {
-        let mut found = ProtectedFinder::search(folder, missing)?;
+        let found = ProtectedFinder::search(folder, missing);
+        let mut found = found.map_err(|refusal| ConfinementError(refusal.0))?;
         let mounts = found.mounts.clone();
         let (gaps, masks) = (mem::take(&mut found.gaps), mem::take(&mut found.masks));
         let noticing = (missing == MissingFiles::Masked).then(|| Mutex::new(Noticing::new(found)));
@@ -119,7 +106,7 @@ impl Protected {
 
 impl Drop for Protected {
     fn drop(&mut self) {
-        let _nobody_is_left_to_tell = self.undo_changes();
+        let _nobody_reads_it = self.undo_changes();
         let mut devices = lock(&DEVICES);
         if let Some(left) = devices.get_mut(&self.folder) {
             *left -= 1;
@@ -146,19 +133,4 @@ impl Confinement {
         });
         mounted.without_sockets(&protected.sockets)
     }
-}
-
-/// Joins and normalizes a path without accessing the file system.
-fn resolve_lexically(folder: &Path, relative: &Path) -> PathBuf {
-    let mut path = PathBuf::new();
-    for part in folder.join(relative).components() {
-        match part {
-            Component::ParentDir => {
-                path.pop();
-            }
-            Component::CurDir => {}
-            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => path.push(part),
-        }
-    }
-    path
 }

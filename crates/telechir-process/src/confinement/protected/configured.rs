@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::finder::ProtectedFinder;
 use super::git::{self, ConfigEntry};
 use super::masks::Placeholder;
-use super::{ConfinementError, resolve_lexically};
+use super::mount::{ProtectionRefusal, resolve_lexically};
 
 /// Sections and keys whose values are data: names, addresses, formats. Every other value is searched
 /// for paths, so that a key that we do not know is safe.
@@ -58,7 +58,7 @@ pub(super) fn protect(
     found: &mut ProtectedFinder<'_>,
     repository: Option<&Path>,
     worktree: &Path,
-) -> Result<Option<String>, ConfinementError> {
+) -> Result<Option<String>, ProtectionRefusal> {
     let entries = match git::configuration(repository) {
         Ok(entries) => entries,
         Err(error) => return Ok(Some(error.to_string())),
@@ -93,7 +93,7 @@ fn protect_entry(
     found: &mut ProtectedFinder<'_>,
     worktree: &Path,
     entry: &ConfigEntry,
-) -> Result<Option<PathBuf>, ConfinementError> {
+) -> Result<Option<PathBuf>, ProtectionRefusal> {
     let (section, name) = (
         entry.key.split('.').next().unwrap_or_default(),
         entry.key.rsplit('.').next().unwrap_or_default(),
@@ -115,10 +115,10 @@ fn protect_entry(
         let words = entry.value.split(SEPARATORS).filter(|word| is_path(word));
         for (at, word) in words.enumerate() {
             let path = expand(word, worktree);
-            let names_a_place = ["./", "../", "~/", "/"]
+            let names_a_path = ["./", "../", "~/", "/"]
                 .iter()
                 .any(|start| word.starts_with(start));
-            if names_a_place || (at == 0 && word.contains('/')) {
+            if names_a_path || (at == 0 && word.contains('/')) {
                 protect_or_reserve(found, &path)?;
             } else {
                 protect_existing(found, &path)?;
@@ -153,14 +153,14 @@ fn expand(path: &str, folder: &Path) -> PathBuf {
 fn protect_or_reserve(
     found: &mut ProtectedFinder<'_>,
     path: &Path,
-) -> Result<(), ConfinementError> {
+) -> Result<(), ProtectionRefusal> {
     if found.is_inside(path) {
         found.reserve(path, Placeholder::EMPTY_FILE)?;
     }
     Ok(())
 }
 
-fn protect_existing(found: &mut ProtectedFinder<'_>, path: &Path) -> Result<(), ConfinementError> {
+fn protect_existing(found: &mut ProtectedFinder<'_>, path: &Path) -> Result<(), ProtectionRefusal> {
     if found.is_inside(path) && path.is_file() {
         found.protect(path)?;
     }

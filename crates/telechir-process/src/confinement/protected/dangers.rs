@@ -9,7 +9,7 @@ use rustix::fs::{FileType, OFlags, fstat};
 use rustix::io::Errno;
 
 use super::git::{self, ConfigEntry};
-use super::repository::{is_valid_in_index, is_writable};
+use super::git_names::{is_valid_in_index, is_writable};
 use super::scanner::open_beneath;
 
 /// A path that must not stay where it is.

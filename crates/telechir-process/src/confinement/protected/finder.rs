@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use telechir_protocol::{GIT_DIR, PROTECTED_PATHS, WhileMissing};
 
 use super::masks::{self, Masks, Placeholder};
+use super::mount::{MissingFiles, MountAccess, ProtectionRefusal};
 use super::scanner::{Finding, Scanner};
-use super::{ConfinementError, MissingFiles, MountAccess, configured, git, links, repository};
+use super::{configured, git, links, repository};
 
 /// Maximum number of protected paths in subfolders: bubblewrap needs a moment for each mount.
 const MAX_MOUNTS: usize = 600;
 /// Maximum number of repositories whose configuration Git is asked for.
-const MAX_ASKED: usize = 50;
+const MAX_QUERIED: usize = 50;
 
 /// The paths found so far.
 #[derive(Debug)]
@@ -34,9 +35,9 @@ impl<'a> ProtectedFinder<'a> {
     pub(super) fn search(
         folder: &'a Path,
         missing: MissingFiles,
-    ) -> Result<Self, ConfinementError> {
+    ) -> Result<Self, ProtectionRefusal> {
         let scanner = Scanner::new(folder).map_err(|errno| {
-            ConfinementError(format!("failed to search {}: {errno}", folder.display()))
+            ProtectionRefusal(format!("failed to search {}: {errno}", folder.display()))
         })?;
         let mut found = Self {
             folder,
@@ -61,7 +62,7 @@ impl<'a> ProtectedFinder<'a> {
     }
 
     /// Protects the paths of the list at the top, and the places of missing ones.
-    fn search_top(&mut self) -> Result<(), ConfinementError> {
+    fn search_top(&mut self) -> Result<(), ProtectionRefusal> {
         for (name, while_missing) in PROTECTED_PATHS {
             let path = self.folder.join(name);
             match while_missing {
@@ -80,7 +81,7 @@ impl<'a> ProtectedFinder<'a> {
     }
 
     /// Protects the paths of the list and the repositories at any depth.
-    fn search_below(&mut self) -> Result<(), ConfinementError> {
+    fn search_below(&mut self) -> Result<(), ProtectionRefusal> {
         let mut findings = self.scanner.scan();
         findings.sort_by_key(|finding| finding.path().components().count());
         let paths = findings.iter().map(|finding| finding.path().to_owned());
@@ -117,7 +118,7 @@ impl<'a> ProtectedFinder<'a> {
 
     /// Protects a path in a subfolder. A link stays as it is: its target is protected, and its
     /// replacement is noticed.
-    fn protect_found(&mut self, path: &Path) -> Result<(), ConfinementError> {
+    fn protect_found(&mut self, path: &Path) -> Result<(), ProtectionRefusal> {
         let Ok(metadata) = fs::symlink_metadata(path) else {
             return Ok(());
         };
@@ -131,7 +132,7 @@ impl<'a> ProtectedFinder<'a> {
         }
         if let Some(named) = repository::named_by(path)
             && self.is_inside(&named)
-            && repository::is_repository(&named)
+            && git::is_repository(&named)
         {
             repository::protect(self, &named)?;
         }
@@ -139,19 +140,23 @@ impl<'a> ProtectedFinder<'a> {
     }
 
     /// Protects what the configuration of each repository names.
-    fn ask_git(&mut self) -> Result<(), ConfinementError> {
+    fn ask_git(&mut self) -> Result<(), ProtectionRefusal> {
         if !git::is_installed() {
             return Ok(());
         }
-        let mut asked = vec![around(self.folder)];
-        let own = self.repositories.iter().take(MAX_ASKED).map(|repository| {
-            let is_git_dir = repository.file_name().is_some_and(|name| name == GIT_DIR);
-            let parent = repository.parent().filter(|_| is_git_dir);
-            let worktree = parent.unwrap_or(self.folder).to_owned();
-            (Some(repository.clone()), worktree)
-        });
-        asked.extend(own);
-        for (repository, worktree) in asked {
+        let mut queried = vec![around(self.folder)];
+        let own = self
+            .repositories
+            .iter()
+            .take(MAX_QUERIED)
+            .map(|repository| {
+                let is_git_dir = repository.file_name().is_some_and(|name| name == GIT_DIR);
+                let parent = repository.parent().filter(|_| is_git_dir);
+                let worktree = parent.unwrap_or(self.folder).to_owned();
+                (Some(repository.clone()), worktree)
+            });
+        queried.extend(own);
+        for (repository, worktree) in queried {
             if let Some(why) = configured::protect(self, repository.as_deref(), &worktree)? {
                 let name = repository.unwrap_or(worktree);
                 self.gaps.push(format!(
@@ -160,9 +165,9 @@ impl<'a> ProtectedFinder<'a> {
                 ));
             }
         }
-        if self.repositories.len() > MAX_ASKED {
+        if self.repositories.len() > MAX_QUERIED {
             self.gaps.push(format!(
-                "Git was asked for the configuration of {MAX_ASKED} of {} repositories only",
+                "Git was asked for the configuration of {MAX_QUERIED} of {} repositories only",
                 self.repositories.len()
             ));
         }
@@ -175,7 +180,7 @@ impl<'a> ProtectedFinder<'a> {
     }
 
     /// Protects a path of the folder, or the position of a missing one.
-    pub(super) fn protect(&mut self, path: &Path) -> Result<(), ConfinementError> {
+    pub(super) fn protect(&mut self, path: &Path) -> Result<(), ProtectionRefusal> {
         self.reserve(path, Placeholder::EMPTY_FILE)
     }
 
@@ -184,7 +189,7 @@ impl<'a> ProtectedFinder<'a> {
         &mut self,
         path: &Path,
         placeholder: Placeholder,
-    ) -> Result<(), ConfinementError> {
+    ) -> Result<(), ProtectionRefusal> {
         let Some(there) = self.first_special(path) else {
             self.mount(path, MountAccess::ReadOnly);
             self.masks.share(path);
@@ -207,7 +212,7 @@ impl<'a> ProtectedFinder<'a> {
                 };
                 let masked = self.masks.add(&there, placeholder);
                 masked.map_err(|error| {
-                    ConfinementError(format!("failed to protect {}: {error}", there.display()))
+                    ProtectionRefusal(format!("failed to protect {}: {error}", there.display()))
                 })?;
                 self.mount(&there, MountAccess::ReadOnly);
                 Ok(())
@@ -234,10 +239,10 @@ impl<'a> ProtectedFinder<'a> {
 
     /// Refuses a link: it can be replaced, and nothing can be mounted on it. In a folder that only
     /// we use, no other program follows it.
-    pub(super) fn refuse(&self, link: &Path) -> Result<(), ConfinementError> {
+    pub(super) fn refuse(&self, link: &Path) -> Result<(), ProtectionRefusal> {
         match self.missing {
             MissingFiles::Creatable => Ok(()),
-            MissingFiles::Masked => Err(ConfinementError(format!(
+            MissingFiles::Masked => Err(ProtectionRefusal(format!(
                 "{} is a link at a protected path, and a command could replace it; put its target \
                  there, or choose another folder with --workspace",
                 link.display()
@@ -276,7 +281,7 @@ fn around(folder: &Path) -> (Option<PathBuf>, PathBuf) {
         let own = above.join(GIT_DIR);
         let named = repository::named_by(&own);
         let repository = named.unwrap_or(own);
-        if repository::is_repository(&repository) {
+        if git::is_repository(&repository) {
             return (Some(repository), above.to_owned());
         }
     }

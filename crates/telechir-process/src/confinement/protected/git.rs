@@ -2,7 +2,7 @@
 //! the repository names.
 
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -56,12 +56,18 @@ pub(super) fn is_installed() -> bool {
     find_program(Path::new("git")).is_some()
 }
 
+/// Whether Git accepts a folder as a repository, or would with the files of another folder.
+pub(super) fn is_repository(folder: &Path) -> bool {
+    let exists = |name: &str| fs::symlink_metadata(folder.join(name)).is_ok();
+    exists("HEAD") && (exists("commondir") || (exists("objects") && exists("refs")))
+}
+
 /// The complete configuration that Git would use in a repository: the system's and the user's, too,
 /// with all included files. Without a repository, only these.
 pub(super) fn configuration(repository: Option<&Path>) -> io::Result<Vec<ConfigEntry>> {
     let mut command = git(["config", "--show-origin", "--includes", "--list", "-z"]);
     match repository {
-        Some(repository) if super::repository::is_repository(repository) => {
+        Some(repository) if is_repository(repository) => {
             command.env("GIT_DIR", repository);
         }
         // A command may complete it.

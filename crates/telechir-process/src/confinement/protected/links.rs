@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::finder::ProtectedFinder;
-use super::{ConfinementError, MountAccess, resolve_lexically};
+use super::mount::{MountAccess, ProtectionRefusal, resolve_lexically};
 
 /// Maximum number of entries to search; a folder of hooks has about a dozen.
 const MAX_ENTRIES: usize = 5_000;
@@ -26,7 +26,7 @@ const HISTORIES: [&str; 8] = [
 /// the search stopped, if there were too many entries.
 pub(super) fn protect_targets(
     found: &mut ProtectedFinder<'_>,
-) -> Result<Option<PathBuf>, ConfinementError> {
+) -> Result<Option<PathBuf>, ProtectionRefusal> {
     let is_history = |path: &Path| {
         let name = path.file_name().unwrap_or_default();
         HISTORIES.iter().any(|history| name == *history)
@@ -60,7 +60,7 @@ pub(super) fn protect_targets(
 }
 
 /// The target of a link, if it is in the workspace.
-fn target(found: &ProtectedFinder<'_>, link: &Path) -> Result<Option<PathBuf>, ConfinementError> {
+fn target(found: &ProtectedFinder<'_>, link: &Path) -> Result<Option<PathBuf>, ProtectionRefusal> {
     let Ok(link_target) = fs::read_link(link) else {
         return Ok(None);
     };

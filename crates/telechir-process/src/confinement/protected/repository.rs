@@ -4,38 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::finder::ProtectedFinder;
+use super::git::{self, is_repository};
+use super::git_names::is_writable;
 use super::masks::Placeholder;
-use super::{ConfinementError, MountAccess, git, resolve_lexically};
+use super::mount::{MountAccess, ProtectionRefusal, resolve_lexically};
 
-/// Files and folders of a repository that stay writable: data that Git reads as such. Everything
-/// else is read-only, so that a name that we do not know is safe.
-const WRITABLE: [&str; 22] = [
-    "objects",
-    "refs",
-    "logs",
-    "reftable",
-    "rr-cache",
-    "lfs",
-    "index",
-    "HEAD",
-    "packed-refs",
-    "shallow",
-    "COMMIT_EDITMSG",
-    "TAG_EDITMSG",
-    "NOTES_EDITMSG",
-    "SQUASH_MSG",
-    "MERGE_MSG",
-    "MERGE_MODE",
-    "MERGE_RR",
-    "MERGE_AUTOSTASH",
-    "AUTO_MERGE",
-    "gc.pid",
-    "gc.log",
-    "ADD_EDIT.patch",
-];
-/// Endings and beginnings of more such names: references, locks, and parts of an index.
-const WRITABLE_ENDINGS: [&str; 2] = ["_HEAD", ".lock"];
-const WRITABLE_BEGINNINGS: [&str; 3] = ["sharedindex.", "BISECT_", "tmp_"];
 /// Names that change what Git executes, if they appear, and what takes their place: for Git it
 /// means the same as a missing one.
 const RESERVED: [(&str, Placeholder); 8] = [
@@ -55,21 +28,6 @@ const WORKTREES: &str = "worktrees";
 /// Maximum depth of folders in `modules`, whose names can contain slashes.
 const MAX_MODULE_DEPTH: usize = 8;
 
-/// Whether a name in a repository stays writable.
-pub(super) fn is_writable(name: &str) -> bool {
-    WRITABLE.contains(&name)
-        || WRITABLE_ENDINGS.iter().any(|end| name.ends_with(end))
-        || WRITABLE_BEGINNINGS
-            .iter()
-            .any(|start| name.starts_with(start))
-}
-
-/// Whether Git accepts a folder as a repository, or would with the files of another folder.
-pub(super) fn is_repository(folder: &Path) -> bool {
-    let exists = |name: &str| fs::symlink_metadata(folder.join(name)).is_ok();
-    exists("HEAD") && (exists("commondir") || (exists("objects") && exists("refs")))
-}
-
 /// The repository that a `.git` file names.
 pub(super) fn named_by(file: &Path) -> Option<PathBuf> {
     let metadata = fs::symlink_metadata(file).ok()?;
@@ -85,7 +43,7 @@ pub(super) fn named_by(file: &Path) -> Option<PathBuf> {
 pub(super) fn protect(
     found: &mut ProtectedFinder<'_>,
     repository: &Path,
-) -> Result<(), ConfinementError> {
+) -> Result<(), ProtectionRefusal> {
     if !found.repositories.insert(repository.to_owned()) {
         return Ok(());
     }
@@ -126,7 +84,7 @@ fn protect_below(
     found: &mut ProtectedFinder<'_>,
     folder: &Path,
     depth: usize,
-) -> Result<(), ConfinementError> {
+) -> Result<(), ProtectionRefusal> {
     let is_folder = fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir());
     if !is_folder || depth == 0 {
         return Ok(());
@@ -143,66 +101,4 @@ fn protect_below(
         }
     }
     Ok(())
-}
-
-/// Whether a path in an index leads to where Git would write it: below the worktree, and in no
-/// repository. Git itself does not check this for an index that it finds.
-pub(super) fn is_valid_in_index(path: &[u8]) -> bool {
-    let names = path
-        .strip_suffix(b"/")
-        .unwrap_or(path)
-        .split(|byte| *byte == b'/');
-    names.into_iter().all(|name| {
-        let folded = telechir_protocol::fold(&String::from_utf8_lossy(name));
-        !matches!(name, b"" | b"." | b"..")
-            && folded != telechir_protocol::GIT_DIR
-            && folded != "git~1"
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_git_writes_in_normal_work_is_writable_and_nothing_else() {
-        for name in [
-            "index",
-            "index.lock",
-            "ORIG_HEAD",
-            "FETCH_HEAD",
-            "objects",
-            "BISECT_LOG",
-        ] {
-            assert!(is_writable(name), "{name}");
-        }
-        for name in [
-            "config",
-            "config.worktree",
-            "hooks",
-            "commondir",
-            "gitdir",
-            "unknown",
-        ] {
-            assert!(!is_writable(name), "{name}");
-        }
-    }
-
-    #[test]
-    fn an_index_leads_nowhere_but_into_the_worktree() {
-        for path in ["a", "a/b.git", ".gitignore", "sparse/folder/", "..a/b"] {
-            assert!(is_valid_in_index(path.as_bytes()), "{path}");
-        }
-        for path in [
-            ".git/hooks/x",
-            "a/.GIT/config",
-            "../x",
-            "a/../../x",
-            "/x",
-            "a//b",
-            "GIT~1/x",
-        ] {
-            assert!(!is_valid_in_index(path.as_bytes()), "{path}");
-        }
-    }
 }

@@ -25,20 +25,15 @@ const CLOCK_STEP: Duration = Duration::from_millis(50);
 pub(super) struct Stamp {
     pub(super) device: u64,
     pub(super) inode: u64,
-    changed: (i64, i64),
+    changed: (i64, u64),
 }
 
 impl Stamp {
-    #[expect(
-        clippy::useless_conversion,
-        clippy::unnecessary_cast,
-        reason = "the fields differ in type between architectures"
-    )]
     fn new(stat: &Stat) -> Self {
         Self {
-            device: stat.st_dev as u64,
-            inode: stat.st_ino as u64,
-            changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            changed: (stat.st_ctime, stat.st_ctime_nsec),
         }
     }
 
@@ -200,15 +195,11 @@ pub(super) fn names(folder: &OwnedFd) -> Result<Vec<(PathBuf, FileType)>, Errno>
         if matches!(name.to_bytes(), b"." | b"..") {
             continue;
         }
-        let kind = match entry.file_type() {
-            FileType::Unknown => {
-                let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
-                stat.map_or(FileType::Unknown, |stat| {
-                    FileType::from_raw_mode(stat.st_mode)
-                })
-            }
-            known => known,
-        };
+        let mut kind = entry.file_type();
+        if kind == FileType::Unknown {
+            let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+            kind = stat.map_or(kind, |stat| FileType::from_raw_mode(stat.st_mode));
+        }
         names.push((PathBuf::from(OsStr::from_bytes(name.to_bytes())), kind));
     }
     Ok(names)
