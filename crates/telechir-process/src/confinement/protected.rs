@@ -11,6 +11,7 @@ mod mount;
 mod noticing;
 mod repository;
 mod scanner;
+mod watches;
 
 use std::collections::BTreeMap;
 use std::mem;

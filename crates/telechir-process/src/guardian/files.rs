@@ -142,6 +142,28 @@ mod tests {
     }
 
     #[test]
+    fn a_registered_folder_is_removed_while_it_is_empty() {
+        let root = tempfile::tempdir().unwrap();
+        for (name, left) in [("empty", false), ("used", true)] {
+            let folder = root.path().join(name);
+            fs::create_dir(&folder).unwrap();
+            if left {
+                fs::write(folder.join("file"), "").unwrap();
+            }
+            let found = fs::metadata(&folder).unwrap();
+            let file = OwnedFile {
+                device: found.dev(),
+                inode: found.ino(),
+                companion: root.path().join("none"),
+            };
+            let mut state = state(&PathBuf::from("/nowhere"));
+            state.files.insert(folder.clone(), file);
+            remove_all(&state, Instant::now());
+            assert_eq!(folder.exists(), left, "{name}");
+        }
+    }
+
+    #[test]
     fn a_file_that_was_replaced_stays_with_its_companion() {
         let root = tempfile::tempdir().unwrap();
         let (lock, socket) = (root.path().join("lock"), root.path().join("socket"));

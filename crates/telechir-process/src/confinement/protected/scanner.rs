@@ -1,6 +1,7 @@
 //! Finds protected paths and repositories in a workspace, and later only in folders that changed.
 //!
-//! A folder's change time tells whether a name in it was added or replaced; no program can set it.
+//! The kernel tells which folders changed. Where it cannot, a folder's change time tells whether a
+//! name in it was added or replaced; no program can set that.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -14,6 +15,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use telechir_protocol::{GIT_DIR, fold, is_protected_entry};
+
+use super::watches::Watches;
 
 /// Maximum number of folders to search; a check after a command costs about 2 µs for each.
 const MAX_FOLDERS: usize = 50_000;
@@ -97,6 +100,18 @@ struct Folder {
     kind: FolderKind,
     /// Absent if the folder must be read again in any case.
     stamp: Option<Stamp>,
+    /// Whether the kernel reports its changes.
+    is_watched: bool,
+}
+
+impl Folder {
+    const fn unread(kind: FolderKind) -> Self {
+        Self {
+            kind,
+            stamp: None,
+            is_watched: false,
+        }
+    }
 }
 
 /// The folders of a workspace. All paths are relative to it.
@@ -104,6 +119,7 @@ struct Folder {
 pub(super) struct Scanner {
     root: OwnedFd,
     folders: HashMap<PathBuf, Folder>,
+    watches: Option<Watches>,
     /// A folder that is not searched, because there are too many.
     pub(super) too_large: Option<PathBuf>,
 }
@@ -112,13 +128,11 @@ impl Scanner {
     pub(super) fn new(folder: &Path) -> Result<Self, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = open(folder, flags, Mode::empty())?;
-        let top = Folder {
-            kind: FolderKind::Plain,
-            stamp: None,
-        };
+        let top = Folder::unread(FolderKind::Plain);
         Ok(Self {
             root,
             folders: HashMap::from([(PathBuf::new(), top)]),
+            watches: Watches::new(),
             too_large: None,
         })
     }
@@ -130,9 +144,14 @@ impl Scanner {
     /// Reads the folders that changed since the last call, and new ones; the first time all.
     pub(super) fn scan(&mut self) -> Vec<Finding> {
         let now = SystemTime::now();
+        let reported = self.watches.as_mut().and_then(Watches::changed);
         let root = &self.root;
         let changed = self.folders.iter().filter(|(path, folder)| {
-            folder.stamp.is_none() || folder.stamp != Stamp::of(root, path)
+            folder.stamp.is_none()
+                || match &reported {
+                    Some(reported) if folder.is_watched => reported.contains(*path),
+                    Some(_) | None => folder.stamp != Stamp::of(root, path),
+                }
         });
         let mut open: Vec<PathBuf> = changed.map(|(path, _)| path.clone()).collect();
         let mut findings = Vec::new();
@@ -141,9 +160,13 @@ impl Scanner {
                 continue;
             };
             match self.read(&path) {
-                Ok((stamp, names)) => {
-                    let stamp = (!stamp.is_recent(now)).then_some(stamp);
-                    self.folders.insert(path.clone(), Folder { kind, stamp });
+                Ok((stamp, is_watched, names)) => {
+                    let read = Folder {
+                        kind,
+                        stamp: (!stamp.is_recent(now)).then_some(stamp),
+                        is_watched,
+                    };
+                    self.folders.insert(path.clone(), read);
                     let inner = judge(&path, kind, &names, &mut findings);
                     for (path, kind) in inner {
                         self.add(path, kind, &mut open);
@@ -154,7 +177,7 @@ impl Scanner {
                 }
                 // It stays without a stamp, so that it is tried again.
                 Err(_) => {
-                    self.folders.insert(path, Folder { kind, stamp: None });
+                    self.folders.insert(path, Folder::unread(kind));
                 }
             }
         }
@@ -172,17 +195,19 @@ impl Scanner {
             self.too_large.get_or_insert(path);
             return;
         }
-        self.folders
-            .insert(path.clone(), Folder { kind, stamp: None });
+        self.folders.insert(path.clone(), Folder::unread(kind));
         open.push(path);
     }
 
-    /// The names in a folder with their types, reached over no link.
-    fn read(&self, path: &Path) -> Result<(Stamp, Vec<(PathBuf, FileType)>), Errno> {
+    /// Reads a folder, reached over no link: its stamp, whether it is watched, its names and types.
+    fn read(&mut self, path: &Path) -> Result<(Stamp, bool, Vec<(PathBuf, FileType)>), Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = open_beneath(&self.root, path, flags)?;
+        // From before the names are read, so that no change is missed.
+        let watches = self.watches.as_mut();
+        let is_watched = watches.is_some_and(|watches| watches.watch(&folder, path));
         let stamp = Stamp::new(&fstat(&folder)?);
-        Ok((stamp, names(&folder)?))
+        Ok((stamp, is_watched, names(&folder)?))
     }
 }
 
