@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::git::{self, ConfigEntry};
 use super::git_names::{is_valid_in_index, is_writable};
-use super::scanner::open_beneath;
+use super::scanner::{Names, open_beneath};
 
 /// A path that must not stay where it is.
 #[derive(Debug, PartialEq, Eq)]
@@ -191,7 +191,7 @@ fn is_harmless(entry: &ConfigEntry) -> bool {
     fits && is_address
 }
 
-fn names(root: &OwnedFd, folder: &Path) -> Result<Vec<(PathBuf, FileType)>, Errno> {
+fn names(root: &OwnedFd, folder: &Path) -> Result<Names, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     super::scanner::names(&open_beneath(root, folder, flags)?)
 }

@@ -23,6 +23,9 @@ const MAX_FOLDERS: usize = 50_000;
 /// A folder that changed this recently may change again without another change time.
 const CLOCK_STEP: Duration = Duration::from_millis(50);
 
+/// Names in a folder with their types.
+pub(super) type Names = Vec<(PathBuf, FileType)>;
+
 /// When and what a file or folder was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
@@ -200,7 +203,7 @@ impl Scanner {
     }
 
     /// Reads a folder, reached over no link: its stamp, whether it is watched, its names and types.
-    fn read(&mut self, path: &Path) -> Result<(Stamp, bool, Vec<(PathBuf, FileType)>), Errno> {
+    fn read(&mut self, path: &Path) -> Result<(Stamp, bool, Names), Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = open_beneath(&self.root, path, flags)?;
         // From before the names are read, so that no change is missed.
@@ -212,7 +215,7 @@ impl Scanner {
 }
 
 /// The names in an open folder with their types.
-pub(super) fn names(folder: &OwnedFd) -> Result<Vec<(PathBuf, FileType)>, Errno> {
+pub(super) fn names(folder: &OwnedFd) -> Result<Names, Errno> {
     let mut names = Vec::new();
     for entry in Dir::read_from(folder)? {
         let entry = entry?;
