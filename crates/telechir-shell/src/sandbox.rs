@@ -22,8 +22,9 @@ pub(crate) const CHANNEL_DIR: &str = "/run/telechir";
 pub(crate) const OUTPUT_DIR: &str = "/run/telechir-output";
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 const USER_NAME: &str = "telechir";
-/// The session file with the placeholders that Git ignores inside.
+/// Session files for Git inside: the placeholders, and the configuration that names their list.
 const IGNORE_FILE: &str = "gitignore";
+const GIT_CONFIG_FILE: &str = "gitconfig";
 
 /// Everything needed to start and monitor a sandbox.
 #[derive(Debug)]
@@ -83,10 +84,13 @@ pub(crate) fn prepare(
     write_files(channel, workspace).map_err(|error| could_not("write its files", error))?;
     let protected = Protected::find(workspace, sandbox.missing);
     let protected = protected.map_err(|error| workspace_error(&error))?;
-    channel
-        .write(IGNORE_FILE, &protected.ignore_patterns())
-        .map_err(|error| could_not("write its files", error))?;
-    let confinement = mounts(confinement, sandbox, channel, spools).workspace(&protected);
+    let mut confinement = mounts(confinement, sandbox, channel, spools).workspace(&protected);
+    let ignored = protected.ignore_patterns();
+    if !ignored.is_empty() {
+        let config = ignore_placeholders(channel, &ignored);
+        let config = config.map_err(|error| could_not("write its files", error))?;
+        confinement = confinement.env("GIT_CONFIG_SYSTEM", config);
+    }
     let group = Cgroup::new(&sandbox.limits);
     // `setsid` is replaced by bash, so that bubblewrap itself reports bash's exit.
     let bash_command =
@@ -138,7 +142,6 @@ pub(crate) fn warn_of_unsearched(sockets: &Sockets) {
 
 fn variables(confinement: Confinement, sandbox: &Sandbox, workspace: &Path) -> Confinement {
     let home = workspace.to_string_lossy();
-    let ignored = format!("{CHANNEL_DIR}/{IGNORE_FILE}");
     let fixed = [
         ("PATH", PATH),
         ("HOME", &home),
@@ -148,9 +151,6 @@ fn variables(confinement: Confinement, sandbox: &Sandbox, workspace: &Path) -> C
         ("TERM", "dumb"),
         ("LANG", "C.UTF-8"),
         ("TMPDIR", "/tmp"),
-        ("GIT_CONFIG_COUNT", "1"),
-        ("GIT_CONFIG_KEY_0", "core.excludesFile"),
-        ("GIT_CONFIG_VALUE_0", &ignored),
     ];
     let network = match &sandbox.network {
         Some(_) => Egress::environment(),
@@ -182,6 +182,14 @@ fn write_files(channel: &ControlChannel, workspace: &Path) -> io::Result<()> {
     channel.write("passwd", &account.passwd())?;
     channel.write("group", &account.group())?;
     channel.write("hosts", Account::hosts())
+}
+
+/// Writes a configuration by which Git inside ignores these files; returns its path inside.
+fn ignore_placeholders(channel: &ControlChannel, patterns: &str) -> io::Result<String> {
+    channel.write(IGNORE_FILE, patterns)?;
+    let config = format!("[core]\n\texcludesFile = {CHANNEL_DIR}/{IGNORE_FILE}\n");
+    channel.write(GIT_CONFIG_FILE, &config)?;
+    Ok(format!("{CHANNEL_DIR}/{GIT_CONFIG_FILE}"))
 }
 
 /// Serves the egress proxy to the sandbox with this first process, if it has one.
