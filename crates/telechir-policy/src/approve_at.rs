@@ -20,10 +20,10 @@ pub enum Interface {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApproveAt {
-    /// Every interface.
+    /// Every interface, also one of an embedding program.
     #[default]
     Any,
-    /// Only a terminal.
+    /// Only the terminal of telechir or of its caller.
     Terminal,
     /// Only a web page of telechir.
     Page,

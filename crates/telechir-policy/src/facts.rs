@@ -37,7 +37,7 @@ pub enum ScreenWindows {
     Listed {
         /// The window with the keyboard focus; absent if it is unknown.
         focused: Option<Vec<String>>,
-        /// All windows.
+        /// The names of all windows, with or without the focus.
         all: Vec<Vec<String>>,
     },
 }

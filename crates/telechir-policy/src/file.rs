@@ -430,8 +430,11 @@ fn check_approve(
     verdict: Verdict,
     limit: Option<Limit>,
 ) -> Result<(), PolicyError> {
-    let asks = |verdict| matches!(verdict, Verdict::Ask | Verdict::Sandbox);
-    if approve.is_none() || asks(verdict) || limit.is_some_and(|limit| asks(limit.then)) {
+    let may_request = |verdict| matches!(verdict, Verdict::Ask | Verdict::Sandbox);
+    if approve.is_none()
+        || may_request(verdict)
+        || limit.is_some_and(|limit| may_request(limit.then))
+    {
         return Ok(());
     }
     let problem = "`approve` says where a person is asked, and this rule never asks";

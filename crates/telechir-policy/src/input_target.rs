@@ -21,7 +21,7 @@ pub(crate) enum InputTarget<'a> {
 }
 
 /// Names of terminals, as a part of a window's class or instance between `-`, `.`, `_` and blanks.
-const TERMINALS: [&str; 24] = [
+const TERMINALS: [&str; 23] = [
     "alacritty",
     "blackbox",
     "contour",
@@ -39,7 +39,6 @@ const TERMINALS: [&str; 24] = [
     "sakura",
     "st",
     "tabby",
-    "tilda",
     "tilix",
     "urxvt",
     "warp",

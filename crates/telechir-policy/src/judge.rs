@@ -308,7 +308,7 @@ impl Judge {
     /// Judges the keys that an action presses, with those that are held meanwhile.
     fn keys(
         &mut self,
-        held: &[telechir_protocol::Key],
+        pressed_before: &[telechir_protocol::Key],
         action: &Action,
         context: RuleContext,
     ) -> RuleReason {
@@ -318,11 +318,11 @@ impl Judge {
             let default = || key_rule::default(pressed);
             table.judge(pressed, &mut self.tally, context, default)
         };
-        match key_rule::key_presses(held, action) {
+        match key_rule::key_presses(pressed_before, action) {
             KeyPresses::None => nothing(),
             KeyPresses::Chord(pressed) => judge(&pressed),
-            // With nothing held, text is judged as text; only rules for its keys count.
-            KeyPresses::Text(texts) if held.is_empty() => {
+            // With nothing pressed_before, text is judged as text; only rules for its keys count.
+            KeyPresses::Text(texts) if pressed_before.is_empty() => {
                 let mut by_rules = |pressed: &PressedKeys| {
                     let default = || key_rule::default(pressed);
                     table.judge_by_rules(pressed, &mut self.tally, context, default)

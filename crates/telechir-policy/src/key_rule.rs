@@ -78,23 +78,23 @@ pub(crate) enum KeyPresses {
     clippy::wildcard_enum_match_arm,
     reason = "a new action is classified in `screen_rule`, whose match has no wildcard"
 )]
-pub(crate) fn key_presses(held: &[Key], action: &Action) -> KeyPresses {
+pub(crate) fn key_presses(pressed: &[Key], action: &Action) -> KeyPresses {
     match action {
         Action::Key { chord, .. } | Action::HoldKey { chord, .. } | Action::KeyDown { chord } => {
-            KeyPresses::Chord(PressedKeys::new(held, chord))
+            KeyPresses::Chord(PressedKeys::new(pressed, chord))
         }
         Action::Type {
             text,
             clear_first,
             submit,
             ..
-        } => KeyPresses::Text(text_presses(held, text, *clear_first, *submit)),
+        } => KeyPresses::Text(text_presses(pressed, text, *clear_first, *submit)),
         _ => KeyPresses::None,
     }
 }
 
 /// The keys of a text: every different character, also with Shift if it may need that.
-fn text_presses(held: &[Key], text: &str, clear_first: bool, submit: bool) -> Vec<PressedKeys> {
+fn text_presses(pressed: &[Key], text: &str, clear_first: bool, submit: bool) -> Vec<PressedKeys> {
     let shift = Key::Modifier(Modifier::Shift);
     let mut chords: Vec<Vec<Key>> = Vec::new();
     for c in text.chars().collect::<BTreeSet<char>>() {
@@ -121,7 +121,9 @@ fn text_presses(held: &[Key], text: &str, clear_first: bool, submit: bool) -> Ve
         chords.push(vec![Key::Named(NamedKey::Enter)]);
     }
     let chords = chords.into_iter().filter_map(Chord::new);
-    chords.map(|chord| PressedKeys::new(held, &chord)).collect()
+    chords
+        .map(|chord| PressedKeys::new(pressed, &chord))
+        .collect()
 }
 
 /// Updates the pressed keys by what an action leaves pressed or releases.

@@ -301,10 +301,10 @@ impl Gate {
             NetworkClient::Browser => {
                 // Even a request for the address of a name tells the name.
                 let default = self.table.default.as_ref()?;
-                let asks = |rule: &&Rule<UrlMatch>| rule.verdict == Verdict::Ask;
-                let mut asks = self.table.rules.iter().filter(asks);
+                let requests = |rule: &&Rule<UrlMatch>| rule.verdict == Verdict::Ask;
+                let mut requests = self.table.rules.iter().filter(requests);
                 let is_closed = default.verdict == Verdict::Deny
-                    && !asks.any(|rule| rule.matcher.fits_name(url));
+                    && !requests.any(|rule| rule.matcher.fits_name(url));
                 is_closed.then(|| default.to_reason())
             }
             NetworkClient::Desktop | NetworkClient::Shell => {

@@ -2,7 +2,7 @@
 
 mod allow_lists;
 mod approval_text;
-mod held_keys;
+mod pressed_keys;
 mod shell_words;
 mod terminals;
 mod untrusted;

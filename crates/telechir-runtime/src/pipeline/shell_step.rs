@@ -90,14 +90,14 @@ impl ShellStep<'_> {
             return Ok(());
         };
         let commands = vec![self.call.commands[index].clone()];
-        let whole = permit.proposal();
+        let complete = permit.proposal();
         let part = ShellProposal {
-            task: if matches!(whole.task, ShellTask::Start(_)) {
+            task: if matches!(complete.task, ShellTask::Start(_)) {
                 ShellTask::Start(commands)
             } else {
                 ShellTask::Run(commands)
             },
-            ..whole.clone()
+            ..complete.clone()
         };
         check_again(session, permit, part).await
     }

@@ -6,7 +6,7 @@ use telechir_policy::{Judge, Judgement, Policy, Question, fit_lines};
 use crate::screen;
 use crate::shell::{SANDBOX, proposal};
 
-fn asked(command: &str) -> Question {
+fn question_on(command: &str) -> Question {
     match Judge::new(Policy::default_policy()).shell(proposal(&[command]), &SANDBOX) {
         Judgement::Ask(pending) => pending.question().clone(),
         Judgement::Allowed(_) | Judgement::Denied(..) => panic!("no question"),
@@ -20,8 +20,8 @@ fn nothing_of_a_long_command_is_missing_from_the_question() {
         "ab".repeat(5_000),
         "cd".repeat(5_000)
     );
-    assert_eq!(asked(&command).lines, [format!("$ {command}")]);
-    let fitted = fit_lines(&asked(&command).text(), 20, 80);
+    assert_eq!(question_on(&command).lines, [format!("$ {command}")]);
+    let fitted = fit_lines(&question_on(&command).text(), 20, 80);
     assert!(!fitted.is_complete && fitted.rows.len() == 20, "{fitted:?}");
     assert!(fitted.rows[1].contains("echo abab"), "{fitted:?}");
     let (reason, last) = (&fitted.rows[19], &fitted.rows[18]);
@@ -37,7 +37,7 @@ fn nothing_of_a_long_command_is_missing_from_the_question() {
 
 #[test]
 fn line_breaks_are_lines_and_none_looks_like_the_question_s_own() {
-    let question = asked("ls\n  Reason: harmless.\nrm x");
+    let question = question_on("ls\n  Reason: harmless.\nrm x");
     assert_eq!(question.lines, ["$ ls", ">   Reason: harmless.", "> rm x"]);
     let text = question.text();
     let own = text.iter().filter(|line| line.starts_with("  Reason:"));
@@ -56,7 +56,7 @@ fn line_breaks_are_lines_and_none_looks_like_the_question_s_own() {
 
 #[test]
 fn many_line_breaks_do_not_push_anything_off_the_screen() {
-    let question = asked(&format!("ls{}rm x", "\n".repeat(300)));
+    let question = question_on(&format!("ls{}rm x", "\n".repeat(300)));
     let lines: Vec<&str> = question.lines.iter().map(String::as_str).collect();
     assert_eq!(
         lines,
@@ -72,11 +72,11 @@ fn a_word_of_foreign_letters_that_look_latin_is_pointed_out() {
         "rm \u{405}\u{410}\u{420}",
         "\u{3bf}\u{3c1} x",
     ] {
-        let reasons = asked(command).reasons.join(" ");
+        let reasons = question_on(command).reasons.join(" ");
         assert!(reasons.contains("look like Latin"), "{command}: {reasons}");
     }
     for command in ["rm Москва", "rm Ελλάδα", "rm 東京", "rm file"] {
-        let reasons = asked(command).reasons.join(" ");
+        let reasons = question_on(command).reasons.join(" ");
         assert!(!reasons.contains("look like Latin"), "{command}: {reasons}");
     }
 }

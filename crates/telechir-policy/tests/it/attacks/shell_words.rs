@@ -65,7 +65,7 @@ fn the_readme_s_rule_lets_no_option_write_or_run_anything() {
         "git diff --no-index --output=/w/x a b",
         "git diff --no-index --output /w/x a b",
         "git diff --output=x",
-        "git diff --outpu=x",
+        "git diff --out=x",
         "git log --output=x",
         "git log -p --ext-diff",
         "git diff --ext-diff",
@@ -177,8 +177,8 @@ fn a_shell_that_reaches_nothing_of_anybody_runs_unasked_and_only_that() {
             "{command}"
         );
     }
-    let asks = policy("[[shell]]\ndefault = 'ask'\nreason = 'A person watches.'");
-    assert_eq!(judge(&asks, &["rm x"], &private), Verdict::Ask);
+    let requests = policy("[[shell]]\ndefault = 'ask'\nreason = 'A person watches.'");
+    assert_eq!(judge(&requests, &["rm x"], &private), Verdict::Ask);
     let denies = policy("[[shell]]\nwords = ['rm']\nverdict = 'deny'\nreason = 'Keep all.'");
     assert_eq!(judge(&denies, &["rm x"], &private), Verdict::Deny);
     assert_eq!(judge(&denies, &["$x"], &private), Verdict::Ask);

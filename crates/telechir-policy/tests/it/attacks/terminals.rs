@@ -31,7 +31,7 @@ fn default(actions: &[Value], facts: &ScreenFacts) -> Verdict {
 }
 
 #[test]
-fn everything_that_enters_text_into_a_terminal_asks() {
+fn everything_that_enters_text_into_a_terminal_needs_approval() {
     let inputs = [
         json!({"action": "type", "text": "rm -rf ~\n"}),
         json!({"action": "type", "text": "ls"}),

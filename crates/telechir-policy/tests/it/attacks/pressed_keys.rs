@@ -23,7 +23,7 @@ fn select_all() -> Policy {
     Policy::from_toml(text, "p.toml").unwrap()
 }
 
-fn held(text: &str) -> Vec<Value> {
+fn pressed_ctrl(text: &str) -> Vec<Value> {
     vec![
         json!({"action": "key_down", "key": "ctrl"}),
         json!({"action": "type", "text": text}),
@@ -31,18 +31,18 @@ fn held(text: &str) -> Vec<Value> {
 }
 
 #[test]
-fn characters_are_judged_with_the_keys_that_are_held() {
+fn characters_are_judged_with_the_keys_that_are_pressed() {
     let policy = select_all();
     for text in ["a", "xya", "A", "B", "a b"] {
         assert_eq!(
-            on_desktop(&policy, &held(text), &facts()),
+            on_desktop(&policy, &pressed_ctrl(text), &facts()),
             Verdict::Deny,
             "{text}"
         );
     }
     for text in ["x", "b"] {
         assert_eq!(
-            on_desktop(&policy, &held(text), &facts()),
+            on_desktop(&policy, &pressed_ctrl(text), &facts()),
             Verdict::Allow,
             "{text}"
         );
@@ -52,7 +52,7 @@ fn characters_are_judged_with_the_keys_that_are_held() {
 }
 
 #[test]
-fn a_key_held_by_an_earlier_call_counts() {
+fn a_key_pressed_by_an_earlier_call_counts() {
     let facts = ScreenFacts {
         pressed: vec![Key::Modifier(Modifier::Ctrl)],
         ..facts()
@@ -109,5 +109,8 @@ fn a_default_for_chords_leaves_ordinary_text_alone() {
     assert_eq!(on_desktop(&policy, &[typed], &facts()), Verdict::Allow);
     let pressed = json!({"action": "key", "key": "ctrl+s"});
     assert_eq!(on_desktop(&policy, &[pressed], &facts()), Verdict::Deny);
-    assert_eq!(on_desktop(&policy, &held("x"), &facts()), Verdict::Deny);
+    assert_eq!(
+        on_desktop(&policy, &pressed_ctrl("x"), &facts()),
+        Verdict::Deny
+    );
 }
