@@ -44,10 +44,12 @@ pub(super) fn shares_network(folder: &Path) -> bool {
     let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/net")).ok();
     let own = namespace("self");
     let processes = processes_of(folder);
-    // bubblewrap itself stays outside.
-    let mut chromium = processes
-        .iter()
-        .filter(|process| !process.line.starts_with("bwrap "));
+    // The screen is in the same folder, and bubblewrap itself stays outside.
+    let is_chromium = |process: &&ProcEntry| {
+        let flags = ["--user-data-dir=", "--type="];
+        !process.line.starts_with("bwrap ") && flags.iter().any(|flag| process.line.contains(flag))
+    };
+    let mut chromium = processes.iter().filter(is_chromium);
     chromium.any(|process| namespace(&process.pid.to_string()) == own)
 }
 
