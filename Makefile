@@ -1,6 +1,6 @@
 # Entry points for users and CI. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format clippy tidy docs deny licences bench container soak miniwob bare ordinary attack clean
+.PHONY: help setup demo test check format clippy tidy docs deny licences bench container soak miniwob bare ordinary attack mutants clean
 
 help:        ## list these commands
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 12
@@ -63,6 +63,9 @@ ordinary:    ## run demo and test as a newly created ordinary user (root, 8 GB)
 
 attack:      ## attack telechir: every crate's attack tests and a lab with a second user, DNS and a sniffer (root)
 	@scripts/attack.sh
+
+mutants:     ## mutation testing of what decides and confines; writes docs/design/mutants.md (hours)
+	@scripts/mutants.sh
 
 clean:       ## remove build output
 	cargo clean
