@@ -33,7 +33,7 @@ for crate in "${crates[@]}"; do
 done
 
 if [[ ${#crates[@]} -gt 0 ]]; then
-    if ! "$tools/bin/cargo-mutants" --version 2>/dev/null | grep -qF "$version"; then
+    if ! "$tools/bin/cargo-mutants" mutants --version 2>/dev/null | grep -qF "$version"; then
         echo "mutants: installing cargo-mutants $version"
         cargo install --quiet --locked --root "$tools" --version "$version" cargo-mutants ||
             { echo "mutants: installation failed; for details run: cargo install cargo-mutants" >&2; exit 1; }
