@@ -66,6 +66,15 @@ impl WitnessWindow {
         let class = WindowClass::INPUT_OUTPUT;
         must(client.create_window(0, id, screen.root, 0, 0, width, height, 0, class, 0, &look));
         must(client.create_gc(brush, id, &CreateGCAux::new()));
+        // Without a class it might be a terminal, and input to it would ask.
+        let class = (AtomEnum::WM_CLASS, AtomEnum::STRING);
+        must(client.change_property8(
+            PropMode::REPLACE,
+            id,
+            class.0,
+            class.1,
+            b"witness\0Witness\0",
+        ));
         let full = [atoms._NET_WM_STATE_FULLSCREEN];
         must(client.change_property32(
             PropMode::REPLACE,

@@ -165,11 +165,20 @@ async fn look_at_page(flags: &[&str], programs: &[&str]) -> CheckResult {
     close(devices).await?;
     let text = format!("starts in {took} ms, {}, {}", sandbox?, seen?);
     Ok(if shares_network {
-        let warning = CheckFailure::broken(
-            "Chromium has no network namespace of its own: bubblewrap is missing, or a program in a \
-             user namespace cannot create another one",
-        )
-        .impact("its flags alone send its requests through the proxy, and a page can show a dialog");
+        let warning = if find_program(Path::new("bwrap")).is_none() {
+            CheckFailure::missing(
+                "Chromium has no network namespace of its own, because `bwrap` was not found",
+            )
+            .package("bubblewrap")
+        } else {
+            CheckFailure::broken(
+                "Chromium has no network namespace of its own: a program in a user namespace \
+                 cannot create another one",
+            )
+        };
+        let warning = warning.impact(
+            "its flags alone send its requests through the proxy, and a page can show a dialog",
+        );
         Observation::degraded(text, warning)
     } else {
         Observation::new(format!("{text}, its network has the egress proxy alone"))
