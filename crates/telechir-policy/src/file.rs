@@ -11,7 +11,7 @@ use telechir_protocol::{ActionKind, EditTool};
 use toml::Spanned;
 
 use crate::rule::{Limit, Rule, RuleTable, TableDefault};
-use crate::tunnel_rule::TunnelContent;
+use crate::url_rule::TunnelContent;
 use crate::{
     AddressClass, ApproveAt, Device, Digest, DisplayOwner, NetworkClient, Policy, PolicyError,
     Verdict,

@@ -1,20 +1,7 @@
 //! Which tunnels may carry what names no server.
 
-use serde::Deserialize;
-
-use crate::url_rule::Destination;
+use crate::url_rule::{Destination, TunnelContent};
 use crate::{Gate, Remote, ResolvedAddress, Verdict};
-
-/// What a tunnel to a named host may carry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum TunnelContent {
-    /// TLS or HTTP whose first bytes name this host, and no encrypted name.
-    #[default]
-    Named,
-    /// Anything.
-    Any,
-}
 
 impl Gate {
     /// Whether a rule that does not deny this target lets a tunnel carry what names no server.
@@ -111,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exception_cannot_say_what_a_tunnel_carries() {
+    fn an_exception_with_a_tunnel_is_refused() {
         for table in ["network", "url"] {
             let text = format!(
                 "[[{table}]]\nhost = ['git.example']\nverdict = 'deny'\nreason = 'No.'\n\

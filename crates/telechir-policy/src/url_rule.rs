@@ -2,11 +2,11 @@
 
 use std::net::IpAddr;
 
+use serde::Deserialize;
 use telechir_protocol::Action;
 use url::{Host, Url};
 
 use crate::rule::{MatchCertainty, Matcher, Polarity, RuleReason};
-use crate::tunnel_rule::TunnelContent;
 use crate::{AddressClass, Resolved, ResolvedAddress, Verdict};
 
 /// A URL as it will be navigated to.
@@ -50,6 +50,17 @@ pub(crate) struct UrlMatch {
     pub(crate) address: Option<Vec<AddressClass>>,
     /// Not a condition: what a tunnel that this rule permits may carry.
     pub(crate) tunnel: TunnelContent,
+}
+
+/// What a tunnel to a named host may carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TunnelContent {
+    /// TLS or HTTP whose first bytes name this host, and no encrypted name.
+    #[default]
+    Named,
+    /// Anything.
+    Any,
 }
 
 /// Parses a URL as a user would type it: without a scheme it is `https`.

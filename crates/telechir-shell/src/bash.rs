@@ -235,36 +235,54 @@ impl Bash {
     }
 
     /// Kills a command that still runs before the next one; returns the notice about it.
+    ///
+    /// # Errors
+    /// If this or a changed file required a new shell: the next command was written for the folder
+    /// and variables of the old one, and could do harm elsewhere.
     async fn end_previous(&mut self) -> Result<String, DeviceError> {
         let mut before = String::new();
+        let mut is_new = false;
         if self.running.is_some() {
             self.stop().await?;
             before.push_str("[the previous command was still running and was ended]\n");
             match (self.running.take(), self.session.is_some()) {
                 (Some(running), true) => self.detach(running),
                 (_, true) => {}
-                (_, false) => before.push_str(&self.replace().await),
+                (_, false) => {
+                    before.push_str(&self.replace().await);
+                    is_new = true;
+                }
             }
         }
         before.push_str(&self.background_output.take());
-        before.push_str(&self.protect_changed_files().await);
+        if let Some(notice) = self.protect_changed_files().await {
+            before.push_str(&notice);
+            is_new = true;
+        }
+        if is_new {
+            return Err(DeviceError::Refused {
+                message: format!(
+                    "{before}The command was not executed; adapt it and send it again."
+                ),
+            });
+        }
         Ok(before)
     }
 
     /// Starts a new shell if others created or replaced protected files: the sandbox of this one
     /// does not protect them. Returns the notice about it.
-    async fn protect_changed_files(&mut self) -> String {
-        let session = self.session.as_ref();
-        let changed = session.map_or_else(Vec::new, ShellSession::accept_changes);
-        let Some(first) = changed.first() else {
-            return String::new();
-        };
-        let path = first.to_string_lossy().escape_debug().to_string();
+    async fn protect_changed_files(&mut self) -> Option<String> {
+        let changed = self.session.as_ref()?.accept_changes();
+        let path = changed
+            .first()?
+            .to_string_lossy()
+            .escape_debug()
+            .to_string();
         self.mark_lost().await;
         let replaced = self.replace().await;
-        format!(
+        Some(format!(
             "[{path} is new or was changed by another program, so the shell was restarted to protect it]\n{replaced}"
-        )
+        ))
     }
 
     /// Undoes what commands created at protected paths, and returns the notice about it.

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, OFlags, fstat};
 use rustix::io::Errno;
+use telechir_protocol::fold;
 
 use super::git::{self, ConfigEntry};
 use super::git_names::{is_valid_in_index, is_writable};
-use super::scanner::{Names, open_beneath};
+use super::scanner::{Names, is_in_git_dir, open_beneath};
 
 /// A path that must not stay where it is.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,6 +25,33 @@ const OPERATIONS: [(&str, &str); 3] = [
     ("rebase-merge", "git-rebase-todo"),
     ("rebase-apply", "git-rebase-todo"),
     ("sequencer", "todo"),
+];
+/// Names that Git obeys in a repository, beside its data.
+const OBEYED: [&str; 10] = [
+    "commondir",
+    "config",
+    "config.worktree",
+    "gitdir",
+    "hooks",
+    "modules",
+    "rebase-apply",
+    "rebase-merge",
+    "sequencer",
+    "worktrees",
+];
+/// Merge strategies of Git itself; another one is a program.
+const STRATEGIES: [&str; 6] = ["octopus", "ort", "ours", "recursive", "resolve", "subtree"];
+/// Beginnings of options with which `git am` may apply the next patch.
+const APPLY_OPTIONS: [&str; 9] = [
+    "-C",
+    "-p",
+    "--3way",
+    "--directory=",
+    "--exclude=",
+    "--ignore-space-change",
+    "--ignore-whitespace",
+    "--include=",
+    "--whitespace=",
 ];
 /// Keys of a configuration by which Git executes nothing and reads no other file. A `*` stands for
 /// any text.
@@ -83,23 +111,48 @@ const HARMLESS: [&str; 53] = [
     "user.name",
 ];
 
-/// What is dangerous in a repository, except for paths that `is_known` accepts.
+/// What is dangerous in a repository, except for paths that `is_known` accepts. In a new one that
+/// is no `.git`, that is the `HEAD` which makes Git obey the folder: the other files may be those of
+/// a project.
 pub(super) fn in_repository(
     root: &OwnedFd,
     repository: &Path,
+    is_new: bool,
     is_known: impl Fn(&Path) -> bool,
 ) -> Vec<Danger> {
+    let is_git_dir = is_in_git_dir(repository);
     let names = names(root, repository).unwrap_or_default();
     let mut dangers = Vec::new();
-    for (name, kind) in names {
-        let path = repository.join(&name);
-        if !is_known(&path)
-            && let Some(reason) = why(root, &path, &name.to_string_lossy(), kind)
+    for (name, kind) in &names {
+        let (path, name) = (repository.join(name), name.to_string_lossy());
+        if (is_git_dir || OBEYED.contains(&&*fold(&name)))
+            && !is_known(&path)
+            && let Some(reason) = why(root, &path, &name, *kind)
         {
             dangers.push(Danger { path, reason });
         }
     }
-    dangers
+    if is_git_dir || !is_new {
+        return dangers;
+    }
+    let head = names
+        .iter()
+        .find(|(name, _)| fold(&name.to_string_lossy()) == "head");
+    match (head, dangers.first()) {
+        (Some((head, _)), Some(first)) => {
+            let name = first.path.file_name().unwrap_or_default();
+            let reason = format!(
+                "with it Git takes the folder for a repository and obeys `{}`: {}",
+                name.to_string_lossy().escape_debug(),
+                first.reason
+            );
+            vec![Danger {
+                path: repository.join(head),
+                reason,
+            }]
+        }
+        _ => dangers,
+    }
 }
 
 /// Why the index of a repository must not stay, if so: Git would write its paths.
@@ -132,7 +185,7 @@ fn why(root: &OwnedFd, path: &Path, name: &str, kind: FileType) -> Option<String
         return None;
     }
     if let Some((_, steps)) = OPERATIONS.iter().find(|(operation, _)| *operation == name) {
-        return executes(root, &path.join(steps));
+        return executes(root, &path.join(steps)).or_else(|| in_options(root, path));
     }
     match name {
         "config" => in_config(root, path),
@@ -163,6 +216,36 @@ fn executes(root: &OwnedFd, steps: &Path) -> Option<String> {
     });
     let (_, line) = words.find(|(word, _)| matches!(*word, "exec" | "x"))?;
     Some(format!("its step `{}` runs a program", line.escape_debug()))
+}
+
+/// Why the options of a suspended operation must not be used, if so.
+fn in_options(root: &OwnedFd, operation: &Path) -> Option<String> {
+    let text = |name: &str| {
+        let text = read(root, &operation.join(name)).unwrap_or_default();
+        String::from_utf8_lossy(&text).into_owned()
+    };
+    let options = text("opts");
+    let in_opts = options.lines().filter_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        (key.trim() == "strategy").then(|| value.trim().trim_matches('"').to_owned())
+    });
+    let strategy = text("strategy").trim().to_owned();
+    let named = Some(strategy).filter(|strategy| !strategy.is_empty());
+    let mut strategies = named.into_iter().chain(in_opts);
+    if let Some(other) = strategies.find(|name| !STRATEGIES.contains(&name.as_str())) {
+        return Some(format!(
+            "its merge strategy `{}` is a program",
+            other.escape_debug()
+        ));
+    }
+    let apply = text("apply-opt").replace('\'', " ");
+    let mut apply = apply.split_ascii_whitespace();
+    let is_harmless = |word: &&str| APPLY_OPTIONS.iter().any(|start| word.starts_with(start));
+    let other = apply.find(|word| !is_harmless(word))?;
+    Some(format!(
+        "it applies patches with `{}`",
+        other.escape_debug()
+    ))
 }
 
 fn in_config(root: &OwnedFd, path: &Path) -> Option<String> {

@@ -1,8 +1,9 @@
 //! Notices what sandboxed programs create at protected paths, and moves it to a name that nothing obeys.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
 use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -13,20 +14,25 @@ use rustix::io::Errno;
 use super::dangers::{self, Danger};
 use super::finder::ProtectedFinder;
 use super::masks;
-use super::scanner::{Finding, Scanner, Stamp, open_beneath};
+use super::scanner::{Finding, Scanner, Stamp, names, open_beneath};
 
 /// Ending of the name of a file that was moved away.
 const ENDING: &str = ".blocked";
+/// Number of names to try before random ones, which nobody can occupy in advance.
+const PLAIN_NAMES: usize = 10;
 /// Maximum number of names to try.
-const MAX_NAMES: usize = 1_000;
+const MAX_NAMES: usize = 20;
 /// Files of a repository whose content matters, besides the folder itself.
-const WATCHED_IN_REPOSITORY: [&str; 6] = [
+const WATCHED_IN_REPOSITORY: [&str; 9] = [
     "config",
     "hooks",
     "index",
     "rebase-merge/git-rebase-todo",
+    "rebase-merge/strategy",
     "rebase-apply/git-rebase-todo",
+    "rebase-apply/apply-opt",
     "sequencer/todo",
+    "sequencer/opts",
 ];
 
 /// Files that an approved edit wrote, by absolute path.
@@ -86,6 +92,8 @@ pub(super) struct Noticing {
     mounted: HashMap<PathBuf, Stamp>,
     /// What was accepted in its present state.
     accepted: HashMap<PathBuf, Stamp>,
+    /// Repositories that were there from the start.
+    own: HashSet<PathBuf>,
     /// Repositories, with the state in which they were judged last.
     repositories: HashMap<PathBuf, Vec<Option<Stamp>>>,
 }
@@ -99,12 +107,16 @@ impl Noticing {
         let mounted = found.mounts.keys().filter_map(inside);
         let mounted = mounted.filter_map(with_stamp).collect();
         let accepted = found.existing.into_iter().filter_map(with_stamp).collect();
-        let repositories = found.repositories.iter().filter_map(inside);
+        let repositories: Vec<PathBuf> = found.repositories.iter().filter_map(inside).collect();
         let mut new = Self {
             folder: folder.to_owned(),
             mounted,
             accepted,
-            repositories: repositories.map(|path| (path, Vec::new())).collect(),
+            own: repositories.iter().cloned().collect(),
+            repositories: repositories
+                .into_iter()
+                .map(|path| (path, Vec::new()))
+                .collect(),
             scanner,
         };
         // What is there from the start is the user's.
@@ -133,6 +145,12 @@ impl Noticing {
                 return None;
             }
             let moved_to = move_away(self.scanner.root(), &path);
+            if let Ok(moved) = &moved_to
+                && let Some(stamp) = Stamp::of(self.scanner.root(), moved)
+            {
+                // In a repository the new name is unusual, too.
+                self.accepted.insert(moved.clone(), stamp);
+            }
             let moved_to = moved_to.map_err(|errno| errno.to_string());
             Some(Undone {
                 path,
@@ -184,7 +202,8 @@ impl Noticing {
                 continue;
             }
             let root = self.scanner.root();
-            found.extend(dangers::in_repository(root, repository, |path| {
+            let is_new = !self.own.contains(repository);
+            found.extend(dangers::in_repository(root, repository, is_new, |path| {
                 self.is_known(path)
             }));
             let index = repository.join("index");
@@ -214,7 +233,13 @@ impl Noticing {
                 None => own,
             }
         });
-        std::iter::once(own).chain(inner).collect()
+        // Parts of a split index can be changed in place.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let names = open_beneath(root, repository, flags).and_then(|folder| names(&folder));
+        let parts = names.unwrap_or_default().into_iter();
+        let parts = parts.filter(|(name, _)| name.to_string_lossy().starts_with("sharedindex."));
+        let parts = parts.map(|(name, _)| Stamp::settled(root, &repository.join(name)));
+        std::iter::once(own).chain(inner).chain(parts).collect()
     }
 
     /// Whether a path is ours, read-only inside, or accepted as it is.
@@ -252,7 +277,9 @@ fn move_away(root: &OwnedFd, path: &Path) -> Result<PathBuf, Errno> {
     for number in 0..MAX_NAMES {
         let mut new = OsString::from(name);
         new.push(ENDING);
-        if number > 0 {
+        if number >= PLAIN_NAMES {
+            new.push(format!("-{:016x}", RandomState::new().hash_one(number)));
+        } else if number > 0 {
             new.push(format!("-{number}"));
         }
         let rename = || renameat_with(&folder, name, &folder, &new, RenameFlags::NOREPLACE);

@@ -16,6 +16,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use telechir_protocol::{GIT_DIR, fold, is_protected_entry};
 
+use super::git_names::is_writable;
 use super::watches::Watches;
 
 /// Maximum number of folders to search; a check after a command costs about 2 µs for each.
@@ -258,6 +259,7 @@ fn judge(
         let fits = |(name, _): &&(PathBuf, FileType)| fold(&name.to_string_lossy()) == wanted;
         names.iter().find(fits).is_some()
     };
+    let is_in_git_dir = kind == FolderKind::Repository || is_in_git_dir(folder);
     let is_repository = kind == FolderKind::Repository
         || (has("head") && (has("commondir") || (has("objects") && has("refs"))));
     if is_repository {
@@ -271,15 +273,21 @@ fn judge(
         let is_git_dir = fold(&name.to_string_lossy()) == GIT_DIR;
         if is_git_dir && is_folder {
             inner.push((path, FolderKind::Repository));
-        } else if kind != FolderKind::RepositoryData && is_protected_entry(&text) {
+        } else if !(kind == FolderKind::RepositoryData && is_in_git_dir)
+            && is_protected_entry(&text)
+        {
             findings.push(Finding::Protected(path));
         } else if is_repository || kind == FolderKind::RepositoryData {
             let holds_data = kind == FolderKind::RepositoryData || holds_data(name);
+            // A folder that only looks like a repository may have links of its own.
+            let is_git_s = is_in_git_dir || holds_data || is_writable(&name.to_string_lossy());
             if *file_type == FileType::Symlink {
-                findings.push(Finding::LinkInRepository(path));
+                if is_git_s {
+                    findings.push(Finding::LinkInRepository(path));
+                }
             } else if is_folder && holds_data {
                 inner.push((path, FolderKind::RepositoryData));
-            } else if is_folder && holds_repositories(kind, name) {
+            } else if is_folder && (!is_in_git_dir || holds_repositories(name)) {
                 inner.push((path, FolderKind::Plain));
             }
         } else if is_folder {
@@ -289,16 +297,21 @@ fn judge(
     inner
 }
 
+/// Whether a path is in a folder for Git alone. A bare repository is not: any folder with the right
+/// three names is one, and may hold files of a project, too.
+pub(super) fn is_in_git_dir(path: &Path) -> bool {
+    let mut parts = path.components();
+    parts.any(|part| fold(&part.as_os_str().to_string_lossy()) == GIT_DIR)
+}
+
 /// Whether Git writes files at names in this folder that it does not create anew.
 fn holds_data(name: &Path) -> bool {
-    ["logs", "refs"].iter().any(|data| name == Path::new(data))
+    ["logs", "refs", "objects"]
+        .iter()
+        .any(|data| name == Path::new(data))
 }
 
 /// Whether a folder of a repository is searched for others.
-fn holds_repositories(kind: FolderKind, name: &Path) -> bool {
-    match kind {
-        FolderKind::Plain => name != Path::new("objects"),
-        FolderKind::Repository => name == Path::new("modules") || name == Path::new("worktrees"),
-        FolderKind::RepositoryData => false,
-    }
+fn holds_repositories(name: &Path) -> bool {
+    name == Path::new("modules") || name == Path::new("worktrees")
 }

@@ -2,10 +2,11 @@
 
 use std::fs;
 
+use telechir_device::Shell as _;
 use telechir_protocol::ShellOutcome;
 
 use super::Project;
-use crate::run;
+use crate::{command, run};
 
 /// Runs the attack inside, and checks that nothing of it is executed outside: while the session
 /// goes on, and after it.
@@ -350,10 +351,75 @@ async fn a_configuration_that_the_user_replaces_during_the_session_stays_protect
     // Git replaces the file, which removes the mount on it.
     project.git(&["config", "user.nickname", "me"]);
     let attack = format!("{EVIL}cp evil.cfg .git/config").replace("PAYLOAD", &project.payload());
-    let output = run(&mut shell, &attack).await;
-    assert!(output.stderr.contains("restarted"), "{output:?}");
+    let refused = shell.run(&command(&attack)).await.unwrap_err().to_string();
+    assert!(
+        refused.contains("restarted") && refused.contains("not executed"),
+        "{refused}"
+    );
+    run(&mut shell, &attack).await;
     assert!(project.read(".git/config").contains("nickname = me"));
     shell.close().await.unwrap();
     project.use_git();
     assert!(!project.canary().exists());
+}
+
+#[tokio::test]
+async fn what_was_moved_away_in_a_repository_restarts_no_shell() {
+    let project = Project::empty();
+    let mut shell = project.shell().await;
+    let make = "mkdir new && cd new && git init -q && git config core.editor vi && \
+                mkdir -p .git/hooks && echo id > .git/hooks/pre-commit";
+    let output = run(&mut shell, make).await;
+    assert!(output.stderr.contains("was moved to"), "{output:?}");
+    let output = run(&mut shell, "pwd").await;
+    assert!(output.stdout.ends_with("/new\n"), "{output:?}");
+    shell.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_command_for_the_folder_of_a_lost_shell_is_not_executed_elsewhere() {
+    let project = Project::empty();
+    fs::write(project.path().join("keep"), "").unwrap();
+    let mut shell = project.shell().await;
+    run(&mut shell, "mkdir sub && cd sub").await;
+    fs::write(project.path().join("sub/CLAUDE.md"), "").unwrap();
+    let refused = shell.run(&command("rm -rf ./*")).await.unwrap_err();
+    assert!(refused.to_string().contains("not executed"), "{refused}");
+    assert!(project.path().join("keep").exists());
+    shell.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn options_of_a_suspended_operation_run_no_program() {
+    for (folder, file, text) in [
+        ("rebase-merge", "strategy", "x/evil"),
+        ("sequencer", "opts", "[options]\n\tstrategy = x/evil"),
+        (
+            "rebase-apply",
+            "apply-opt",
+            "'--build-fake-ancestor=/tmp/x'",
+        ),
+    ] {
+        let project = Project::new();
+        let mut shell = project.shell().await;
+        let attack = format!("mkdir .git/{folder} && printf %s \"{text}\" > .git/{folder}/{file}");
+        run(&mut shell, &attack).await;
+        shell.close().await.unwrap();
+        let left = project.path().join(".git").join(folder);
+        assert!(!left.exists(), "{folder}/{file}");
+    }
+}
+
+#[tokio::test]
+async fn a_link_among_the_objects_is_moved_away() {
+    let project = Project::new();
+    let mut shell = project.shell().await;
+    run(
+        &mut shell,
+        "rm -rf .git/objects/pack; ln -s /tmp .git/objects/pack",
+    )
+    .await;
+    shell.close().await.unwrap();
+    let pack = project.path().join(".git/objects/pack");
+    assert!(!fs::symlink_metadata(pack).is_ok_and(|found| found.is_symlink()));
 }

@@ -3,12 +3,12 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use telechir_device::Editor;
+use telechir_device::{Editor, Shell as _};
 use telechir_protocol::{EditStep, EditTool, PROTECTED_PATHS, ShellOutcome};
 use telechir_shell::FileEditor;
 
 use super::Project;
-use crate::{run, settings};
+use crate::{command, run, settings};
 
 #[tokio::test]
 async fn no_path_of_the_list_can_be_left_at_any_depth() {
@@ -160,8 +160,10 @@ async fn what_the_user_creates_during_the_session_stays_and_is_protected() {
     fs::create_dir(project.path().join("sub")).unwrap();
     let mut shell = project.shell().await;
     fs::write(project.path().join("sub/.envrc"), "own\n").unwrap();
-    let output = run(&mut shell, "echo evil >> sub/.envrc; rm -f sub/.envrc").await;
-    assert!(output.stderr.contains("restarted"), "{output:?}");
+    let attack = "echo evil >> sub/.envrc; rm -f sub/.envrc";
+    let refused = shell.run(&command(attack)).await.unwrap_err().to_string();
+    assert!(refused.contains("restarted"), "{refused}");
+    run(&mut shell, attack).await;
     assert_eq!(project.read("sub/.envrc"), "own\n");
     shell.close().await.unwrap();
     assert_eq!(project.read("sub/.envrc"), "own\n");
@@ -182,7 +184,9 @@ async fn what_an_approved_edit_creates_stays() {
         let located = editor.locate(EditTool::Editor, &step).await.unwrap();
         editor.edit(EditTool::Editor, &located).await.unwrap();
     }
-    run(&mut shell, "echo evil >> sub/.envrc").await;
+    let attack = "echo evil >> sub/.envrc";
+    shell.run(&command(attack)).await.unwrap_err();
+    run(&mut shell, attack).await;
     assert_eq!(project.read("sub/.envrc"), "own\n");
     assert_eq!(project.read("sub/.vscode/tasks.json"), "own\n");
     shell.close().await.unwrap();
@@ -195,5 +199,54 @@ async fn placeholders_are_not_committed() {
     let mut shell = project.shell().await;
     let output = run(&mut shell, "git add -A && git status --porcelain").await;
     assert_eq!(output.stdout, "", "{output:?}");
+    shell.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_folder_that_looks_like_a_repository_hides_nothing() {
+    let project = Project::empty();
+    let mut shell = project.shell().await;
+    let attack = "mkdir -p app/objects/x app/refs/y app/logs && touch app/HEAD && \
+                  for f in app/objects/.envrc app/objects/x/.envrc app/refs/y/.envrc app/logs/CLAUDE.md; \
+                  do echo evil > $f; done";
+    run(&mut shell, attack).await;
+    for path in [
+        "app/objects/.envrc",
+        "app/objects/x/.envrc",
+        "app/refs/y/.envrc",
+        "app/logs/CLAUDE.md",
+    ] {
+        assert!(!project.path().join(path).exists(), "{path}");
+    }
+    shell.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn files_of_a_project_stay_where_it_comes_to_look_like_a_repository() {
+    let project = Project::new();
+    for name in ["README.md", "config"] {
+        fs::write(project.path().join(name), "own = 1\n").unwrap();
+    }
+    symlink("README.md", project.path().join("link")).unwrap();
+    let mut shell = project.shell().await;
+    run(
+        &mut shell,
+        "touch HEAD; mkdir objects refs; echo new > new.txt",
+    )
+    .await;
+    for name in ["README.md", "config", "link", "new.txt", "file"] {
+        assert!(project.path().join(name).exists(), "{name}");
+    }
+    shell.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn names_that_are_taken_keep_no_protected_file() {
+    let project = Project::empty();
+    let mut shell = project.shell().await;
+    let attack = "mkdir d; cd d; touch .envrc.blocked; \
+                  for i in $(seq 1 30); do touch .envrc.blocked-$i; done; echo evil > .envrc";
+    run(&mut shell, attack).await;
+    assert!(!project.path().join("d/.envrc").exists());
     shell.close().await.unwrap();
 }
