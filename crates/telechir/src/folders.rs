@@ -1,6 +1,7 @@
 //! Checks the folders of a session before anything starts: what a model can write to must not
 //! decide about the session, and must not be more than a model needs.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -44,7 +45,7 @@ pub(crate) fn check(devices: &DeviceArguments, safety: &SafetyArguments) -> Resu
             && let Some(what) = is_wide(&location)
         {
             return Err(CliError::message(format!(
-                "{name} {} {what}; choose a folder inside it, or pass --yes-this-folder if the \
+                "{name} {} {what}; choose a folder for this work alone, or pass --yes-this-folder if the \
                  model may read and change everything in it",
                 location.path().display()
             )));
@@ -164,6 +165,27 @@ fn unreadable(name: &str, path: &Path, error: &io::Error) -> CliError {
     ))
 }
 
+/// Folders with a hidden name that hold data, not what programs obey.
+const DATA_FOLDERS: [&str; 3] = [".cache", ".local/src", ".local/state"];
+
+/// Whether a folder is a hidden one of this home, or in one.
+fn holds_settings(home: &Location, folder: &Location) -> bool {
+    let mut ancestors = folder.path().ancestors();
+    let Some(top) = ancestors.find(|above| {
+        let parent = above.parent().and_then(|parent| Location::of(parent).ok());
+        parent.is_some_and(|parent| home.is_same(&parent))
+    }) else {
+        return false;
+    };
+    let is_hidden = |name: &OsStr| name.as_encoded_bytes().starts_with(b".");
+    let parent = top.parent().unwrap_or(top);
+    let is_data = DATA_FOLDERS.iter().any(|data| {
+        let data = parent.join(data);
+        folder.path().starts_with(&data) && folder.path() != data
+    });
+    top.file_name().is_some_and(is_hidden) && !is_data
+}
+
 /// Why a folder is more than one piece of work, if it is.
 fn is_wide(location: &Location) -> Option<&'static str> {
     let homes: Vec<Location> = homes().iter().flat_map(|home| Location::of(home)).collect();
@@ -173,12 +195,7 @@ fn is_wide(location: &Location) -> Option<&'static str> {
     if homes.iter().any(|home| home.target_is_inside(location)) {
         return Some("contains a home folder");
     }
-    let name = location.path().file_name().unwrap_or_default();
-    let parent = location.path().parent().map(Location::of);
-    let is_in_home = parent.is_some_and(|parent| {
-        parent.is_ok_and(|parent| homes.iter().any(|home| home.is_same(&parent)))
-    });
-    if is_in_home && name.as_encoded_bytes().starts_with(b".") {
+    if homes.iter().any(|home| holds_settings(home, location)) {
         return Some("holds the settings of programs in a home folder");
     }
     let found = fs::metadata(location.path()).ok()?;

@@ -159,12 +159,17 @@ fn a_recording_a_memory_and_profiles_inside_the_workspace_are_refused_and_the_ot
 #[test]
 fn a_folder_that_holds_more_than_one_piece_of_work_needs_a_confirmation() {
     let fixture = Fixture::new();
-    fs::create_dir(fixture.at(".config")).expect("a folder");
+    for folder in [".config/autostart", ".local/share/x", ".local/state/x"] {
+        fs::create_dir_all(fixture.at(folder)).expect("a folder");
+    }
     symlink(fixture.telechir.folder(), fixture.at("other/home")).expect("a link");
     for (path, reason) in [
         ("", "is a home folder"),
         ("other/home", "is a home folder"),
         (".config", "holds the settings of programs"),
+        (".config/autostart", "holds the settings of programs"),
+        (".local/share/x", "holds the settings of programs"),
+        (".local/state", "holds the settings of programs"),
         ("=/var/tmp", "is shared by all users"),
     ] {
         let ran = fixture.exec(&[("--workspace", path)]);
@@ -172,6 +177,8 @@ fn a_folder_that_holds_more_than_one_piece_of_work_needs_a_confirmation() {
         let ran = fixture.exec(&[("--memory-dir", path)]);
         ran.fails(1, &[reason, "--yes-this-folder"]);
     }
+    let ran = fixture.exec(&[("--memory-dir", ".local/state/x")]);
+    assert!(!ran.stderr.contains("--yes-this-folder"), "{}", ran.stderr);
     let mut flags = vec![("--workspace", ".config")];
     flags.push(("--policy", "other/policy"));
     fixture.policy("other/policy");
