@@ -92,6 +92,9 @@ impl ShellMatch {
                 let name = program.rsplit('/').next().unwrap_or(program);
                 let is_program = |wanted: &String| wanted == program || wanted == name;
                 if !first.iter().any(is_program) {
+                    if starts_programs(name) && rest.iter().any(|word| mentions(word, first)) {
+                        return MatchCertainty::Unclear;
+                    }
                     MatchCertainty::No
                 } else if wanted.len() <= rest.len()
                     && wanted
@@ -114,6 +117,27 @@ impl ShellMatch {
             .map_or(MatchCertainty::Yes, |listed| has_any(listed, rest));
         begins.and(options)
     }
+}
+
+/// Builtins and programs that start the programs which their words or options name. There are more;
+/// names of commands are no boundary.
+const STARTERS: [&str; 49] = [
+    ".", "awk", "bash", "builtin", "busybox", "chroot", "chrt", "command", "coproc", "dash",
+    "doas", "env", "eval", "exec", "find", "fish", "flock", "gawk", "gdb", "ionice", "ksh", "make",
+    "mawk", "nice", "node", "nohup", "nsenter", "parallel", "perl", "php", "prlimit", "ruby",
+    "runuser", "script", "setarch", "setpriv", "setsid", "sh", "source", "stdbuf", "strace", "su",
+    "sudo", "taskset", "time", "timeout", "unshare", "watch", "xargs",
+];
+
+fn starts_programs(name: &str) -> bool {
+    STARTERS.contains(&name) || name.starts_with("python")
+}
+
+/// Whether a word contains one of these names between characters that names do not have.
+fn mentions(word: &str, names: &[String]) -> bool {
+    let is_separator = |c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+'));
+    let mut parts = word.split(is_separator);
+    parts.any(|part| names.iter().any(|name| name == part))
 }
 
 fn writes(command: &SimpleCommand) -> bool {
@@ -238,6 +262,24 @@ mod tests {
             check(&["curl"], "/tmp/curl x", Polarity::Permits, false),
             MatchCertainty::No
         );
+    }
+
+    #[test]
+    fn a_program_that_starts_others_may_match_restrictive_rules() {
+        for command in [
+            "env git push",
+            "/usr/bin/timeout 5 git push",
+            "eval git push",
+            "python3 -c os.system('git')",
+            "sh -c /usr/bin/git;true",
+        ] {
+            let found = check(&["git", "push"], command, Polarity::Restricts, false);
+            assert_eq!(found, MatchCertainty::Unclear, "{command}");
+        }
+        for command in ["env gitk", "echo git push", "python3 digit.py"] {
+            let found = check(&["git", "push"], command, Polarity::Restricts, false);
+            assert_eq!(found, MatchCertainty::No, "{command}");
+        }
     }
 
     #[test]
