@@ -442,10 +442,13 @@ setTimeout(() => document.title = 'tried', 4000);
 
 
 def a_page_leaks_by_dns(lab):
-    """A page tells a denied host nothing: no name is asked for, no packet leaves."""
+    """A page tells a denied host nothing: no name is asked for, no packet leaves.
+
+    Without a default that denies, telechir itself resolves names to judge their addresses."""
     leaks = []
+    default = "[[url]]\ndefault = 'deny'\nreason = 'Only the lab.'\n"
     rule = f"[[url]]\nhost = ['{PAGE_ADDRESS}']\nverdict = 'allow'\nreason = 'The lab.'\n"
-    lab.policy.write_text(PERMISSIVE + rule)
+    lab.policy.write_text(PERMISSIVE + default + rule)
     try:
         for headless in (["--headless"], []):
             first, second = "pg" + secrets.token_hex(4), secrets.token_hex(4)
