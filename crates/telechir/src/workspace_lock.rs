@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, OFlags, flock};
+use serde::{Deserialize, Serialize};
 use telechir_process::confinement;
 use telechir_process::tree::{self, Location, Owner};
 use telechir_process::{Identity, is_root, make_private_dir, make_private_file};
@@ -27,7 +28,7 @@ const ROOT_RECORDS: &str = "/run/telechir/workspaces";
 const RECORDS: &str = ".workspaces";
 /// The file that is locked while records are read and made.
 const GATE: &str = "gate";
-/// A program that is just being started still has copies of a released lock.
+/// A program that is just being started, or ended, still has copies of a released lock.
 const LOCK_INHERITED_FOR: Duration = Duration::from_millis(200);
 /// After a session's process was killed, its guardian cleans up for about this long.
 const CLEANUP_TIME: Duration = Duration::from_secs(5);
@@ -49,12 +50,13 @@ pub(crate) struct WorkspaceLock {
 }
 
 /// What a record says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Record {
     pid: u32,
     holder: String,
-    workspace: String,
-    owner: Owner,
+    workspace: PathBuf,
+    owner_uid: u32,
+    owner_gid: u32,
     session_uid: Option<u32>,
     /// Device and inode of the workspace and of each folder above it.
     ids: Vec<(u64, u64)>,
@@ -71,7 +73,10 @@ impl WorkspaceLock {
         let started = Instant::now();
         loop {
             let other = match Self::try_take(workspace, holder, is_shared)? {
-                Ok(lock) => return Ok(lock),
+                Ok(lock) => {
+                    lock.wait_for_last_session().await;
+                    return Ok(lock);
+                }
                 Err(other) => other,
             };
             let is_ending = !Path::new("/proc").join(other.pid.to_string()).exists();
@@ -85,6 +90,22 @@ impl WorkspaceLock {
             }
             sleep(RETRY_INTERVAL).await;
         }
+    }
+
+    /// Gives the programs of a session that is gone without giving the workspace back a moment to
+    /// end: until then they can change it. Another session may have their user id by now.
+    async fn wait_for_last_session(&self) {
+        let started = Instant::now();
+        while started.elapsed() < LOCK_INHERITED_FOR
+            && owner(&self.workspace).is_some_and(|now| self.was_lent_to(now) && is_claimed(now))
+        {
+            sleep(RETRY_INTERVAL).await;
+        }
+    }
+
+    /// Whether a session that is gone left the workspace to this user.
+    fn was_lent_to(&self, present: u32) -> bool {
+        present != self.owner.uid
     }
 
     /// The lock, or the record of a session that uses the folder.
@@ -118,7 +139,7 @@ impl WorkspaceLock {
             .find(|other| {
                 other.ids.first() == ids.first() && other.session_uid == Some(present.uid)
             })
-            .map_or(present, |other| other.owner);
+            .map_or(present, Record::owner);
         let joins = !live.is_empty();
         if let Some(other) = live.pop()
             && !is_shared
@@ -168,7 +189,8 @@ impl WorkspaceLock {
     /// private folder.
     fn refuse_foreign(&self, identity: Identity) -> Result<(), CliError> {
         let present = tree::open_folder(&self.workspace).and_then(Owner::of)?.uid;
-        let is_foreign = present != identity.uid && is_claimed(present);
+        let is_foreign =
+            present != identity.uid && !self.was_lent_to(present) && is_claimed(present);
         if is_foreign {
             return Err(CliError::message(format!(
                 "the workspace {} belongs to user {present} of another live session; choose another \
@@ -188,15 +210,16 @@ impl WorkspaceLock {
         let record = Record {
             pid: std::process::id(),
             holder: self.holder.clone(),
-            workspace: self.workspace.to_string_lossy().into_owned(),
-            owner: self.owner,
+            workspace: self.workspace.clone(),
+            owner_uid: self.owner.uid,
+            owner_gid: self.owner.gid,
             session_uid: self.session_uid,
             ids: self.ids.clone(),
         };
         let mut file = &self.file;
         self.file.set_len(0)?;
         io::Seek::rewind(&mut file)?;
-        file.write_all(record.text().as_bytes())
+        file.write_all(&serde_json::to_vec(&record)?)
     }
 }
 
@@ -215,50 +238,11 @@ impl Drop for WorkspaceLock {
 }
 
 impl Record {
-    fn text(&self) -> String {
-        let ids: Vec<String> = self
-            .ids
-            .iter()
-            .map(|(device, inode)| format!("{device}:{inode}"))
-            .collect();
-        let uid = self.session_uid.map(|uid| uid.to_string());
-        // Paths and names may contain line breaks; nothing else can.
-        let plain = |text: &str| text.escape_debug().to_string();
-        format!(
-            "{}\n{}\n{}\n{} {}\n{}\n{}\n",
-            self.pid,
-            plain(&self.holder),
-            plain(&self.workspace),
-            self.owner.uid,
-            self.owner.gid,
-            uid.unwrap_or_default(),
-            ids.join(" ")
-        )
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        let mut lines = text.lines();
-        let pid = lines.next()?.parse().ok()?;
-        let (holder, workspace) = (lines.next()?.to_owned(), lines.next()?.to_owned());
-        let (uid, gid) = lines.next()?.split_once(' ')?;
-        let owner = Owner {
-            uid: uid.parse().ok()?,
-            gid: gid.parse().ok()?,
-        };
-        let session_uid = lines.next()?.parse().ok();
-        let id = |text: &str| {
-            let (device, inode) = text.split_once(':')?;
-            Some((device.parse().ok()?, inode.parse().ok()?))
-        };
-        let ids = lines.next()?.split(' ').map(id).collect::<Option<_>>()?;
-        Some(Self {
-            pid,
-            holder,
-            workspace,
-            owner,
-            session_uid,
-            ids,
-        })
+    fn owner(&self) -> Owner {
+        Owner {
+            uid: self.owner_uid,
+            gid: self.owner_gid,
+        }
     }
 
     /// Whether one of the workspaces is the other, or in the other.
@@ -270,16 +254,22 @@ impl Record {
     }
 }
 
+/// The user that owns a folder, if it can be opened.
+fn owner(folder: &Path) -> Option<u32> {
+    let found = tree::open_folder(folder).and_then(Owner::of);
+    found.ok().map(|owner| owner.uid)
+}
+
 fn in_use(workspace: &Path, other: &Record) -> CliError {
     let (holder, pid) = (&other.holder, other.pid);
     let close = holder.strip_prefix("session ").map_or_else(
         || "wait until it has ended".to_owned(),
         |name| format!("close it (telechir sessions close {name})"),
     );
-    let path = if other.workspace == workspace.to_string_lossy().escape_debug().to_string() {
+    let path = if other.workspace == workspace {
         String::new()
     } else {
-        format!(", whose workspace is {}", other.workspace)
+        format!(", whose workspace is {}", other.workspace.display())
     };
     CliError::message(format!(
         "the workspace {} is in use by {holder} (process {pid}){path}; {close}, choose another \
@@ -343,8 +333,7 @@ fn records(folder: &Path) -> io::Result<(Vec<Record>, Vec<Record>)> {
 impl Record {
     /// Whether the workspace still belongs to the user of the session.
     fn is_owed(&self) -> bool {
-        let present = tree::open_folder(Path::new(&self.workspace)).and_then(Owner::of);
-        present.is_ok_and(|present| Some(present.uid) == self.session_uid)
+        self.session_uid.is_some() && owner(&self.workspace) == self.session_uid
     }
 }
 
@@ -371,12 +360,8 @@ fn read(path: &Path) -> Option<(Record, bool)> {
         return None;
     }
     let is_live = flock(&file, FlockOperation::NonBlockingLockShared).is_err();
-    let mut text = String::new();
-    (&file)
-        .take(MAX_RECORD_BYTES)
-        .read_to_string(&mut text)
-        .ok()?;
-    Some((Record::parse(&text)?, is_live))
+    let record = serde_json::from_reader((&file).take(MAX_RECORD_BYTES)).ok()?;
+    Some((record, is_live))
 }
 
 #[cfg(test)]
@@ -387,8 +372,9 @@ mod tests {
         Record {
             pid: 7,
             holder: "session work".to_owned(),
-            workspace: "/srv/work".to_owned(),
-            owner: Owner { uid: 0, gid: 100 },
+            workspace: PathBuf::from("/srv/work"),
+            owner_uid: 0,
+            owner_gid: 100,
             session_uid: Some(61_000),
             ids: ids.to_vec(),
         }
@@ -396,14 +382,18 @@ mod tests {
 
     #[test]
     fn a_record_is_read_as_it_was_written() {
-        let written = record(&[(1, 2), (1, u64::MAX)]);
-        assert_eq!(Record::parse(&written.text()), Some(written.clone()));
-        let unused = Record {
-            session_uid: None,
-            ..written
-        };
-        assert_eq!(Record::parse(&unused.text()), Some(unused));
-        assert_eq!(Record::parse("7\nx\n"), None);
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("record");
+        for workspace in ["/srv/work", "/srv/it's \"mine\"\n\\"] {
+            let written = Record {
+                workspace: PathBuf::from(workspace),
+                ..record(&[(1, 2), (1, u64::MAX)])
+            };
+            fs::write(&path, serde_json::to_vec(&written).expect("JSON")).expect("a file");
+            assert_eq!(read(&path), Some((written, false)));
+        }
+        fs::write(&path, "7\nx\n").expect("a file");
+        assert_eq!(read(&path), None);
     }
 
     #[test]

@@ -85,7 +85,11 @@ pub fn checked(path: &Path, identity: Option<Identity>) -> Result<PathBuf, Confi
 pub fn lend(path: &Path, identity: Identity, owner: Owner) -> Result<(), ConfinementError> {
     let give = |top: &OwnedFd| {
         let present = Owner::of(top)?.uid;
-        tree::take(top, &[owner.uid, present], identity)
+        let earlier = Identity::unprivileged_with(present).filter(|_| present != owner.uid);
+        if let Some(earlier) = earlier {
+            tree::give_back(top, earlier, owner, None)?;
+        }
+        tree::take(top, &[owner.uid], identity)
     };
     register(path, identity, owner)
         .and_then(|top| give(&top).map_err(|error| not_given(path, &error)))

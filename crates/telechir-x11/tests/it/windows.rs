@@ -78,7 +78,13 @@ async fn windows_are_listed_and_activated() {
     let folder = fixture::session_dir();
     let mut desktop = started(fixture::managed(&folder).await, "xterm", &TERMINAL).await;
     launch(&mut desktop, "xterm", &["-T", "second terminal"], 2).await;
-    let listed = until_active(&mut desktop).await;
+    until_active(&mut desktop).await;
+    // Two programs that start at once may get the focus in either order.
+    let second = Action::FocusWindow {
+        window: "w2".to_owned(),
+    };
+    report_of(&mut desktop, second).await;
+    let listed = report_of(&mut desktop, Action::ListWindows).await;
     let lines: Vec<&str> = listed.lines().skip(1).collect();
     assert!(
         lines[0].starts_with("w2 \"second terminal\", class \"XTerm\""),
