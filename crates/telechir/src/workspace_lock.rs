@@ -97,14 +97,15 @@ impl WorkspaceLock {
     async fn wait_for_last_session(&self) {
         let started = Instant::now();
         while started.elapsed() < LOCK_INHERITED_FOR
-            && owner(&self.workspace).is_some_and(|now| self.was_lent_to(now) && is_claimed(now))
+            && owner(&self.workspace)
+                .is_some_and(|now| self.belongs_to_last_session(now) && is_claimed(now))
         {
             sleep(RETRY_INTERVAL).await;
         }
     }
 
     /// Whether a session that is gone left the workspace to this user.
-    fn was_lent_to(&self, present: u32) -> bool {
+    fn belongs_to_last_session(&self, present: u32) -> bool {
         present != self.owner.uid
     }
 
@@ -189,8 +190,9 @@ impl WorkspaceLock {
     /// private folder.
     fn refuse_foreign(&self, identity: Identity) -> Result<(), CliError> {
         let present = tree::open_folder(&self.workspace).and_then(Owner::of)?.uid;
-        let is_foreign =
-            present != identity.uid && !self.was_lent_to(present) && is_claimed(present);
+        let is_foreign = present != identity.uid
+            && !self.belongs_to_last_session(present)
+            && is_claimed(present);
         if is_foreign {
             return Err(CliError::message(format!(
                 "the workspace {} belongs to user {present} of another live session; choose another \
