@@ -13,6 +13,8 @@ mod check;
 mod command;
 #[path = "../../crates/telechir-providers/tests/it/mutations/framing.rs"]
 mod framing;
+#[path = "../../crates/telechir-shell/src/editor/hunks.rs"]
+mod hunks;
 mod limits;
 #[path = "../../crates/telechir-shell/src/editor/lines.rs"]
 mod lines;

@@ -4,6 +4,7 @@
 //! `text` implements the commands of text editors. As root, every step runs in a thread that has
 //! switched to the session's user.
 
+mod hunks;
 mod lines;
 mod patch;
 #[cfg(test)]

@@ -4,11 +4,17 @@
 //! every run, so a run that does not follow costs nothing; a run that does is searched only up to
 //! its position (Knuth-Morris-Pratt).
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-/// The compared part of a line, from the strictest to the most lenient mode.
-const MATCH_MODES: [fn(&str) -> &str; 3] = [|line| line, str::trim_end, str::trim];
+/// What is compared of a line, from the strictest to the most lenient mode.
+const MATCH_MODES: [fn(&str) -> Cow<'_, str>; 4] = [
+    |line| Cow::Borrowed(line),
+    |line| Cow::Borrowed(line.trim_end()),
+    |line| Cow::Borrowed(line.trim()),
+    plain_punctuation,
+];
 
 /// A file and the runs to find in it.
 #[derive(Debug)]
@@ -38,16 +44,30 @@ impl<'a> LineSearch<'a> {
         &self.runs[run]
     }
 
-    /// First position of a run at or after `from`, in the strictest mode that finds it. Cheap for
-    /// all runs together if `from` never decreases.
-    pub(crate) fn find(&self, run: usize, from: usize) -> Option<usize> {
-        self.modes().find_map(|mode| mode.find(run, from))
+    /// Position of a run at or after `from`, in the strictest mode that finds it: `near` if it
+    /// starts there, else the first one. Cheap for all runs together if `from` never decreases.
+    pub(crate) fn find_near(&self, run: usize, from: usize, near: Option<usize>) -> Option<usize> {
+        let near = near.filter(|near| *near >= from);
+        self.modes().find_map(|mode| {
+            near.filter(|near| mode.is_at(run, *near))
+                .or_else(|| mode.find(run, from))
+        })
+    }
+
+    /// Position of a run of one line, in the strictest mode that finds it: the last one from
+    /// `scope` to before `from`, else the first one at or after `from`.
+    pub(crate) fn find_line(&self, run: usize, scope: usize, from: usize) -> Option<usize> {
+        self.modes().find_map(|mode| {
+            let positions = mode.positions(*mode.runs[run].first()?);
+            let next = positions.partition_point(|position| *position < from);
+            let last = positions[..next].last().filter(|last| **last >= scope);
+            last.or_else(|| positions.get(next)).copied()
+        })
     }
 
     /// Whether a run starts at `position`, in any mode.
     pub(crate) fn is_at(&self, run: usize, position: usize) -> bool {
-        let is_at = |mode: &MatchMode| mode.file[position..].starts_with(&mode.runs[run]);
-        self.modes().any(is_at)
+        self.modes().any(|mode| mode.is_at(run, position))
     }
 
     fn modes(&self) -> impl Iterator<Item = &MatchMode> {
@@ -64,11 +84,30 @@ struct MatchMode {
     runs: Vec<Vec<u32>>,
     /// Last position of each run.
     last: Vec<Option<usize>>,
+    /// Positions in the file by number of the line.
+    positions: OnceCell<Vec<Vec<usize>>>,
+}
+
+/// A line without whitespace around it, with ASCII instead of typographic dashes, quotes and
+/// spaces.
+fn plain_punctuation(line: &str) -> Cow<'_, str> {
+    let line = line.trim();
+    if line.is_ascii() {
+        return Cow::Borrowed(line);
+    }
+    let plain = |character| match character {
+        '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
+        '\u{2018}'..='\u{201B}' => '\'',
+        '\u{201C}'..='\u{201F}' => '"',
+        '\u{A0}' | '\u{2002}'..='\u{200A}' | '\u{202F}' | '\u{205F}' | '\u{3000}' => ' ',
+        other => other,
+    };
+    Cow::Owned(line.chars().map(plain).collect())
 }
 
 impl MatchMode {
-    fn new(file: &[&str], runs: &[Vec<&str>], key: fn(&str) -> &str) -> Self {
-        let mut numbers: HashMap<&str, u32> = HashMap::new();
+    fn new(file: &[&str], runs: &[Vec<&str>], key: fn(&str) -> Cow<'_, str>) -> Self {
+        let mut numbers: HashMap<Cow<'_, str>, u32> = HashMap::new();
         let mut run_numbers = Vec::with_capacity(runs.len());
         for run in runs {
             let mut numbers_ = Vec::with_capacity(run.len());
@@ -78,14 +117,39 @@ impl MatchMode {
             }
             run_numbers.push(numbers_);
         }
-        let number = |line: &&str| numbers.get(key(line)).copied().unwrap_or_default();
+        let number = |line: &&str| numbers.get(&key(line)).copied().unwrap_or_default();
         let file: Vec<u32> = file.iter().map(number).collect();
         let last = last_positions(&file, &run_numbers);
         Self {
             file,
             runs: run_numbers,
             last,
+            positions: OnceCell::new(),
         }
+    }
+
+    /// Positions of a line in the file, in order.
+    fn positions(&self, line: u32) -> &[usize] {
+        let positions = self.positions.get_or_init(|| {
+            let count = self
+                .runs
+                .iter()
+                .flatten()
+                .max()
+                .copied()
+                .unwrap_or_default();
+            let mut positions = vec![Vec::new(); count as usize + 1];
+            for (at, line) in self.file.iter().enumerate() {
+                positions[*line as usize].push(at);
+            }
+            positions
+        });
+        &positions[line as usize]
+    }
+
+    fn is_at(&self, run: usize, position: usize) -> bool {
+        let lines = self.file.get(position..).unwrap_or_default();
+        lines.starts_with(&self.runs[run])
     }
 
     fn find(&self, run: usize, from: usize) -> Option<usize> {
@@ -260,7 +324,7 @@ mod tests {
         let mut from = 0;
         let mut found = Vec::new();
         for (at, run) in runs.iter().enumerate() {
-            let position = lines.find(at, from);
+            let position = lines.find_near(at, from, None);
             from = position.map_or(from, |position| position + run.len());
             found.push(position);
         }
@@ -289,6 +353,7 @@ mod tests {
         check("a ,a", &["a"], &[Some(1)]);
         check("a ,\ta", &["a"], &[Some(0)]);
         check("\ta,b", &["a", "b "], &[Some(0), Some(1)]);
+        check("it\u{2019}s \u{2014} a", &["it's - a"], &[Some(0)]);
     }
 
     /// The worst case: all runs share prefixes with the file, and match only in the last mode.
@@ -301,9 +366,10 @@ mod tests {
             runs.push([vec!["a"; size], vec!["c"]].concat());
             step_count::size(|| {
                 let lines = LineSearch::new(&file, runs);
-                let found = (0..size).try_fold(0, |from, run| Some(lines.find(run, from)? + 2));
+                let found =
+                    (0..size).try_fold(0, |from, run| Some(lines.find_near(run, from, None)? + 2));
                 assert_eq!(found, Some(3 * size));
-                assert_eq!(lines.find(size, 0), None);
+                assert_eq!(lines.find_near(size, 0, None), None);
             })
         };
         let (small, large) = (size(500), size(5_000));

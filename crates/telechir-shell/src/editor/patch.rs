@@ -1,9 +1,11 @@
-//! Diffs without line numbers, in the format of OpenAI's `apply_patch`: `@@` lines narrow the
-//! position, other lines begin with a space (context), a minus (removed) or a plus (added).
+//! Applies diffs in the format of OpenAI's `apply_patch`.
 //!
-//! Lines without an exact match are searched again without trailing whitespace, then without
-//! leading and trailing whitespace. Context lines keep the file's whitespace.
+//! A text is its lines with line feeds between them, so a text that ends with a line feed has an
+//! empty last line, which a diff can add or remove. Lines without an exact match are searched again
+//! without trailing whitespace, then without leading whitespace, then with plain punctuation.
+//! Context lines keep the file's own text.
 
+use super::hunks::{self, DiffLine, Hunk};
 use super::lines::LineSearch;
 
 /// Maximum size of a diff in bytes; larger than any model's output.
@@ -16,35 +18,12 @@ pub(crate) struct DiffStats {
     pub(crate) removed: usize,
 }
 
-const END_OF_FILE: &str = "*** End of File";
-/// Lines that some models put around the diff of a file; ignored.
-const ENVELOPE: [&str; 4] = [
-    "*** Begin Patch",
-    "*** End Patch",
-    "*** Update File:",
-    "*** Add File:",
-];
-
-/// The text of a new file, in whose diff every line begins with a plus.
+/// The text of a new file; it ends with a line feed if the diff's last line is a plus alone.
 ///
 /// # Errors
-/// A message for the model with the first other line.
+/// A message for the model with the first line that does not begin with a plus.
 pub(crate) fn new_file(diff: &str) -> Result<String, String> {
-    let mut text = String::new();
-    for (at, line) in lines_of(diff).enumerate() {
-        if is_envelope(line) || line == END_OF_FILE {
-            continue;
-        }
-        let Some(line) = line.strip_prefix('+') else {
-            return Err(format!(
-                "line {} of the diff does not begin with `+`, which every line of a new file needs: {line:?}",
-                at + 1
-            ));
-        };
-        text.push_str(line);
-        text.push('\n');
-    }
-    Ok(text)
+    Ok(hunks::new_lines(diff)?.join(line_ending(diff)))
 }
 
 /// Applies a diff; returns the new text.
@@ -58,201 +37,190 @@ pub(crate) fn apply(text: &str, diff: &str) -> Result<(String, DiffStats), Strin
             diff.len()
         ));
     }
-    let parse_hunks = parse_hunks(diff)?;
-    if parse_hunks.iter().all(|hunk| hunk.lines.is_empty()) {
+    let hunks = hunks::parse(diff)?;
+    if hunks.iter().all(|hunk| hunk.lines.is_empty()) {
         return Err("the diff changes nothing: no line begins with `+` or `-`".into());
     }
-    let file: Vec<&str> = text.split_inclusive('\n').collect();
-    let bare: Vec<&str> = file.iter().map(|line| bare(line)).collect();
-    let ending = if file.first().is_some_and(|line| line.ends_with("\r\n")) {
-        "\r\n"
-    } else {
-        "\n"
+    let file = lines_of(text);
+    let ending = match file.first() {
+        Some(first) if !first.ending.is_empty() => first.ending,
+        _ => line_ending(diff),
     };
-    let mut out = String::with_capacity(text.len() + diff.len());
-    let lines = LineSearch::new(&bare, parse_hunks.iter().flat_map(Hunk::runs).collect());
+    let texts: Vec<&str> = file.iter().map(|line| line.text).collect();
+    let search = LineSearch::new(&texts, hunks.iter().flat_map(runs).collect());
+    let mut out: Vec<Line<'_>> = Vec::with_capacity(file.len());
     let (mut copied, mut stats) = (0, DiffStats::default());
     let mut run = 0;
-    for hunk in &parse_hunks {
-        let at = hunk.position(&lines, run, copied)?;
+    // Lines for the end of the file, which later hunks may precede.
+    let mut appended = Vec::new();
+    for hunk in &hunks {
+        let Some(mut at) = position(hunk, &search, run, copied)? else {
+            appended.extend(hunk.added().map(|text| Line { text, ending }));
+            run += hunk.anchors.len() + 1;
+            continue;
+        };
         run += hunk.anchors.len() + 1;
-        push_lines(&mut out, &file[copied..at]);
-        let mut line = at;
-        for parse_line in &hunk.lines {
-            match parse_line {
+        out.extend_from_slice(&file[copied..at]);
+        for line in &hunk.lines {
+            match line {
                 DiffLine::Context(_) => {
-                    push_lines(&mut out, &file[line..=line]);
-                    line += 1;
+                    out.push(file[at]);
+                    at += 1;
                 }
                 DiffLine::Removed(_) => {
-                    line += 1;
+                    at += 1;
                     stats.removed += 1;
                 }
-                DiffLine::Added(new) => {
-                    if !out.is_empty() && !out.ends_with('\n') {
-                        out.push_str(ending);
-                    }
-                    out.push_str(new);
-                    out.push_str(ending);
+                DiffLine::Added(text) => {
+                    out.push(Line { text, ending });
                     stats.added += 1;
                 }
             }
         }
-        copied = line;
+        copied = at;
     }
-    push_lines(&mut out, &file[copied..]);
-    Ok((out, stats))
+    stats.added += appended.len();
+    let end = end_of(&texts).max(copied);
+    out.extend_from_slice(&file[copied..end]);
+    out.append(&mut appended);
+    out.extend_from_slice(&file[end..]);
+    Ok((join(&out, ending), stats))
 }
 
-fn push_lines(out: &mut String, lines: &[&str]) {
-    for line in lines {
-        out.push_str(line);
-    }
+/// A line and the characters between it and the next one; none after the last.
+#[derive(Clone, Copy, Debug)]
+struct Line<'a> {
+    text: &'a str,
+    ending: &'static str,
 }
 
-fn bare(line: &str) -> &str {
-    let line = line.strip_suffix('\n').unwrap_or(line);
-    line.strip_suffix('\r').unwrap_or(line)
-}
-
-fn lines_of(diff: &str) -> impl Iterator<Item = &str> {
-    diff.split_inclusive('\n').map(bare)
-}
-
-fn is_envelope(line: &str) -> bool {
-    ENVELOPE.iter().any(|around| line.starts_with(around))
-}
-
-enum DiffLine<'a> {
-    Context(&'a str),
-    Removed(&'a str),
-    Added(&'a str),
-}
-
-/// A group of adjacent lines.
-#[derive(Default)]
-struct Hunk<'a> {
-    /// Its first line in the diff, from 1.
-    diff_line: usize,
-    /// Lines of the file that precede it, each after the previous one.
-    anchors: Vec<&'a str>,
-    lines: Vec<DiffLine<'a>>,
-    /// Whether its last line must be the file's last.
-    at_end: bool,
-}
-
-fn parse_hunks(diff: &str) -> Result<Vec<Hunk<'_>>, String> {
-    let mut parse_hunks: Vec<Hunk<'_>> = Vec::new();
-    let mut current = Hunk::default();
-    for (at, line) in lines_of(diff).enumerate() {
-        if is_envelope(line) {
-            continue;
-        }
-        if let Some(anchor) = anchor(line) {
-            if !current.lines.is_empty() {
-                parse_hunks.push(std::mem::take(&mut current));
-            }
-            current.anchors.extend(anchor);
-        } else if line == END_OF_FILE {
-            current.at_end = true;
-            parse_hunks.push(std::mem::take(&mut current));
-            continue;
-        } else {
-            current.lines.push(parse_line(line).ok_or_else(|| {
-                format!(
-                    "line {} of the diff must begin with a space, `-`, `+` or `@@`: {line:?}",
-                    at + 1
-                )
-            })?);
-        }
-        if current.diff_line == 0 {
-            current.diff_line = at + 1;
-        }
-    }
-    if !current.lines.is_empty() {
-        parse_hunks.push(current);
-    }
-    Ok(parse_hunks)
-}
-
-/// The text of an `@@` line; `Some(None)` if it only starts a hunk.
-fn anchor(line: &str) -> Option<Option<&str>> {
-    let rest = line.strip_prefix("@@")?;
-    let anchor = rest.strip_prefix(' ').unwrap_or(rest);
-    Some(Some(anchor).filter(|anchor| !anchor.trim().is_empty()))
-}
-
-/// Parses a line. An empty line is an empty context line: models omit its leading space.
-fn parse_line(line: &str) -> Option<DiffLine<'_>> {
-    let Some(first) = line.chars().next() else {
-        return Some(DiffLine::Context(""));
+fn lines_of(text: &str) -> Vec<Line<'_>> {
+    let (before, last) = text
+        .rsplit_once('\n')
+        .map_or((None, text), |(before, last)| (Some(before), last));
+    let line = |line: &'_ str| match line.strip_suffix('\r') {
+        Some(_) => "\r\n",
+        None => "\n",
     };
-    let rest = &line[first.len_utf8()..];
-    match first {
-        ' ' => Some(DiffLine::Context(rest)),
-        '-' => Some(DiffLine::Removed(rest)),
-        '+' => Some(DiffLine::Added(rest)),
-        _ => None,
+    let lines = before.into_iter().flat_map(|before| before.split('\n'));
+    lines
+        .map(|text| Line {
+            text: text.strip_suffix('\r').unwrap_or(text),
+            ending: line(text),
+        })
+        .chain([Line {
+            text: last,
+            ending: "",
+        }])
+        .collect()
+}
+
+fn join(lines: &[Line<'_>], ending: &str) -> String {
+    let mut text = String::new();
+    for (at, line) in lines.iter().enumerate() {
+        text.push_str(line.text);
+        if at + 1 < lines.len() {
+            text.push_str(if line.ending.is_empty() {
+                ending
+            } else {
+                line.ending
+            });
+        }
+    }
+    text
+}
+
+fn line_ending(text: &str) -> &'static str {
+    if text.contains("\r\n") { "\r\n" } else { "\n" }
+}
+
+/// The runs of lines to search for a hunk: each anchor, then the old lines.
+fn runs<'a>(hunk: &Hunk<'a>) -> impl Iterator<Item = Vec<&'a str>> {
+    let anchors: Vec<_> = hunk.anchors.iter().map(|anchor| vec![*anchor]).collect();
+    anchors.into_iter().chain([hunk.old()])
+}
+
+/// Number of lines without the empty one after the last line feed.
+fn end_of(file: &[&str]) -> usize {
+    match file {
+        [before @ .., ""] => before.len(),
+        _ => file.len(),
     }
 }
 
-impl<'a> Hunk<'a> {
-    /// The lines that must be in the file.
-    fn old(&self) -> Vec<&'a str> {
-        let old = |parse_line: &DiffLine<'a>| match parse_line {
-            DiffLine::Context(line) | DiffLine::Removed(line) => Some(*line),
-            DiffLine::Added(_) => None,
-        };
-        self.lines.iter().filter_map(old).collect()
+/// Position of a hunk's old lines in the file, at or after `from`; `None` if the hunk only adds
+/// lines and nothing but the end of the file locates it. `run` is the index of its first run.
+fn position(
+    hunk: &Hunk<'_>,
+    search: &LineSearch<'_>,
+    run: usize,
+    from: usize,
+) -> Result<Option<usize>, String> {
+    let old = search.run(run + hunk.anchors.len());
+    // A single anchor that is not in the file is only a hint, unless nothing else locates the hunk.
+    let is_required = hunk.headers > 1 || old.is_empty();
+    let after = after_anchors(hunk, search, run, from, is_required)?;
+    let file = search.file();
+    let end = end_of(file);
+    if old.is_empty() {
+        return Ok(match hunk.lines_before {
+            _ if hunk.is_at_end => None,
+            Some(before) => Some(before.min(end).max(after)),
+            None => Some(after).filter(|_| !hunk.anchors.is_empty()),
+        });
     }
-
-    /// The runs to search: each anchor, then the old lines.
-    fn runs(&self) -> impl Iterator<Item = Vec<&'a str>> {
-        let anchors = self.anchors.iter().map(|anchor| vec![*anchor]);
-        anchors.chain([self.old()])
+    let run = run + hunk.anchors.len();
+    if hunk.is_at_end {
+        let starts = [end, file.len()].map(|end| end.checked_sub(old.len()));
+        let mut starts = starts.into_iter().flatten().filter(|at| *at >= after);
+        if let Some(at) = starts.find(|at| search.is_at(run, *at)) {
+            return Ok(Some(at));
+        }
     }
+    let found = search.find_near(run, after, hunk.lines_before);
+    found
+        .map(Some)
+        .ok_or_else(|| not_found(hunk, file, old, after))
+}
 
-    /// Position of its old lines in the file, at or after `from`; `run` is the index of its first
-    /// run.
-    fn position(&self, lines: &LineSearch<'_>, run: usize, from: usize) -> Result<usize, String> {
-        let file = lines.file();
-        let mut after = from;
-        for (at, anchor) in self.anchors.iter().enumerate() {
-            let found = lines.find(run + at, after);
-            after = 1 + found.ok_or_else(|| {
-                let hint = near_hint(file, anchor, after);
-                format!(
-                    "the hunk at line {} of the diff follows {anchor:?}, which was not found in the file{hint}",
-                    self.diff_line
-                )
-            })?;
-        }
-        let run = run + self.anchors.len();
-        let old = lines.run(run);
-        if old.is_empty() {
-            let at_anchor = !self.anchors.is_empty() && !self.at_end;
-            return Ok(if at_anchor { after } else { file.len() });
-        }
-        if self.at_end {
-            let last = file.len().checked_sub(old.len()).filter(|at| *at >= after);
-            if let Some(at) = last.filter(|at| lines.is_at(run, *at)) {
-                return Ok(at);
+/// The line after a hunk's anchors, at or after `from`. An anchor before `from` may be that of an
+/// earlier hunk; then the next anchor follows it.
+fn after_anchors(
+    hunk: &Hunk<'_>,
+    search: &LineSearch<'_>,
+    run: usize,
+    from: usize,
+    is_required: bool,
+) -> Result<usize, String> {
+    let (mut scope, mut after) = (0, from);
+    for (at, anchor) in hunk.anchors.iter().enumerate() {
+        match search.find_line(run + at, scope, after) {
+            Some(line) => {
+                scope = line + 1;
+                after = after.max(scope);
             }
+            None if is_required => {
+                let hint = near_hint(search.file(), anchor, after);
+                return Err(format!(
+                    "the hunk at line {} of the diff follows {anchor:?}, which was not found in the file{hint}",
+                    hunk.diff_line
+                ));
+            }
+            None => {}
         }
-        let found = lines.find(run, after);
-        found.ok_or_else(|| self.not_found(file, old, after))
     }
+    Ok(after)
+}
 
-    fn not_found(&self, file: &[&str], old: &[&str], after: usize) -> String {
-        let wanted = old.iter().find(|line| !line.trim().is_empty());
-        let first = wanted.copied().unwrap_or_default();
-        let hint = near_hint(file, first, after);
-        format!(
-            "the {} old lines of the hunk at line {} of the diff were not found in the file; they begin with {first:?}{hint}. View the file again and send the lines unchanged",
-            old.len(),
-            self.diff_line
-        )
-    }
+fn not_found(hunk: &Hunk<'_>, file: &[&str], old: &[&str], after: usize) -> String {
+    let wanted = old.iter().find(|line| !line.trim().is_empty());
+    let first = wanted.copied().unwrap_or_default();
+    let hint = near_hint(file, first, after);
+    format!(
+        "the {} old lines of the hunk at line {} of the diff were not found in the file; they begin with {first:?}{hint}. View the file again and send the lines unchanged",
+        old.len(),
+        hunk.diff_line
+    )
 }
 
 /// Position of a similar line, as a suffix of an error message.
@@ -267,21 +235,10 @@ fn near_hint(file: &[&str], line: &str, after: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{DiffStats, apply, new_file};
-
-    #[track_caller]
-    fn check(before: &str, diff: &str, after: &str) {
-        assert_eq!(
-            apply(before, diff).map(|(text, _)| text).as_deref(),
-            Ok(after)
-        );
-    }
+    use super::{DiffStats, apply};
 
     #[test]
-    fn lines_are_added_and_removed() {
-        check("a\nb\nc\n", "@@\n a\n-b\n+B\n c\n", "a\nB\nc\n");
-        check("a\nb\nc\n", " a\n+x\n", "a\nx\nb\nc\n");
-        check("a\n", "-a\n", "");
+    fn added_and_removed_lines_are_counted() {
         let twice = apply("a\nb\na\nb\n", "@@\n-b\n+1\n@@\n-b\n+2\n+3\n");
         let stats = DiffStats {
             added: 3,
@@ -291,55 +248,8 @@ mod tests {
     }
 
     #[test]
-    fn anchors_narrow_the_position() {
-        let file = "class A\n def f\n  pass\nclass B\n def f\n  pass\n";
-        let diff = "@@ class B\n@@  def f\n-  pass\n+  return\n";
-        check(
-            file,
-            diff,
-            "class A\n def f\n  pass\nclass B\n def f\n  return\n",
-        );
-        check("a\nb\n", "@@ a\n+x\n", "a\nx\nb\n");
-    }
-
-    #[test]
-    fn a_hunk_can_be_anchored_at_the_end() {
-        check("x\ny\nx\n", "@@\n-x\n+z\n*** End of File\n", "x\ny\nz\n");
-        check("a", "+b\n*** End of File", "a\nb\n");
-        check("", "+b\n", "b\n");
-    }
-
-    #[test]
-    fn whitespace_differences_are_tolerated_and_preserved() {
-        check("a  \n\tb\nc\n", " a\n b\n-c\n+C\n", "a  \n\tb\nC\n");
-        check("a\n\nb\n", " a\n\n-b\n+B\n", "a\n\nB\n");
-    }
-
-    #[test]
-    fn line_endings_of_the_file_are_preserved() {
-        check("a\r\nb\r\n", " a\n-b\n+B\n", "a\r\nB\r\n");
-        check("a\r\nb\r\n", " a\r\n+x\r\n", "a\r\nx\r\nb\r\n");
-        check("a\nb", "-a\n+A\n", "A\nb");
-    }
-
-    #[test]
-    fn a_mismatch_is_reported_with_its_diff_line() {
-        for (file, diff, expected) in [
-            ("a\nb\n", " x\n-y\n+z\n", "\"x\""),
-            ("a\nb\n", "@@\n-b\n+B\n@@\n-a\n+A\n", "only at line 1"),
-            ("a\n", "@@ nowhere\n-a\n", "\"nowhere\""),
-            ("a\n", "?a\n", "line 1 of the diff"),
-            ("a\n", "", "changes nothing"),
-            ("a\n", &"+a\n".repeat(2_000_000), "in parts"),
-        ] {
-            let error = apply(file, diff).err().unwrap_or_default();
-            assert!(error.contains(expected), "{error}");
-        }
-    }
-
-    #[test]
-    fn every_line_of_a_new_file_begins_with_a_plus() {
-        assert_eq!(new_file("+a\n+\n+b").as_deref(), Ok("a\n\nb\n"));
-        assert!(new_file("+a\nb").is_err_and(|error| error.contains("line 2")));
+    fn a_diff_has_a_maximum_size() {
+        let error = apply("a\n", &"+a\n".repeat(2_000_000)).unwrap_err();
+        assert!(error.contains("in parts"), "{error}");
     }
 }

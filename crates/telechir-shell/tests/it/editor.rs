@@ -11,9 +11,9 @@ use telechir_protocol::{EditOperation, EditStep, EditTool};
 use telechir_shell::FileEditor;
 use tempfile::TempDir;
 
-struct EditorFixture {
+pub(crate) struct EditorFixture {
     editor: FileEditor,
-    workspace: TempDir,
+    pub(crate) workspace: TempDir,
     memory: TempDir,
     outside: TempDir,
 }
@@ -28,7 +28,7 @@ fn identity() -> Option<Identity> {
     is_root().then(|| Identity::unprivileged(3_851)).flatten()
 }
 
-fn fixture() -> EditorFixture {
+pub(crate) fn fixture() -> EditorFixture {
     let [workspace, memory, outside] = [(); 3].map(|()| super::workspace());
     own(workspace.path());
     own(memory.path());
@@ -52,7 +52,11 @@ fn step(json: Value) -> EditStep {
 }
 
 impl EditorFixture {
-    async fn edit_with(&mut self, tool: EditTool, json: Value) -> Result<Edited, DeviceError> {
+    pub(crate) async fn edit_with(
+        &mut self,
+        tool: EditTool,
+        json: Value,
+    ) -> Result<Edited, DeviceError> {
         let located = self.editor.locate(tool, &step(json)).await?;
         self.editor.edit(tool, &located).await
     }
@@ -74,7 +78,7 @@ impl EditorFixture {
         fs::read_to_string(self.workspace.path().join(name)).unwrap()
     }
 
-    fn put(&self, name: &str, text: impl AsRef<[u8]>) {
+    pub(crate) fn put(&self, name: &str, text: impl AsRef<[u8]>) {
         let path = self.workspace.path().join(name);
         fs::write(&path, text).unwrap();
         own(&path);

@@ -5,6 +5,7 @@ mod attacks;
 mod comparison;
 mod container;
 mod corpus;
+mod edit_cases;
 mod editor;
 mod escapes;
 mod host;

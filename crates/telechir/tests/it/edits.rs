@@ -95,7 +95,7 @@ fn a_patch_changes_and_reports_the_file() {
             ),
             patch(
                 "c2",
-                json!({"type": "create_file", "path": "src/new/b.txt", "diff": "+x\n"})
+                json!({"type": "create_file", "path": "src/new/b.txt", "diff": "+x\n+\n"})
             ),
             patch(
                 "c3",
