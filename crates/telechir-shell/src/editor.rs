@@ -28,6 +28,8 @@ use root::{EditRefusal, WorkspaceRoot};
 
 /// Path under which models see their memory.
 const MEMORY_PATH: &str = "/memories";
+/// The words before the lines around a change.
+const SNIPPET: &str = "Here is the snippet showing the change (with line numbers):";
 /// Maximum number of changes that can be undone.
 const UNDO_STEPS: usize = 50;
 /// Maximum size of their earlier texts in total, in bytes.
@@ -88,7 +90,7 @@ impl FileEditor {
             let message = "telechir runs as root; choose an unprivileged user for edits";
             return Err(unavailable(message.to_owned()));
         }
-        let workspace = open_owned_folder(workspace, identity).map_err(unavailable)?;
+        let workspace = open_owned_folder(workspace, None, identity).map_err(unavailable)?;
         Ok(Self {
             workspace: Arc::new(workspace),
             memory: None,
@@ -102,11 +104,10 @@ impl FileEditor {
     /// # Errors
     /// If the folder cannot be opened.
     pub fn with_memory(mut self, folder: &Path) -> Result<Self, DeviceError> {
-        let memory = open_owned_folder(folder, self.identity).map_err(|message| {
-            DeviceError::Unavailable {
-                what: "the memory",
-                message,
-            }
+        let memory = open_owned_folder(folder, Some(MEMORY_PATH), self.identity);
+        let memory = memory.map_err(|message| DeviceError::Unavailable {
+            what: "the memory",
+            message,
         })?;
         self.memory = Some(Arc::new(memory));
         Ok(self)
@@ -116,7 +117,9 @@ impl FileEditor {
         match tool {
             EditTool::Patch | EditTool::Editor => Ok(self.workspace.clone()),
             EditTool::Memory => self.memory.clone().ok_or_else(|| {
-                refuse("this session has no memory; the operator can add one with --memory-dir DIR")
+                let message =
+                    "This session has no memory; the operator can add one with --memory-dir DIR.";
+                refuse(message.to_owned())
             }),
         }
     }
@@ -134,7 +137,7 @@ impl FileEditor {
             .spawn(move || {
                 let done = match become_user(identity) {
                     Ok(()) => work(),
-                    Err(error) => Err(format!("failed to switch to the session's user: {error}")),
+                    Err(error) => Err(format!("Failed to switch to the session's user: {error}.")),
                 };
                 // The receiver is gone if the call was cancelled.
                 sender.send(done).ok();
@@ -147,14 +150,18 @@ impl FileEditor {
         receiver
             .await
             .map_err(|_| failed("the editing thread panicked".to_owned()))?
-            .map_err(|message| refuse(&message))
+            .map_err(refuse)
     }
 }
 
 /// Opens a folder that the operator chose, after giving it to the session's user.
-fn open_owned_folder(folder: &Path, identity: Option<Identity>) -> Result<WorkspaceRoot, String> {
+fn open_owned_folder(
+    folder: &Path,
+    name: Option<&'static str>,
+    identity: Option<Identity>,
+) -> Result<WorkspaceRoot, String> {
     let folder = confinement::workspace(folder, identity).map_err(|error| error.to_string())?;
-    WorkspaceRoot::open(&folder)
+    WorkspaceRoot::open(&folder, name)
         .map_err(|error| format!("cannot open {}: {error}", folder.display()))
 }
 
@@ -169,8 +176,7 @@ fn become_user(identity: Option<Identity>) -> rustix::io::Result<()> {
     rustix::thread::set_thread_res_uid(uid, uid, uid)
 }
 
-fn refuse(message: &str) -> DeviceError {
-    let message = format!("Nothing was changed: {message}.");
+fn refuse(message: EditRefusal) -> DeviceError {
     DeviceError::Refused { message }
 }
 
@@ -179,17 +185,17 @@ impl Editor for FileEditor {
     async fn locate(&mut self, tool: EditTool, step: &EditStep) -> Result<EditStep, DeviceError> {
         let root = self.root(tool)?;
         let step = step.clone();
-        self.run(move || locate_step(&root, tool, step)).await
+        self.run(move || locate_step(&root, step)).await
     }
 
     async fn edit(&mut self, tool: EditTool, located: &EditStep) -> Result<Edited, DeviceError> {
         let root = self.root(tool)?;
-        let inside = relative_path(&root, tool, located.path()).map_err(|error| refuse(&error))?;
+        let inside = root.relative(located.path()).map_err(refuse)?;
         let at = root.path().join(&inside);
         let undone = match (located, self.before.newest(&at)) {
             (EditStep::Undo { .. }, None) => {
-                return Err(refuse(&format!(
-                    "{} was not edited in this session",
+                return Err(refuse(format!(
+                    "No edit history found for {}.",
                     located.path()
                 )));
             }
@@ -197,7 +203,7 @@ impl Editor for FileEditor {
             _ => None,
         };
         let step = located.clone();
-        let (folder, changed) = (root.path().to_owned(), changed_paths(&root, tool, located));
+        let (folder, changed) = (root.path().to_owned(), changed_paths(&root, located));
         let done = self
             .run(move || execute(&root, tool, &step, &inside, undone))
             .await?;
@@ -225,53 +231,27 @@ impl Editor for FileEditor {
 }
 
 /// The paths that a step creates or changes, relative to the folder.
-fn changed_paths(root: &WorkspaceRoot, tool: EditTool, step: &EditStep) -> Vec<PathBuf> {
+fn changed_paths(root: &WorkspaceRoot, step: &EditStep) -> Vec<PathBuf> {
     let path = if let EditStep::Rename { to, .. } = step {
         to
     } else {
         step.path()
     };
-    relative_path(root, tool, path).into_iter().collect()
+    root.relative(path).into_iter().collect()
 }
 
-/// Converts a model's path to one relative to its folder.
-fn relative_path(root: &WorkspaceRoot, tool: EditTool, path: &str) -> Result<PathBuf, EditRefusal> {
-    let path = Path::new(path);
-    let base = match tool {
-        EditTool::Memory => Path::new(MEMORY_PATH),
-        EditTool::Patch | EditTool::Editor => root.path(),
-    };
-    match path.strip_prefix(base) {
-        Ok(inside) => root.relative(inside),
-        Err(_) if path.is_absolute() => Err(format!(
-            "{} is outside {}, the only folder that this tool can access",
-            path.display(),
-            base.display()
-        )),
-        Err(_) => root.relative(path),
-    }
-}
-
-fn locate_step(
-    root: &WorkspaceRoot,
-    tool: EditTool,
-    mut step: EditStep,
-) -> Result<EditStep, EditRefusal> {
+fn locate_step(root: &WorkspaceRoot, mut step: EditStep) -> Result<EditStep, EditRefusal> {
     let real = |path: &mut String| -> Result<(), EditRefusal> {
-        let inside = root.resolve(&relative_path(root, tool, path)?)?;
-        let base = match tool {
-            EditTool::Memory => Path::new(MEMORY_PATH),
-            EditTool::Patch | EditTool::Editor => root.path(),
-        };
+        let inside = root.resolve(&root.relative(path)?)?;
         let real = if inside.as_os_str().is_empty() {
-            base.to_owned()
+            root.shown_path().to_owned()
         } else {
-            base.join(inside)
+            root.shown_path().join(inside)
         };
         *path = real
             .into_os_string()
             .into_string()
-            .map_err(|_| "the real path is not UTF-8".to_owned())?;
+            .map_err(|_| format!("The real path of {path} is not UTF-8."))?;
         Ok(())
     };
     match &mut step {
@@ -327,71 +307,56 @@ fn execute(
     match step {
         EditStep::View { lines, .. } => view(root, name, inside, *lines),
         EditStep::Create { text, .. } => {
-            let before = existing(root, inside)?;
-            root.write(inside, text)?;
-            let what = if before.is_some() {
-                "replaced"
-            } else {
-                "created"
-            };
-            let lines = text.lines().count();
-            Ok(FileChange::changed_file(
-                format!("{name} was {what}: {lines} lines."),
-                before,
-            ))
+            root.create(inside, text)?;
+            let text = format!("File created successfully at: {name}");
+            Ok(FileChange::changed_file(text, None))
         }
         EditStep::Replace { old, new, .. } => {
             let before = root.read(inside)?;
-            let (after, line) = text::replace(&before, old, new)?;
-            root.write(inside, &after)?;
-            let seen = text::excerpt(&after, line, new.lines().count());
-            let text = format!("{name} was changed. The lines around the change are now:\n{seen}");
+            let (after, line) = text::replace(name, &before, old, new)?;
+            root.replace(inside, &after)?;
+            let file = match tool {
+                EditTool::Memory => "The memory file".to_owned(),
+                EditTool::Patch | EditTool::Editor => format!("The file {name}"),
+            };
+            let snippet = text::snippet(&after, line, new);
+            let text = format!("{file} has been edited. {SNIPPET}\n{snippet}");
             Ok(FileChange::changed_file(text, Some(before)))
         }
         EditStep::Insert { line, text, .. } => {
             let before = root.read(inside)?;
-            let after = text::insert(&before, *line, text)?;
-            root.write(inside, &after)?;
-            let at = usize::try_from(*line)
-                .unwrap_or(usize::MAX)
-                .saturating_add(1);
-            let seen = text::excerpt(&after, at, text.lines().count());
-            let text = format!("{name} was changed. The lines around the change are now:\n{seen}");
-            Ok(FileChange::changed_file(text, Some(before)))
+            let mut after = text::insert(&before, *line, text)?;
+            let mut answer = format!("The file {name} has been edited.");
+            if tool == EditTool::Memory {
+                // Notes end with a line feed, so that the next insertion appends a line.
+                if !after.ends_with('\n') {
+                    after.push('\n');
+                }
+            } else {
+                let at = usize::try_from(*line)
+                    .unwrap_or(usize::MAX)
+                    .saturating_add(1);
+                answer = format!("{answer} {SNIPPET}\n{}", text::snippet(&after, at, text));
+            }
+            root.replace(inside, &after)?;
+            Ok(FileChange::changed_file(answer, Some(before)))
         }
         EditStep::Undo { .. } => {
             match undone.flatten() {
-                Some(before) => root.write(inside, &before)?,
+                Some(before) => root.replace(inside, &before)?,
                 None => root.remove(inside)?,
             }
             Ok(FileChange {
-                text: format!("The last change of {name} was undone."),
+                text: format!("Last edit to {name} undone successfully."),
                 changed: true,
                 before: None,
             })
         }
-        EditStep::Delete { .. } => {
-            let before = match root.kind(inside)? {
-                None => return Err(format!("{name} does not exist")),
-                // A patch deletes files only; the memory tool deletes folders with their contents.
-                Some(FileType::Directory) if tool != EditTool::Memory => {
-                    return Err(format!("{name} is a directory"));
-                }
-                Some(FileType::RegularFile) => root.read(inside).ok(),
-                Some(_) => None,
-            };
-            root.remove(inside)?;
-            Ok(FileChange {
-                text: format!("{name} was deleted."),
-                changed: true,
-                before: before.map(Some),
-            })
-        }
+        EditStep::Delete { .. } => delete(root, tool, name, inside),
         EditStep::Rename { to, .. } => {
-            let target = relative_path(root, tool, to)?;
-            root.rename(inside, &target)?;
+            root.rename(inside, &root.relative(to)?)?;
             Ok(FileChange {
-                text: format!("{name} was renamed to {to}."),
+                text: format!("Successfully renamed {name} to {to}"),
                 changed: true,
                 before: None,
             })
@@ -399,36 +364,60 @@ fn execute(
         EditStep::Add { diff, .. } => {
             if root.kind(inside)?.is_some() {
                 return Err(format!(
-                    "{name} already exists; use update_file to change it"
+                    "File {name} already exists; use update_file to change it."
                 ));
             }
-            let text = patch::new_file(diff)?;
-            root.write(inside, &text)?;
-            let lines = text.lines().count();
-            Ok(FileChange::changed_file(
-                format!("{name} was created: {lines} lines."),
-                None,
-            ))
+            let text = patch::new_file(diff).map_err(|error| not_applied(name, &error))?;
+            root.create(inside, &text)?;
+            let lines = count(text.lines().count(), "line");
+            let text = format!("{name} was created: {lines}.");
+            Ok(FileChange::changed_file(text, None))
         }
         EditStep::Patch { diff, .. } => {
             let before = root.read(inside)?;
-            let (after, change) = patch::apply(&before, diff)?;
-            root.write(inside, &after)?;
+            let applied = patch::apply(&before, diff);
+            let (after, change) = applied.map_err(|error| not_applied(name, &error))?;
+            root.replace(inside, &after)?;
             let text = format!(
-                "{name} was changed: {} lines added, {} removed.",
-                change.added, change.removed
+                "{name} was changed: {} added, {} removed.",
+                count(change.added, "line"),
+                change.removed
             );
             Ok(FileChange::changed_file(text, Some(before)))
         }
     }
 }
 
-fn existing(root: &WorkspaceRoot, inside: &Path) -> Result<Option<String>, EditRefusal> {
-    match root.kind(inside)? {
-        Some(FileType::RegularFile) => root.read(inside).map(Some),
-        Some(_) => Err(format!("{} is not a regular file", inside.display())),
-        None => Ok(None),
-    }
+fn not_applied(name: &str, error: &str) -> EditRefusal {
+    format!("The diff was not applied to {name}: {error}.")
+}
+
+/// A number with its noun.
+fn count(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+fn delete(
+    root: &WorkspaceRoot,
+    tool: EditTool,
+    name: &str,
+    inside: &Path,
+) -> Result<FileChange, EditRefusal> {
+    let before = match root.kind(inside)? {
+        // A patch deletes files only; the memory tool deletes folders with their contents.
+        Some(FileType::Directory) if tool != EditTool::Memory => {
+            return Err(format!("The path {name} is not a file."));
+        }
+        Some(FileType::RegularFile) => root.read(inside).ok(),
+        _ => None,
+    };
+    root.remove(inside)?;
+    Ok(FileChange {
+        text: format!("Successfully deleted {name}"),
+        changed: true,
+        before: before.map(Some),
+    })
 }
 
 fn view(
@@ -437,20 +426,38 @@ fn view(
     inside: &Path,
     lines: Option<(u64, Option<u64>)>,
 ) -> Result<FileChange, EditRefusal> {
-    if root.kind(inside)? != Some(FileType::Directory) {
-        return text::numbered(&root.read(inside)?, lines).map(FileChange::unchanged);
+    match root.kind(inside)? {
+        Some(FileType::Directory) => {}
+        Some(FileType::RegularFile) | None => {
+            return text::view(name, &root.read(inside)?, lines).map(FileChange::unchanged);
+        }
+        Some(_) => return Err(format!("Unsupported file type for {name}")),
     }
-    if lines.is_some() {
-        return Err(format!("{name} is a directory; omit `view_range`"));
+    let (size, listing) = root.list(inside)?;
+    let mut shown = format!(
+        "Here're the files and directories up to 2 levels deep in {name}, excluding hidden items:\n{}\t{name}",
+        short_size(size)
+    );
+    for (path, size) in &listing.entries {
+        shown.push_str(&format!("\n{}\t{name}/{path}", short_size(*size)));
     }
-    let found = root.list(inside)?;
-    let listed = if found.is_empty() {
-        format!("{name} is empty.")
-    } else {
-        format!(
-            "{name}, two levels deep, without hidden files:\n{}",
-            found.join("\n")
-        )
-    };
-    Ok(FileChange::unchanged(listed))
+    if listing.is_cut {
+        let entries = listing.entries.len();
+        shown.push_str(&format!(
+            "\n[cut after {entries} entries; view a directory in it to see the rest]"
+        ));
+    }
+    Ok(FileChange::unchanged(shown))
+}
+
+/// A size as `1.5K`, in powers of 1024.
+fn short_size(bytes: u64) -> String {
+    let units = ["B", "K", "M", "G"];
+    let power = (bytes.max(1).ilog2() as usize / 10).min(units.len() - 1);
+    let unit = 1_u64 << (10 * power);
+    if bytes.is_multiple_of(unit) {
+        return format!("{}{}", bytes / unit, units[power]);
+    }
+    // Sizes with a fraction are far below the precision of a float.
+    format!("{:.1}{}", bytes as f64 / unit as f64, units[power])
 }

@@ -16,9 +16,9 @@ pub enum EditStep {
         /// First and last line, from 1; no last line means to the end.
         lines: Option<(u64, Option<u64>)>,
     },
-    /// Write a complete file, whether or not it exists.
+    /// Write the complete text of a new file, and create its parent folders.
     Create {
-        /// Path of the file.
+        /// Path of the file, which must not exist.
         path: String,
         /// Complete text of the file.
         text: String,

@@ -1,5 +1,6 @@
 //! Access to the files in one folder and nothing else: the kernel confines every path to it.
 
+use std::collections::BinaryHeap;
 use std::ffi::OsStr;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -7,8 +8,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, fchmod, fstat, fsync, mkdirat, open,
-    openat, openat2, readlinkat, renameat, statat, unlinkat,
+    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, ResolveFlags, Stat, fchmod, fstat, fsync,
+    mkdirat, open, openat, openat2, readlinkat, renameat, renameat_with, statat, unlinkat,
 };
 use rustix::io::Errno;
 use telechir_process::tree;
@@ -33,15 +34,27 @@ pub(super) struct WorkspaceRoot {
     folder: OwnedFd,
     /// The folder's absolute path, without links.
     path: PathBuf,
+    /// The path under which models see the folder, if it is not its real one.
+    name: Option<&'static str>,
+}
+
+/// The entries of a folder.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    /// Path relative to the folder, with a slash after that of a folder, and size in bytes.
+    pub(super) entries: Vec<(String, u64)>,
+    /// Whether entries were left out.
+    pub(super) is_cut: bool,
 }
 
 impl WorkspaceRoot {
-    /// Opens a folder and resolves its path.
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+    /// Opens a folder and resolves its path. One that models see under a name of its own is
+    /// private: what they create in it is for the session's user alone.
+    pub(super) fn open(path: &Path, name: Option<&'static str>) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = open(path, flags, Mode::empty())?;
         let path = path_of(&folder)?;
-        Ok(Self { folder, path })
+        Ok(Self { folder, path, name })
     }
 
     /// The folder's absolute path, without links.
@@ -49,23 +62,46 @@ impl WorkspaceRoot {
         &self.path
     }
 
-    /// Normalizes a relative path lexically, without `.` and `..`.
-    pub(super) fn relative(&self, path_given: &Path) -> Result<PathBuf, EditRefusal> {
+    /// The folder's path as models see it.
+    pub(super) fn shown_path(&self) -> &Path {
+        self.name.map_or(&self.path, Path::new)
+    }
+
+    /// A path in the folder as models see it.
+    fn shown(&self, inside: &Path) -> String {
+        join(self.shown_path(), inside).display().to_string()
+    }
+
+    /// Converts a model's path to one relative to the folder, without `.` and `..`.
+    pub(super) fn relative(&self, path: &str) -> Result<PathBuf, EditRefusal> {
+        let base = self.shown_path();
+        let inside = match Path::new(path).strip_prefix(base) {
+            Ok(inside) => inside,
+            Err(_) if Path::new(path).is_absolute() => {
+                return Err(format!(
+                    "Path must start with {}, got: {path}",
+                    base.display()
+                ));
+            }
+            Err(_) => Path::new(path),
+        };
         let mut relative = PathBuf::new();
-        for part in path_given.components() {
+        for part in inside.components() {
             match part {
                 Component::Normal(name) => relative.push(name),
                 Component::CurDir => {}
                 Component::ParentDir if relative.pop() => {}
                 Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
-                    return Err(format!(
-                        "{} leads outside the workspace",
-                        path_given.display()
-                    ));
+                    return Err(self.escape(path));
                 }
             }
         }
         Ok(relative)
+    }
+
+    fn escape(&self, path: &str) -> EditRefusal {
+        let base = self.shown_path().display();
+        format!("Path {path} would escape {base} directory")
     }
 
     /// Resolves all links of a path; none may lead outside.
@@ -76,17 +112,20 @@ impl WorkspaceRoot {
             match self.real(&head) {
                 Ok(real) => return Ok(join(&real, &rest)),
                 Err(Errno::NOENT) if head.as_os_str().is_empty() => {
-                    return Err("the workspace itself no longer exists".to_owned());
+                    return Err(self.refused(relative, Errno::NOENT));
                 }
                 Err(Errno::NOENT) if self.is_link(&head) => {
-                    return Err(format!("{} is a dangling link", head.display()));
+                    return Err(format!(
+                        "The path {} is a dangling link.",
+                        self.shown(&head)
+                    ));
                 }
                 Err(Errno::NOENT) => {
                     let name = head.file_name().map(OsStr::to_owned).unwrap_or_default();
                     rest = join(Path::new(&name), &rest);
                     head.pop();
                 }
-                Err(error) => return Err(refused(relative, error)),
+                Err(error) => return Err(self.refused(relative, error)),
             }
         }
     }
@@ -136,110 +175,157 @@ impl WorkspaceRoot {
         {
             Ok(stat) => Ok(Some(kind(&stat))),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
-            Err(error) => Err(refused(located, error)),
+            Err(error) => Err(self.refused(located, error)),
         }
     }
 
     /// Reads a text file.
     pub(super) fn read(&self, located: &Path) -> Result<String, EditRefusal> {
-        let name = located.display();
+        let name = self.shown(located);
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = self.open_beneath(located, flags, NO_LINKS);
-        let file = file.map_err(|error| refused(located, error))?;
-        let stat = fstat(&file).map_err(|error| refused(located, error))?;
-        match kind(&stat) {
-            FileType::RegularFile => {}
-            FileType::Directory => return Err(format!("{name} is a directory")),
-            FileType::Symlink
-            | FileType::Fifo
-            | FileType::Socket
-            | FileType::CharacterDevice
-            | FileType::BlockDevice
-            | FileType::Unknown => {
-                return Err(format!(
-                    "{name} is not a regular file, but a device, pipe or socket"
-                ));
-            }
+        let file = file.map_err(|error| self.refused(located, error))?;
+        let stat = fstat(&file).map_err(|error| self.refused(located, error))?;
+        if kind(&stat) != FileType::RegularFile {
+            return Err(format!("The path {name} is not a file."));
         }
         let mut bytes = Vec::new();
         let mut limited = std::fs::File::from(file).take(MAX_FILE_BYTES + 1);
         limited
             .read_to_end(&mut bytes)
-            .map_err(|error| format!("cannot read {name}: {error}"))?;
+            .map_err(|error| format!("Cannot read {name}: {error}."))?;
         if bytes.len() as u64 > MAX_FILE_BYTES {
             return Err(format!(
-                "{name} is larger than {MAX_FILE_BYTES} bytes; use shell commands for it"
+                "The file {name} is larger than {MAX_FILE_BYTES} bytes. Use shell commands for it."
             ));
         }
-        String::from_utf8(bytes).map_err(|_| {
-            format!("{name} is not UTF-8 text; use shell commands to view or change it")
+        String::from_utf8(bytes)
+            .map_err(|_| format!("The file {name} is not a valid UTF-8 text file."))
+    }
+
+    /// Creates a file with its missing parent folders.
+    pub(super) fn create(&self, located: &Path, text: &str) -> Result<(), EditRefusal> {
+        let exists = || format!("File {} already exists", self.shown(located));
+        if self.kind(located)?.is_some() {
+            return Err(exists());
+        }
+        let mode = Mode::from_raw_mode(if self.name.is_some() { 0o600 } else { 0o644 });
+        let (folder, name) = self.parent(located, true)?;
+        let temporary = self.write_beside(located, &folder, &name, text, mode)?;
+        rename_new(&folder, &temporary, &folder, &name).map_err(|error| {
+            remove_temporary(&folder, &temporary);
+            match error {
+                Errno::EXIST => exists(),
+                error => self.refused(located, error),
+            }
         })
     }
 
-    /// Writes a file atomically; creates missing parent folders.
-    pub(super) fn write(&self, located: &Path, text: &str) -> Result<(), EditRefusal> {
-        let failed = |error: io::Error| format!("cannot write {}: {error}", located.display());
+    /// Replaces the text of a file atomically; creates it if it does not exist.
+    pub(super) fn replace(&self, located: &Path, text: &str) -> Result<(), EditRefusal> {
         let (folder, name) = self.parent(located, true)?;
         let mode = match statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if kind(&stat) == FileType::RegularFile => {
                 Mode::from_raw_mode(stat.st_mode) & Mode::from_raw_mode(0o777)
             }
-            Ok(_) => return Err(format!("{} is not a regular file", located.display())),
-            Err(Errno::NOENT) => Mode::from_raw_mode(0o644),
-            Err(error) => return Err(refused(located, error)),
+            Ok(_) => return Err(format!("The path {} is not a file.", self.shown(located))),
+            Err(Errno::NOENT) => return self.create(located, text),
+            Err(error) => return Err(self.refused(located, error)),
         };
-        let temp_name = temp_name(&name);
+        let temporary = self.write_beside(located, &folder, &name, text, mode)?;
+        renameat(&folder, &temporary, &folder, &name).map_err(|error| {
+            remove_temporary(&folder, &temporary);
+            self.refused(located, error)
+        })
+    }
+
+    /// Writes a temporary file beside a file; returns its name.
+    fn write_beside(
+        &self,
+        located: &Path,
+        folder: &OwnedFd,
+        name: &Path,
+        text: &str,
+        mode: Mode,
+    ) -> Result<PathBuf, EditRefusal> {
+        let temporary = temp_name(name);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let created = openat(
-            &folder,
-            &temp_name,
+            folder,
+            &temporary,
             flags | OFlags::CLOEXEC,
             Mode::RUSR | Mode::WUSR,
         );
-        let file = created.map_err(|error| failed(error.into()))?;
+        let file = created.map_err(|error| self.refused(located, error))?;
         let write = || -> io::Result<()> {
             let mut file = std::fs::File::from(file);
             file.write_all(text.as_bytes())?;
             fchmod(&file, mode)?;
-            fsync(&file)?;
-            renameat(&folder, &temp_name, &folder, &name)?;
-            Ok(())
+            Ok(fsync(&file)?)
         };
         write().map_err(|error| {
-            // Best effort: the file cannot be removed otherwise.
-            unlinkat(&folder, &temp_name, AtFlags::empty()).ok();
-            failed(error)
-        })
+            remove_temporary(folder, &temporary);
+            format!("Cannot write {}: {error}.", self.shown(located))
+        })?;
+        Ok(temporary)
     }
 
     /// Removes a file, or a folder with its contents.
     pub(super) fn remove(&self, located: &Path) -> Result<(), EditRefusal> {
+        if located.as_os_str().is_empty() {
+            return Err(self.itself("delete"));
+        }
+        let gone = |error| match error {
+            Errno::NOENT => self.missing(located),
+            error => self.refused(located, error),
+        };
+        if self.kind(located)?.is_none() {
+            return Err(self.missing(located));
+        }
         let (folder, name) = self.parent(located, false)?;
-        statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW)
-            .map_err(|error| refused(located, error))?;
+        statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW).map_err(gone)?;
         let removed = tree::remove(&folder, name.as_os_str());
         removed.map_err(|error| {
             let errno = Errno::from_io_error(&error);
-            errno.map_or_else(|| error.to_string(), |errno| refused(located, errno))
+            errno.map_or_else(|| error.to_string(), gone)
         })
     }
 
     /// Renames a file or folder; the new name must not exist.
     pub(super) fn rename(&self, located: &Path, to: &Path) -> Result<(), EditRefusal> {
+        let exists = || format!("The destination {} already exists", self.shown(to));
+        if located.as_os_str().is_empty() {
+            return Err(self.itself("rename"));
+        }
         if self.kind(to)?.is_some() {
-            return Err(format!("{} already exists", to.display()));
+            return Err(exists());
+        }
+        if self.kind(located)?.is_none() {
+            return Err(self.missing(located));
         }
         let (from_folder, from) = self.parent(located, false)?;
         let (to_folder, name) = self.parent(to, true)?;
-        renameat(&from_folder, &from, &to_folder, &name).map_err(|error| refused(located, error))
+        rename_new(&from_folder, &from, &to_folder, &name).map_err(|error| match error {
+            Errno::EXIST => exists(),
+            Errno::NOENT => self.missing(located),
+            error => self.refused(located, error),
+        })
     }
 
-    /// Lists a folder two levels deep, without hidden files.
-    pub(super) fn list(&self, located: &Path) -> Result<Vec<String>, EditRefusal> {
-        let mut names = Vec::new();
-        self.list_into(located, Path::new(""), 2, &mut names)?;
-        names.sort();
-        Ok(names)
+    fn itself(&self, action: &str) -> EditRefusal {
+        let folder = self.shown_path().display();
+        format!("Cannot {action} the {folder} directory itself")
+    }
+
+    fn missing(&self, located: &Path) -> EditRefusal {
+        format!("The path {} does not exist", self.shown(located))
+    }
+
+    /// Lists a folder two levels deep, without hidden files; its own size comes first.
+    pub(super) fn list(&self, located: &Path) -> Result<(u64, Listing), EditRefusal> {
+        let mut listing = Listing::default();
+        let size = self.list_into(located, Path::new(""), 2, &mut listing)?;
+        Ok((size, listing))
     }
 
     fn list_into(
@@ -247,41 +333,53 @@ impl WorkspaceRoot {
         folder: &Path,
         prefix: &Path,
         depth: usize,
-        names: &mut Vec<String>,
-    ) -> Result<(), EditRefusal> {
-        let file = self.open_beneath(folder, OFlags::RDONLY | OFlags::DIRECTORY, NO_LINKS);
-        let file = file.map_err(|error| refused(folder, error))?;
-        let entries = Dir::read_from(&file).map_err(|error| refused(folder, error))?;
-        for entry in entries {
-            let entry = entry.map_err(|error| refused(folder, error))?;
+        listing: &mut Listing,
+    ) -> Result<u64, EditRefusal> {
+        let refused = |error| self.refused(folder, error);
+        let file = self
+            .open_beneath(folder, OFlags::RDONLY | OFlags::DIRECTORY, NO_LINKS)
+            .map_err(refused)?;
+        let folder_size = size(&fstat(&file).map_err(refused)?);
+        // The first names in order, whatever the size of the folder.
+        let mut names = BinaryHeap::new();
+        for entry in Dir::read_from(&file).map_err(refused)? {
+            let entry = entry.map_err(refused)?;
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
             if name.as_bytes().starts_with(b".") {
                 continue;
             }
-            if names.len() >= MAX_ENTRIES {
-                return Ok(());
+            names.push(name.to_owned());
+            if names.len() > MAX_ENTRIES {
+                names.pop();
+                listing.is_cut = true;
             }
-            let path = prefix.join(name);
-            let is_folder = statat(&file, name, AtFlags::SYMLINK_NOFOLLOW)
-                .is_ok_and(|stat| kind(&stat) == FileType::Directory);
-            names.push(format!(
-                "{}{}",
-                path.display(),
-                if is_folder { "/" } else { "" }
-            ));
+        }
+        for name in names.into_sorted_vec() {
+            if listing.entries.len() >= MAX_ENTRIES {
+                listing.is_cut = true;
+                break;
+            }
+            let Ok(stat) = statat(&file, &name, AtFlags::SYMLINK_NOFOLLOW) else {
+                continue;
+            };
+            let path = prefix.join(&name);
+            let is_folder = kind(&stat) == FileType::Directory;
+            let slash = if is_folder { "/" } else { "" };
+            let shown = format!("{}{slash}", path.display());
+            listing.entries.push((shown, size(&stat)));
             if is_folder && depth > 1 {
                 // A folder that cannot be read is only listed by name.
-                self.list_into(&folder.join(name), &path, depth - 1, names)
+                self.list_into(&folder.join(&name), &path, depth - 1, listing)
                     .ok();
             }
         }
-        Ok(())
+        Ok(folder_size)
     }
 
     /// Opens a file's parent folder; returns it with the file's name.
     fn parent(&self, located: &Path, make: bool) -> Result<(OwnedFd, PathBuf), EditRefusal> {
         let Some(name) = located.file_name() else {
-            return Err("the workspace itself cannot be changed".to_owned());
+            return Err(self.itself("change"));
         };
         let folder = located.parent().unwrap_or_else(|| Path::new(""));
         let flags = OFlags::PATH | OFlags::DIRECTORY;
@@ -289,17 +387,18 @@ impl WorkspaceRoot {
             Err(Errno::NOENT) if make => self.make(folder),
             opened => opened,
         };
-        let opened = opened.map_err(|error| refused(folder, error))?;
+        let opened = opened.map_err(|error| self.refused(folder, error))?;
         Ok((opened, PathBuf::from(name)))
     }
 
     fn make(&self, folder: &Path) -> Result<OwnedFd, Errno> {
         let mut path = PathBuf::new();
         let flags = OFlags::PATH | OFlags::DIRECTORY;
+        let mode = Mode::from_raw_mode(if self.name.is_some() { 0o700 } else { 0o755 });
         let mut opened = self.open_beneath(&path, flags, NO_LINKS)?;
         for name in folder.components() {
             let name = name.as_os_str();
-            match mkdirat(&opened, name, Mode::from_raw_mode(0o755)) {
+            match mkdirat(&opened, name, mode) {
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(error) => return Err(error),
             }
@@ -307,6 +406,31 @@ impl WorkspaceRoot {
             opened = self.open_beneath(&path, flags, NO_LINKS)?;
         }
         Ok(opened)
+    }
+
+    /// A system error as a message for the model.
+    fn refused(&self, located: &Path, error: Errno) -> EditRefusal {
+        let path = self.shown(located);
+        match error {
+            Errno::NOENT => {
+                format!("The path {path} does not exist. Please provide a valid path.")
+            }
+            Errno::XDEV => self.escape(&path),
+            Errno::LOOP => format!(
+                "The path {path} has become a link since it was resolved, or is part of a link cycle."
+            ),
+            Errno::NOTDIR => format!("The path {path} uses a file as a directory."),
+            Errno::NXIO => format!("The path {path} is not a file."),
+            Errno::ACCESS | Errno::PERM => {
+                format!("Permission denied for {path} as this session's user.")
+            }
+            Errno::NAMETOOLONG => format!("The name {path} is too long."),
+            Errno::NOSYS => {
+                "This kernel cannot confine paths to a folder (requires openat2, Linux 5.6 or newer)."
+                    .to_owned()
+            }
+            error => format!("{path}: {error}."),
+        }
     }
 }
 
@@ -321,6 +445,30 @@ fn temp_name(name: &Path) -> PathBuf {
     ));
     temp_name.push(format!(".{unique:x}"));
     PathBuf::from(temp_name)
+}
+
+/// Renames a file to a name that does not exist.
+fn rename_new(
+    from_folder: &OwnedFd,
+    from: &Path,
+    to_folder: &OwnedFd,
+    to: &Path,
+) -> Result<(), Errno> {
+    let renamed = renameat_with(from_folder, from, to_folder, to, RenameFlags::NOREPLACE);
+    match renamed {
+        // Some file systems have no such flag; the caller has checked the name.
+        Err(Errno::INVAL | Errno::NOSYS) => renameat(from_folder, from, to_folder, to),
+        renamed => renamed,
+    }
+}
+
+/// Best effort: the file cannot be removed otherwise.
+fn remove_temporary(folder: &OwnedFd, name: &Path) {
+    unlinkat(folder, name, AtFlags::empty()).ok();
+}
+
+fn size(stat: &Stat) -> u64 {
+    u64::try_from(stat.st_size).unwrap_or_default()
 }
 
 fn kind(stat: &Stat) -> FileType {
@@ -341,26 +489,4 @@ fn path_of(file: &OwnedFd) -> Result<PathBuf, Errno> {
     let link = format!("/proc/thread-self/fd/{}", file.as_fd().as_raw_fd());
     let path = readlinkat(rustix::fs::CWD, link, Vec::new())?;
     Ok(PathBuf::from(OsStr::from_bytes(path.as_bytes())))
-}
-
-/// A system error as a message for the model.
-fn refused(path: &Path, error: Errno) -> EditRefusal {
-    let path = path.display();
-    match error {
-        Errno::NOENT => format!("{path} does not exist"),
-        Errno::XDEV => format!("{path} leads outside the workspace"),
-        Errno::LOOP => {
-            format!("{path} has become a link since it was resolved, or is part of a link cycle")
-        }
-        Errno::NOTDIR => format!("{path} uses a file as a directory"),
-        Errno::ACCESS | Errno::PERM => {
-            format!("permission denied for {path} as this session's user")
-        }
-        Errno::NAMETOOLONG => format!("the name {path} is too long"),
-        Errno::NOSYS => {
-            "this kernel cannot confine paths to a folder (requires openat2, Linux 5.6 or newer)"
-                .to_owned()
-        }
-        error => format!("{path}: {error}"),
-    }
 }
