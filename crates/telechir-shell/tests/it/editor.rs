@@ -258,6 +258,46 @@ async fn a_folder_replaced_by_a_link_is_refused() {
 }
 
 #[tokio::test]
+async fn a_link_that_appears_after_approval_is_not_followed() {
+    let mut fixture = fixture();
+    let target = fixture.outside.path().join("secret");
+    for (tool, call, left) in [
+        (
+            EditTool::Editor,
+            json!({"name": "create", "path": "new", "file_text": "x"}),
+            "new",
+        ),
+        (
+            EditTool::Patch,
+            json!({"name": "create_file", "path": "new", "diff": "+x"}),
+            "new",
+        ),
+        (
+            EditTool::Editor,
+            json!({"name": "insert", "path": "old", "insert_line": 0, "insert_text": "x"}),
+            "old",
+        ),
+        (
+            EditTool::Editor,
+            json!({"name": "rename", "old_path": "old", "new_path": "new"}),
+            "new",
+        ),
+    ] {
+        fixture.put("old", "text\n");
+        let located = fixture.editor.locate(tool, &step(call.clone())).await;
+        let link = fixture.workspace.path().join(left);
+        // A missing file is what a link can appear at.
+        fs::remove_file(&link).ok();
+        symlink(&target, &link).unwrap();
+        let edited = fixture.editor.edit(tool, &located.unwrap()).await;
+        let message = edited.unwrap_err().to_failure().message;
+        assert!(message.contains("has become a link"), "{call}: {message}");
+        fs::remove_file(&link).unwrap();
+    }
+    assert_eq!(fs::read_to_string(&target).unwrap(), "secret");
+}
+
+#[tokio::test]
 async fn files_that_are_not_text_are_refused_with_the_reason() {
     let mut fixture = fixture();
     fixture.put("binary", [0xff, 0xfe, 0]);
