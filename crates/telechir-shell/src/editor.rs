@@ -344,6 +344,9 @@ fn execute(
         EditStep::Undo { .. } => {
             match undone.flatten() {
                 Some(before) => root.replace(inside, &before)?,
+                None if root.kind(inside)? == Some(FileType::Directory) => {
+                    return Err(format!("The path {name} is not a file."));
+                }
                 None => root.remove(inside)?,
             }
             Ok(FileChange {

@@ -134,6 +134,23 @@ async fn a_file_is_created_changed_viewed_and_restored() {
 }
 
 #[tokio::test]
+async fn undoing_a_creation_leaves_a_folder_of_that_name() {
+    let mut fixture = fixture();
+    let create = json!({"name": "create", "path": "a", "file_text": "text"});
+    fixture.edit(create).await.unwrap();
+    let folder = fixture.workspace.path().join("a");
+    fs::remove_file(&folder).unwrap();
+    fs::create_dir(&folder).unwrap();
+    fixture.put("a/notes", "kept");
+    own(&folder);
+    let message = fixture
+        .refusal(json!({"name": "undo_edit", "path": "a"}))
+        .await;
+    assert!(message.ends_with("/a is not a file."), "{message}");
+    assert_eq!(fixture.file("a/notes"), "kept");
+}
+
+#[tokio::test]
 async fn patches_create_change_and_delete_files() {
     let mut fixture = fixture();
     fixture.put("old.rs", "fn a() {\r\n    1\r\n}\r\n");
