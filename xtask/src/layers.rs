@@ -75,6 +75,14 @@ const LAYERS: &[Layer] = &[
         ],
     },
     Layer {
+        name: "telechir-tools",
+        ours: &["telechir-protocol"],
+    },
+    Layer {
+        name: "telechir-server",
+        ours: &["telechir-protocol", "telechir-policy", "telechir-tools"],
+    },
+    Layer {
         name: "telechir-agent",
         ours: &[
             "telechir-protocol",
@@ -98,6 +106,8 @@ const LAYERS: &[Layer] = &[
             "telechir-shell",
             "telechir-runtime",
             "telechir-agent",
+            "telechir-tools",
+            "telechir-server",
         ],
     },
     Layer {
@@ -166,6 +176,7 @@ const IMPURE: &[&str] = &[
     "telechir-shell",
     "telechir-runtime",
     "telechir-agent",
+    "telechir-server",
     "telechir",
     "telechir-testkit",
 ];

@@ -14,6 +14,8 @@ pub enum AutoScreenshot {
     EveryCall,
     /// The last computer call of each tool group in a turn, and every failed call.
     LastOfBatch,
+    /// None: only actions that take a screenshot return one.
+    OnRequest,
 }
 
 /// Maximum size and encoding of screenshots. A larger screen is scaled down proportionally.

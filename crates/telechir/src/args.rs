@@ -42,6 +42,9 @@ pub(crate) enum CliCommand {
     /// Execute the calls of one provider response and print the provider's reply items.
     #[command(after_help = EXEC_EXAMPLES)]
     Exec(ExecArguments),
+    /// Serve the Model Context Protocol on standard input and output: a computer as tools.
+    #[command(after_help = MCP_EXAMPLES)]
+    Mcp(McpArguments),
     /// List or close the sessions started by `exec --session`.
     #[command(
         subcommand,
@@ -122,6 +125,17 @@ Examples:
 Approval prompts appear on the terminal, never on stdin; without a terminal the answer is no.
 Exit code 0: every call has a result (possibly an error result); 1: failed; 2: usage; 3: a loss in
 strict mode.";
+
+const MCP_EXAMPLES: &str = "\
+Examples:
+  telechir mcp --desktop --browser --shell
+  telechir mcp --browser --headless --read-only
+  claude mcp add telechir -- telechir mcp --desktop --shell
+  codex mcp add telechir -- telechir mcp --desktop --shell
+
+The session starts with the first call and ends with the client, unless --session names it. Some
+calls need an approval: a client that can ask its user does; with others the answer is no, unless a
+rule of the policy allows the call.";
 
 const CONFORM_EXAMPLES: &str = "\
 Examples:
@@ -397,6 +411,27 @@ pub(crate) struct ExecArguments {
     /// Wait at most SECONDS while the session executes other calls.
     #[arg(long, value_name = "SECONDS", requires = "session", default_value_t = 600, value_parser = clap::value_parser!(u64).range(0..=31_536_000))]
     pub(crate) queue_timeout: u64,
+    #[command(flatten)]
+    pub(crate) devices: DeviceArguments,
+    #[command(flatten)]
+    pub(crate) safety: SafetyArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpArguments {
+    /// Offer only these tools.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) tools: Vec<String>,
+    /// Do not offer these tools.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) exclude_tools: Vec<String>,
+    /// Offer only tools that change nothing.
+    #[arg(long)]
+    pub(crate) read_only: bool,
+    /// Use the session with this name, which other callers can use, too, and which does not end
+    /// with the client.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) session: Option<SessionName>,
     #[command(flatten)]
     pub(crate) devices: DeviceArguments,
     #[command(flatten)]

@@ -4,6 +4,7 @@ mod audit;
 mod conform;
 mod doctor;
 mod exec;
+mod mcp;
 mod policy;
 mod profiles;
 mod report;
@@ -16,6 +17,8 @@ mod translate;
 use std::future::Future;
 use std::process::ExitCode;
 
+use tokio::runtime::Builder;
+
 use crate::args::CliCommand;
 use crate::error::CliError;
 
@@ -23,6 +26,7 @@ pub(crate) fn run(command: CliCommand) -> Result<ExitCode, CliError> {
     match command {
         CliCommand::Run(arguments) => wait(run::run(arguments)),
         CliCommand::Exec(arguments) => wait(exec::exec(arguments)),
+        CliCommand::Mcp(arguments) => wait_on(one_thread(), mcp::mcp(arguments)),
         CliCommand::Sessions(command) => wait(sessions::sessions(command)),
         CliCommand::Profiles(command) => profiles::profiles(command),
         CliCommand::SessionHost(arguments) => wait(crate::session_host::run(arguments)),
@@ -41,8 +45,22 @@ pub(crate) fn run(command: CliCommand) -> Result<ExitCode, CliError> {
 
 /// Runs a command that waits for devices and networks.
 fn wait(command: impl Future<Output = Result<ExitCode, CliError>>) -> Result<ExitCode, CliError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+    let mut threads = Builder::new_multi_thread();
+    threads.worker_threads(2);
+    wait_on(threads, command)
+}
+
+/// A single thread, on which tasks start in the order in which they were spawned: requests of one
+/// client keep their order.
+fn one_thread() -> Builder {
+    Builder::new_current_thread()
+}
+
+fn wait_on(
+    mut threads: Builder,
+    command: impl Future<Output = Result<ExitCode, CliError>>,
+) -> Result<ExitCode, CliError> {
+    let runtime = threads
         .enable_all()
         .build()
         .map_err(|e| CliError::message(format!("failed to start the runtime's threads: {e}")))?;

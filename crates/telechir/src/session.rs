@@ -17,6 +17,7 @@ use crate::error::CliError;
 use crate::folders;
 use crate::network::NetworkEvents;
 use crate::session_dir::SessionDir;
+use crate::session_host::ScreenshotsFor;
 
 /// A running session and the directory of its devices.
 #[derive(Debug)]
@@ -132,6 +133,22 @@ impl LiveSession {
             .set_screenshot_rule(auto_screenshot(dialect), screenshot);
     }
 
+    /// Sends the screenshots of later turns as a caller of a session host requires.
+    pub(crate) fn set_screenshots(&mut self, whom: &ScreenshotsFor) -> Result<(), CliError> {
+        match whom {
+            ScreenshotsFor::Dialect(name) => self.set_dialect(name.parse::<Dialect>()?, None),
+            ScreenshotsFor::Mcp { on_request } => {
+                let when = match on_request {
+                    true => AutoScreenshot::OnRequest,
+                    false => AutoScreenshot::EveryCall,
+                };
+                let rule = self.screenshots.for_mcp();
+                self.session.set_screenshot_rule(when, rule);
+            }
+        }
+        Ok(())
+    }
+
     /// Executes one of several turns: a repeated call id is a new call, unless the run has a name in
     /// its recording.
     pub(crate) async fn execute(&mut self, turn: ModelTurn) -> Result<AnsweredTurn, CliError> {
@@ -210,6 +227,21 @@ struct Screenshots {
 }
 
 impl Screenshots {
+    /// Screenshots that every known client of the Model Context Protocol passes on: some refuse
+    /// results of more than 1 MB, which base64 makes of 750 kB, and edges above 2,000 pixels.
+    fn for_mcp(self) -> ScreenshotRule {
+        const MAX_EDGE: u32 = 2_000;
+        const MAX_BYTES: usize = 700 * 1024;
+        ScreenshotRule {
+            max_width: self.width,
+            max_edge: Some(MAX_EDGE),
+            max_pixels: None,
+            format: self.format,
+            accepts_webp: false,
+            max_bytes: Some(MAX_BYTES),
+        }
+    }
+
     /// Screenshots at a size that the model accepts without the service shrinking them.
     fn rule(self, dialect: Dialect, model: Option<&str>, largest: Option<Size>) -> ScreenshotRule {
         let size = largest.map(|screen| dialect.screenshot_size(model, screen));

@@ -14,7 +14,7 @@ mod paths;
 mod remote_approver;
 mod server;
 
-pub(crate) use client::{Probe, execute, find, probe};
-pub(crate) use message::{SessionDescription, SessionState};
+pub(crate) use client::{Caller, HostClient, Probe, execute, find, probe};
+pub(crate) use message::{ScreenshotsFor, SessionDescription, SessionState};
 pub(crate) use paths::{SessionName, SessionPaths, folder};
 pub(crate) use server::run;

@@ -198,6 +198,12 @@ async fn greet(stream: UnixStream, status: Arc<SessionStatus>, routes: Routes) {
             // A full queue means that the session is closing anyway.
             let _full_means_closing = routes.closes.try_send(caller);
         }
+        Ok(Some(HostRequest::Own)) => {
+            // An owner sends nothing more, so this is its disconnect.
+            let _gone = caller.reader.next::<HostRequest>(MAX_CONTROL_BYTES).await;
+            tracing::info!("the owner of the session is gone");
+            let _full_means_closing = routes.closes.try_send(caller);
+        }
         Ok(Some(HostRequest::CarryOut { .. } | HostRequest::Decide { .. }) | None) | Err(_) => {}
     }
 }

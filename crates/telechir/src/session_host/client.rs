@@ -9,10 +9,9 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use telechir_policy::{Decision, Digest};
+use telechir_policy::{Decision, Digest, Interface, Question};
 use telechir_process::{Readiness, Spawn, Stdio};
 use telechir_protocol::{AnsweredTurn, ModelTurn, ToolResult};
-use telechir_providers::Dialect;
 use telechir_runtime::Approver as _;
 use tokio::net::UnixStream;
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -20,10 +19,12 @@ use tokio::time::{Instant, timeout};
 
 use super::flags::{Flags, absolute_path};
 use super::frames::{MAX_CALL_BYTES, MAX_CONTROL_BYTES, MessageReader, MessageWriter};
-use super::message::{Hello, HostReply, HostRequest, SessionDescription, to_result};
+use super::message::{
+    Hello, HostReply, HostRequest, ScreenshotsFor, SessionDescription, to_result,
+};
 use super::paths::{SessionName, SessionPaths};
 use crate::approver::TerminalApprover;
-use crate::args::ExecArguments;
+use crate::args::{DeviceArguments, ExecArguments, SafetyArguments};
 use crate::env;
 use crate::error::CliError;
 use crate::session::{Stopped, until_stopped};
@@ -65,6 +66,18 @@ pub(crate) enum Probe {
     Nothing,
 }
 
+/// What a caller gives to find or start a session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Caller<'a> {
+    pub(crate) devices: &'a DeviceArguments,
+    pub(crate) safety: &'a SafetyArguments,
+    pub(crate) idle_timeout: Option<u64>,
+    /// How long to wait while the session executes other calls.
+    pub(crate) queue_timeout: Duration,
+    /// The policy that the session must have; absent if any will do.
+    pub(crate) policy: Option<Digest>,
+}
+
 /// Executes a turn in the session with this name; starts the session if necessary.
 pub(crate) async fn execute(
     arguments: &ExecArguments,
@@ -73,7 +86,14 @@ pub(crate) async fn execute(
     policy: Option<Digest>,
 ) -> Result<AnsweredTurn, CliError> {
     let paths = SessionPaths::of(name)?;
-    let ready = until_stopped(wait_for_session(&paths, arguments, policy)).await;
+    let caller = Caller {
+        devices: &arguments.devices,
+        safety: &arguments.safety,
+        idle_timeout: arguments.idle_timeout,
+        queue_timeout: Duration::from_secs(arguments.queue_timeout),
+        policy,
+    };
+    let ready = until_stopped(HostClient::enter(&paths, caller)).await;
     let before = |Stopped(number)| {
         CliError::stopped(
             number,
@@ -81,7 +101,10 @@ pub(crate) async fn execute(
         )
     };
     let mut client = ready.map_err(before)??;
-    let results = until_stopped(client.converse(arguments.dialect, &turn)).await;
+    let screenshots = ScreenshotsFor::Dialect(arguments.dialect.name().to_owned());
+    let ask = |question: Question| async move { TerminalApprover::open().decide(&question).await };
+    let results = client.converse(screenshots, Interface::Terminal, &turn, ask);
+    let results = until_stopped(results).await;
     let stopped = |Stopped(number)| {
         CliError::stopped(
             number,
@@ -188,70 +211,19 @@ async fn greet(stream: UnixStream, paths: &SessionPaths) -> Result<Option<HostCl
     }
 }
 
-/// Finds or starts the session and waits for this caller's turn.
-async fn wait_for_session(
-    paths: &SessionPaths,
-    arguments: &ExecArguments,
-    policy: Option<Digest>,
-) -> Result<HostClient, CliError> {
-    const START_FLAGS: &str = "give --desktop, --browser, --shell or --editor to start";
-    let name = &paths.name;
-    let given = Flags::given(
-        &arguments.devices,
-        &arguments.safety,
-        arguments.idle_timeout,
-    );
-    let has_devices = !given.devices().is_empty();
-    // Another process may start and close the same session concurrently.
-    for _ in 0..3 {
-        match find(paths).await? {
-            Probe::Alive(mut client) => {
-                client.agrees(&given, policy)?;
-                client
-                    .wait_for_turn(Duration::from_secs(arguments.queue_timeout))
-                    .await?;
-                return Ok(client);
-            }
-            Probe::Dead if has_devices => note(&format!(
-                "the earlier session {name} is gone: its session host exited without closing it; \
-                 starting a new one"
-            )),
-            Probe::Dead => {
-                return Err(CliError::message(format!(
-                    "session {name} is gone: its session host exited without closing it; {START_FLAGS} \
-                     a new one"
-                )));
-            }
-            Probe::Changing | Probe::Nothing if has_devices => {}
-            Probe::Changing | Probe::Nothing => {
-                return Err(CliError::message(format!(
-                    "no session named {name} in {} (idle sessions are closed); \
-                     {START_FLAGS} it",
-                    paths.folder().display()
-                )));
-            }
-        }
-        start(paths, arguments).await?;
-    }
-    Err(CliError::message(format!(
-        "session {name} exited each time it was started; see its log {}",
-        paths.log().display()
-    )))
-}
-
 /// Starts a session host, which outlives this process. It listens when this returns.
-async fn start(paths: &SessionPaths, arguments: &ExecArguments) -> Result<(), CliError> {
+async fn start(paths: &SessionPaths, caller: Caller<'_>) -> Result<(), CliError> {
     let mut args = vec!["session-host".to_owned(), paths.name.to_string()];
-    let idle = Some(arguments.idle_timeout.unwrap_or(DEFAULT_IDLE_SECONDS));
-    args.extend(Flags::given(&arguments.devices, &arguments.safety, idle).to_arguments());
-    if let Some(file) = &arguments.safety.policy {
+    let idle = Some(caller.idle_timeout.unwrap_or(DEFAULT_IDLE_SECONDS));
+    args.extend(Flags::given(caller.devices, caller.safety, idle).to_arguments());
+    if let Some(file) = &caller.safety.policy {
         args.push(format!("--policy={}", absolute_path(file)));
     }
     let current = std::env::current_exe().ok().filter(|path| path.exists());
     // If the file was replaced meanwhile, this is still the running program.
     let mut host = Spawn::new(current.unwrap_or_else(|| "/proc/self/exe".into()))
         .args(args)
-        .envs(env::session_host(&arguments.devices.shell_env))
+        .envs(env::session_host(&caller.devices.shell_env))
         .cwd("/")
         .no_new_privs(false)
         .detached()
@@ -304,6 +276,47 @@ async fn read_line(pipe: OwnedFd) -> io::Result<String> {
 }
 
 impl HostClient {
+    /// Finds or starts the session and waits for this caller's turn.
+    pub(crate) async fn enter(paths: &SessionPaths, caller: Caller<'_>) -> Result<Self, CliError> {
+        const START_FLAGS: &str = "give --desktop, --browser, --shell or --editor to start";
+        let name = &paths.name;
+        let given = Flags::given(caller.devices, caller.safety, caller.idle_timeout);
+        let has_devices = !given.devices().is_empty();
+        // Another process may start and close the same session concurrently.
+        for _ in 0..3 {
+            match find(paths).await? {
+                Probe::Alive(mut client) => {
+                    client.agrees(&given, caller.policy)?;
+                    client.wait_for_turn(caller.queue_timeout).await?;
+                    return Ok(client);
+                }
+                Probe::Dead if has_devices => note(&format!(
+                    "the earlier session {name} is gone: its session host exited without closing it; \
+                 starting a new one"
+                )),
+                Probe::Dead => {
+                    return Err(CliError::message(format!(
+                        "session {name} is gone: its session host exited without closing it; {START_FLAGS} \
+                     a new one"
+                    )));
+                }
+                Probe::Changing | Probe::Nothing if has_devices => {}
+                Probe::Changing | Probe::Nothing => {
+                    return Err(CliError::message(format!(
+                        "no session named {name} in {} (idle sessions are closed); \
+                     {START_FLAGS} it",
+                        paths.folder().display()
+                    )));
+                }
+            }
+            start(paths, caller).await?;
+        }
+        Err(CliError::message(format!(
+            "session {name} exited each time it was started; see its log {}",
+            paths.log().display()
+        )))
+    }
+
     fn agrees(&self, given: &Flags, policy: Option<Digest>) -> Result<(), CliError> {
         let name = &self.description.name;
         given.agree(&self.description.flags, name)?;
@@ -339,18 +352,27 @@ impl HostClient {
         }
     }
 
-    /// Sends the call, shows approval prompts, and returns the results.
-    async fn converse(
+    /// Sends the call, asks the user by `ask` where it needs an approval, and returns the results.
+    pub(crate) async fn converse<A, F>(
         &mut self,
-        dialect: Dialect,
+        screenshots: ScreenshotsFor,
+        interface: Interface,
         turn: &ModelTurn,
-    ) -> Result<Vec<ToolResult>, CliError> {
-        type Prompt = Pin<Box<dyn Future<Output = (u64, Decision)> + Send>>;
-        let dialect = dialect.name().to_owned();
+        ask: A,
+    ) -> Result<Vec<ToolResult>, CliError>
+    where
+        A: Fn(Question) -> F,
+        F: Future<Output = Decision> + Send,
+    {
+        type Prompt<'a> = Pin<Box<dyn Future<Output = (u64, Decision)> + Send + 'a>>;
         let contents = turn.contents().to_vec();
-        self.send(&HostRequest::CarryOut { dialect, contents })
-            .await?;
-        let mut prompt: Option<Prompt> = None;
+        let call = HostRequest::CarryOut {
+            screenshots,
+            interface,
+            contents,
+        };
+        self.send(&call).await?;
+        let mut prompt: Option<Prompt<'_>> = None;
         loop {
             let answer = async {
                 match prompt.as_mut() {
@@ -370,9 +392,8 @@ impl HostClient {
             match reply {
                 // A new question or a result withdraws the earlier question.
                 HostReply::Ask { number, question } => {
-                    prompt = Some(Box::pin(async move {
-                        (number, TerminalApprover::open().decide(&question).await)
-                    }));
+                    let decision = ask(question);
+                    prompt = Some(Box::pin(async move { (number, decision.await) }));
                 }
                 HostReply::Answered { results } => {
                     return Ok(results.into_iter().filter_map(to_result).collect());
@@ -386,6 +407,11 @@ impl HostClient {
                 | HostReply::Closed { .. }) => return Err(self.unexpected(other)),
             }
         }
+    }
+
+    /// Makes the session end when this connection does.
+    pub(crate) async fn own(&mut self) -> Result<(), CliError> {
+        self.send(&HostRequest::Own).await
     }
 
     /// Cancels the call and waits until it has stopped.

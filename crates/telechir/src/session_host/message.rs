@@ -2,13 +2,13 @@
 //! JSON stays with the caller.
 
 use serde::{Deserialize, Serialize};
-use telechir_policy::{Decision, Digest, Question};
+use telechir_policy::{Decision, Digest, Interface, Question};
 use telechir_protocol::{Content, ToolResult};
 
 use super::flags::Flags;
 
 /// Increases when a message changes its meaning; other versions are rejected.
-pub(super) const PROTOCOL: u32 = 1;
+pub(super) const PROTOCOL: u32 = 2;
 
 /// The first message of a caller.
 #[derive(Debug, Serialize, Deserialize)]
@@ -34,13 +34,28 @@ pub(super) enum HostRequest {
     Enter,
     /// Executes the contents of a model's response; valid during the caller's turn.
     CarryOut {
-        dialect: String,
+        screenshots: ScreenshotsFor,
+        /// Where the caller asks the user.
+        interface: Interface,
         contents: Vec<Content>,
     },
     /// The user's decision on the approval question with this number.
     Decide { number: u64, decision: Decision },
     /// Closes the session.
     Close,
+    /// Makes the session end when this connection does.
+    Own,
+}
+
+/// Whom the screenshots of a call are for, which decides their size, encoding and number.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ScreenshotsFor {
+    /// A model that is reached in this dialect.
+    Dialect(String),
+    /// A client of the Model Context Protocol. With `on_request`, only actions that take a
+    /// screenshot return one.
+    Mcp { on_request: bool },
 }
 
 /// A session host's message.

@@ -1,6 +1,7 @@
 //! Forwards approval questions to the caller whose turn it is, and returns the user's decisions.
 
 use std::sync::Arc;
+use std::sync::{Mutex as StdMutex, PoisonError};
 
 use telechir_policy::{Decision, Interface, Question};
 use telechir_runtime::Approver;
@@ -13,8 +14,21 @@ use super::message::HostReply;
 pub(super) type NumberedDecision = (u64, Decision);
 
 /// Forwards questions to the caller that has the turn; without one the answer is no.
-#[derive(Clone, Debug, Default)]
-pub(super) struct RemoteApprover(Arc<Mutex<Option<CallerChannel>>>);
+#[derive(Clone, Debug)]
+pub(super) struct RemoteApprover {
+    caller: Arc<Mutex<Option<CallerChannel>>>,
+    /// Where the caller asks the user.
+    interface: Arc<StdMutex<Interface>>,
+}
+
+impl Default for RemoteApprover {
+    fn default() -> Self {
+        Self {
+            caller: Arc::default(),
+            interface: Arc::new(StdMutex::new(Interface::Other)),
+        }
+    }
+}
 
 #[derive(Debug)]
 struct CallerChannel {
@@ -28,9 +42,11 @@ impl RemoteApprover {
     pub(super) async fn attach(
         &self,
         writer: Arc<Mutex<MessageWriter>>,
+        interface: Interface,
     ) -> mpsc::Sender<NumberedDecision> {
         let (sender, answers) = mpsc::channel(1);
-        *self.0.lock().await = Some(CallerChannel {
+        *self.lock_interface() = interface;
+        *self.caller.lock().await = Some(CallerChannel {
             writer,
             answers,
             question_count: 0,
@@ -40,7 +56,13 @@ impl RemoteApprover {
 
     /// Stops forwarding: all questions are denied.
     pub(super) async fn detach(&self) {
-        *self.0.lock().await = None;
+        *self.caller.lock().await = None;
+    }
+
+    fn lock_interface(&self) -> std::sync::MutexGuard<'_, Interface> {
+        self.interface
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -63,13 +85,12 @@ impl CallerChannel {
 }
 
 impl Approver for RemoteApprover {
-    /// The caller asks on the terminal that it was started from.
     fn interface(&self) -> Interface {
-        Interface::Terminal
+        *self.lock_interface()
     }
 
     async fn decide(&mut self, question: &Question) -> Decision {
-        let decision = match self.0.lock().await.as_mut() {
+        let decision = match self.caller.lock().await.as_mut() {
             Some(caller) => caller.decide_remotely(question).await,
             None => None,
         };

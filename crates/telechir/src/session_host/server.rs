@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use telechir_policy::Policy;
 use telechir_protocol::{AnsweredTurn, ModelTurn, ToolResult};
-use telechir_providers::Dialect;
 use tokio::net::UnixListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -298,8 +297,12 @@ async fn serve_turn(
         caller.reader.next::<HostRequest>(MAX_CALL_BYTES),
     )
     .await;
-    let (dialect, contents) = match request {
-        Ok(Ok(Some(HostRequest::CarryOut { dialect, contents }))) => (dialect, contents),
+    let (screenshots, interface, contents) = match request {
+        Ok(Ok(Some(HostRequest::CarryOut {
+            screenshots,
+            interface,
+            contents,
+        }))) => (screenshots, interface, contents),
         Ok(Err(error)) => {
             let message = format!("failed to read the call: {error}; nothing was executed");
             caller.send(&HostReply::Failed { message }).await;
@@ -307,11 +310,10 @@ async fn serve_turn(
         }
         Ok(Ok(_)) | Err(_) => return TurnOutcome::NotTaken,
     };
-    let turn = dialect
-        .parse::<Dialect>()
-        .map_err(CliError::from)
-        .and_then(|dialect| Ok((dialect, ModelTurn::new(contents)?)));
-    let (dialect, turn) = match turn {
+    let turn = live
+        .set_screenshots(&screenshots)
+        .and_then(|()| Ok(ModelTurn::new(contents)?));
+    let turn = match turn {
         Ok(turn) => turn,
         Err(failure) => {
             let message = failure.text().to_owned();
@@ -319,8 +321,8 @@ async fn serve_turn(
             return TurnOutcome::NotTaken;
         }
     };
-    live.set_dialect(dialect, None);
-    let answers = approver.attach(Arc::clone(&caller.writer)).await;
+    let writer = Arc::clone(&caller.writer);
+    let answers = approver.attach(writer, interface).await;
     let outcome = {
         let work = execute(live, first_page, turn);
         tokio::select! {

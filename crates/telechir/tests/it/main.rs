@@ -17,6 +17,7 @@ mod exec;
 mod existing;
 mod journal_kills;
 mod kills;
+mod mcp;
 mod network;
 mod passwords;
 mod profiles;

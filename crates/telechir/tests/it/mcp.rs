@@ -1,0 +1,376 @@
+//! `mcp`: whole runs of the binary by messages of the protocol, in both of its eras.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Child, ChildStdin, ChildStdout};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Map, Value, json};
+use telechir_testkit::assert_eventually_blocking;
+use telechir_testkit::gate::{Component, require};
+
+use crate::telechir::Telechir;
+
+/// The version without a handshake: each request has its metadata.
+const MODERN: &str = "2026-07-28";
+/// A version with a handshake.
+const LEGACY: &str = "2025-11-25";
+
+/// A client of a running server.
+struct Client {
+    telechir: Telechir,
+    server: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    version: &'static str,
+    requests: u64,
+}
+
+impl Client {
+    fn start(version: &'static str, more: &[&str]) -> Self {
+        let telechir = Telechir::new();
+        let runtime = telechir.folder().join("run");
+        fs::create_dir(&runtime).expect("a folder");
+        fs::set_permissions(&runtime, fs::Permissions::from_mode(0o700)).expect("permissions");
+        let mut arguments = vec!["mcp", "--shell"];
+        arguments.extend(more);
+        let mut command = telechir.command(&arguments);
+        command.env("XDG_RUNTIME_DIR", &runtime);
+        let mut server = command.spawn().expect("the binary starts");
+        let stdin = server.stdin.take();
+        let stdout = BufReader::new(server.stdout.take().expect("a pipe"));
+        let mut client = Self {
+            telechir,
+            server,
+            stdin,
+            stdout,
+            version,
+            requests: 0,
+        };
+        if version == LEGACY {
+            let hello = json!({
+                "protocolVersion": LEGACY,
+                "capabilities": {"elicitation": {}},
+                "clientInfo": {"name": "test", "version": "1"},
+            });
+            let answer = client.request("initialize", hello);
+            assert_eq!(
+                answer["result"]["serverInfo"]["name"], "telechir",
+                "{answer}"
+            );
+            client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        }
+        client
+    }
+
+    fn send(&mut self, message: &Value) {
+        let stdin = self.stdin.as_mut().expect("an open pipe");
+        writeln!(stdin, "{message}").expect("a server that reads");
+    }
+
+    /// The next message of the server.
+    fn receive(&mut self) -> Value {
+        let mut line = String::new();
+        self.stdout
+            .read_line(&mut line)
+            .expect("a server that writes");
+        serde_json::from_str(&line).expect("a message")
+    }
+
+    fn send_request(&mut self, method: &str, mut params: Value) {
+        self.requests += 1;
+        if self.version == MODERN {
+            params["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": MODERN,
+                "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}},
+                "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+            });
+        }
+        let request =
+            json!({"jsonrpc": "2.0", "id": self.requests, "method": method, "params": params});
+        self.send(&request);
+    }
+
+    fn request(&mut self, method: &str, params: Value) -> Value {
+        self.send_request(method, params);
+        self.receive()
+    }
+
+    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        let params = json!({"name": tool, "arguments": arguments});
+        let answer = self.request("tools/call", params);
+        answer["result"].clone()
+    }
+
+    /// Runs a command; the structured answer.
+    fn run(&mut self, command: &str) -> Value {
+        let result = self.call("execute_cli", &json!({"command": command}));
+        result["structuredContent"].clone()
+    }
+
+    /// Closes the connection and waits for the server's end.
+    fn leave(mut self) {
+        drop(self.stdin.take());
+        let ended = self.server.wait().expect("an exit status");
+        assert!(ended.success(), "{ended}");
+        self.telechir.assert_nothing_left();
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _already_ended = self.server.kill();
+        let _status = self.server.wait();
+    }
+}
+
+#[test]
+fn the_tools_are_listed_before_anything_starts() {
+    for version in [MODERN, LEGACY] {
+        let mut client = Client::start(version, &[]);
+        let listed = client.request("tools/list", json!({}));
+        let tools = listed["result"]["tools"].as_array().expect("tools").clone();
+        let names: Vec<&str> = tools
+            .iter()
+            .filter_map(|tool| tool["name"].as_str())
+            .collect();
+        assert_eq!(names, ["execute_cli", "wait", "get_action_history"]);
+        for tool in &tools {
+            for hint in [
+                "readOnlyHint",
+                "destructiveHint",
+                "idempotentHint",
+                "openWorldHint",
+            ] {
+                assert!(tool["annotations"][hint].is_boolean(), "{tool}");
+            }
+        }
+        let lock = format!("run/telechir/mcp-{}.lock", client.server.id());
+        assert!(
+            !client.telechir.folder().join(lock).exists(),
+            "no session was started"
+        );
+        client.leave();
+    }
+}
+
+#[test]
+fn a_shell_lasts_from_call_to_call_and_ends_with_the_client() {
+    require(Component::Sandbox);
+    for version in [MODERN, LEGACY] {
+        let mut client = Client::start(version, &[]);
+        let first = client.run("x=5; cd /; echo one; exit_with() { return 3; }; exit_with");
+        assert_eq!(first["stdout"], "one\n", "{first}");
+        assert_eq!(
+            (&first["status"], &first["exit_code"]),
+            (&json!("error"), &json!(3))
+        );
+        let second = client.run("echo $x in $PWD");
+        assert_eq!(second["stdout"], "5 in /\n", "{second}");
+        let waiting = client.run("read -p 'name? ' name; echo hello $name");
+        assert_eq!(waiting["status"], "awaiting_input", "{waiting}");
+        let answer = client.call("execute_cli", &json!({"command": "", "stdin": "you\n"}));
+        assert_eq!(
+            answer["structuredContent"]["stdout"], "hello you\n",
+            "{answer}"
+        );
+        let history = client.call("get_action_history", &json!({"last_n": 2}));
+        let actions = history["structuredContent"]["actions"]
+            .as_array()
+            .expect("actions");
+        assert_eq!(actions.len(), 2);
+        client.leave();
+    }
+}
+
+#[test]
+fn wrong_arguments_are_named_and_nothing_is_executed() {
+    let mut client = Client::start(MODERN, &[]);
+    for (tool, arguments, expected) in [
+        (
+            "execute_cli",
+            json!({"cmd": "ls"}),
+            "/cmd: execute_cli has no such argument",
+        ),
+        (
+            "execute_cli",
+            json!({"command": 7}),
+            "/command: expected a string, found 7",
+        ),
+        (
+            "wait",
+            json!({"seconds": 99}),
+            "/seconds: expected a number from 0 to 30",
+        ),
+        ("fly", json!({}), "no tool is named `fly`"),
+    ] {
+        let result = client.call(tool, &arguments);
+        assert_eq!(result["isError"], true, "{result}");
+        let text = result["content"][0]["text"].as_str().expect("a text");
+        assert!(text.contains(expected), "{text}");
+    }
+    client.leave();
+}
+
+/// A policy under which every command is asked about.
+fn asking(folder: &std::path::Path) -> String {
+    let file = folder.join("ask.toml");
+    fs::write(
+        &file,
+        "[[shell]]\nverdict = \"ask\"\nreason = \"Every command.\"\n",
+    )
+    .expect("a policy file");
+    format!("--policy={}", file.display())
+}
+
+#[test]
+fn an_approval_is_asked_by_the_client_and_used_once() {
+    require(Component::Sandbox);
+    let folder = tempfile::tempdir().expect("a folder");
+    let policy = asking(folder.path());
+    let mut client = Client::start(MODERN, &[&policy]);
+    let arguments = json!({"command": "echo approved"});
+    let params = json!({"name": "execute_cli", "arguments": arguments});
+    let asked = client.request("tools/call", params.clone())["result"].clone();
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    let question = &asked["inputRequests"]["approval"]["params"]["message"];
+    assert!(
+        question
+            .as_str()
+            .is_some_and(|text| text.contains("echo approved")),
+        "{question}"
+    );
+    let retry = |state: &Value, answer: &str, arguments: &Value| {
+        json!({
+            "name": "execute_cli", "arguments": arguments, "requestState": state,
+            "inputResponses": {"approval": {"action": "accept", "content": {"answer": answer}}},
+        })
+    };
+    let state = &asked["requestState"];
+    let other = client.request("tools/call", retry(state, "yes", &json!({"command": "id"})));
+    assert_eq!(other["error"]["code"], -32_602, "{other}");
+    let done = client.request("tools/call", retry(state, "yes", &arguments));
+    assert_eq!(
+        done["result"]["structuredContent"]["stdout"], "approved\n",
+        "{done}"
+    );
+    let again = client.request("tools/call", retry(state, "yes", &arguments));
+    assert_eq!(
+        again["error"]["code"], -32_602,
+        "a state is used once: {again}"
+    );
+    for answer in [
+        json!({"action": "decline"}),
+        json!({"action": "cancel"}),
+        json!({"action": "accept"}),
+        json!({"action": "accept", "content": {"answer": "no"}}),
+    ] {
+        let asked = client.request("tools/call", params.clone())["result"].clone();
+        let refused = json!({
+            "name": "execute_cli", "arguments": arguments, "requestState": asked["requestState"],
+            "inputResponses": {"approval": answer},
+        });
+        let refused = client.request("tools/call", refused);
+        let status = &refused["result"]["structuredContent"]["status"];
+        assert_eq!(status, "denied", "{refused}");
+    }
+    client.leave();
+}
+
+#[test]
+fn a_client_with_a_handshake_is_asked_by_a_request() {
+    require(Component::Sandbox);
+    let folder = tempfile::tempdir().expect("a folder");
+    let policy = asking(folder.path());
+    let mut client = Client::start(LEGACY, &[&policy]);
+    for (answer, status) in [
+        (
+            json!({"action": "accept", "content": {"answer": "yes"}}),
+            "success",
+        ),
+        (json!({"action": "decline"}), "denied"),
+    ] {
+        let arguments = json!({"name": "execute_cli", "arguments": {"command": "echo hi"}});
+        client.send_request("tools/call", arguments);
+        let question = client.receive();
+        assert_eq!(question["method"], "elicitation/create", "{question}");
+        client.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": answer}));
+        let done = client.receive();
+        assert_eq!(
+            done["result"]["structuredContent"]["status"], status,
+            "{done}"
+        );
+    }
+    client.leave();
+}
+
+#[test]
+fn a_rule_for_the_terminal_is_never_asked_through_a_client() {
+    require(Component::Sandbox);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("terminal.toml");
+    let rule =
+        "[[shell]]\nverdict = \"ask\"\nreason = \"Every command.\"\napprove = \"terminal\"\n";
+    fs::write(&file, rule).expect("a policy file");
+    let policy = format!("--policy={}", file.display());
+    let mut client = Client::start(MODERN, &[&policy]);
+    let denied = client.run("echo hi");
+    assert_eq!(denied["status"], "denied", "{denied}");
+    client.leave();
+}
+
+#[test]
+fn calls_in_parallel_keep_their_order() {
+    require(Component::Sandbox);
+    let mut client = Client::start(MODERN, &[]);
+    client.run("true");
+    for number in 0..20 {
+        let arguments = json!({"command": format!("echo {number} >> order")});
+        client.send_request(
+            "tools/call",
+            json!({"name": "execute_cli", "arguments": arguments}),
+        );
+    }
+    let mut answered = Map::new();
+    for _ in 0..20 {
+        let answer = client.receive();
+        answered.insert(answer["id"].to_string(), answer);
+    }
+    assert_eq!(answered.len(), 20, "each call has one answer");
+    let order = client.run("paste -sd, order");
+    let numbers: Vec<String> = (0..20).map(|number| number.to_string()).collect();
+    assert_eq!(
+        order["stdout"],
+        format!("{}\n", numbers.join(",")),
+        "{order}"
+    );
+    client.leave();
+}
+
+#[test]
+fn a_client_that_leaves_or_a_server_that_is_killed_ends_the_session() {
+    require(Component::Sandbox);
+    for is_killed in [false, true] {
+        let mut client = Client::start(MODERN, &[]);
+        client.run("true");
+        let arguments = json!({"command": "sleep 1000"});
+        client.send_request(
+            "tools/call",
+            json!({"name": "execute_cli", "arguments": arguments}),
+        );
+        assert_eventually_blocking!(client.telechir.processes(), |all| {
+            all.iter().any(|name| name.starts_with("telechir"))
+        });
+        if is_killed {
+            let pid = i32::try_from(client.server.id())
+                .ok()
+                .and_then(Pid::from_raw);
+            kill_process(pid.expect("a pid"), Signal::KILL).expect("a running server");
+        } else {
+            drop(client.stdin.take());
+        }
+        client.server.wait().expect("an exit status");
+        client.telechir.assert_nothing_left();
+    }
+}
