@@ -7,11 +7,12 @@
 //! it owns the descriptor that it registers and never gives it away.
 #![expect(
     unsafe_code,
-    reason = "fork, execve, dup2, prctl, setns and registering a descriptor"
+    reason = "fork, execve, dup2, prctl, setns, accounts and registering a descriptor"
 )]
 
 pub(crate) mod cover;
 pub(crate) mod exec;
+pub(crate) mod home;
 pub(crate) mod kill_uid;
 pub(crate) mod landlock;
 pub(crate) mod netns_socket;

@@ -1,13 +1,18 @@
 //! The workspace: the only writable folder, owned by the session's user while the session lasts.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use super::ConfinementError;
 use crate::tree::{self, Location, Owner};
 use crate::{Identity, guardian, is_root};
+
+/// Who had each workspace before this process gave it to a session's user.
+static OWNERS: Mutex<BTreeMap<PathBuf, Owner>> = Mutex::new(BTreeMap::new());
 
 /// System folders, which cannot be a workspace.
 const SYSTEM_DIRS: [&str; 32] = [
@@ -108,6 +113,7 @@ fn register(path: &Path, identity: Identity, owner: Owner) -> Result<OwnedFd, Co
     let real = resolved(path)?;
     let registered = tree::open_folder(&real).and_then(|top| {
         guardian::register_tree(&real, &top, identity, owner)?;
+        remember_owner(&real, owner);
         Ok(top)
     });
     registered.map_err(|error| not_given(path, &error))
@@ -177,9 +183,23 @@ fn borrow(real: &Path, identity: Identity) -> io::Result<()> {
     let owner = Owner::of(&top)?;
     // Registered first: the guardian also gives back what was taken before a failure.
     if owner.uid != identity.uid && guardian::register_tree(real, &top, identity, owner)? {
+        remember_owner(real, owner);
         tree::take(&top, &[owner.uid], identity)?;
     }
     Ok(())
+}
+
+fn remember_owner(real: &Path, owner: Owner) {
+    let mut owners = OWNERS.lock().unwrap_or_else(PoisonError::into_inner);
+    owners.insert(real.to_owned(), owner);
+}
+
+/// Who owns a workspace apart from this session. A workspace that a killed session left may still
+/// belong to that session's user.
+pub(super) fn owner_of(real: &Path) -> Option<Owner> {
+    let owners = OWNERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = owners.get(real).copied();
+    before.or_else(|| tree::open_folder(real).and_then(Owner::of).ok())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::finder::ProtectedFinder;
-use super::git::{self, ConfigEntry};
+use super::git::{ConfigEntry, GitUser};
 use super::masks::Placeholder;
 use super::mount::{ProtectionRefusal, resolve_lexically};
 
@@ -52,14 +52,15 @@ const SEPARATORS: &[char] = &[
 /// Maximum number of included files to read.
 const MAX_INCLUDED: usize = 100;
 
-/// Protects what the configuration of a repository names in the workspace. Returns why Git could
-/// not be asked, if so.
+/// Protects what a user's configuration of a repository names in the workspace. Returns why Git
+/// could not be asked, if so.
 pub(super) fn protect(
     found: &mut ProtectedFinder<'_>,
+    user: &GitUser,
     repository: Option<&Path>,
     worktree: &Path,
 ) -> Result<Option<String>, ProtectionRefusal> {
-    let entries = match git::configuration(repository) {
+    let entries = match user.configuration(repository) {
         Ok(entries) => entries,
         Err(error) => return Ok(Some(error.to_string())),
     };
@@ -75,13 +76,13 @@ pub(super) fn protect(
             }
         }
         for entry in &open {
-            included.extend(protect_entry(found, worktree, entry)?);
+            included.extend(protect_entry(found, user, worktree, entry)?);
         }
         open = Vec::new();
         for file in included {
             // Its condition may become true, for example with another branch.
             if seen.len() < MAX_INCLUDED && seen.insert(file.clone()) {
-                open.extend(git::included(&file).unwrap_or_default());
+                open.extend(user.included(&file).unwrap_or_default());
             }
         }
     }
@@ -91,6 +92,7 @@ pub(super) fn protect(
 /// Protects what one value names; returns the file that it includes, if any.
 fn protect_entry(
     found: &mut ProtectedFinder<'_>,
+    user: &GitUser,
     worktree: &Path,
     entry: &ConfigEntry,
 ) -> Result<Option<PathBuf>, ProtectionRefusal> {
@@ -100,21 +102,21 @@ fn protect_entry(
     );
     if matches!(section, "include" | "includeif") && name == "path" {
         let origin = entry.origin.as_ref().and_then(|file| file.parent());
-        let path = expand(&entry.value, origin.unwrap_or(worktree));
+        let path = user.expand(&entry.value, origin.unwrap_or(worktree));
         protect_or_reserve(found, &path)?;
         return Ok(Some(path));
     }
     if PATHS.contains(&entry.key.as_str()) {
         if is_path(&entry.value) {
-            protect_or_reserve(found, &expand(&entry.value, worktree))?;
+            protect_or_reserve(found, &user.expand(&entry.value, worktree))?;
         }
         return Ok(None);
     }
     if !is_data(&entry.key) {
-        protect_existing(found, &expand(&entry.value, worktree))?;
+        protect_existing(found, &user.expand(&entry.value, worktree))?;
         let words = entry.value.split(SEPARATORS).filter(|word| is_path(word));
         for (at, word) in words.enumerate() {
-            let path = expand(word, worktree);
+            let path = user.expand(word, worktree);
             let names_a_path = ["./", "../", "~/", "/"]
                 .iter()
                 .any(|start| word.starts_with(start));
@@ -139,14 +141,6 @@ fn is_path(word: &str) -> bool {
         "true", "false", "yes", "no", "on", "off", "auto", "always", "never",
     ];
     !word.is_empty() && !word.starts_with('-') && !is_value.contains(&word)
-}
-
-/// The path that Git means, relative to this folder.
-fn expand(path: &str, folder: &Path) -> PathBuf {
-    match (path.strip_prefix("~/"), std::env::home_dir()) {
-        (Some(rest), Some(home)) => resolve_lexically(&home, Path::new(rest)),
-        _ => resolve_lexically(folder, Path::new(path)),
-    }
 }
 
 /// Protects a file or folder of the workspace, or the place of a missing one.
@@ -184,12 +178,5 @@ mod tests {
         ] {
             assert!(!is_data(key), "{key}");
         }
-    }
-
-    #[test]
-    fn paths_are_relative_to_the_folder_that_git_uses() {
-        let folder = Path::new("/w/sub");
-        assert_eq!(expand("../hooks", folder), PathBuf::from("/w/hooks"));
-        assert_eq!(expand("/hooks", folder), PathBuf::from("/hooks"));
     }
 }

@@ -6,10 +6,13 @@ use std::path::{Path, PathBuf};
 
 use telechir_protocol::{GIT_DIR, PROTECTED_PATHS, WhileMissing};
 
+use super::git::GitUser;
 use super::masks::{self, Masks, Placeholder};
 use super::mount::{MissingFiles, MountAccess, ProtectionRefusal};
 use super::scanner::{Finding, Scanner};
 use super::{configured, git, links, repository};
+use crate::confinement::workspace;
+use crate::is_root;
 
 /// Maximum number of protected paths in subfolders: bubblewrap needs a moment for each mount.
 const MAX_MOUNTS: usize = 600;
@@ -156,13 +159,16 @@ impl<'a> ProtectedFinder<'a> {
                 (Some(repository.clone()), worktree)
             });
         queried.extend(own);
-        for (repository, worktree) in queried {
-            if let Some(why) = configured::protect(self, repository.as_deref(), &worktree)? {
-                let name = repository.unwrap_or(worktree);
-                self.gaps.push(format!(
-                    "Git did not answer which programs the configuration of {} names: {why}",
-                    name.display()
-                ));
+        for user in self.git_users() {
+            for (repository, worktree) in &queried {
+                let answer = configured::protect(self, &user, repository.as_deref(), worktree)?;
+                if let Some(why) = answer {
+                    let name = repository.as_ref().unwrap_or(worktree);
+                    self.gaps.push(format!(
+                        "Git did not answer which programs the configuration of {} names: {why}",
+                        name.display()
+                    ));
+                }
             }
         }
         if self.repositories.len() > MAX_QUERIED {
@@ -172,6 +178,26 @@ impl<'a> ProtectedFinder<'a> {
             ));
         }
         Ok(())
+    }
+
+    /// Those whose Git works in the workspace: who runs telechir and, if that is root, the
+    /// workspace's owner.
+    fn git_users(&mut self) -> Vec<GitUser> {
+        let mut users = vec![GitUser::current()];
+        let owner = workspace::owner_of(self.folder).filter(|owner| is_root() && owner.uid != 0);
+        let is_used_outside = self.missing == MissingFiles::Masked;
+        if let Some(owner) = owner.filter(|_| is_used_outside) {
+            let user = GitUser::other(owner);
+            if user.home.is_none() {
+                self.gaps.push(format!(
+                    "user {}, who owns the workspace, has no account here: what the Git \
+                     configuration of that user names in the workspace can be changed",
+                    owner.uid
+                ));
+            }
+            users.push(user);
+        }
+        users
     }
 
     /// Whether a path is in the workspace, but not the workspace itself.

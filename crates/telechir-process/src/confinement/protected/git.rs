@@ -15,6 +15,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, Stat, fstat, lstat, memfd_create};
 use rustix::pipe::{PipeFlags, pipe_with};
 
+use super::mount::resolve_lexically;
+use crate::sys::home;
+use crate::tree::Owner;
 use crate::{find_program, is_root};
 
 /// Time limit for an answer: a configuration can include a pipe that nobody writes to.
@@ -23,6 +26,8 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_ANSWER_BYTES: u64 = 256 << 20;
 /// Maximum size of a configuration that is read for [`parse`].
 pub(super) const MAX_CONFIG_BYTES: u64 = 1 << 20;
+/// The home of users without one.
+const NO_HOME: &str = "/nonexistent";
 /// Variables that would make Git ask another repository, or write files.
 const REMOVED_VARIABLES: [&str; 14] = [
     "GIT_DIR",
@@ -62,35 +67,90 @@ pub(super) fn is_repository(folder: &Path) -> bool {
     exists("HEAD") && (exists("commondir") || (exists("objects") && exists("refs")))
 }
 
-/// The complete configuration that Git would use in a repository: the system's and the user's, too,
-/// with all included files. Without a repository, only these.
-pub(super) fn configuration(repository: Option<&Path>) -> io::Result<Vec<ConfigEntry>> {
-    let mut command = git(["config", "--show-origin", "--includes", "--list", "-z"]);
-    match repository {
-        Some(repository) if is_repository(repository) => {
-            command.env("GIT_DIR", repository);
-        }
-        // A command may complete it.
-        Some(incomplete) if incomplete.join("config").is_file() => {
-            return included(&incomplete.join("config"));
-        }
-        Some(_) | None => {}
-    }
-    Ok(with_origins(&answer(command, None)?))
+/// A user who works with Git in the workspace, outside of the sandbox. The configuration and the
+/// home folder of that user count.
+#[derive(Debug)]
+pub(super) struct GitUser {
+    pub(super) home: Option<PathBuf>,
+    /// Absent for the user of this process, whose environment counts, too.
+    other: Option<Owner>,
 }
 
-/// The configuration in a file and in those that it includes.
-pub(super) fn included(file: &Path) -> io::Result<Vec<ConfigEntry>> {
-    let mut command = git([
-        "config",
-        "--show-origin",
-        "--includes",
-        "--list",
-        "-z",
-        "--file",
-    ]);
-    command.arg(file);
-    Ok(with_origins(&answer(command, None)?))
+impl GitUser {
+    /// The user of this process.
+    pub(super) fn current() -> Self {
+        Self {
+            home: std::env::home_dir(),
+            other: None,
+        }
+    }
+
+    /// Another user, by whom root runs Git.
+    pub(super) fn other(user: Owner) -> Self {
+        Self {
+            home: home::of_user(user.uid),
+            other: Some(user),
+        }
+    }
+
+    /// The complete configuration that this user's Git would use in a repository: the system's and
+    /// the user's, too, with all included files. Without a repository, only these.
+    pub(super) fn configuration(&self, repository: Option<&Path>) -> io::Result<Vec<ConfigEntry>> {
+        let mut entries = match &self.other {
+            // What that user can read, root may be denied on a network file system.
+            Some(user) => {
+                let mut command = self.list();
+                command.uid(user.uid).gid(user.gid);
+                with_origins(&answer(command, None)?)
+            }
+            None if repository.is_none() => with_origins(&answer(self.list(), None)?),
+            None => Vec::new(),
+        };
+        match repository {
+            Some(repository) if is_repository(repository) => {
+                // The files belong to the session's user meanwhile.
+                let mut command = self.list();
+                command.env("GIT_DIR", repository);
+                entries.extend(with_origins(&answer(command, None)?));
+            }
+            // A command may complete it.
+            Some(incomplete) if incomplete.join("config").is_file() => {
+                entries.extend(self.included(&incomplete.join("config"))?);
+            }
+            Some(_) | None => {}
+        }
+        Ok(entries)
+    }
+
+    /// The configuration in a file and in those that it includes.
+    pub(super) fn included(&self, file: &Path) -> io::Result<Vec<ConfigEntry>> {
+        let mut command = self.list();
+        command.arg("--file").arg(file);
+        Ok(with_origins(&answer(command, None)?))
+    }
+
+    /// The path that Git means for this user, relative to this folder.
+    pub(super) fn expand(&self, path: &str, folder: &Path) -> PathBuf {
+        let (first, rest) = path.split_once('/').unwrap_or((path, ""));
+        let home = match first.strip_prefix('~') {
+            Some("") => self.home.clone(),
+            Some(name) => home::of_name(name),
+            None => None,
+        };
+        match home {
+            Some(home) => resolve_lexically(&home, Path::new(rest)),
+            None => resolve_lexically(folder, Path::new(path)),
+        }
+    }
+
+    fn list(&self) -> Command {
+        let mut command = git(["config", "--show-origin", "--includes", "--list", "-z"]);
+        if self.other.is_some() {
+            clear_environment(&mut command);
+            command.env("HOME", self.home.as_deref().unwrap_or(NO_HOME.as_ref()));
+        }
+        command
+    }
 }
 
 fn with_origins(answer: &[u8]) -> Vec<ConfigEntry> {
@@ -159,11 +219,17 @@ fn git<const N: usize>(arguments: [&str; N]) -> Command {
     command
 }
 
+/// Leaves nothing of our environment, which names our own configuration, but the search path.
+fn clear_environment(command: &mut Command) {
+    command.env_clear();
+    command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+}
+
 /// As root, runs Git as the owner of the files that it reads: a command could have prepared them.
 fn run_as_owner(command: &mut Command, found: &Stat) {
     if is_root() {
         command.uid(found.st_uid).gid(found.st_gid);
-        command.env("HOME", "/nonexistent");
+        command.env("HOME", NO_HOME);
         command.env_remove("XDG_CONFIG_HOME");
     }
 }
@@ -222,6 +288,30 @@ fn read_until_end(read_end: OwnedFd) -> io::Result<Vec<u8>> {
         answer.extend_from_slice(&buffer[..read]);
         if answer.len() as u64 > MAX_ANSWER_BYTES {
             return Err(io::ErrorKind::FileTooLarge.into());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_relative_to_the_folder_that_git_uses() {
+        let user = GitUser {
+            home: Some("/home/me".into()),
+            other: None,
+        };
+        let root = home::of_user(0).expect("an account");
+        let folder = Path::new("/w/sub");
+        for (path, expected) in [
+            ("../hooks", PathBuf::from("/w/hooks")),
+            ("/hooks", PathBuf::from("/hooks")),
+            ("~/hooks", PathBuf::from("/home/me/hooks")),
+            ("~root/hooks", root.join("hooks")),
+            ("~no such user/x", PathBuf::from("/w/sub/~no such user/x")),
+        ] {
+            assert_eq!(user.expand(path, folder), expected, "{path}");
         }
     }
 }

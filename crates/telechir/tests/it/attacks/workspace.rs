@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, chown};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 use telechir_process::is_root;
@@ -242,4 +242,70 @@ fn a_workspace_goes_back_to_its_owner_even_if_the_guardian_was_killed_too() {
             "{name}"
         );
     }
+}
+
+/// Runs a program with other accounts than the machine's.
+fn with_accounts(command: &Command, accounts: &Path) -> Command {
+    let mut wrapped = Command::new("unshare");
+    wrapped
+        .args(["--mount", "sh", "-c"])
+        .arg("mount --bind \"$0\" /etc/passwd && exec \"$@\"")
+        .arg(accounts)
+        .arg(command.get_program())
+        .args(command.get_args())
+        .env_clear();
+    for (name, value) in command.get_envs() {
+        wrapped.envs(value.map(|value| (name, value)));
+    }
+    wrapped.stdin(Stdio::piped());
+    wrapped.stdout(Stdio::piped()).stderr(Stdio::piped());
+    wrapped
+}
+
+#[test]
+fn what_the_git_configuration_of_the_owner_names_cannot_be_changed_in_a_session_of_root() {
+    if lacks(Privilege::Root, is_root()) {
+        return;
+    }
+    require(Component::Sandbox);
+    let telechir = Telechir::new();
+    let policy = telechir.permissive_policy();
+    let (home, work) = (
+        telechir.folder().join("person"),
+        workspace(&telechir, "work"),
+    );
+    let own = |path: &Path| chown(path, Some(PERSON), Some(PERSON)).expect("root changes owners");
+    let write = |path: &Path, text: &str| {
+        fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+        fs::write(path, text).expect("a file");
+        own(path);
+        own(path.parent().expect("a parent"));
+    };
+    write(
+        &home.join(".gitconfig"),
+        "[core]\n\thooksPath = tools/hooks\n[include]\n\tpath = ~/more\n",
+    );
+    write(&home.join("more"), "[core]\n\tfsmonitor = ./watch\n");
+    fs::set_permissions(&home, std::os::unix::fs::PermissionsExt::from_mode(0o700))
+        .expect("permissions");
+    let files = ["tools/hooks/pre-commit", "watch", "free"];
+    for name in files {
+        write(&Path::new(&work).join(name), "own\n");
+    }
+    let accounts = telechir.folder().join("passwd");
+    let person = format!(
+        "root:x:0:0::/root:/bin/sh\nperson:x:{PERSON}:{PERSON}::{}:/bin/sh\n",
+        home.display()
+    );
+    fs::write(&accounts, person).expect("a file");
+    let arguments = arguments(&policy, &work, &[]);
+    let mut command = with_accounts(&telechir.command(&arguments), &accounts);
+    let attack = files.map(|name| format!("echo evil > {name}; mv -f free {name};"));
+    let ran = Ran::of(
+        &mut command,
+        &response(&(attack.concat() + "echo evil > free")),
+    );
+    let read = |name: &str| fs::read_to_string(Path::new(&work).join(name)).expect("a file");
+    assert_eq!(files.map(read), ["own\n", "own\n", "evil\n"], "{ran:?}");
+    wait_for_removal(&telechir);
 }
