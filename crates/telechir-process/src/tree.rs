@@ -5,12 +5,14 @@
 //! an open folder, never through a link and never on another mount, and what a descriptor shows is
 //! what is changed. Trees of any depth are walked with a bounded number of descriptors.
 
+mod beneath;
 mod copy;
 mod location;
 mod owner;
 mod remove;
 mod walk;
 
+pub(crate) use beneath::{allow_owner, entries, open_beneath, open_parent};
 pub use copy::copy;
 pub use location::Location;
 pub use owner::{Owner, give, give_back, take};

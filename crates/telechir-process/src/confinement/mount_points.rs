@@ -7,14 +7,14 @@
 //! every one must show what was mounted there, so that a later exchange of a folder is noticed.
 
 use std::fs;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, ResolveFlags, fstat, openat2};
+use rustix::fs::{Mode, OFlags, fstat};
 use rustix::io::Errno;
 
 use super::ConfinementError;
-use crate::Pid;
+use crate::{Pid, tree};
 
 /// One mount in the order of the command line.
 #[derive(Debug)]
@@ -55,8 +55,7 @@ pub(super) fn check(
         let relative = mount.to.strip_prefix(&around.to).unwrap_or(&mount.to);
         let point = open_beneath(&around.from, relative);
         point.map_err(|errno| refuse(&mount.to, &reason(errno)))?;
-        let file = open(rustix::fs::CWD, &mount.from, ResolveFlags::empty());
-        let file = file.and_then(|file| fstat(&file));
+        let file = open(&mount.from).and_then(|file| fstat(&file));
         let file = file.map_err(|errno| refuse(&mount.from, &reason(errno)))?;
         // A later mount at the same point covers the earlier one.
         points.retain(|known: &MountPoint| known.path != mount.to);
@@ -94,14 +93,11 @@ pub(super) fn verify(first: Pid, points: &[MountPoint]) -> Result<(), Confinemen
 
 /// Opens a path below a folder; neither leads over a link, except for the folder's own path.
 fn open_beneath(folder: &Path, relative: &Path) -> Result<OwnedFd, Errno> {
-    let folder = open(rustix::fs::CWD, folder, ResolveFlags::empty())?;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-    open(folder.as_fd(), relative, resolve)
+    tree::open_beneath(open(folder)?, relative, OFlags::PATH)
 }
 
-fn open(at: BorrowedFd<'_>, path: &Path, resolve: ResolveFlags) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    openat2(at, path, flags, Mode::empty(), resolve)
+fn open(path: &Path) -> Result<OwnedFd, Errno> {
+    rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
 }
 
 fn reason(errno: Errno) -> String {

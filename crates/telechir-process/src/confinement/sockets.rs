@@ -7,18 +7,14 @@
 use std::collections::VecDeque;
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{
-    AtFlags, Dir, DirEntry, FileType, Mode, OFlags, ResolveFlags, StatxFlags, openat2, statat,
-    statx,
-};
-use rustix::io::Errno;
+use rustix::fs::{AtFlags, FileType, OFlags, StatxFlags, statx};
 
 use super::Confinement;
+use crate::tree;
 
 /// Maximum number of entries to search, the upper folders first: about a fifth of a second.
 const MAX_ENTRIES: usize = 200_000;
@@ -74,7 +70,7 @@ impl Sockets {
 
     fn find_among(folder: &Path, max_entries: usize) -> Self {
         let mut found = Self::default();
-        let Ok(top) = open_folder(rustix::fs::CWD, folder, ResolveFlags::NO_SYMLINKS) else {
+        let Ok(top) = tree::open_folder(folder) else {
             found.stopped = Some(folder.to_owned());
             return found;
         };
@@ -86,7 +82,11 @@ impl Sockets {
                 break;
             }
             // A folder that was replaced by a link meanwhile is not followed.
-            let Ok((inner, entries)) = read_folder(&top, &relative) else {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK;
+            let Ok(inner) = tree::open_beneath(&top, &relative, flags) else {
+                continue;
+            };
+            let Ok(entries) = tree::entries(&inner) else {
                 continue;
             };
             seen += entries.len();
@@ -117,44 +117,6 @@ impl Confinement {
         let mounts = sockets.paths.iter().filter(is_socket);
         mounts.fold(self, |confinement, path| confinement.read_only(COVER, path))
     }
-}
-
-fn open_folder(at: BorrowedFd<'_>, path: &Path, resolve: ResolveFlags) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    openat2(at, path, flags, Mode::empty(), resolve)
-}
-
-/// Opens a folder below `top`, and lists names and types of its entries.
-fn read_folder(top: &OwnedFd, relative: &Path) -> io::Result<(OwnedFd, Vec<(PathBuf, FileType)>)> {
-    let path = if relative.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        relative
-    };
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-    let folder = open_folder(top.as_fd(), path, resolve)?;
-    let mut entries = Vec::new();
-    for entry in Dir::read_from(&folder)? {
-        let entry = entry?;
-        let name = entry.file_name().to_bytes();
-        if name == b"." || name == b".." {
-            continue;
-        }
-        let kind = kind_of(&folder, &entry);
-        entries.push((PathBuf::from(std::ffi::OsStr::from_bytes(name)), kind));
-    }
-    Ok((folder, entries))
-}
-
-/// The type of an entry; not every file system stores it in the folder.
-fn kind_of(folder: &OwnedFd, entry: &DirEntry) -> FileType {
-    if entry.file_type() != FileType::Unknown {
-        return entry.file_type();
-    }
-    let metadata = statat(folder, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW);
-    metadata.map_or(FileType::Unknown, |found| {
-        FileType::from_raw_mode(found.st_mode)
-    })
 }
 
 #[cfg(test)]

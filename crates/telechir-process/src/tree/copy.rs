@@ -7,7 +7,8 @@ use std::os::fd::OwnedFd;
 
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, mkdirat, openat2};
 
-use super::walk::{kind, names, open_entry, open_subfolder};
+use super::beneath::{names, open_entry, open_subfolder};
+use super::walk::kind;
 
 /// Maximum nesting of copied folders. Chromium's profiles have about ten levels.
 const MAX_DEPTH: u32 = 48;

@@ -2,17 +2,17 @@
 
 use std::ffi::{CStr, CString, OsStr};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, SeekFrom, Stat, chmodat, fchmod, fstat, renameat, seek, statat,
-    unlinkat,
+    AtFlags, Mode, OFlags, SeekFrom, Stat, fchmod, fstat, renameat, seek, statat, unlinkat,
 };
 use rustix::io::Errno;
 
-use super::walk::{MAX_OPEN_FOLDERS, names, open_entry, open_folder, open_subfolder};
+use super::beneath::{allow_owner, names, open_entry, open_subfolder};
+use super::walk::{MAX_OPEN_FOLDERS, open_folder};
 
 /// Attempts to empty a folder into which another process writes.
 const MAX_PASSES: u32 = 16;
@@ -240,8 +240,5 @@ fn enter(folder: BorrowedFd<'_>, name: &CStr) -> rustix::io::Result<OwnedFd> {
 
 /// Makes a folder accessible for its owner, which must be us.
 fn open_up(folder: BorrowedFd<'_>, name: &CStr) -> rustix::io::Result<()> {
-    let entry = open_entry(folder, name, OFlags::PATH | OFlags::DIRECTORY)?;
-    // The descriptor's own name: `fchmod` refuses descriptors without access.
-    let path = format!("/proc/thread-self/fd/{}", entry.as_raw_fd());
-    chmodat(CWD, path, Mode::RWXU, AtFlags::empty())
+    allow_owner(open_entry(folder, name, OFlags::PATH | OFlags::DIRECTORY)?)
 }

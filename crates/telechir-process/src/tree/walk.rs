@@ -1,29 +1,20 @@
 //! Visits every entry of a tree, through descriptors.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Instant;
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat, fstat, openat2};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat2};
 use rustix::io::Errno;
+
+use super::beneath::{names, open_entry, open_subfolder};
 
 /// Folders that are open at the same time; those above are opened again on the way back.
 pub(super) const MAX_OPEN_FOLDERS: usize = 64;
-/// The kernel's limit for one path is 4096 bytes.
-const MAX_PATH_BYTES: usize = 4000;
-/// Bytes of folder entries that are read at once.
-const READ_BYTES: usize = 32 * 1024;
 /// Entries between two looks at the clock.
 const ENTRIES_PER_CHECK: u32 = 64;
-
-/// One step from an open folder: to an entry of it, on its own mount.
-const ONE_STEP: ResolveFlags = ResolveFlags::BENEATH
-    .union(ResolveFlags::NO_SYMLINKS)
-    .union(ResolveFlags::NO_MAGICLINKS)
-    .union(ResolveFlags::NO_XDEV);
 
 /// Opens the top of a tree. `path` is absolute and must contain no link: resolve it before.
 ///
@@ -79,41 +70,6 @@ pub(super) fn walk(
         visit,
     };
     walker.run()
-}
-
-/// Opens an entry of a folder for what `flags` say, and links as themselves.
-pub(super) fn open_entry(
-    folder: impl AsFd,
-    name: &CStr,
-    flags: OFlags,
-) -> rustix::io::Result<OwnedFd> {
-    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    loop {
-        match openat2(folder.as_fd(), name, flags, Mode::empty(), ONE_STEP) {
-            Err(Errno::INTR | Errno::AGAIN) => {}
-            opened => return opened,
-        }
-    }
-}
-
-/// Opens a folder's entry for reading its entries.
-pub(super) fn open_subfolder(folder: impl AsFd, name: &CStr) -> rustix::io::Result<OwnedFd> {
-    open_entry(folder, name, OFlags::RDONLY | OFlags::DIRECTORY)
-}
-
-/// The names in an open folder, without `.` and `..`.
-pub(super) fn names(folder: impl AsFd) -> rustix::io::Result<Vec<CString>> {
-    let mut names = Vec::new();
-    let mut buffer = vec![MaybeUninit::uninit(); READ_BYTES];
-    let mut entries = RawDir::new(folder.as_fd(), &mut buffer);
-    while let Some(entry) = entries.next() {
-        let entry = entry?;
-        let name = entry.file_name();
-        if !matches!(name.to_bytes(), b"." | b"..") {
-            names.push(name.to_owned());
-        }
-    }
-    Ok(names)
 }
 
 /// The type of an entry.
@@ -191,30 +147,10 @@ impl Walker<'_, '_> {
 
     /// Opens a folder far from the top again; none if it is gone.
     fn descend(&self, path: &[CString]) -> io::Result<Option<OwnedFd>> {
-        let mut folder: Option<OwnedFd> = None;
-        let mut rest = path;
-        while !rest.is_empty() {
-            let mut part: Vec<u8> = Vec::new();
-            let mut taken = 0;
-            for name in rest {
-                if taken > 0 && part.len() + name.as_bytes().len() > MAX_PATH_BYTES {
-                    break;
-                }
-                part.extend_from_slice(name.as_bytes());
-                part.push(b'/');
-                taken += 1;
-            }
-            rest = &rest[taken..];
-            let part = CString::new(part)?;
-            let from = folder.as_ref().unwrap_or(self.top);
-            folder = match open_subfolder(from, &part) {
-                Err(error) if is_elsewhere(error) => return Ok(None),
-                opened => Some(opened?),
-            };
-        }
-        match folder {
-            None => Ok(Some(open_subfolder(self.top, c".")?)),
-            folder => Ok(folder),
+        let names: Vec<&[u8]> = path.iter().map(|name| name.as_bytes()).collect();
+        match open_subfolder(self.top, &CString::new(names.join(&b'/'))?) {
+            Err(error) if is_elsewhere(error) => Ok(None),
+            opened => Ok(Some(opened?)),
         }
     }
 
