@@ -27,7 +27,7 @@ pub use limits::ResourceLimits;
 use mount_points::Mount;
 pub use network::listen_inside;
 pub use network_namespace::{NetworkNamespace, WaitingProgram};
-pub use protected::{MissingFiles, Protected, Undone, accept_edit};
+pub use protected::{MissingFiles, Outcome, Protected, Undone, accept_edit};
 pub use socket_watch::SocketWatch;
 pub use sockets::Sockets;
 pub use verify::{

@@ -24,7 +24,7 @@ use mount::MountAccess;
 use noticing::Noticing;
 
 pub use mount::MissingFiles;
-pub use noticing::{Undone, accept_edit};
+pub use noticing::{Outcome, Undone, accept_edit};
 
 use super::{Confinement, ConfinementError, Sockets};
 

@@ -11,7 +11,9 @@ use telechir_protocol::fold;
 
 use super::git::{self, ConfigEntry};
 use super::git_names::{is_valid_in_index, is_writable};
-use super::scanner::{Names, is_in_git_dir, open_beneath};
+use super::noticing::is_moved_away;
+use super::scanner::{Names, Stamp, is_in_git_dir, open_folder};
+use crate::tree;
 
 /// A path that must not stay where it is.
 #[derive(Debug, PartialEq, Eq)]
@@ -156,7 +158,9 @@ pub(super) fn in_repository(
 }
 
 /// Why the index of a repository must not stay, if so: Git would write its paths.
-pub(super) fn in_index(folder: &Path, repository: &Path) -> Option<Danger> {
+pub(super) fn in_index(root: &OwnedFd, folder: &Path, repository: &Path) -> Option<Danger> {
+    let path = repository.join("index");
+    Stamp::of(root, &path)?;
     let reason = match git::index_paths(&folder.join(repository)) {
         Ok(paths) => {
             let wrong = paths.iter().find(|path| !is_valid_in_index(path))?;
@@ -165,18 +169,19 @@ pub(super) fn in_index(folder: &Path, repository: &Path) -> Option<Danger> {
                 String::from_utf8_lossy(wrong).escape_debug()
             )
         }
-        // Git cannot read it for others, either.
-        Err(error) if error.kind() == io::ErrorKind::Other => return None,
-        Err(error) => format!("Git did not list its paths: {error}"),
+        // Git may be able to for the user, whose version and configuration are others.
+        Err(error) => {
+            format!("Git could not list its paths, so nobody knows what it would write ({error})")
+        }
     };
-    Some(Danger {
-        path: repository.join("index"),
-        reason,
-    })
+    Some(Danger { path, reason })
 }
 
 /// Why an entry of a repository must not stay, if so.
 fn why(root: &OwnedFd, path: &Path, name: &str, kind: FileType) -> Option<String> {
+    if is_moved_away(name) {
+        return None;
+    }
     if kind == FileType::Symlink {
         return Some("it is a link, over which Git would write elsewhere".to_owned());
     }
@@ -275,14 +280,13 @@ fn is_harmless(entry: &ConfigEntry) -> bool {
 }
 
 fn names(root: &OwnedFd, folder: &Path) -> Result<Names, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    super::scanner::names(&open_beneath(root, folder, flags)?)
+    tree::entries(open_folder(root, folder)?)
 }
 
 /// Reads a small regular file, reached over no link.
 fn read(root: &OwnedFd, path: &Path) -> Result<Vec<u8>, Errno> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = open_beneath(root, path, flags)?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = tree::open_beneath(root, path, flags)?;
     if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
         return Err(Errno::INVAL);
     }

@@ -7,15 +7,18 @@ use std::path::{Path, PathBuf};
 use telechir_protocol::{GIT_DIR, PROTECTED_PATHS, WhileMissing};
 
 use super::git::GitUser;
+use super::git_names::is_writable;
 use super::masks::{self, Masks, Placeholder};
 use super::mount::{MissingFiles, MountAccess, ProtectionRefusal};
-use super::scanner::{Finding, Scanner};
+use super::scanner::{Finding, Scanner, open_folder};
 use super::{configured, git, links, repository};
 use crate::confinement::workspace;
-use crate::is_root;
+use crate::{is_root, tree};
 
 /// Maximum number of protected paths in subfolders: bubblewrap needs a moment for each mount.
 const MAX_MOUNTS: usize = 600;
+/// Maximum length of a path to mount; bubblewrap adds a prefix, and the kernel's limit is 4096.
+const MAX_PATH_BYTES: usize = 4000;
 /// Maximum number of repositories whose configuration Git is asked for.
 const MAX_QUERIED: usize = 50;
 
@@ -31,6 +34,8 @@ pub(super) struct ProtectedFinder<'a> {
     pub(super) gaps: Vec<String>,
     /// Paths in the workspace that are the user's and cannot all be mounted.
     pub(super) existing: Vec<PathBuf>,
+    /// Those among them, and entries of repositories, that can be changed, relative to the folder.
+    pub(super) unprotected: BTreeSet<PathBuf>,
 }
 
 impl<'a> ProtectedFinder<'a> {
@@ -51,6 +56,7 @@ impl<'a> ProtectedFinder<'a> {
             scanner,
             gaps: Vec::new(),
             existing: Vec::new(),
+            unprotected: BTreeSet::new(),
         };
         found.search_top()?;
         found.search_below()?;
@@ -94,13 +100,9 @@ impl<'a> ProtectedFinder<'a> {
             if masks_contain(&self.masks, &path) {
                 continue;
             }
-            if self.mounts.len() >= MAX_MOUNTS {
-                self.gaps.push(format!(
-                    "there are too many protected files; {} and others deeper in the workspace \
-                     can be changed",
-                    path.display()
-                ));
-                break;
+            if self.mounts.len() >= MAX_MOUNTS || path.as_os_str().len() > MAX_PATH_BYTES {
+                self.leave_unprotected(&finding);
+                continue;
             }
             match finding {
                 Finding::Protected(_) => self.protect_found(&path)?,
@@ -108,15 +110,39 @@ impl<'a> ProtectedFinder<'a> {
                 Finding::LinkInRepository(_) => {}
             }
         }
-        if let Some(stopped) = &self.scanner.too_large {
+        if let Some(first) = self.unprotected.first() {
+            self.gaps.push(format!(
+                "{} protected paths in subfolders, such as {}, are not read-only, because there \
+                 are too many or their names are too long; the result of a command names those \
+                 that it changed, but they stay changed",
+                self.unprotected.len(),
+                self.folder.join(first).display()
+            ));
+        }
+        if let Some((stopped, why)) = &self.scanner.unsearched {
             let stopped = self.folder.join(stopped);
             self.gaps.push(format!(
-                "the workspace has too many folders; protected files in {} and others are neither \
-                 read-only nor noticed",
+                "protected files in {} and other folders are neither read-only nor noticed: {why}",
                 stopped.display()
             ));
         }
         Ok(())
+    }
+
+    /// Remembers what is the user's and cannot be mounted.
+    fn leave_unprotected(&mut self, finding: &Finding) {
+        let path = finding.path().to_owned();
+        if let Finding::Repository(repository) = finding {
+            self.repositories.insert(self.folder.join(repository));
+            let opened = open_folder(self.scanner.root(), repository);
+            let names = opened.and_then(tree::entries).unwrap_or_default();
+            let names = names.into_iter().map(|(name, _)| name);
+            let read_only = names.filter(|name| !name.to_str().is_some_and(is_writable));
+            self.unprotected
+                .extend(read_only.map(|name| repository.join(name)));
+        } else {
+            self.unprotected.insert(path);
+        }
     }
 
     /// Protects a path in a subfolder. A link stays as it is: its target is protected, and its

@@ -14,7 +14,8 @@ use rustix::io::Errno;
 use super::dangers::{self, Danger};
 use super::finder::ProtectedFinder;
 use super::masks;
-use super::scanner::{Finding, Scanner, Stamp, names, open_beneath};
+use super::scanner::{Finding, Scanner, Stamp, Unsearched, open_folder};
+use crate::tree;
 
 /// Ending of the name of a file that was moved away.
 const ENDING: &str = ".blocked";
@@ -60,19 +61,40 @@ pub fn accept_edit(folder: &Path, inside: &Path) {
 pub struct Undone {
     /// The path, relative to the workspace.
     pub path: PathBuf,
-    /// Where it is now, or why it could not be moved.
-    pub moved_to: Result<PathBuf, String>,
+    /// What became of it.
+    pub outcome: Outcome,
     reason: String,
+}
+
+/// What became of something at a protected path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It has this path now, relative to the workspace.
+    MovedTo(PathBuf),
+    /// It could not be moved because of this.
+    NotMoved(String),
+    /// It was there before the session, so it stays as the program left it.
+    Stays,
+    /// A folder that was not searched because of this; others may not have been, either.
+    NotSearched(String),
 }
 
 impl fmt::Display for Undone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (path, reason) = (shown(&self.path), &self.reason);
-        match &self.moved_to {
-            Ok(to) => write!(f, "{path} was moved to {}: {reason}", shown(to)),
-            Err(error) => write!(
+        match &self.outcome {
+            Outcome::MovedTo(to) => write!(f, "{path} was moved to {}: {reason}", shown(to)),
+            Outcome::NotMoved(error) => write!(
                 f,
                 "{path} is dangerous and could not be moved ({error}): {reason}"
+            ),
+            Outcome::Stays => write!(
+                f,
+                "{path} was changed and stays so, because it is older than the session: {reason}"
+            ),
+            Outcome::NotSearched(why) => write!(
+                f,
+                "{path} and maybe other folders were not searched ({why}): {reason}"
             ),
         }
     }
@@ -96,6 +118,10 @@ pub(super) struct Noticing {
     own: HashSet<PathBuf>,
     /// Repositories, with the state in which they were judged last.
     repositories: HashMap<PathBuf, Vec<Option<Stamp>>>,
+    /// Paths that are the user's and are not mounted.
+    unprotected: BTreeSet<PathBuf>,
+    /// The folder that was not searched at the last look.
+    unsearched: Option<(PathBuf, Unsearched)>,
 }
 
 impl Noticing {
@@ -117,6 +143,8 @@ impl Noticing {
                 .into_iter()
                 .map(|path| (path, Vec::new()))
                 .collect(),
+            unprotected: found.unprotected,
+            unsearched: scanner.unsearched.clone(),
             scanner,
         };
         // What is there from the start is the user's.
@@ -144,21 +172,55 @@ impl Noticing {
                 self.accepted.insert(path, stamp);
                 return None;
             }
-            let moved_to = move_away(self.scanner.root(), &path);
-            if let Ok(moved) = &moved_to
-                && let Some(stamp) = Stamp::of(self.scanner.root(), moved)
-            {
-                // In a repository the new name is unusual, too.
-                self.accepted.insert(moved.clone(), stamp);
+            let is_older = self.unprotected.contains(&path) || self.scanner.may_be_older(&path);
+            if is_older {
+                self.accepted.insert(path.clone(), stamp);
+                let outcome = Outcome::Stays;
+                return Some(Undone {
+                    path,
+                    outcome,
+                    reason,
+                });
             }
-            let moved_to = moved_to.map_err(|errno| errno.to_string());
+            let outcome = match move_away(self.scanner.root(), &path) {
+                Ok(moved) => {
+                    // On some file systems the new name means the same.
+                    let stamp = Stamp::of(self.scanner.root(), &moved);
+                    self.accepted
+                        .extend(stamp.map(|stamp| (moved.clone(), stamp)));
+                    Outcome::MovedTo(moved)
+                }
+                Err(errno) => Outcome::NotMoved(errno.to_string()),
+            };
             Some(Undone {
                 path,
-                moved_to,
+                outcome,
                 reason,
             })
         });
-        undone.collect()
+        let mut undone: Vec<Undone> = undone.collect();
+        undone.extend(self.newly_unsearched());
+        undone
+    }
+
+    /// The folder that was not searched, if that is new.
+    fn newly_unsearched(&mut self) -> Option<Undone> {
+        let now = self.scanner.unsearched.clone();
+        let is_same = |(path, why): &(PathBuf, Unsearched)| match why {
+            // Which one does not fit depends on their order.
+            Unsearched::TooMany => matches!(&self.unsearched, Some((_, Unsearched::TooMany))),
+            Unsearched::Denied(_) => {
+                matches!(&self.unsearched, Some((before, _)) if before == path)
+            }
+        };
+        let new = now.clone().filter(|now| !is_same(now));
+        self.unsearched = now;
+        new.map(|(path, why)| Undone {
+            path,
+            outcome: Outcome::NotSearched(why.to_string()),
+            reason: "files that programs outside of the sandbox execute or obey may be in there"
+                .to_owned(),
+        })
     }
 
     /// Everything at protected paths that is neither mounted, reserved nor accepted as it is.
@@ -169,10 +231,14 @@ impl Noticing {
             match finding {
                 Finding::Protected(path) => drop(suspects.insert(path)),
                 Finding::Repository(path) => drop(self.repositories.entry(path).or_default()),
-                Finding::LinkInRepository(path) if !self.is_known(&path) => found.push(Danger {
-                    path,
-                    reason: "it is a link, over which Git would write elsewhere".to_owned(),
-                }),
+                Finding::LinkInRepository(path)
+                    if !self.is_known(&path) && !is_moved_link(&path) =>
+                {
+                    found.push(Danger {
+                        path,
+                        reason: "it is a link, over which Git would write elsewhere".to_owned(),
+                    });
+                }
                 Finding::LinkInRepository(_) => {}
             }
         }
@@ -208,7 +274,7 @@ impl Noticing {
             }));
             let index = repository.join("index");
             if !self.is_known(&index) {
-                found.extend(dangers::in_index(&self.folder, repository));
+                found.extend(dangers::in_index(root, &self.folder, repository));
             }
             judged.push((repository.clone(), now));
         }
@@ -234,8 +300,7 @@ impl Noticing {
             }
         });
         // Parts of a split index can be changed in place.
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let names = open_beneath(root, repository, flags).and_then(|folder| names(&folder));
+        let names = open_folder(root, repository).and_then(tree::entries);
         let parts = names.unwrap_or_default().into_iter();
         let parts = parts.filter(|(name, _)| name.to_string_lossy().starts_with("sharedindex."));
         let parts = parts.map(|(name, _)| Stamp::settled(root, &repository.join(name)));
@@ -267,13 +332,30 @@ impl Noticing {
     }
 }
 
+/// Whether a name is one that [`move_away`] gives. No program obeys such names.
+pub(super) fn is_moved_away(name: &str) -> bool {
+    let end = name.rfind(ENDING).map(|at| &name[at + ENDING.len()..]);
+    let is_number = |end: &str| {
+        let number = end.strip_prefix('-').unwrap_or(end);
+        number.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    end.is_some_and(is_number)
+}
+
+/// Whether a link has such a name where the name of a reference has another form.
+fn is_moved_link(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut above = path.components().rev().skip(1);
+    is_moved_away(&name)
+        && !above.any(|part| matches!(part.as_os_str().to_str(), Some("refs" | "logs")))
+}
+
 /// Renames an entry in its folder; returns its new path.
 fn move_away(root: &OwnedFd, path: &Path) -> Result<PathBuf, Errno> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(Errno::INVAL);
     };
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder = open_beneath(root, parent, flags)?;
+    let folder = open_folder(root, parent)?;
     for number in 0..MAX_NAMES {
         let mut new = OsString::from(name);
         new.push(ENDING);

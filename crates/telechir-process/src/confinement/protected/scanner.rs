@@ -3,21 +3,19 @@
 //! The kernel tells which folders changed. Where it cannot, a folder's change time tells whether a
 //! name in it was added or replaced; no program can set that.
 
-use std::collections::HashMap;
-use std::ffi::OsStr;
+use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, open, openat2, statat,
-};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, open, statat};
 use rustix::io::Errno;
 use telechir_protocol::{GIT_DIR, fold, is_protected_entry};
 
 use super::git_names::is_writable;
 use super::watches::Watches;
+use crate::tree;
 
 /// Maximum number of folders to search; a check after a command costs about 2 µs for each.
 const MAX_FOLDERS: usize = 50_000;
@@ -46,7 +44,13 @@ impl Stamp {
 
     /// The stamp of a path, of a link itself.
     pub(super) fn of(root: &OwnedFd, path: &Path) -> Option<Self> {
-        let stat = statat(root, or_dot(path), AtFlags::SYMLINK_NOFOLLOW);
+        let stat = match statat(root, or_dot(path), AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NAMETOOLONG) => {
+                let (parent, name) = tree::open_parent(root, path).ok()?;
+                statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)
+            }
+            stat => stat,
+        };
         stat.ok().map(|stat| Self::new(&stat))
     }
 
@@ -72,7 +76,7 @@ impl Stamp {
 }
 
 /// What a name in the workspace is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Finding {
     /// A path of the list, or one that replaces it on some file system.
     Protected(PathBuf),
@@ -99,7 +103,7 @@ enum FolderKind {
     RepositoryData,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Folder {
     kind: FolderKind,
     /// Absent if the folder must be read again in any case.
@@ -124,8 +128,30 @@ pub(super) struct Scanner {
     root: OwnedFd,
     folders: HashMap<PathBuf, Folder>,
     watches: Option<Watches>,
-    /// A folder that is not searched, because there are too many.
-    pub(super) too_large: Option<PathBuf>,
+    /// What was not searched at the first scan: its contents may be older than the session.
+    unknown: HashSet<PathBuf>,
+    /// A folder that the last scan did not search, and why.
+    pub(super) unsearched: Option<(PathBuf, Unsearched)>,
+    was_scanned: bool,
+    max_folders: usize,
+}
+
+/// Why a folder is not searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unsearched {
+    /// There are too many; others are not searched, either.
+    TooMany,
+    /// It cannot be read.
+    Denied(Errno),
+}
+
+impl fmt::Display for Unsearched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooMany => write!(f, "the workspace has more than {MAX_FOLDERS} folders"),
+            Self::Denied(errno) => write!(f, "{}", std::io::Error::from(*errno)),
+        }
+    }
 }
 
 impl Scanner {
@@ -137,7 +163,10 @@ impl Scanner {
             root,
             folders: HashMap::from([(PathBuf::new(), top)]),
             watches: Watches::new(),
-            too_large: None,
+            unknown: HashSet::new(),
+            unsearched: None,
+            was_scanned: false,
+            max_folders: MAX_FOLDERS,
         })
     }
 
@@ -148,6 +177,9 @@ impl Scanner {
     /// Reads the folders that changed since the last call, and new ones; the first time all.
     pub(super) fn scan(&mut self) -> Vec<Finding> {
         let now = SystemTime::now();
+        let is_first = !self.was_scanned;
+        self.was_scanned = true;
+        self.unsearched = None;
         let reported = self.watches.as_mut().and_then(Watches::changed);
         let root = &self.root;
         let changed = self.folders.iter().filter(|(path, folder)| {
@@ -163,24 +195,34 @@ impl Scanner {
             let Some(kind) = self.folders.get(&path).map(|folder| folder.kind) else {
                 continue;
             };
-            match self.read(&path) {
+            match self.read(&path, is_first) {
                 Ok((stamp, is_watched, names)) => {
+                    let mut stamp = (!stamp.is_recent(now)).then_some(stamp);
+                    for (path, kind) in judge(&path, kind, &names, &mut findings) {
+                        if !self.add(path, kind, is_first, &mut open) {
+                            // Read again until there is room for its subfolders.
+                            stamp = None;
+                        }
+                    }
                     let read = Folder {
                         kind,
-                        stamp: (!stamp.is_recent(now)).then_some(stamp),
+                        stamp,
                         is_watched,
                     };
-                    self.folders.insert(path.clone(), read);
-                    let inner = judge(&path, kind, &names, &mut findings);
-                    for (path, kind) in inner {
-                        self.add(path, kind, &mut open);
-                    }
+                    self.folders.insert(path, read);
                 }
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if path != Path::new("") => {
                     self.folders.remove(&path);
                 }
                 // It stays without a stamp, so that it is tried again.
-                Err(_) => {
+                Err(errno) => {
+                    if is_first {
+                        self.unknown.insert(path.clone());
+                    }
+                    if !self.unknown.contains(&path) {
+                        let denied = (path.clone(), Unsearched::Denied(errno));
+                        self.unsearched.get_or_insert(denied);
+                    }
                     self.folders.insert(path, Folder::unread(kind));
                 }
             }
@@ -188,56 +230,62 @@ impl Scanner {
         findings
     }
 
-    fn add(&mut self, path: PathBuf, kind: FolderKind, open: &mut Vec<PathBuf>) {
+    /// Whether something may have been in the workspace before the session, in a folder that was
+    /// not searched then.
+    pub(super) fn may_be_older(&self, path: &Path) -> bool {
+        let mut above = path.ancestors().skip(1);
+        above.any(|above| self.unknown.contains(above))
+    }
+
+    /// Adds a folder to those to read; `false` if there is no room for it.
+    fn add(
+        &mut self,
+        path: PathBuf,
+        kind: FolderKind,
+        is_first: bool,
+        open: &mut Vec<PathBuf>,
+    ) -> bool {
         let is_known = self.folders.get(&path).is_some_and(|old| {
             old.kind == kind && old.stamp.is_some() && old.stamp == Stamp::of(&self.root, &path)
         });
         if is_known {
-            return;
+            return true;
         }
-        if self.folders.len() >= MAX_FOLDERS && !self.folders.contains_key(&path) {
-            self.too_large.get_or_insert(path);
-            return;
+        if self.folders.len() >= self.max_folders && !self.folders.contains_key(&path) {
+            if is_first && self.unknown.len() < self.max_folders {
+                self.unknown.insert(path.clone());
+            } else if is_first {
+                self.unknown.extend(path.parent().map(Path::to_owned));
+            }
+            self.unsearched = Some((path, Unsearched::TooMany));
+            return false;
         }
         self.folders.insert(path.clone(), Folder::unread(kind));
         open.push(path);
+        true
     }
 
     /// Reads a folder, reached over no link: its stamp, whether it is watched, its names and types.
-    fn read(&mut self, path: &Path) -> Result<(Stamp, bool, Names), Errno> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let folder = open_beneath(&self.root, path, flags)?;
+    fn read(&mut self, path: &Path, is_first: bool) -> Result<(Stamp, bool, Names), Errno> {
+        let folder = match open_folder(&self.root, path) {
+            // A command can take the permission to read from a folder that others can still use.
+            Err(Errno::ACCESS) if !self.unknown.contains(path) && !is_first => {
+                tree::allow_owner(tree::open_beneath(&self.root, path, OFlags::PATH)?)?;
+                open_folder(&self.root, path)?
+            }
+            opened => opened?,
+        };
         // From before the names are read, so that no change is missed.
         let watches = self.watches.as_mut();
         let is_watched = watches.is_some_and(|watches| watches.watch(&folder, path));
         let stamp = Stamp::new(&fstat(&folder)?);
-        Ok((stamp, is_watched, names(&folder)?))
+        Ok((stamp, is_watched, tree::entries(&folder)?))
     }
 }
 
-/// The names in an open folder with their types.
-pub(super) fn names(folder: &OwnedFd) -> Result<Names, Errno> {
-    let mut names = Vec::new();
-    for entry in Dir::read_from(folder)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        if matches!(name.to_bytes(), b"." | b"..") {
-            continue;
-        }
-        let mut kind = entry.file_type();
-        if kind == FileType::Unknown {
-            let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
-            kind = stat.map_or(kind, |stat| FileType::from_raw_mode(stat.st_mode));
-        }
-        names.push((PathBuf::from(OsStr::from_bytes(name.to_bytes())), kind));
-    }
-    Ok(names)
-}
-
-/// Opens a path of the workspace without following any link.
-pub(super) fn open_beneath(root: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    openat2(root, or_dot(path), flags, Mode::empty(), resolve)
+/// Opens a folder of the workspace to read its names, without following any link.
+pub(super) fn open_folder(root: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
+    tree::open_beneath(root, path, OFlags::RDONLY | OFlags::DIRECTORY)
 }
 
 fn or_dot(path: &Path) -> &Path {
@@ -314,4 +362,83 @@ fn holds_data(name: &Path) -> bool {
 /// Whether a folder of a repository is searched for others.
 fn holds_repositories(name: &Path) -> bool {
     name == Path::new("modules") || name == Path::new("worktrees")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn paths(findings: &[Finding]) -> Vec<&Path> {
+        findings.iter().map(Finding::path).collect()
+    }
+
+    #[test]
+    fn folders_beyond_the_limit_are_named_and_searched_once_there_is_room() {
+        let top = tempfile::tempdir().unwrap();
+        let mut scanner = Scanner::new(top.path()).unwrap();
+        scanner.max_folders = 4;
+        assert_eq!((scanner.scan(), &scanner.unsearched), (Vec::new(), &None));
+        for name in ["a", "b", "c", "d", "e"] {
+            fs::create_dir(top.path().join(name)).unwrap();
+            fs::write(top.path().join(name).join(".envrc"), "").unwrap();
+        }
+        assert_eq!(scanner.scan().len(), 3);
+        assert!(matches!(
+            &scanner.unsearched,
+            Some((_, Unsearched::TooMany))
+        ));
+        for (path, _) in scanner.folders.clone() {
+            if path != Path::new("") {
+                fs::remove_dir_all(top.path().join(path)).unwrap();
+            }
+        }
+        scanner.scan();
+        let left: HashSet<_> = scanner.scan().into_iter().collect();
+        assert_eq!(left.len(), 2, "{left:?}");
+        assert_eq!(scanner.unsearched, None);
+        assert!(!left.iter().any(|found| scanner.may_be_older(found.path())));
+    }
+
+    #[test]
+    fn what_was_not_searched_first_may_be_older_than_the_session() {
+        let top = tempfile::tempdir().unwrap();
+        for name in ["a", "b"] {
+            fs::create_dir(top.path().join(name)).unwrap();
+            fs::write(top.path().join(name).join(".envrc"), "").unwrap();
+        }
+        let mut scanner = Scanner::new(top.path()).unwrap();
+        scanner.max_folders = 2;
+        let findings = scanner.scan();
+        let [first] = paths(&findings)[..] else {
+            panic!("{findings:?}");
+        };
+        let other = if first == Path::new("a/.envrc") {
+            "b/.envrc"
+        } else {
+            "a/.envrc"
+        };
+        assert!(!scanner.may_be_older(first));
+        assert!(scanner.may_be_older(Path::new(other)));
+    }
+
+    #[test]
+    fn paths_longer_than_the_kernel_s_limit_are_searched() {
+        let top = tempfile::tempdir().unwrap();
+        let mut scanner = Scanner::new(top.path()).unwrap();
+        scanner.scan();
+        let mut deep = PathBuf::new();
+        for _ in 0..30 {
+            deep.push("d".repeat(200));
+            let (parent, name) = tree::open_parent(scanner.root(), &deep).unwrap();
+            rustix::fs::mkdirat(parent, name, Mode::RWXU).unwrap();
+        }
+        deep.push(".envrc");
+        let (parent, name) = tree::open_parent(scanner.root(), &deep).unwrap();
+        rustix::fs::mkdirat(parent, name, Mode::RWXU).unwrap();
+        assert_eq!(scanner.scan(), [Finding::Protected(deep.clone())]);
+        assert!(Stamp::of(scanner.root(), &deep).is_some());
+        assert_eq!(scanner.unsearched, None);
+    }
 }

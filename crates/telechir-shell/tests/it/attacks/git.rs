@@ -286,22 +286,111 @@ async fn an_index_that_leads_into_the_repository_or_outside_is_not_obeyed() {
         "sub/.git/config",
     ] {
         let project = Project::new();
-        // Git itself refuses such a path, so the index is written by hand: one entry, no checksum.
-        let program = project.path().join("program");
-        fs::write(&program, format!("#!/bin/sh\n{}\n", project.payload())).unwrap();
-        let id = project.git(&["hash-object", "-w", "program"]);
-        let id = (0..20).map(|at| u8::from_str_radix(&id[2 * at..2 * at + 2], 16).unwrap());
-        let mut entry = [&[0; 24][..], &0o100_755_u32.to_be_bytes(), &[0; 12]].concat();
-        entry.extend(id);
-        entry.extend(u16::try_from(path.len()).unwrap().to_be_bytes());
-        entry.extend(path.as_bytes());
-        entry.resize(entry.len() + 8 - entry.len() % 8, 0);
-        let index = [b"DIRC\0\0\0\x02\0\0\0\x01", &entry[..], &[0; 20]].concat();
-        fs::write(project.path().join("crafted"), index).unwrap();
+        craft_index(&project, path);
         let escaped = project.path().parent().unwrap().join("escaped");
         check(project, "cp crafted .git/index").await;
         assert!(!escaped.exists());
     }
+}
+
+/// Writes an index with this path of a program to the file `crafted`. Git itself refuses such a
+/// path, so the index is written by hand: one entry, no checksum.
+fn craft_index(project: &Project, path: &str) {
+    let program = project.path().join("program");
+    fs::write(&program, format!("#!/bin/sh\n{}\n", project.payload())).unwrap();
+    let id = project.git(&["hash-object", "-w", "program"]);
+    let id = (0..20).map(|at| u8::from_str_radix(&id[2 * at..2 * at + 2], 16).unwrap());
+    let mut entry = [&[0; 24][..], &0o100_755_u32.to_be_bytes(), &[0; 12]].concat();
+    entry.extend(id);
+    entry.extend(u16::try_from(path.len()).unwrap().to_be_bytes());
+    entry.extend(path.as_bytes());
+    entry.resize(entry.len() + 8 - entry.len() % 8, 0);
+    let index = [b"DIRC\0\0\0\x02\0\0\0\x01", &entry[..], &[0; 20]].concat();
+    fs::write(project.path().join("crafted"), index).unwrap();
+}
+
+#[tokio::test]
+async fn an_index_that_git_cannot_list_is_moved_away() {
+    for hide in [
+        "chmod 000 .git/index",
+        "chmod 000 .git/objects; chmod 000 .git/index",
+    ] {
+        let project = Project::new();
+        craft_index(&project, ".git/hooks/post-checkout");
+        let mut shell = project.shell().await;
+        let output = run(&mut shell, &format!("cp crafted .git/index; {hide}")).await;
+        assert!(
+            output
+                .stderr
+                .contains(".git/index was moved to .git/index.blocked")
+                && output.stderr.contains("could not list its paths"),
+            "{output:?}"
+        );
+        run(&mut shell, "chmod 755 .git/objects").await;
+        shell.close().await.unwrap();
+        project.use_git();
+        assert!(!project.canary().exists());
+    }
+}
+
+#[tokio::test]
+async fn a_part_of_a_split_index_that_leads_into_the_repository_is_not_obeyed() {
+    let hook = ".git/hooks/post-checkout";
+    for write in [
+        "cat new > .git/sharedindex.*",
+        "mv -f new .git/sharedindex.*",
+    ] {
+        let project = Project::new();
+        let innocent = "i".repeat(hook.len());
+        let program = project.path().join(&innocent);
+        fs::write(&program, format!("#!/bin/sh\n{}\n", project.payload())).unwrap();
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(&program, executable).unwrap();
+        project.git(&["add", &innocent]);
+        let mut shell = project.shell().await;
+        let split = run(
+            &mut shell,
+            "git update-index --split-index && ls .git/sharedindex.*",
+        )
+        .await;
+        assert_eq!(split.outcome, ShellOutcome::Success, "{split:?}");
+        let attack =
+            format!("LC_ALL=C sed 's,{innocent},{hook},' .git/sharedindex.* > new; {write}");
+        let output = run(&mut shell, &attack).await;
+        assert!(
+            output.stderr.contains("Git would write .git/hooks/"),
+            "{output:?}"
+        );
+        shell.close().await.unwrap();
+        fs::remove_file(&program).unwrap();
+        project.use_git();
+        assert!(!project.canary().exists());
+    }
+}
+
+#[tokio::test]
+async fn what_one_device_moved_away_is_not_moved_again_by_another() {
+    let project = Project::empty();
+    let mut first = project.shell().await;
+    let second = project.shell().await;
+    let attack = "git init -q sub; mkdir -p sub/.git/hooks; echo id > sub/.git/hooks/pre-commit; \
+        ln -s /tmp sub/.git/COMMIT_EDITMSG; mkdir sub/.vscode";
+    run(&mut first, attack).await;
+    second.close().await.unwrap();
+    first.close().await.unwrap();
+    let names = |folder: &str| -> Vec<String> {
+        let entries = fs::read_dir(project.path().join(folder)).unwrap().flatten();
+        entries
+            .map(|entry| entry.file_name().into_string().unwrap())
+            .filter(|name| name.contains(".blocked"))
+            .collect()
+    };
+    let mut moved = [names("sub"), names("sub/.git")].concat();
+    moved.sort();
+    assert_eq!(
+        moved,
+        [".vscode.blocked", "COMMIT_EDITMSG.blocked", "hooks.blocked"]
+    );
 }
 
 #[tokio::test]

@@ -250,3 +250,65 @@ async fn names_that_are_taken_keep_no_protected_file() {
     assert!(!project.path().join("d/.envrc").exists());
     shell.close().await.unwrap();
 }
+
+#[tokio::test]
+async fn files_of_the_user_that_cannot_be_mounted_are_named_and_never_moved() {
+    let project = Project::empty();
+    let mut names = Vec::new();
+    for number in 0..620 {
+        let name = format!("sub/{number}/CLAUDE.md");
+        fs::create_dir_all(project.path().join(&name).parent().unwrap()).unwrap();
+        fs::write(project.path().join(&name), "own\n").unwrap();
+        let writable = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+        fs::set_permissions(project.path().join(&name), writable).unwrap();
+        names.push(name);
+    }
+    let mut shell = project.shell().await;
+    let output = run(
+        &mut shell,
+        "for file in sub/*/CLAUDE.md; do echo evil 2>/dev/null >> $file; done 2>/dev/null",
+    )
+    .await;
+    assert!(
+        output
+            .stderr
+            .contains("was changed and stays so, because it is older"),
+        "{output:?}"
+    );
+    assert!(!output.stderr.contains(".blocked"), "{output:?}");
+    let output = run(&mut shell, "true").await;
+    assert_eq!(output.stderr, "", "each is named once");
+    shell.close().await.unwrap();
+    let changed = |name: &&String| project.read(name) != "own\n";
+    assert!(
+        names
+            .iter()
+            .all(|name| project.read(name).starts_with("own\n"))
+    );
+    let changed = names.iter().filter(changed).count();
+    assert!((1..420).contains(&changed), "{changed}");
+}
+
+#[tokio::test]
+async fn a_file_in_a_folder_that_cannot_be_listed_or_has_a_long_path_is_found() {
+    let project = Project::empty();
+    fs::create_dir(project.path().join("sub")).unwrap();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    fs::set_permissions(project.path().join("sub"), open).unwrap();
+    let mut shell = project.shell().await;
+    run(
+        &mut shell,
+        "mkdir sub/dark; echo evil > sub/dark/.envrc; chmod 311 sub/dark",
+    )
+    .await;
+    let deep = "d".repeat(200);
+    let attack = format!("cd sub; for i in {{1..30}}; do mkdir {deep}; cd {deep}; done; > .envrc");
+    let output = run(&mut shell, &format!("({attack})")).await;
+    assert!(
+        output.stderr.contains(".envrc was moved to"),
+        "{}",
+        output.stderr.len()
+    );
+    shell.close().await.unwrap();
+    assert_eq!(project.read("sub/dark/.envrc"), "");
+}
