@@ -57,7 +57,7 @@ const APPLY_OPTIONS: [&str; 9] = [
 ];
 /// Keys of a configuration by which Git executes nothing and reads no other file. A `*` stands for
 /// any text.
-const HARMLESS: [&str; 53] = [
+const HARMLESS: [&str; 61] = [
     "advice.*",
     "author.*",
     "branch.*.description",
@@ -87,6 +87,8 @@ const HARMLESS: [&str; 53] = [
     "core.repositoryformatversion",
     "core.safecrlf",
     "core.sharedrepository",
+    "core.sparsecheckout",
+    "core.sparsecheckoutcone",
     "core.symlinks",
     "core.trustctime",
     "core.untrackedcache",
@@ -94,9 +96,11 @@ const HARMLESS: [&str; 53] = [
     "diff.algorithm",
     "diff.renames",
     "extensions.objectformat",
+    "extensions.partialclone",
     "extensions.refstorage",
     "fetch.prune",
     "gc.auto",
+    "index.sparse",
     "init.defaultbranch",
     "lfs.repositoryformatversion",
     "merge.conflictstyle",
@@ -105,7 +109,11 @@ const HARMLESS: [&str; 53] = [
     "push.autosetupremote",
     "push.default",
     "remote.*.fetch",
+    "remote.*.mirror",
+    "remote.*.partialclonefilter",
+    "remote.*.promisor",
     "remote.*.prune",
+    "remote.*.pushurl",
     "remote.*.tagopt",
     "remote.*.url",
     "submodule.*.active",
@@ -259,11 +267,27 @@ fn in_config(root: &OwnedFd, path: &Path) -> Option<String> {
         .and_then(|text| git::parse(&text, root));
     match entries {
         Ok(entries) => {
-            let entry = entries.iter().find(|entry| !is_harmless(entry))?;
+            let wrong = entries.iter().find(|entry| !is_harmless(entry));
+            let entry = wrong.or_else(|| fetches_elsewhere(&entries))?;
             Some(format!("it sets {}", entry.key.escape_debug()))
         }
         Err(error) => Some(format!("Git cannot read it: {error}")),
     }
+}
+
+/// A promisor, from which Git fetches missing objects without being asked to, is harmless only over
+/// HTTPS: other addresses start programs.
+fn fetches_elsewhere(entries: &[ConfigEntry]) -> Option<&ConfigEntry> {
+    let is_remote = |entry: &&ConfigEntry, end: &str| {
+        entry.key.starts_with("remote.") && entry.key.ends_with(end)
+    };
+    let is_promisor = |entry: &&ConfigEntry| {
+        is_remote(entry, ".promisor") || entry.key == "extensions.partialclone"
+    };
+    let promisor = entries.iter().find(is_promisor)?;
+    let mut addresses = entries.iter().filter(|entry| is_remote(entry, ".url"));
+    let is_https = addresses.all(|entry| entry.value.starts_with("https://"));
+    (!is_https).then_some(promisor)
 }
 
 fn is_harmless(entry: &ConfigEntry) -> bool {
@@ -309,6 +333,32 @@ mod tests {
             origin: None,
             key: key.to_owned(),
             value: value.to_owned(),
+        }
+    }
+
+    #[test]
+    fn missing_objects_are_fetched_over_https_only() {
+        let clone = |url: &str| {
+            [
+                entry("remote.origin.url", url),
+                entry("remote.origin.promisor", "true"),
+                entry("remote.origin.partialclonefilter", "blob:none"),
+                entry("branch.main.remote", "origin"),
+            ]
+        };
+        let https = clone("https://example.org/a.git");
+        assert!(https.iter().all(is_harmless));
+        assert_eq!(fetches_elsewhere(&https), None);
+        assert_eq!(fetches_elsewhere(&https[..1]), None);
+        for url in [
+            "/srv/a",
+            "ssh://host/a",
+            "host:a",
+            "http://host/a",
+            "file:///a",
+        ] {
+            let promisor = entry("remote.origin.promisor", "true");
+            assert_eq!(fetches_elsewhere(&clone(url)), Some(&promisor), "{url}");
         }
     }
 
