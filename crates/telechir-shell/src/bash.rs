@@ -303,7 +303,7 @@ impl Bash {
             .filter(|more| *more > 0)
         {
             notice.push_str(&format!(
-                "[{more} more files were moved for the same reasons]\n"
+                "[the same holds for {more} more paths; the log names them]\n"
             ));
         }
         self.undone.extend(undone);
@@ -353,7 +353,9 @@ impl Bash {
         {
             self.detach(running);
         }
-        err.text = before + &err.text;
+        let session = self.session.as_ref();
+        let refusal = session.map(|session| session.refusal_notice([&err.text, &out.text]));
+        err.text = before + &err.text + &refusal.unwrap_or_default();
         // Part of a pipeline or of a job: its end need not be the command's.
         err.text.push_str(&self.kill_notice());
         err.text.push_str(&self.protection_notice());
@@ -404,6 +406,10 @@ impl Bash {
         reported: KillCounts,
         mut output: CommandOutput,
     ) -> CommandOutput {
+        if let Some(session) = &self.session {
+            let refusal = session.refusal_notice([&output.stderr, &output.stdout]);
+            output.stderr.push_str(&refusal);
+        }
         output.stderr.push_str(&self.protection_notice());
         if let Some(session) = &self.session {
             output.stderr.push_str(&session.kill_notice_since(reported));

@@ -316,6 +316,14 @@ impl ShellSession {
         protected.map_or_else(Vec::new, Protected::undo_changes)
     }
 
+    /// A notice about the protected path that one of these outputs names as the cause of a failure.
+    pub(crate) fn refusal_notice(&self, outputs: [&str; 2]) -> String {
+        let explain =
+            |protected: &Protected| outputs.iter().find_map(|output| protected.explain(output));
+        let explained = self.protected.as_ref().and_then(explain);
+        explained.map_or_else(String::new, |sentence| format!("[{sentence}]\n"))
+    }
+
     /// Whether bash is the only program in the sandbox.
     fn is_idle(&self) -> bool {
         let Some(first) = self.first_pid else {

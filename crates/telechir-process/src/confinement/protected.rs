@@ -2,6 +2,7 @@
 
 mod configured;
 mod dangers;
+mod explain;
 mod finder;
 mod git;
 mod git_names;

@@ -64,6 +64,80 @@ async fn normal_work_with_git_is_possible() {
 }
 
 #[tokio::test]
+async fn what_git_cannot_do_is_explained_in_one_line() {
+    let project = Project::new();
+    project.git(&["branch", "topic"]);
+    project.git(&["update-ref", "refs/remotes/origin/main", "main"]);
+    project.git(&["config", "remote.origin.url", "/nowhere"]);
+    project.git(&[
+        "config",
+        "remote.origin.fetch",
+        "+refs/heads/*:refs/remotes/origin/*",
+    ]);
+    project.git(&["checkout", "-q", "-b", "editor"]);
+    fs::create_dir(project.path().join(".vscode")).unwrap();
+    fs::write(project.path().join(".vscode/tasks.json"), "{}").unwrap();
+    project.git(&["add", "."]);
+    project.git(&["commit", "-qm", "editor"]);
+    project.git(&["checkout", "-q", "main"]);
+    let mut shell = project.shell().await;
+    for (attempt, cause) in [
+        (
+            "git config user.name x",
+            "[.git/config is read-only in this session",
+        ),
+        (
+            "git branch -m topic other",
+            "[.git/config is read-only in this session",
+        ),
+        (
+            "git checkout -q -b new origin/main",
+            "[.git/config is read-only in this session",
+        ),
+        (
+            "git checkout -q -b newer origin/main 2>&1",
+            "[.git/config is read-only in this session",
+        ),
+        (
+            "git worktree add sub",
+            "[.git/worktrees is read-only in this session",
+        ),
+        (
+            "git checkout -q editor",
+            "[.vscode cannot be created in this session",
+        ),
+        (
+            "mkdir deep; (cd deep; mkdir ../.vscode)",
+            "[.vscode cannot be created in this session",
+        ),
+    ] {
+        let output = run(&mut shell, attempt).await;
+        let lines = output.stderr.lines().filter(|line| line.starts_with('['));
+        let lines: Vec<&str> = lines.collect();
+        assert!(
+            lines.len() == 1 && lines[0].starts_with(cause),
+            "{attempt}: {output:?}"
+        );
+    }
+    let output = run(
+        &mut shell,
+        "touch /usr/x; mkdir deep; cat deep/x/y; git status --short",
+    )
+    .await;
+    assert!(!output.stderr.contains('['), "{output:?}");
+    shell.close().await.unwrap();
+
+    let project = Project::empty();
+    let mut shell = project.shell().await;
+    let output = run(&mut shell, "git init -q").await;
+    assert!(
+        output.stderr.contains("[.git is reserved in this session"),
+        "{output:?}"
+    );
+    shell.close().await.unwrap();
+}
+
+#[tokio::test]
 async fn git_works_outside_while_a_session_runs() {
     let project = Project::new();
     let shell = project.shell().await;
