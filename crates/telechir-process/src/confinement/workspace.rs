@@ -6,6 +6,12 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use rustix::fs::{Mode, OFlags, StatVfsMountFlags, statvfs};
+use rustix::io::Errno;
+use rustix::process::{Gid, Uid};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 use super::ConfinementError;
 use crate::tree::{self, Location, Owner};
@@ -78,8 +84,39 @@ pub fn checked(path: &Path, identity: Option<Identity>) -> Result<PathBuf, Confi
     let real = resolved(path)?;
     if let Some(identity) = identity.filter(|_| is_root()) {
         borrow(&real, identity).map_err(|error| not_given(path, &error))?;
+        if let Some(closed) = closed_folder(&real, identity) {
+            let (folder, user) = (closed.display(), identity.uid);
+            return Err(refused(
+                path,
+                format_args!(
+                    "is in {folder}, which the session's user {user} cannot enter; permit that \
+                     (chmod o+x {folder}), start telechir as the owner of the workspace instead of \
+                     as root, or choose another folder with --workspace"
+                ),
+            ));
+        }
     }
     Ok(real)
+}
+
+/// The first folder above a path that a user cannot enter, as the kernel decides it.
+fn closed_folder(real: &Path, identity: Identity) -> Option<PathBuf> {
+    let mut above: Vec<PathBuf> = real.ancestors().map(Path::to_owned).collect();
+    above.reverse();
+    let find = move || {
+        // For this thread alone, which ends with the search.
+        let (uid, gid) = (Uid::from_raw(identity.uid), Gid::from_raw(identity.gid));
+        set_thread_groups(&[]).ok()?;
+        set_thread_res_gid(gid, gid, gid).ok()?;
+        set_thread_res_uid(uid, uid, uid).ok()?;
+        let is_denied = |path: &Path| {
+            let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+            matches!(opened, Err(Errno::ACCESS))
+        };
+        let denied = above.into_iter().find(|path| is_denied(path))?;
+        denied.parent().map(Path::to_owned)
+    };
+    thread::Builder::new().spawn(find).ok()?.join().ok()?
 }
 
 /// Like [`checked`], for a workspace whose owner is known: an earlier session whose guardian was
@@ -137,6 +174,12 @@ fn resolved(path: &Path) -> Result<PathBuf, ConfinementError> {
         return Err(refused(
             path,
             "is not a directory; choose one with --workspace",
+        ));
+    }
+    if statvfs(&real).is_ok_and(|found| found.f_flag.contains(StatVfsMountFlags::RDONLY)) {
+        return Err(refused(
+            path,
+            "is mounted read-only; mount it writable, or choose another folder with --workspace",
         ));
     }
     if real.to_str().is_none() {

@@ -4,8 +4,10 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use telechir_process::is_root;
 use telechir_protocol::ShellOutcome;
 use telechir_shell::{Bash, Isolation, MissingFiles, Sandbox};
+use telechir_testkit::gate::{Privilege, lacks};
 use tempfile::TempDir;
 
 use crate::{run, settings, workspace};
@@ -266,6 +268,32 @@ async fn differently_spelled_names_are_not_protected() {
         ""
     );
     shell.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_closed_folder_around_the_workspace_is_named() {
+    if lacks(Privilege::Root, is_root()) {
+        return;
+    }
+    let home = workspace();
+    let mode = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
+    fs::create_dir_all(home.path().join("person/projects/work")).unwrap();
+    fs::set_permissions(home.path().join("person"), mode(0o700)).unwrap();
+    let sandbox = || Sandbox {
+        workspace: home.path().join("person/projects/work"),
+        ..settings(&home)
+    };
+    let error = Bash::start(Isolation::Sandbox(sandbox()))
+        .await
+        .unwrap_err();
+    let error = error.to_string();
+    let closed = home.path().join("person").display().to_string();
+    assert!(error.contains(&format!("is in {closed}, which")), "{error}");
+    assert!(error.contains(&format!("chmod o+x {closed}")), "{error}");
+    assert!(!error.contains("shell=host"), "{error}");
+    fs::set_permissions(home.path().join("person"), mode(0o711)).unwrap();
+    let mut shell = Bash::start(Isolation::Sandbox(sandbox())).await.unwrap();
+    assert_eq!(run(&mut shell, "echo yes").await.stdout, "yes\n");
 }
 
 #[tokio::test]
