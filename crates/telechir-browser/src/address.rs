@@ -39,6 +39,14 @@ pub(crate) fn resolve(text: &str, addresses: AllowedUrls) -> Result<Url, DeviceE
     Ok(url)
 }
 
+/// Whether a text is a URL, without starting a browser. The policy may still refuse it.
+///
+/// # Errors
+/// If it is not a URL, with the reason.
+pub fn check_url(text: &str) -> Result<(), DeviceError> {
+    resolve(text, AllowedUrls::Judged).map(drop)
+}
+
 /// Whether the text starts with a scheme, not with a host and a port.
 fn has_scheme(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else {

@@ -54,6 +54,7 @@ mod tabs;
 mod us_keyboard;
 mod walker;
 
+pub use address::check_url;
 pub use browser::{Browser, ScreenshotWithElements};
 pub use emulation::{ColorScheme, Emulation};
 pub use launch::headless_shell_program;

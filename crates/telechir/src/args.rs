@@ -169,7 +169,7 @@ pub(crate) struct DeviceArguments {
     #[arg(long, value_name = "DISPLAY", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(crate) desktop: Option<String>,
     /// Provide a browser; =URL opens this page first.
-    #[arg(long, value_name = "URL", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    #[arg(long, value_name = "URL", num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = first_page)]
     pub(crate) browser: Option<String>,
     /// Run the browser headless: uses less memory, but is easier for sites to detect.
     #[arg(long, requires = "browser")]
@@ -332,6 +332,13 @@ impl DeviceArguments {
     pub(crate) fn first_page(&self) -> Option<&str> {
         self.browser.as_deref().filter(|url| !url.is_empty())
     }
+}
+
+fn first_page(url: &str) -> Result<String, String> {
+    if !url.is_empty() {
+        telechir_browser::check_url(url).map_err(|error| error.to_string())?;
+    }
+    Ok(url.to_owned())
 }
 
 fn search_url(url: &str) -> Result<String, String> {

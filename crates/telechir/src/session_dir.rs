@@ -56,7 +56,10 @@ impl SessionDir {
         shared: SharedFolders<'_>,
         profile: Option<ProfileLock>,
     ) -> Result<Self, CliError> {
-        let workspace = shared.workspace.map(existing).transpose()?;
+        let workspace = shared
+            .workspace
+            .map(|folder| existing("workspace", folder))
+            .transpose()?;
         let mut workspaces = lock_all(shared, workspace.as_deref()).await?;
         let (identity, lock) = if is_root() {
             let earlier = profile.as_ref().and_then(ProfileLock::owner);
@@ -77,7 +80,11 @@ impl SessionDir {
             profile.transfer_to(identity)?;
         }
         let folder = PrivateFolder::create_short(&parent, &folder_prefix()).map_err(|e| {
-            CliError::message(format!("failed to create a directory for the session: {e}"))
+            CliError::message(format!(
+                "failed to create the session's folder in {}: {e}; set TMPDIR to an existing folder \
+                 that you can write to",
+                parent.display()
+            ))
         })?;
         if let Some(identity) = identity {
             // The subfolders are private; the session's user must be able to reach them.
@@ -184,7 +191,7 @@ async fn lock_all(
         locks.push(WorkspaceLock::take(workspace, shared.holder, shared.with_others).await?);
     }
     if let Some(memory) = shared.memory.filter(|_| is_root()) {
-        let memory = existing(memory)?;
+        let memory = existing("memory folder", memory)?;
         locks.push(WorkspaceLock::take(&memory, shared.holder, shared.with_others).await?);
     }
     Ok(locks)
@@ -207,17 +214,17 @@ fn short_enough(folder: PathBuf) -> PathBuf {
 }
 
 /// The absolute path of a folder that must exist.
-fn existing(folder: &Path) -> Result<PathBuf, CliError> {
+fn existing(what: &str, folder: &Path) -> Result<PathBuf, CliError> {
     let problem = |e: io::Error| {
         CliError::message(format!(
-            "failed to use {} as workspace: {e}; choose an existing folder",
+            "failed to open the {what} {}: {e}; choose an existing folder",
             folder.display()
         ))
     };
     let path = fs::canonicalize(folder).map_err(problem)?;
     if path == Path::new("/") || !path.is_dir() {
         return Err(CliError::message(format!(
-            "{} cannot be a workspace; choose an existing folder other than /",
+            "{} cannot be the {what}; choose an existing folder other than /",
             path.display()
         )));
     }

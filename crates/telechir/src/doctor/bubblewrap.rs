@@ -31,10 +31,10 @@ pub(super) async fn check() -> CheckResult {
 /// What keeps mount points free of links.
 fn guard(version: [u32; 2]) -> &'static str {
     if version >= MENDED {
-        "it follows no link at mount points, and telechir checks them, too"
+        "it follows no links at mount points, and telechir checks that as well"
     } else {
-        "before 0.12.0 it follows links at mount points (CVE-2026-87766), so telechir's check of each \
-         mount point alone prevents that"
+        "safe, although versions before 0.12.0 follow links at mount points (CVE-2026-87766): \
+         telechir's check refuses mount points with links"
     }
 }
 

@@ -12,7 +12,8 @@ const ENGINES: [&str; 2] = ["docker", "podman"];
 /// The runtime of gVisor.
 const GVISOR: &str = "runsc";
 
-/// The engines that answer, with their runtimes. An engine that does not answer is a warning.
+/// The engines that answer, with their runtimes. An engine that does not answer counts as missing if it
+/// is the only one: most are stopped because nobody needs them.
 pub(super) async fn check() -> CheckResult {
     let (mut seen, mut failures) = (Vec::new(), Vec::new());
     for engine in ENGINES {
@@ -24,13 +25,17 @@ pub(super) async fn check() -> CheckResult {
             Err(cause) => failures.push(format!("{engine} does not answer: {cause}")),
         }
     }
-    let failure = CheckFailure::broken(failures.join("; "));
     match (seen.is_empty(), failures.is_empty()) {
         (true, true) => Err(CheckFailure::missing("neither docker nor podman was found")
             .fix_command("apt-get install podman")),
-        (true, false) => Err(failure.fix_command("systemctl start docker")),
+        (true, false) => {
+            Err(CheckFailure::missing(failures.join("; ")).fix_command("systemctl start docker"))
+        }
         (false, true) => Ok(Observation::new(seen.join("; "))),
-        (false, false) => Ok(Observation::degraded(seen.join("; "), failure)),
+        (false, false) => {
+            let failure = CheckFailure::broken(failures.join("; "));
+            Ok(Observation::degraded(seen.join("; "), failure))
+        }
     }
 }
 

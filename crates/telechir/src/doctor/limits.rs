@@ -1,11 +1,22 @@
 //! Whether a control group can limit all programs of a session together.
 
+use std::path::Path;
+
 use telechir_process::{Cgroup, Spawn, is_root};
 use telechir_shell::ResourceLimits;
 
 use super::finding::{CheckFailure, CheckResult, Observation};
 use super::fix::explain;
 use crate::error::chain;
+
+/// Starts a program in a control group of its own.
+const DELEGATE: &str = "systemd-run --user --scope -p Delegate=yes";
+
+/// Whether systemd runs services of this user.
+fn has_user_manager() -> bool {
+    let uid = rustix::process::geteuid().as_raw();
+    !is_root() && Path::new(&format!("/run/user/{uid}/systemd")).is_dir()
+}
 
 /// Puts a program into a control group as every session does, and verifies its membership.
 pub(super) async fn check() -> CheckResult {
@@ -19,13 +30,17 @@ pub(super) async fn check() -> CheckResult {
     if bounds.limits_totals() {
         return Ok(Observation::new(bounds.to_string()));
     }
-    let mut failure = CheckFailure::broken(format!(
-        "no common limit, because of {}",
-        bounds.unavailable_reasons()
-    ));
-    if !is_root() {
+    let reasons = bounds.unavailable_reasons();
+    let mut failure = CheckFailure::broken(if has_user_manager() {
+        format!(
+            "no common limit, because of {reasons}; start every telechir by `{DELEGATE} telechir …`"
+        )
+    } else {
+        format!("no common limit, because of {reasons}")
+    });
+    if has_user_manager() {
         // systemd delegates a control group to the user.
-        failure = failure.fix_command("systemd-run --user --scope -p Delegate=yes telechir doctor");
+        failure = failure.fix_command(format!("{DELEGATE} telechir doctor"));
     }
     Ok(Observation::degraded(bounds.summary(), failure))
 }

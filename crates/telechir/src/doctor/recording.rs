@@ -27,7 +27,7 @@ pub(super) async fn check(folder: Option<PathBuf>) -> CheckResult {
     let path = folder.unwrap_or_else(std::env::temp_dir);
     // A file system that hangs must not block the other checks.
     let (durable, test_dir) = wait(move || {
-        let path = nearest(&path);
+        let path = nearest(&path)?;
         let test_dir = TempDir::with_prefix_in("telechir-doctor-", &path)
             .map_err(|error| format!("failed to write to {}: {error}", path.display()))?;
         let took = make_durable(test_dir.path())
@@ -75,10 +75,21 @@ async fn wait<T: Send + 'static>(
         .map_err(CheckFailure::broken)
 }
 
-fn nearest(folder: &Path) -> PathBuf {
-    let exists = folder.ancestors().find(|folder| folder.is_dir());
-    // A relative path without an existing parent is relative to the working directory.
-    exists.map_or_else(|| PathBuf::from("."), Path::to_owned)
+/// The folder, or its nearest existing parent.
+fn nearest(folder: &Path) -> Result<PathBuf, String> {
+    let exists = folder
+        .ancestors()
+        .find(|path| path.symlink_metadata().is_ok());
+    match exists {
+        Some(path) if path.is_dir() => Ok(path.to_owned()),
+        Some(path) => Err(format!(
+            "{} is not a folder, so no recording can be made in {}",
+            path.display(),
+            folder.display()
+        )),
+        // A relative path without an existing parent is relative to the working directory.
+        None => Ok(PathBuf::from(".")),
+    }
 }
 
 fn make_durable(folder: &Path) -> io::Result<u128> {
@@ -121,4 +132,22 @@ fn warning(path: &Path) -> Option<String> {
     Some(format!(
         "this folder is on a network file system ({name}), where SQLite may lose data"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_needs_a_folder() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("file"), "").expect("a file");
+        std::os::unix::fs::symlink("nowhere", at("dangling")).expect("a link");
+        assert_eq!(nearest(&at("new/er")), Ok(folder.path().to_owned()));
+        for name in ["file", "file/below", "dangling"] {
+            let error = nearest(&at(name)).expect_err(name);
+            assert!(error.contains("is not a folder"), "{error}");
+        }
+    }
 }

@@ -46,6 +46,15 @@ fn an_unknown_dialect_is_a_usage_error() {
 }
 
 #[test]
+fn a_first_page_that_is_no_url_is_a_usage_error() {
+    for page in ["http://", "https://host:port/", "[::"] {
+        let ran = exec(&Telechir::new(), &[&format!("--browser={page}")], "{}");
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains("is not a URL"), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn duplicate_ids_execute_nothing() {
     require(Component::Sandbox);
     let telechir = Telechir::new();

@@ -361,7 +361,8 @@ fn an_unwritable_folder_is_reported_once() {
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
-        text.contains("failed to create a directory for the session"),
+        text.contains("failed to create the session's folder in /proc")
+            && text.contains("set TMPDIR"),
         "{text}"
     );
     assert!(text.contains("no session can start: see `user`"), "{text}");

@@ -244,13 +244,13 @@ fn a_workspace_goes_back_to_its_owner_even_if_the_guardian_was_killed_too() {
     }
 }
 
-/// Runs a program with other accounts than the machine's.
-fn with_accounts(command: &Command, accounts: &Path) -> Command {
+/// Runs a program after a script that mounts this path, in a mount namespace of its own.
+fn with_mount(command: &Command, script: &str, path: &Path) -> Command {
     let mut wrapped = Command::new("unshare");
     wrapped
         .args(["--mount", "sh", "-c"])
-        .arg("mount --bind \"$0\" /etc/passwd && exec \"$@\"")
-        .arg(accounts)
+        .arg(format!("{script} && exec \"$@\""))
+        .arg(path)
         .arg(command.get_program())
         .args(command.get_args())
         .env_clear();
@@ -299,7 +299,8 @@ fn what_the_git_configuration_of_the_owner_names_cannot_be_changed_in_a_session_
     );
     fs::write(&accounts, person).expect("a file");
     let arguments = arguments(&policy, &work, &[]);
-    let mut command = with_accounts(&telechir.command(&arguments), &accounts);
+    let other_accounts = "mount --bind \"$0\" /etc/passwd";
+    let mut command = with_mount(&telechir.command(&arguments), other_accounts, &accounts);
     let attack = files.map(|name| format!("echo evil > {name}; mv -f free {name};"));
     let ran = Ran::of(
         &mut command,
@@ -307,5 +308,27 @@ fn what_the_git_configuration_of_the_owner_names_cannot_be_changed_in_a_session_
     );
     let read = |name: &str| fs::read_to_string(Path::new(&work).join(name)).expect("a file");
     assert_eq!(files.map(read), ["own\n", "own\n", "evil\n"], "{ran:?}");
+    wait_for_removal(&telechir);
+}
+
+#[test]
+fn a_read_only_workspace_and_a_missing_memory_folder_are_named() {
+    if lacks(Privilege::Root, is_root()) {
+        return;
+    }
+    require(Component::Sandbox);
+    let telechir = Telechir::new();
+    let policy = telechir.permissive_policy();
+    let work = workspace(&telechir, "work");
+    let arguments = |more| arguments(&policy, &work, more);
+    let script = "mount --bind \"$0\" \"$0\" && mount -o remount,bind,ro \"$0\"";
+    let mut command = with_mount(&telechir.command(&arguments(&[])), script, work.as_ref());
+    let ran = Ran::of(&mut command, &response("true"));
+    ran.fails(1, &["the workspace", &work, "is mounted read-only"]);
+    let missing = telechir.folder().join("missing").display().to_string();
+    let mut command = telechir.command(&arguments(&["--memory-dir", &missing]));
+    let ran = Ran::of(&mut command, &response("true"));
+    ran.fails(1, &["memory folder", &missing]);
+    assert!(!ran.stderr.contains("as workspace"), "{}", ran.stderr);
     wait_for_removal(&telechir);
 }
