@@ -68,6 +68,7 @@ pub use key::{Chord, Key, Modifier, NamedKey};
 pub use media::{DataContent, HostedFileContent, Media, UriContent};
 pub use protected::{
     GIT_DIR, PROTECTED_PATHS, ProtectedPath, WhileMissing, fold, is_protected, is_protected_entry,
+    protected_name_count,
 };
 #[cfg(feature = "schema")]
 pub use schema::json_schema;

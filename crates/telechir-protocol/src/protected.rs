@@ -192,18 +192,20 @@ pub fn is_protected(path: &str) -> bool {
 
 /// Whether a relative path itself is protected; paths in a protected folder are not.
 pub fn is_protected_entry(path: &str) -> bool {
+    protected_name_count(path).is_some()
+}
+
+/// The number of names at the end of a relative path that protect it: two for
+/// `sub/.cargo/config.toml`. `None` if the path itself is not protected.
+pub fn protected_name_count(path: &str) -> Option<usize> {
     let mut names = path.rsplit('/').filter(|name| !name.is_empty());
-    let Some(last) = names.next() else {
-        return false;
-    };
-    let Some(parents) = BY_LAST_NAME.get(&fold(last)) else {
-        return false;
-    };
-    parents.iter().any(|parents| {
+    let parents = BY_LAST_NAME.get(&fold(names.next()?))?;
+    let fitting = parents.iter().filter(|parents| {
         let mut names = names.clone();
         let fits = |parent: &String| names.next().is_some_and(|name| fold(name) == *parent);
         parents.iter().rev().all(fits)
-    })
+    });
+    fitting.map(|parents| parents.len() + 1).max()
 }
 
 /// The spelling under which file systems that ignore case find a name: without differences of case,
@@ -294,6 +296,13 @@ mod tests {
         ] {
             assert!(!is_protected(path), "{path:?}");
         }
+    }
+
+    #[test]
+    fn the_names_that_protect_a_path_are_counted() {
+        assert_eq!(protected_name_count("sub/.envrc"), Some(1));
+        assert_eq!(protected_name_count("sub/.Cargo/config.toml"), Some(2));
+        assert_eq!(protected_name_count("sub/config.toml"), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::git::GitUser;
 use super::git_names::is_writable;
 use super::masks::{self, Masks, Placeholder};
 use super::mount::{MissingFiles, MountAccess, ProtectionRefusal};
-use super::scanner::{Finding, Scanner, open_folder};
+use super::scanner::{Finding, MadeBy, Scanner, open_folder};
 use super::{configured, git, links, repository};
 use crate::confinement::workspace;
 use crate::{is_root, tree};
@@ -91,7 +91,8 @@ impl<'a> ProtectedFinder<'a> {
 
     /// Protects the paths of the list and the repositories at any depth.
     fn search_below(&mut self) -> Result<(), ProtectionRefusal> {
-        let mut findings = self.scanner.scan();
+        let mut findings = self.scanner.scan(MadeBy::User);
+        findings.retain(|finding| !matches!(finding, Finding::Link(_)));
         findings.sort_by_key(|finding| finding.path().components().count());
         let paths = findings.iter().map(|finding| finding.path().to_owned());
         self.existing = paths.collect();
@@ -107,7 +108,7 @@ impl<'a> ProtectedFinder<'a> {
             match finding {
                 Finding::Protected(_) => self.protect_found(&path)?,
                 Finding::Repository(_) => repository::protect(self, &path)?,
-                Finding::LinkInRepository(_) => {}
+                Finding::LinkInRepository(_) | Finding::Link(_) => {}
             }
         }
         if let Some(first) = self.unprotected.first() {

@@ -10,11 +10,12 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{Mode, OFlags, RenameFlags, fchmod, fstat, renameat_with};
 use rustix::io::Errno;
+use telechir_protocol::fold;
 
 use super::dangers::{self, Danger};
 use super::finder::ProtectedFinder;
 use super::masks;
-use super::scanner::{Finding, Scanner, Stamp, Unsearched, open_folder};
+use super::scanner::{Finding, MadeBy, Scanner, Stamp, Unsearched, open_folder};
 use crate::tree;
 
 /// Ending of the name of a file that was moved away.
@@ -23,6 +24,10 @@ const ENDING: &str = ".blocked";
 const PLAIN_NAMES: usize = 10;
 /// Maximum number of names to try.
 const MAX_NAMES: usize = 20;
+/// Folders and files of version control, in their folded spelling.
+const VERSION_CONTROL: [&str; 9] = [
+    ".git", "git~1", ".hg", ".hgrc", ".jj", ".sl", ".svn", ".bzr", ".repo",
+];
 /// Files of a repository whose content matters, besides the folder itself.
 const WATCHED_IN_REPOSITORY: [&str; 9] = [
     "config",
@@ -77,6 +82,9 @@ pub enum Outcome {
     Stays,
     /// A folder that was not searched because of this; others may not have been, either.
     NotSearched(String),
+    /// A folder that is new in this session, with this number of such files; they stay, because
+    /// nothing obeys them before somebody works in that folder.
+    InNewFolder(usize),
 }
 
 impl fmt::Display for Undone {
@@ -95,6 +103,11 @@ impl fmt::Display for Undone {
             Outcome::NotSearched(why) => write!(
                 f,
                 "{path} and maybe other folders were not searched ({why}): {reason}"
+            ),
+            Outcome::InNewFolder(count) => write!(
+                f,
+                "{path} is new and has {count} paths such as {reason}, which programs outside of \
+                 the sandbox obey once somebody works in that folder; they stay"
             ),
         }
     }
@@ -122,6 +135,12 @@ pub(super) struct Noticing {
     unprotected: BTreeSet<PathBuf>,
     /// The folder that was not searched at the last look.
     unsearched: Option<(PathBuf, Unsearched)>,
+    /// Paths that stay in folders of this session.
+    left: BTreeSet<PathBuf>,
+    /// The uppermost ones of these folders that were reported.
+    reported: HashSet<PathBuf>,
+    /// Links at paths of the user.
+    links: BTreeSet<PathBuf>,
 }
 
 impl Noticing {
@@ -145,6 +164,9 @@ impl Noticing {
                 .collect(),
             unprotected: found.unprotected,
             unsearched: scanner.unsearched.clone(),
+            left: BTreeSet::new(),
+            reported: HashSet::new(),
+            links: BTreeSet::new(),
             scanner,
         };
         // What is there from the start is the user's.
@@ -154,7 +176,7 @@ impl Noticing {
 
     /// Accepts the workspace as it is now; returns what is new or was replaced.
     pub(super) fn accept_changes(&mut self) -> Vec<PathBuf> {
-        let found = self.look();
+        let found = self.look(MadeBy::User);
         for Danger { path, .. } in &found {
             if let Some(stamp) = Stamp::of(self.scanner.root(), path) {
                 self.accepted.insert(path.clone(), stamp);
@@ -165,7 +187,8 @@ impl Noticing {
 
     /// Moves away what is new and dangerous.
     pub(super) fn undo_changes(&mut self) -> Vec<Undone> {
-        let found = self.look();
+        let found = self.look(MadeBy::Session);
+        let mut left: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
         let undone = found.into_iter().filter_map(|Danger { path, reason }| {
             let stamp = Stamp::of(self.scanner.root(), &path)?;
             if self.was_edited(&path, &stamp) || self.was_replaced_outside(&path, &stamp) {
@@ -181,6 +204,12 @@ impl Noticing {
                     outcome,
                     reason,
                 });
+            }
+            if let Some(new) = self.new_folder_around(&path) {
+                self.accepted.insert(path.clone(), stamp);
+                self.left.insert(path.clone());
+                left.entry(new).or_default().push(path);
+                return None;
             }
             let outcome = match move_away(self.scanner.root(), &path) {
                 Ok(moved) => {
@@ -200,7 +229,54 @@ impl Noticing {
         });
         let mut undone: Vec<Undone> = undone.collect();
         undone.extend(self.newly_unsearched());
+        left.retain(|folder, _| self.reported.insert(folder.clone()));
+        undone.extend(left.into_iter().map(|(folder, paths)| Undone {
+            outcome: Outcome::InNewFolder(paths.len()),
+            reason: paths.first().map(|path| shown(path)).unwrap_or_default(),
+            path: folder,
+        }));
         undone
+    }
+
+    /// The uppermost folder of this session around a path of the list that may stay there: what a
+    /// clone or an installation brings. Version control obeys its own folders as soon as somebody
+    /// looks at them.
+    fn new_folder_around(&self, path: &Path) -> Option<PathBuf> {
+        let count = telechir_protocol::protected_name_count(&path.to_string_lossy())?;
+        let names: Vec<_> = path.iter().collect();
+        let (above, own) = names.split_at(names.len().checked_sub(count)?);
+        let first = fold(&own.first()?.to_string_lossy());
+        let parent: PathBuf = above.iter().collect();
+        if VERSION_CONTROL.contains(&first.as_str()) || self.scanner.was_of_user(&parent) {
+            return None;
+        }
+        let mut around: Vec<&Path> = parent.ancestors().collect();
+        around.reverse();
+        let mut around = around.into_iter();
+        let new = around.find(|folder| !self.scanner.was_of_user(folder));
+        new.map(Path::to_owned)
+    }
+
+    /// Links at paths of the user that lead to a folder of this session in which such paths stay:
+    /// at the old name programs would obey them.
+    fn links_to_left(&self) -> Vec<Danger> {
+        let mut found = Vec::new();
+        for link in &self.links {
+            let target = self.folder.join(link).canonicalize().ok();
+            let target = target
+                .as_ref()
+                .and_then(|real| real.strip_prefix(&self.folder).ok());
+            let Some(target) = target.filter(|target| !self.scanner.was_of_user(target)) else {
+                continue;
+            };
+            if self.left.iter().any(|left| left.starts_with(target)) && !self.is_known(link) {
+                found.push(Danger {
+                    path: link.clone(),
+                    reason: "it leads to a new folder with files that programs obey".to_owned(),
+                });
+            }
+        }
+        found
     }
 
     /// The folder that was not searched, if that is new.
@@ -224,10 +300,10 @@ impl Noticing {
     }
 
     /// Everything at protected paths that is neither mounted, reserved nor accepted as it is.
-    fn look(&mut self) -> Vec<Danger> {
+    fn look(&mut self, made_by: MadeBy) -> Vec<Danger> {
         let mut found = Vec::new();
         let mut suspects: BTreeSet<PathBuf> = BTreeSet::new();
-        for finding in self.scanner.scan() {
+        for finding in self.scanner.scan(made_by) {
             match finding {
                 Finding::Protected(path) => drop(suspects.insert(path)),
                 Finding::Repository(path) => drop(self.repositories.entry(path).or_default()),
@@ -240,6 +316,11 @@ impl Noticing {
                     });
                 }
                 Finding::LinkInRepository(_) => {}
+                Finding::Link(path) => {
+                    if self.scanner.was_of_user(&path) {
+                        self.links.insert(path);
+                    }
+                }
             }
         }
         suspects.extend(self.accepted.keys().cloned());
@@ -253,6 +334,7 @@ impl Noticing {
             }
         }
         found.extend(self.look_at_repositories());
+        found.extend(self.links_to_left());
         found.sort_by(|one, other| one.path.cmp(&other.path));
         found.dedup_by(|one, other| one.path == other.path);
         found.retain(|danger| Stamp::of(self.scanner.root(), &danger.path).is_some());

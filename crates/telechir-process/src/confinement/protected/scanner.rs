@@ -84,13 +84,27 @@ pub(super) enum Finding {
     Repository(PathBuf),
     /// A link where Git writes its own files, so that Git would write to its target.
     LinkInRepository(PathBuf),
+    /// Any other link.
+    Link(PathBuf),
+}
+
+/// Who made what a scan finds for the first time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MadeBy {
+    /// The user, before the session or while nothing ran in the sandbox.
+    User,
+    /// Perhaps a program in the sandbox.
+    Session,
 }
 
 impl Finding {
     /// The path, relative to the workspace.
     pub(super) fn path(&self) -> &Path {
         match self {
-            Self::Protected(path) | Self::Repository(path) | Self::LinkInRepository(path) => path,
+            Self::Protected(path)
+            | Self::Repository(path)
+            | Self::LinkInRepository(path)
+            | Self::Link(path) => path,
         }
     }
 }
@@ -128,11 +142,15 @@ pub(super) struct Scanner {
     root: OwnedFd,
     folders: HashMap<PathBuf, Folder>,
     watches: Option<Watches>,
+    /// Paths at which the user had a folder or a link at some time.
+    of_user: HashSet<PathBuf>,
     /// What was not searched at the first scan: its contents may be older than the session.
     unknown: HashSet<PathBuf>,
     /// A folder that the last scan did not search, and why.
     pub(super) unsearched: Option<(PathBuf, Unsearched)>,
     was_scanned: bool,
+    /// Whether the present scan is the first.
+    is_first: bool,
     max_folders: usize,
 }
 
@@ -163,9 +181,11 @@ impl Scanner {
             root,
             folders: HashMap::from([(PathBuf::new(), top)]),
             watches: Watches::new(),
+            of_user: HashSet::from([PathBuf::new()]),
             unknown: HashSet::new(),
             unsearched: None,
             was_scanned: false,
+            is_first: true,
             max_folders: MAX_FOLDERS,
         })
     }
@@ -175,9 +195,9 @@ impl Scanner {
     }
 
     /// Reads the folders that changed since the last call, and new ones; the first time all.
-    pub(super) fn scan(&mut self) -> Vec<Finding> {
+    pub(super) fn scan(&mut self, made_by: MadeBy) -> Vec<Finding> {
         let now = SystemTime::now();
-        let is_first = !self.was_scanned;
+        self.is_first = !self.was_scanned;
         self.was_scanned = true;
         self.unsearched = None;
         let reported = self.watches.as_mut().and_then(Watches::changed);
@@ -195,11 +215,11 @@ impl Scanner {
             let Some(kind) = self.folders.get(&path).map(|folder| folder.kind) else {
                 continue;
             };
-            match self.read(&path, is_first) {
+            match self.read(&path) {
                 Ok((stamp, is_watched, names)) => {
                     let mut stamp = (!stamp.is_recent(now)).then_some(stamp);
                     for (path, kind) in judge(&path, kind, &names, &mut findings) {
-                        if !self.add(path, kind, is_first, &mut open) {
+                        if !self.add(path, kind, made_by, &mut open) {
                             // Read again until there is room for its subfolders.
                             stamp = None;
                         }
@@ -216,7 +236,7 @@ impl Scanner {
                 }
                 // It stays without a stamp, so that it is tried again.
                 Err(errno) => {
-                    if is_first {
+                    if self.is_first {
                         self.unknown.insert(path.clone());
                     }
                     if !self.unknown.contains(&path) {
@@ -227,7 +247,21 @@ impl Scanner {
                 }
             }
         }
+        if self.is_first {
+            let links = findings.iter().filter_map(|finding| match finding {
+                Finding::Link(path) => Some(path.clone()),
+                Finding::Protected(_) | Finding::Repository(_) | Finding::LinkInRepository(_) => {
+                    None
+                }
+            });
+            self.of_user.extend(links);
+        }
         findings
+    }
+
+    /// Whether the user had a folder or a link at a path before the session or during it.
+    pub(super) fn was_of_user(&self, path: &Path) -> bool {
+        self.of_user.contains(path)
     }
 
     /// Whether something may have been in the workspace before the session, in a folder that was
@@ -242,7 +276,7 @@ impl Scanner {
         &mut self,
         path: PathBuf,
         kind: FolderKind,
-        is_first: bool,
+        made_by: MadeBy,
         open: &mut Vec<PathBuf>,
     ) -> bool {
         let is_known = self.folders.get(&path).is_some_and(|old| {
@@ -251,14 +285,18 @@ impl Scanner {
         if is_known {
             return true;
         }
-        if self.folders.len() >= self.max_folders && !self.folders.contains_key(&path) {
-            if is_first && self.unknown.len() < self.max_folders {
+        let is_new = !self.folders.contains_key(&path);
+        if is_new && self.folders.len() >= self.max_folders {
+            if self.is_first && self.unknown.len() < self.max_folders {
                 self.unknown.insert(path.clone());
-            } else if is_first {
+            } else if self.is_first {
                 self.unknown.extend(path.parent().map(Path::to_owned));
             }
             self.unsearched = Some((path, Unsearched::TooMany));
             return false;
+        }
+        if is_new && made_by == MadeBy::User {
+            self.of_user.insert(path.clone());
         }
         self.folders.insert(path.clone(), Folder::unread(kind));
         open.push(path);
@@ -266,10 +304,10 @@ impl Scanner {
     }
 
     /// Reads a folder, reached over no link: its stamp, whether it is watched, its names and types.
-    fn read(&mut self, path: &Path, is_first: bool) -> Result<(Stamp, bool, Names), Errno> {
+    fn read(&mut self, path: &Path) -> Result<(Stamp, bool, Names), Errno> {
         let folder = match open_folder(&self.root, path) {
             // A command can take the permission to read from a folder that others can still use.
-            Err(Errno::ACCESS) if !self.unknown.contains(path) && !is_first => {
+            Err(Errno::ACCESS) if !self.unknown.contains(path) && !self.is_first => {
                 tree::allow_owner(tree::open_beneath(&self.root, path, OFlags::PATH)?)?;
                 open_folder(&self.root, path)?
             }
@@ -340,6 +378,8 @@ fn judge(
             }
         } else if is_folder {
             inner.push((path, FolderKind::Plain));
+        } else if *file_type == FileType::Symlink {
+            findings.push(Finding::Link(path));
         }
     }
     inner
@@ -379,12 +419,15 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let mut scanner = Scanner::new(top.path()).unwrap();
         scanner.max_folders = 4;
-        assert_eq!((scanner.scan(), &scanner.unsearched), (Vec::new(), &None));
+        assert_eq!(
+            (scanner.scan(MadeBy::Session), &scanner.unsearched),
+            (Vec::new(), &None)
+        );
         for name in ["a", "b", "c", "d", "e"] {
             fs::create_dir(top.path().join(name)).unwrap();
             fs::write(top.path().join(name).join(".envrc"), "").unwrap();
         }
-        assert_eq!(scanner.scan().len(), 3);
+        assert_eq!(scanner.scan(MadeBy::Session).len(), 3);
         assert!(matches!(
             &scanner.unsearched,
             Some((_, Unsearched::TooMany))
@@ -394,8 +437,8 @@ mod tests {
                 fs::remove_dir_all(top.path().join(path)).unwrap();
             }
         }
-        scanner.scan();
-        let left: HashSet<_> = scanner.scan().into_iter().collect();
+        scanner.scan(MadeBy::Session);
+        let left: HashSet<_> = scanner.scan(MadeBy::Session).into_iter().collect();
         assert_eq!(left.len(), 2, "{left:?}");
         assert_eq!(scanner.unsearched, None);
         assert!(!left.iter().any(|found| scanner.may_be_older(found.path())));
@@ -410,7 +453,7 @@ mod tests {
         }
         let mut scanner = Scanner::new(top.path()).unwrap();
         scanner.max_folders = 2;
-        let findings = scanner.scan();
+        let findings = scanner.scan(MadeBy::Session);
         let [first] = paths(&findings)[..] else {
             panic!("{findings:?}");
         };
@@ -427,7 +470,7 @@ mod tests {
     fn paths_longer_than_the_kernel_s_limit_are_searched() {
         let top = tempfile::tempdir().unwrap();
         let mut scanner = Scanner::new(top.path()).unwrap();
-        scanner.scan();
+        scanner.scan(MadeBy::Session);
         let mut deep = PathBuf::new();
         for _ in 0..30 {
             deep.push("d".repeat(200));
@@ -437,7 +480,10 @@ mod tests {
         deep.push(".envrc");
         let (parent, name) = tree::open_parent(scanner.root(), &deep).unwrap();
         rustix::fs::mkdirat(parent, name, Mode::RWXU).unwrap();
-        assert_eq!(scanner.scan(), [Finding::Protected(deep.clone())]);
+        assert_eq!(
+            scanner.scan(MadeBy::Session),
+            [Finding::Protected(deep.clone())]
+        );
         assert!(Stamp::of(scanner.root(), &deep).is_some());
         assert_eq!(scanner.unsearched, None);
     }

@@ -445,6 +445,7 @@ async fn a_part_of_a_split_index_that_leads_into_the_repository_is_not_obeyed() 
 #[tokio::test]
 async fn what_one_device_moved_away_is_not_moved_again_by_another() {
     let project = Project::empty();
+    fs::create_dir(project.path().join("sub")).unwrap();
     let mut first = project.shell().await;
     let second = project.shell().await;
     let attack = "git init -q sub; mkdir -p sub/.git/hooks; echo id > sub/.git/hooks/pre-commit; \

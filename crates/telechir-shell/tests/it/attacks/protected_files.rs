@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 
 use telechir_device::{Editor, Shell as _};
 use telechir_protocol::{EditStep, EditTool, PROTECTED_PATHS, ShellOutcome};
@@ -10,9 +11,22 @@ use telechir_shell::FileEditor;
 use super::Project;
 use crate::{command, run, settings};
 
+/// A folder of the user, in which every user can write.
+fn shared_folder(project: &Project, name: &str) {
+    fs::create_dir_all(project.path().join(name)).unwrap();
+    for folder in Path::new(name)
+        .ancestors()
+        .filter(|path| *path != Path::new(""))
+    {
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        fs::set_permissions(project.path().join(folder), open).unwrap();
+    }
+}
+
 #[tokio::test]
 async fn no_path_of_the_list_can_be_left_at_any_depth() {
     let project = Project::empty();
+    shared_folder(&project, "sub/deep/er");
     let mut shell = project.shell().await;
     for (path, _) in PROTECTED_PATHS {
         for folder in ["", "sub/", "sub/deep/er/"] {
@@ -28,6 +42,7 @@ async fn no_path_of_the_list_can_be_left_at_any_depth() {
 #[tokio::test]
 async fn another_spelling_is_the_same_name() {
     let project = Project::empty();
+    shared_folder(&project, "sub");
     let mut shell = project.shell().await;
     for name in [
         "sub/.ENVRC",
@@ -87,6 +102,7 @@ async fn existing_files_in_subfolders_cannot_be_changed() {
 #[tokio::test]
 async fn a_new_file_is_moved_and_reported_however_it_arrives() {
     let project = Project::empty();
+    shared_folder(&project, "sub");
     let mut shell = project.shell().await;
     for attack in [
         "mkdir sub; echo evil > sub/.envrc",
@@ -113,6 +129,8 @@ async fn a_new_file_is_moved_and_reported_however_it_arrives() {
 #[tokio::test]
 async fn a_folder_without_permissions_hides_nothing() {
     let project = Project::empty();
+    shared_folder(&project, "sub");
+    shared_folder(&project, "hidden");
     let mut shell = project.shell().await;
     let attack = "mkdir sub; echo evil > sub/.envrc; chmod 555 sub";
     let output = run(&mut shell, attack).await;
@@ -205,6 +223,9 @@ async fn placeholders_are_not_committed() {
 #[tokio::test]
 async fn a_folder_that_looks_like_a_repository_hides_nothing() {
     let project = Project::empty();
+    shared_folder(&project, "app/objects/x");
+    shared_folder(&project, "app/refs/y");
+    shared_folder(&project, "app/logs");
     let mut shell = project.shell().await;
     let attack = "mkdir -p app/objects/x app/refs/y app/logs && touch app/HEAD && \
                   for f in app/objects/.envrc app/objects/x/.envrc app/refs/y/.envrc app/logs/CLAUDE.md; \
@@ -243,6 +264,7 @@ async fn files_of_a_project_stay_where_it_comes_to_look_like_a_repository() {
 #[tokio::test]
 async fn names_that_are_taken_keep_no_protected_file() {
     let project = Project::empty();
+    shared_folder(&project, "d");
     let mut shell = project.shell().await;
     let attack = "mkdir d; cd d; touch .envrc.blocked; \
                   for i in $(seq 1 30); do touch .envrc.blocked-$i; done; echo evil > .envrc";
@@ -292,23 +314,95 @@ async fn files_of_the_user_that_cannot_be_mounted_are_named_and_never_moved() {
 #[tokio::test]
 async fn a_file_in_a_folder_that_cannot_be_listed_or_has_a_long_path_is_found() {
     let project = Project::empty();
-    fs::create_dir(project.path().join("sub")).unwrap();
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
-    fs::set_permissions(project.path().join("sub"), open).unwrap();
+    shared_folder(&project, "sub/dark");
     let mut shell = project.shell().await;
-    run(
-        &mut shell,
-        "mkdir sub/dark; echo evil > sub/dark/.envrc; chmod 311 sub/dark",
-    )
-    .await;
+    let dark = "echo evil > sub/dark/.envrc; chmod 311 sub/dark";
+    let output = run(&mut shell, dark).await;
+    assert!(
+        output.stderr.contains("sub/dark/.envrc was moved to"),
+        "{output:?}"
+    );
     let deep = "d".repeat(200);
-    let attack = format!("cd sub; for i in {{1..30}}; do mkdir {deep}; cd {deep}; done; > .envrc");
+    let attack = format!("cd sub; for i in {{1..30}}; do mkdir {deep}; cd {deep}; done; mkdir .hg");
     let output = run(&mut shell, &format!("({attack})")).await;
     assert!(
-        output.stderr.contains(".envrc was moved to"),
+        output.stderr.contains(".hg was moved to"),
         "{}",
-        output.stderr.len()
+        output.stderr.replace(&deep, "d")
     );
     shell.close().await.unwrap();
     assert_eq!(project.read("sub/dark/.envrc"), "");
+}
+
+#[tokio::test]
+async fn a_new_folder_keeps_what_a_clone_or_an_installation_brings_and_is_named_once() {
+    let project = Project::empty();
+    let mut shell = project.shell().await;
+    let install = "git init -q lib; mkdir -p lib/.vscode lib/.cargo node_modules/a/b; \
+        echo x | tee lib/CLAUDE.md lib/.npmrc lib/.cargo/config.toml node_modules/a/b/.npmrc; \
+        cd lib && git add -A && git -c user.name=n -c user.email=n commit -qm all; cd ..";
+    let output = run(&mut shell, install).await;
+    let lines: Vec<&str> = output.stderr.lines().collect();
+    assert_eq!(lines.len(), 2, "{output:?}");
+    assert!(
+        lines[0].starts_with("[lib is new and has 4 paths"),
+        "{lines:?}"
+    );
+    assert!(
+        lines[1].starts_with("[node_modules is new and has 1 paths"),
+        "{lines:?}"
+    );
+    let output = run(
+        &mut shell,
+        "cd lib && git status --porcelain; echo y > .npmrc; cd ..",
+    )
+    .await;
+    assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("", ""));
+    // Version control obeys its own folders wherever they are.
+    let output = run(
+        &mut shell,
+        "mkdir lib/.hg; echo 'gitdir: /x' > lib/a; mv lib/a lib/GIT~1",
+    )
+    .await;
+    assert!(
+        output
+            .stderr
+            .contains("lib/.hg was moved to lib/.hg.blocked"),
+        "{output:?}"
+    );
+    assert!(output.stderr.contains("lib/GIT~1 was moved"), "{output:?}");
+    shell.close().await.unwrap();
+    assert_eq!(project.read("lib/CLAUDE.md"), "x\n");
+    assert_eq!(project.read("lib/.npmrc"), "y\n");
+}
+
+#[tokio::test]
+async fn a_new_folder_at_a_path_of_the_user_is_not_new() {
+    for take_over in [
+        "rm -r src; mv new src",
+        "rm -r src; ln -s new src",
+        "rm -r src; ln -s new src; rm new/.envrc; echo evil > new/.envrc",
+        "rm current; ln -s new current",
+        "ln -sfn new current; ln -sfn current src/link",
+    ] {
+        for first in ["true", "mkdir new; echo evil > new/.envrc"] {
+            let project = Project::empty();
+            shared_folder(&project, "src");
+            shared_folder(&project, "old");
+            symlink("old", project.path().join("current")).unwrap();
+            symlink("../old", project.path().join("src/link")).unwrap();
+            let mut shell = project.shell().await;
+            run(&mut shell, first).await;
+            let attack = format!("mkdir -p new; echo evil > new/.envrc; {take_over}");
+            run(&mut shell, &attack).await;
+            shell.close().await.unwrap();
+            for path in ["src/.envrc", "current/.envrc", "src/link/.envrc"] {
+                assert_eq!(
+                    project.read(path),
+                    "",
+                    "{path} after {first} and {take_over}"
+                );
+            }
+        }
+    }
 }
