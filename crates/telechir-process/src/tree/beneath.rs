@@ -41,10 +41,7 @@ pub(crate) fn open_beneath(
 ///
 /// # Errors
 /// `INVAL` if the path has no last name.
-pub(crate) fn open_parent<'a>(
-    folder: impl AsFd,
-    path: &'a Path,
-) -> rustix::io::Result<(OwnedFd, &'a OsStr)> {
+pub(crate) fn open_parent(folder: impl AsFd, path: &Path) -> rustix::io::Result<(OwnedFd, &OsStr)> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(Errno::INVAL);
     };

@@ -147,7 +147,10 @@ impl GitUser {
         let mut command = git(["config", "--show-origin", "--includes", "--list", "-z"]);
         if self.other.is_some() {
             clear_environment(&mut command);
-            command.env("HOME", self.home.as_deref().unwrap_or(NO_HOME.as_ref()));
+            command.env(
+                "HOME",
+                self.home.as_deref().unwrap_or_else(|| NO_HOME.as_ref()),
+            );
         }
         command
     }
