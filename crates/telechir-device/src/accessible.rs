@@ -1,6 +1,7 @@
 //! Combines a screen with its applications' accessibility: actions reach elements by ref and name.
 
 mod by_name;
+mod input;
 mod interactive;
 mod ocr;
 
@@ -220,14 +221,7 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
 
     /// The same action with points instead of elements.
     async fn in_pixels(&mut self, action: &ScreenAction) -> Result<ScreenAction, DeviceError> {
-        let mut targets = Vec::new();
-        let _collected = action.clone().try_map(
-            &mut |target| {
-                targets.push(target);
-                Ok::<_, DeviceError>(())
-            },
-            &mut Ok,
-        );
+        let targets = action.targets();
         let mut pixels = Vec::with_capacity(targets.len());
         for target in targets {
             pixels.push(ScreenTarget::Point(self.pixel_of(&target).await?));
@@ -495,8 +489,21 @@ impl<C: Computer + WindowSystem, A: Accessibility> WindowSystem for WithAccessib
         self.computer.windows().await
     }
 
-    async fn input_windows(&mut self) -> Result<InputWindows, DeviceError> {
-        self.computer.input_windows().await
+    async fn input_windows(
+        &mut self,
+        actions: &[Option<ScreenAction>],
+    ) -> Result<InputWindows, DeviceError> {
+        let mut listed = self.computer.input_windows(actions).await?;
+        for (action, under) in actions.iter().zip(&mut listed.under) {
+            if let (Some(action), None) = (action, &under) {
+                *under = self.windows_of_elements(action).await?;
+            }
+        }
+        Ok(listed)
+    }
+
+    fn limit_input(&mut self, windows: Option<Vec<Vec<String>>>) {
+        self.computer.limit_input(windows);
     }
 
     fn visible_region(&self) -> ScreenRegion {

@@ -52,4 +52,6 @@ pub use shell::{Shell, ShellCommand, ShellInput, ShellJob, Typed};
 pub use stop_signal::{StopSignal, UntilStopped};
 pub use text_recognizer::{RecognizedWord, TextLine, TextRecognizer};
 pub use viewport::{TargetError, Viewport};
-pub use window_system::{InputWindows, PartLocation, ScreenPart, Window, WindowSystem};
+pub use window_system::{
+    InputWindows, PartLocation, PointedWindows, ScreenPart, Window, WindowSystem,
+};

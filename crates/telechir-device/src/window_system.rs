@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use crate::elements::ScreenBounds;
-use crate::{DeviceError, ScreenRegion, Viewport};
+use crate::{DeviceError, ScreenAction, ScreenRegion, Viewport};
 
 /// A window of a screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub struct Window {
     pub title: String,
     /// The program's class name of the window.
     pub class: String,
+    /// The program's instance name of the window.
+    pub instance: String,
     /// Visible bounds, including the frame.
     pub bounds: ScreenBounds,
     /// Bounds of the content without the frame, the origin of the program's coordinates.
@@ -31,6 +33,18 @@ pub struct InputWindows {
     pub focused: Option<Vec<String>>,
     /// The names of every window.
     pub all: Vec<Vec<String>>,
+    /// The windows under the points of each action, in order; absent if they are unknown.
+    pub under: Vec<Option<PointedWindows>>,
+}
+
+/// The windows under the points of one action; where it has none, under the pointer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PointedWindows {
+    /// Their names; none where a point is on no window. One without a name may be anything.
+    pub names: Vec<Vec<String>>,
+    /// Whether one of them may pass input on to the window with the focus: it does not take the
+    /// focus when it is clicked.
+    pub passes_on: bool,
 }
 
 /// A part of the screen that only the device can locate.
@@ -61,21 +75,19 @@ pub trait WindowSystem: Send {
     /// When the screen is gone.
     async fn windows(&mut self) -> Result<Vec<Window>, DeviceError>;
 
-    /// Returns the windows that input can reach, as the screen itself reports them.
+    /// Returns the windows that input can reach, as the screen itself reports them, and those under
+    /// the points of these actions. An action is absent if its points are unknown.
     ///
     /// # Errors
     /// When the screen is gone.
-    async fn input_windows(&mut self) -> Result<InputWindows, DeviceError> {
-        let windows = self.windows().await?;
-        let active = windows.iter().find(|window| window.is_active);
-        Ok(InputWindows {
-            focused: active.map(|window| vec![window.class.clone()]),
-            all: windows
-                .into_iter()
-                .map(|window| vec![window.class])
-                .collect(),
-        })
-    }
+    async fn input_windows(
+        &mut self,
+        actions: &[Option<ScreenAction>],
+    ) -> Result<InputWindows, DeviceError>;
+
+    /// Limits the next action: it is refused before its input would reach a window of other names.
+    /// Absent means no limit.
+    fn limit_input(&mut self, windows: Option<Vec<Vec<String>>>);
 
     /// The region of the screen that the model sees: the complete screen, or one monitor if so
     /// configured.

@@ -39,7 +39,20 @@ pub enum ScreenWindows {
         focused: Option<Vec<String>>,
         /// The names of all windows, with or without the focus.
         all: Vec<Vec<String>>,
+        /// The windows under the points of each action of the proposal, in its order. Absent, and
+        /// beyond the end: unknown.
+        under: Vec<Option<PointedWindows>>,
     },
+}
+
+/// The windows under the points of one action, or under the pointer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PointedWindows {
+    /// Their names; none where a point is on no window.
+    pub names: Vec<Vec<String>>,
+    /// Whether one of them may pass input on to the window with the focus, as menus and on-screen
+    /// keyboards do.
+    pub passes_on: bool,
 }
 
 /// What the commands of a sandboxed shell can reach besides the sandbox itself.

@@ -2,22 +2,25 @@
 //!
 //! A terminal runs what is typed or pasted into it, so input to it is like a command of a shell.
 
-use telechir_protocol::{Action, Button};
+use telechir_protocol::Action;
 
 use crate::ScreenWindows;
 use crate::rule::{MatchCertainty, Polarity};
 
 /// The windows that input may reach.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum InputTarget<'a> {
     /// It is no input, or the screen belongs to one program.
     NoWindow,
     /// Any window.
     Unknown,
-    /// The names of exactly this window.
-    Window(&'a [String]),
-    /// The names of windows of which any may receive it.
-    OneOf(&'a [Vec<String>]),
+    /// No window but these, by their names.
+    Windows {
+        /// These receive it.
+        certain: Vec<&'a [String]>,
+        /// Any of these may receive it.
+        possible: Vec<&'a [String]>,
+    },
 }
 
 /// Names of terminals, as a part of a window's class or instance between `-`, `.`, `_` and blanks.
@@ -50,47 +53,98 @@ const TERMINALS: [&str; 23] = [
 const TERMINAL_PARTS: [&str; 4] = ["term", "console", "konsole", "rxvt"];
 
 /// How an action puts something into windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum InputKind {
     None,
     /// Into the window with the focus.
     ToFocus,
-    /// Into any window: its place decides, or what was dragged or copied before.
+    /// Into the windows under its points.
+    ToPoint,
+    /// Into the window under its point, and by keys into the one that has the focus then.
+    ToPointAndFocus,
+    /// Into any window.
     Anywhere,
 }
 
 impl<'a> InputTarget<'a> {
-    /// The windows that an action's input may reach. After an action of the same call that may have
-    /// moved the focus, that is any window.
-    pub(crate) fn of(action: &Action, windows: &'a ScreenWindows, has_moved: bool) -> Self {
+    /// The windows that the input of the action at this index of a proposal may reach. After an
+    /// action of the same call that may have moved the focus, that is any window.
+    pub(crate) fn of(
+        action: &Action,
+        windows: &'a ScreenWindows,
+        index: usize,
+        has_moved: bool,
+    ) -> Self {
         let kind = input_kind(action);
-        match (kind, windows) {
-            (InputKind::None, _) | (_, ScreenWindows::None) => Self::NoWindow,
-            (_, ScreenWindows::Unknown) => Self::Unknown,
+        let (focused, all, under) = match (kind, windows) {
+            (InputKind::None, _) | (_, ScreenWindows::None) => return Self::NoWindow,
+            (_, ScreenWindows::Unknown) => return Self::Unknown,
             (
-                InputKind::ToFocus,
+                _,
                 ScreenWindows::Listed {
-                    focused: Some(focused),
-                    ..
+                    focused,
+                    all,
+                    under,
                 },
-            ) if !has_moved => Self::Window(focused),
-            (_, ScreenWindows::Listed { all, .. }) => Self::OneOf(all),
+            ) => (focused.as_deref(), all, under.get(index)),
+        };
+        let all = || all.iter().map(Vec::as_slice).collect::<Vec<_>>();
+        let any = || Self::Windows {
+            certain: Vec::new(),
+            possible: all(),
+        };
+        let by_focus = || focused.map_or_else(all, |focused| vec![focused]);
+        let under = under.and_then(Option::as_ref);
+        match (kind, under) {
+            _ if has_moved => any(),
+            (InputKind::ToFocus, _) => match focused {
+                Some(focused) => Self::Windows {
+                    certain: vec![focused],
+                    possible: Vec::new(),
+                },
+                None => any(),
+            },
+            (InputKind::ToPoint | InputKind::ToPointAndFocus, Some(under)) => Self::Windows {
+                certain: under.names.iter().map(Vec::as_slice).collect(),
+                possible: if under.passes_on || kind == InputKind::ToPointAndFocus {
+                    by_focus()
+                } else {
+                    Vec::new()
+                },
+            },
+            (InputKind::ToPoint | InputKind::ToPointAndFocus, None)
+            | (InputKind::Anywhere | InputKind::None, _) => any(),
+        }
+    }
+
+    /// The windows, if only some may receive it.
+    pub(crate) fn windows(&self) -> Option<Vec<Vec<String>>> {
+        match self {
+            Self::NoWindow | Self::Unknown => None,
+            Self::Windows { certain, possible } => {
+                let all = certain.iter().chain(possible);
+                Some(all.map(|names| names.to_vec()).collect())
+            }
         }
     }
 
     /// Whether the windows match these patterns.
     pub(crate) fn fits(&self, patterns: &[String], sense: Polarity) -> MatchCertainty {
-        let fits = |names: &[String]| names.iter().any(|name| is_named(patterns, name));
+        let fits = |names: &&[String]| names.iter().any(|name| is_named(patterns, name));
         match (self, sense) {
             (Self::NoWindow, _) => MatchCertainty::No,
             (Self::Unknown, _) => MatchCertainty::Unclear,
-            (Self::Window(names), _) => fits(names).into(),
-            (Self::OneOf(all), Polarity::Permits) => {
-                (!all.is_empty() && all.iter().all(|names| fits(names))).into()
+            (Self::Windows { certain, possible }, Polarity::Permits) => {
+                let mut all = certain.iter().chain(possible).peekable();
+                (all.peek().is_some() && all.all(fits)).into()
             }
-            (Self::OneOf(all), Polarity::Restricts) if all.iter().any(|names| fits(names)) => {
+            (Self::Windows { certain, .. }, Polarity::Restricts) if certain.iter().any(fits) => {
+                MatchCertainty::Yes
+            }
+            (Self::Windows { possible, .. }, Polarity::Restricts) if possible.iter().any(fits) => {
                 MatchCertainty::Unclear
             }
-            (Self::OneOf(_), Polarity::Restricts) => MatchCertainty::No,
+            (Self::Windows { .. }, Polarity::Restricts) => MatchCertainty::No,
         }
     }
 }
@@ -100,8 +154,10 @@ pub(crate) fn may_be_terminal(target: &InputTarget<'_>) -> bool {
     match target {
         InputTarget::NoWindow => false,
         InputTarget::Unknown => true,
-        InputTarget::Window(names) => is_terminal(names),
-        InputTarget::OneOf(all) => all.iter().any(|names| is_terminal(names)),
+        InputTarget::Windows { certain, possible } => {
+            let mut all = certain.iter().chain(possible);
+            all.any(|names| is_terminal(names))
+        }
     }
 }
 
@@ -157,20 +213,16 @@ fn input_kind(action: &Action) -> InputKind {
         | Action::Key { .. }
         | Action::HoldKey { .. }
         | Action::KeyDown { .. } => InputKind::ToFocus,
-        // A middle button pastes, also into a window that had no focus before.
-        Action::Click {
-            button: Button::Middle,
-            ..
-        } => InputKind::Anywhere,
-        // With the focus on a terminal, a click may choose its menu's command for pasting.
-        Action::Click { .. } | Action::LongPress { .. } => InputKind::ToFocus,
-        Action::Type { at: Some(_), .. }
+        // A click pastes, by the middle button or by a menu's command. A drop enters what was
+        // dragged.
+        Action::Click { .. }
+        | Action::LongPress { .. }
         | Action::MouseDown { .. }
         | Action::MouseUp { .. }
         | Action::Drag { .. }
-        | Action::FormInput { .. }
-        | Action::Invoke { .. }
-        | Action::Other { .. } => InputKind::Anywhere,
+        | Action::Invoke { .. } => InputKind::ToPoint,
+        Action::Type { at: Some(_), .. } | Action::FormInput { .. } => InputKind::ToPointAndFocus,
+        Action::Other { .. } => InputKind::Anywhere,
         _ => InputKind::None,
     }
 }

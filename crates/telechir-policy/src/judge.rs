@@ -14,9 +14,9 @@ use crate::url_rule::{Destination, UrlMatch};
 use crate::{
     ApproveAt, CommandReading, Denial, Digest, EditFacts, EditProposal, Judgement, NetworkClient,
     PendingApproval, Permitted, PolicyError, Proposal, Question, RuleReason, ScreenFacts,
-    ScreenProposal, ShellFacts, ShellProposal, ShellTask, SimpleCommand, Verdict, edit_rule, file,
-    key_rule, question_text, read_command, screen_rule, shell_change, shell_rule, summary,
-    url_rule,
+    ScreenProposal, ScreenWindows, ShellFacts, ShellProposal, ShellTask, SimpleCommand, Verdict,
+    edit_rule, file, key_rule, question_text, read_command, screen_rule, shell_change, shell_rule,
+    summary, url_rule,
 };
 
 /// The rules of one file. If none matches, the default of the kind applies.
@@ -130,6 +130,12 @@ impl Judge {
         actions.iter().any(is_input)
     }
 
+    /// The names of the windows that the input of an action may reach, which is the first of its
+    /// proposal. None if it may reach any window, or is no input.
+    pub fn windows_of_input(action: &Action, windows: &ScreenWindows) -> Option<Vec<Vec<String>>> {
+        InputTarget::of(action, windows, 0, false).windows()
+    }
+
     /// Whether the policy trusts the content of a page, so that reading it leaves the session
     /// trusted. The empty page and the browser's own pages have no content of others.
     pub fn trusts_page(&self, url: &str) -> bool {
@@ -176,13 +182,13 @@ impl Judge {
             is_untrusted: facts.is_untrusted,
         };
         let mut has_moved = false;
-        for action in &mut proposal.actions {
+        for (index, action) in proposal.actions.iter_mut().enumerate() {
             let is_confined = facts.display == crate::DisplayOwner::Private;
             let step = ScreenSubject {
                 kind: action.kind(),
                 device: proposal.device,
                 display: facts.display,
-                target: InputTarget::of(action, &facts.windows, has_moved),
+                target: InputTarget::of(action, &facts.windows, index, has_moved),
             };
             let mut rule_reason = self.kind(&step, action, context);
             rule_reason = rule_reason.stricter(self.keys(&pressed, action, context));

@@ -122,7 +122,8 @@ pub use content_trust::ContentTrust;
 pub use digest::Digest;
 pub use error::PolicyError;
 pub use facts::{
-    DisplayOwner, EditFacts, Resolved, ScreenFacts, ScreenWindows, ShellFacts, ShellReach,
+    DisplayOwner, EditFacts, PointedWindows, Resolved, ScreenFacts, ScreenWindows, ShellFacts,
+    ShellReach,
 };
 pub use judge::{Judge, Policy, Tainting};
 pub use key_rule::update_pressed_keys;

@@ -12,7 +12,8 @@ use telechir_device::{
     ScreenPart, ScreenRegion, Settle, Settled, StopSignal, UntilStopped, Viewport,
 };
 use telechir_policy::{
-    Device, DisplayOwner, Permitted, ScreenProposal, ScreenWindows, update_pressed_keys,
+    Device, DisplayOwner, Permitted, PointedWindows, ScreenProposal, ScreenWindows,
+    update_pressed_keys,
 };
 use telechir_protocol::{Action, ActionKind, Failure, FailureKind, Key, Size, Target};
 
@@ -124,33 +125,42 @@ impl ScreenSlot {
         is_runtime_action || (kind != ActionKind::Other && self.computer.supports(&kind))
     }
 
-    /// The windows that input can reach, once earlier actions have had their effect.
-    pub(crate) async fn input_windows(&mut self, limits: &SessionLimits) -> ScreenWindows {
+    /// The windows that the input of these actions can reach, once earlier actions have had their
+    /// effect.
+    pub(crate) async fn input_windows(
+        &mut self,
+        actions: &[Action],
+        limits: &SessionLimits,
+    ) -> ScreenWindows {
         if self.computer.window_system().is_none() {
             return ScreenWindows::None;
         }
         if self.lost.is_some() || self.settle_after_action(limits).await.is_err() {
             return ScreenWindows::Unknown;
         }
+        let on_screen = |action| self.viewport.labelled_action(action, &self.labels).ok();
+        let actions: Vec<_> = actions.iter().map(on_screen).collect();
         let Some(windows) = self.computer.window_system() else {
             return ScreenWindows::None;
         };
-        let listed = windows.input_windows();
+        let listed = windows.input_windows(&actions);
         let listed = within("list the windows", limits.action_timeout, listed).await;
         match self.note_loss(listed) {
             Ok(listed) => ScreenWindows::Listed {
                 focused: listed.focused,
                 all: listed.all,
+                under: listed.under.into_iter().map(pointed).collect(),
             },
             Err(_) => ScreenWindows::Unknown,
         }
     }
 
-    /// Performs one action on the device.
+    /// Performs one action on the device. Its input may reach only `windows`; absent means all.
     pub(crate) async fn perform(
         &mut self,
         permit: &Permitted<ScreenProposal>,
         step: usize,
+        windows: Option<Vec<Vec<String>>>,
         limits: &SessionLimits,
     ) -> Result<ActionReport, DeviceError> {
         let action = self.permitted(permit, step)?;
@@ -162,6 +172,9 @@ impl ScreenSlot {
                 message: sentence(&error.to_string()),
             })?;
         self.pass_viewport();
+        if let Some(system) = self.computer.window_system() {
+            system.limit_input(windows);
+        }
         let limit = limits.action_timeout + requested_duration(action);
         let done = within(
             "perform the action",
@@ -364,6 +377,14 @@ impl ScreenSlot {
         }
         result
     }
+}
+
+/// Windows under points, as the policy reads them.
+fn pointed(windows: Option<telechir_device::PointedWindows>) -> Option<PointedWindows> {
+    windows.map(|windows| PointedWindows {
+        names: windows.names,
+        passes_on: windows.passes_on,
+    })
 }
 
 /// The error for a part of a screen without windows and monitors.

@@ -144,6 +144,7 @@ impl Desktop {
         reason = "all other actions go to the window manager or are unsupported"
     )]
     async fn execute(&mut self, action: &ScreenAction) -> Result<ActionReport, DeviceError> {
+        self.io.check_pointer(action).await?;
         match action {
             Action::CursorPosition => self.io.cursor_position(self.viewport).await,
             Action::Move { at } | Action::Hover { at } => self.io.move_to(at).await,
@@ -422,19 +423,34 @@ impl WindowSystem for Desktop {
             is_shown: !window.state.is_minimized,
             title: window.title,
             class: window.class,
+            instance: window.instance,
         });
         Ok(all.collect())
     }
 
-    async fn input_windows(&mut self) -> Result<InputWindows, DeviceError> {
+    async fn input_windows(
+        &mut self,
+        actions: &[Option<ScreenAction>],
+    ) -> Result<InputWindows, DeviceError> {
         let DisplayIo {
             view,
             windows,
             keyboard,
             ..
         } = &mut self.io;
-        let listed = windows.input_windows(&view.connection, &keyboard.focus);
-        Ok(listed.await?)
+        let (connection, focus) = (&view.connection, &keyboard.focus);
+        let mut listed = windows.input_windows(connection, focus).await?;
+        for action in actions {
+            listed.under.push(match action {
+                Some(action) => windows.pointed(connection, focus, action).await?,
+                None => None,
+            });
+        }
+        Ok(listed)
+    }
+
+    fn limit_input(&mut self, to: Option<Vec<Vec<String>>>) {
+        self.io.input_limit.set(to);
     }
 
     fn visible_region(&self) -> ScreenRegion {

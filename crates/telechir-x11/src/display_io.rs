@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use telechir_device::{ActionReport, DeviceError, Effect, ScreenTarget, Viewport};
+use telechir_device::{ActionReport, DeviceError, Effect, ScreenAction, ScreenTarget, Viewport};
 use telechir_protocol::{Button, Chord, ClickCount, Key, Modifier, NamedKey, ScrollUnit};
 use tokio::time::sleep;
 use x11rb::protocol::xtest::{self, ConnectionExt as _};
@@ -11,6 +11,7 @@ use crate::clipboard::{Clipboard, SavedSelection};
 use crate::connection::Connection;
 use crate::display::XDisplay;
 use crate::error::XError;
+use crate::input_limit::InputLimit;
 use crate::keyboard::{self, XKeyboard};
 use crate::pointer::{self, Position};
 use crate::press_guard::{PressGuard, PressedInputs};
@@ -30,6 +31,8 @@ pub(crate) struct DisplayIo {
     pub(crate) wm: WmSync,
     pub(crate) windows: WindowRegistry,
     pub(crate) clipboard: Clipboard,
+    /// The windows that input may reach.
+    pub(crate) input_limit: InputLimit,
     /// The selections as they were before a paste, until they are restored.
     pub(crate) saved_selections: Vec<SavedSelection>,
     pressed_inputs: PressedInputs,
@@ -56,6 +59,7 @@ impl DisplayIo {
             wm,
             windows,
             clipboard,
+            input_limit: InputLimit::default(),
             saved_selections: Vec::new(),
             pressed_inputs: PressedInputs::default(),
         })
@@ -71,6 +75,22 @@ impl DisplayIo {
     /// Restores the keyboard mapping of the display.
     pub(crate) async fn restore_layout(&mut self) -> Result<(), XError> {
         self.keyboard.restore_layout(&self.view.connection).await
+    }
+
+    /// Refuses keys if the focus is no longer where the caller has judged it.
+    async fn check_focus(&self) -> Result<(), XError> {
+        let windows = (&self.windows, &self.keyboard.focus);
+        let limit = &self.input_limit;
+        limit.check_focus(&self.view.connection, windows).await
+    }
+
+    /// Refuses a press if another window is under the action's points than the caller has judged.
+    pub(crate) async fn check_pointer(&self, action: &ScreenAction) -> Result<(), DeviceError> {
+        let windows = (&self.windows, &self.keyboard.focus);
+        let limit = &self.input_limit;
+        limit
+            .check_pointer(&self.view.connection, windows, action)
+            .await
     }
 
     fn press_guard(&mut self) -> PressGuard<'_> {
@@ -224,8 +244,9 @@ impl DisplayIo {
         };
         if !is_pasted {
             let connection = &self.view.connection;
+            let limit = (&self.input_limit, &self.windows);
             self.keyboard
-                .type_text(connection, &mut self.pressed_inputs, text)
+                .type_text(connection, &mut self.pressed_inputs, limit, text)
                 .await?;
         }
         if submit {
@@ -251,6 +272,7 @@ impl DisplayIo {
             return Err(DeviceError::Refused { message });
         }
         let inputs = self.keyboard.chord(&self.view.connection, chord).await?;
+        self.check_focus().await?;
         let mut guard = self.press_guard();
         for _ in 0..repeat {
             keyboard::tap(&mut guard, &inputs)?;
@@ -265,6 +287,7 @@ impl DisplayIo {
         duration: Duration,
     ) -> Result<ActionReport, DeviceError> {
         let inputs = self.keyboard.chord(&self.view.connection, chord).await?;
+        self.check_focus().await?;
         let mut guard = self.press_guard();
         keyboard::press(&mut guard, &inputs)?;
         guard.connection().flush()?;
@@ -275,6 +298,7 @@ impl DisplayIo {
 
     pub(crate) async fn key_down(&mut self, chord: &Chord) -> Result<ActionReport, DeviceError> {
         let inputs = self.keyboard.chord(&self.view.connection, chord).await?;
+        self.check_focus().await?;
         let mut guard = self.press_guard();
         keyboard::press(&mut guard, &inputs)?;
         guard.connection().sync().await?;

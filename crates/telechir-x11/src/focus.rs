@@ -22,6 +22,7 @@ x11rb::atom_manager! {
     pub(crate) FocusAtoms: FocusAtomsRequest {
         WM_PROTOCOLS,
         WM_STATE,
+        WM_TAKE_FOCUS,
         _NET_WM_PING,
     }
 }
@@ -181,17 +182,36 @@ impl Focus {
         Ok(None)
     }
 
-    async fn is_client_window(
+    /// Whether a client shows this window to the window manager.
+    pub(crate) async fn is_client_window(
+        &self,
+        connection: &Connection,
+        window: Window,
+    ) -> Result<bool, XError> {
+        let has_protocols = !self.protocols(connection, window).await?.is_empty();
+        Ok(has_protocols || self.is_managed(connection, window).await?)
+    }
+
+    /// Whether a window manager manages this window.
+    pub(crate) async fn is_managed(
         &self,
         connection: &Connection,
         window: Window,
     ) -> Result<bool, XError> {
         let x = connection.x();
         let state = x.get_property(false, window, self.atoms.WM_STATE, AtomEnum::ANY, 0, 1)?;
-        let protocols = self.protocols(connection, window);
-        let has_protocols = !protocols.await?.is_empty();
         let state = ignore_destroyed(connection.reply(state).await)?;
-        Ok(has_protocols || state.is_some_and(|state| state.type_ != x11rb::NONE))
+        Ok(state.is_some_and(|state| state.type_ != x11rb::NONE))
+    }
+
+    /// Whether the client itself takes the focus when the window manager offers it.
+    pub(crate) async fn takes_focus(
+        &self,
+        connection: &Connection,
+        window: Window,
+    ) -> Result<bool, XError> {
+        let protocols = self.protocols(connection, window).await?;
+        Ok(protocols.contains(&self.atoms.WM_TAKE_FOCUS))
     }
 
     async fn protocols(

@@ -31,6 +31,7 @@ mod display_io;
 mod error;
 mod existing;
 mod focus;
+mod input_limit;
 mod keyboard;
 mod keycode_pool;
 mod keysym;

@@ -9,12 +9,14 @@ use x11rb::protocol::xproto::Window;
 use crate::connection::Connection;
 use crate::error::XError;
 use crate::focus::InputReader;
+use crate::input_limit::InputLimit;
 use crate::keyboard::{KeyLookup, KeyboardModes, XKeyboard};
 use crate::keycode_pool::Allocation;
 use crate::keysym;
 use crate::layout::KeyPress;
 use crate::press_guard::{PressGuard, Pressable, PressedInputs};
 use crate::settle::idle::wait_until_idle;
+use crate::windows::WindowRegistry;
 
 /// Minimum wait after each mapping change for clients that do not confirm reading;
 /// [`SILENT_AFTER_BATCH`] after each batch. Measured with xterm on an idle machine: exact in every
@@ -37,6 +39,7 @@ impl XKeyboard {
         &mut self,
         connection: &Connection,
         pressed_inputs: &mut PressedInputs,
+        limit: (&InputLimit, &WindowRegistry),
         text: &str,
     ) -> Result<(), XError> {
         let keystrokes = keystrokes(text)?;
@@ -61,7 +64,7 @@ impl XKeyboard {
                         .await?;
                 }
             }
-            self.send_batch(&mut guard, &batch).await?;
+            self.send_batch(&mut guard, limit, &batch).await?;
         }
         drop(guard);
         connection.sync().await
@@ -130,11 +133,14 @@ impl XKeyboard {
     async fn send_batch(
         &mut self,
         guard: &mut PressGuard<'_>,
+        (limit, windows): (&InputLimit, &WindowRegistry),
         batch: &KeystrokeBatch,
     ) -> Result<(), XError> {
         // Shift stays pressed between consecutive key presses that need it.
         let mut down = Vec::new();
         for key_presses in batch.key_presses.chunks(MAX_UNSYNCED_KEYS) {
+            let windows = (windows, &self.focus);
+            limit.check_focus(guard.connection(), windows).await?;
             for key_press in key_presses {
                 let wanted = self.shifts(*key_press)?;
                 set_shifts(guard, &mut down, wanted)?;

@@ -4,7 +4,7 @@ use std::fs;
 
 use telechir_device::{
     Computer as _, Detail, DeviceError, Effect, Element, ElementMarks as _, ElementState,
-    ElementTree, Labels, MarkKind, Outline, ScreenAction, Viewport, draw,
+    ElementTree, Labels, MarkKind, Outline, ScreenAction, Viewport, WindowSystem as _, draw,
 };
 use telechir_protocol::{Action, Button, ClickCount, NamedElement, Target};
 use telechir_testkit::assert_eventually;
@@ -309,5 +309,41 @@ async fn a_chromium_page_is_operated_by_name() {
                 .any(|one| one.depth == 0 && one.name.starts_with("sent"))
         })
         .await;
+    fixture.close().await;
+}
+
+/// An element's own action is judged by its window, so that a terminal elsewhere does not matter.
+#[tokio::test]
+async fn the_window_of_an_element_is_known_before_its_action() {
+    let mut fixture = DesktopFixture::with("gnome-calculator", &[]).await;
+    let button = fixture.element(&named("button", "7")).await;
+    fixture.launch("xterm", &["-e", "cat"]).await;
+    let viewport = Viewport::unscaled(fixture.desktop.size());
+    let by_ref = Target::Ref {
+        id: button.id,
+        frame: None,
+    };
+    let actions = [
+        invoke(by_name("button", "7"), None),
+        click(by_ref),
+        invoke(by_name("button", "no such button"), None),
+    ];
+    let actions = actions.map(|action| viewport.action(&action).ok());
+    let listed = assert_eventually!(
+        fixture.desktop.input_windows(&actions).await.unwrap(),
+        |listed| listed.all.iter().flatten().any(|name| name == "XTerm")
+    );
+    for under in &listed.under[..2] {
+        let under = under.as_ref().unwrap();
+        assert!(under.passes_on);
+        assert_eq!(under.names.len(), 1, "{under:?}");
+        assert!(
+            under.names[0]
+                .iter()
+                .any(|name| name.contains("calculator")),
+            "{under:?}"
+        );
+    }
+    assert_eq!(listed.under[2], None);
     fixture.close().await;
 }

@@ -52,7 +52,10 @@ impl ReadRule for ComputerRule {
             display: example.display,
             target: match names.as_slice() {
                 [] => InputTarget::NoWindow,
-                names => InputTarget::Window(names),
+                names => InputTarget::Windows {
+                    certain: vec![names],
+                    possible: Vec::new(),
+                },
             },
         };
         Ok(rule.verdict_on(&step).is_some())

@@ -1,5 +1,7 @@
 //! Converts the targets and regions of an action.
 
+use std::convert::Infallible;
+
 use super::Action;
 
 impl<T, R> Action<T, R> {
@@ -149,6 +151,21 @@ impl<T, R> Action<T, R> {
             },
             Self::Other { name, args } => Action::Other { name, args },
         })
+    }
+}
+
+impl<T: Clone, R: Clone> Action<T, R> {
+    /// All targets of the action, in the order in which it reaches them.
+    pub fn targets(&self) -> Vec<T> {
+        let mut targets = Vec::new();
+        let _collected = self.clone().try_map(
+            &mut |target| {
+                targets.push(target);
+                Ok::<_, Infallible>(())
+            },
+            &mut Ok,
+        );
+        targets
     }
 }
 

@@ -58,6 +58,7 @@ pub(super) async fn permit<P: Judged>(
 
 /// Checks right before a step that nothing has happened since the judgement that the policy would
 /// not permit: another window got the focus, or untrusted content was read. `part` is the step alone.
+/// Returns the facts that hold now.
 ///
 /// # Errors
 /// With the failure of the step.
@@ -65,7 +66,7 @@ pub(super) async fn check_again<P: Judged>(
     session: &mut SessionState,
     permit: &Permitted<P>,
     part: P,
-) -> Result<(), Failure> {
+) -> Result<P::Facts, Failure> {
     let facts = part.facts(session).await;
     let later = part.judge(&mut session.judge.without_history(), &facts);
     permit.still_permits(&later).map_err(|reason| {
@@ -73,7 +74,8 @@ pub(super) async fn check_again<P: Judged>(
             "Not executed: since the call was judged, its conditions have changed. {reason}"
         );
         Failure::new(FailureKind::Denied, message)
-    })
+    })?;
+    Ok(facts)
 }
 
 /// Resolves judgements to permissions or failures.

@@ -260,7 +260,7 @@ impl Judged for ScreenProposal {
             };
         };
         let windows = if Judge::depends_on_windows(&self.actions) {
-            screen.input_windows(&limits).await
+            screen.input_windows(&self.actions, &limits).await
         } else {
             ScreenWindows::Unknown
         };

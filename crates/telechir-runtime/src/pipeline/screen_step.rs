@@ -236,14 +236,16 @@ async fn perform_step(
         }
         _ => {
             // The screen watches its own kill switch and releases what it pressed.
-            if let Err(failure) = check_input_again(session, screen_index, permit, action).await {
-                return Ok(StepReport::failed(failure));
-            }
+            let checked = check_input_again(session, screen_index, permit, action).await;
+            let windows = match checked {
+                Ok(windows) => windows,
+                Err(failure) => return Ok(StepReport::failed(failure)),
+            };
             let others = session.screens.iter().enumerate();
             let others = others.filter(|(index, _)| *index != screen_index);
             let stop = until_stopped(others.map(|(_, screen)| screen));
             let screen = &mut session.screens[screen_index];
-            let performed = or_stopped(stop, screen.perform(permit, step, &limits)).await;
+            let performed = or_stopped(stop, screen.perform(permit, step, windows, &limits)).await;
             return Ok(match performed {
                 Some(Ok(report)) => StepReport::performed(report),
                 Some(Err(error)) => StepReport::failed(error.to_failure()),
@@ -262,14 +264,15 @@ async fn perform_step(
     })
 }
 
-/// Checks that input still goes to a window that the policy permits. A URL was judged with the
-/// addresses of its host, which the proxy judges again.
+/// Checks that input still goes to a window that the policy permits, and returns the names of the
+/// windows that it may reach, for the device to check right before the input; none if it may reach
+/// any. A URL was judged with the addresses of its host, which the proxy judges again.
 async fn check_input_again(
     session: &mut SessionState,
     screen_index: usize,
     permit: &Permitted<ScreenProposal>,
     action: &Action,
-) -> Result<(), Failure> {
+) -> Result<Option<Vec<Vec<String>>>, Failure> {
     let device = session.screens[screen_index].device;
     let part = ScreenProposal {
         call_id: permit.proposal().call_id.clone(),
@@ -278,9 +281,10 @@ async fn check_input_again(
         safety_checks: Vec::new(),
     };
     if Judge::opens_url(action) {
-        return Ok(());
+        return Ok(None);
     }
-    check_again(session, permit, part).await
+    let facts = check_again(session, permit, part).await?;
+    Ok(Judge::windows_of_input(action, &facts.windows))
 }
 
 /// The area of a window or a monitor, and its description for the model.

@@ -99,7 +99,8 @@ impl ShellStep<'_> {
             },
             ..complete.clone()
         };
-        check_again(session, permit, part).await
+        check_again(session, permit, part).await?;
+        Ok(())
     }
 
     /// Runs the command or performs the task, unless the kill switch stops the session.

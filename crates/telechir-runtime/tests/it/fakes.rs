@@ -6,9 +6,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use telechir_device::{
-    ActionReport, Computer, DeviceError, ElementMarks, Frame, Mark, MarkKind, PageContext,
-    PageContextSource, ScreenAction, ScreenTarget, Settle, Settled, Shell, ShellCommand,
-    ShellInput, StopSignal, UntilStopped, Viewport,
+    ActionReport, Computer, DeviceError, ElementMarks, Frame, InputWindows, Mark, MarkKind,
+    PageContext, PageContextSource, PartLocation, PointedWindows, ScreenAction, ScreenPart,
+    ScreenRegion, ScreenTarget, Settle, Settled, Shell, ShellCommand, ShellInput, StopSignal,
+    UntilStopped, Viewport, Window, WindowSystem,
 };
 use telechir_policy::{Decision, Policy, Question};
 use telechir_protocol::{
@@ -40,6 +41,11 @@ pub(crate) struct FakeScreen {
     pub(crate) key: watch::Receiver<bool>,
     /// The quiet time of each settle in milliseconds, and the length of the log before it.
     pub(crate) watched: Arc<Mutex<Vec<(u128, usize)>>>,
+    /// Classes of the window with the focus, each at one look, the last from then on; without any,
+    /// the screen has no windows.
+    pub(crate) focus: Vec<&'static str>,
+    /// The class of the window under every point.
+    pub(crate) under: &'static str,
 }
 
 impl FakeScreen {
@@ -51,6 +57,8 @@ impl FakeScreen {
             is_still: false,
             key: watch::channel(false).1,
             watched: Arc::default(),
+            focus: Vec::new(),
+            under: "Mousepad",
         }
     }
 
@@ -138,6 +146,59 @@ impl Computer for FakeScreen {
     fn element_marks(&mut self) -> Option<&mut dyn ElementMarks> {
         Some(self)
     }
+
+    fn window_system(&mut self) -> Option<&mut dyn WindowSystem> {
+        (!self.focus.is_empty()).then_some(self)
+    }
+}
+
+#[async_trait]
+impl WindowSystem for FakeScreen {
+    async fn windows(&mut self) -> Result<Vec<Window>, DeviceError> {
+        Ok(Vec::new())
+    }
+
+    async fn input_windows(
+        &mut self,
+        actions: &[Option<ScreenAction>],
+    ) -> Result<InputWindows, DeviceError> {
+        let named = |class: &str| vec![class.to_owned()];
+        let class = match self.focus.as_slice() {
+            [only] => *only,
+            _ => self.focus.remove(0),
+        };
+        let under = |_| {
+            Some(PointedWindows {
+                names: vec![named(self.under)],
+                passes_on: false,
+            })
+        };
+        Ok(InputWindows {
+            focused: Some(named(class)),
+            all: vec![named("Mousepad"), named("XTerm")],
+            under: actions.iter().map(under).collect(),
+        })
+    }
+
+    fn limit_input(&mut self, windows: Option<Vec<Vec<String>>>) {
+        if let Some(windows) = windows {
+            self.record(format!("only {}", windows.concat().join(" ")));
+        }
+    }
+
+    fn visible_region(&self) -> ScreenRegion {
+        ScreenRegion::of_screen(self.size)
+    }
+
+    async fn locate_part(&mut self, _part: &ScreenPart) -> Result<PartLocation, DeviceError> {
+        Err(DeviceError::Refused {
+            message: "There are no parts.".to_owned(),
+        })
+    }
+
+    fn set_viewport(&mut self, _viewport: Viewport) {}
+
+    fn note_action(&mut self) {}
 }
 
 #[async_trait]

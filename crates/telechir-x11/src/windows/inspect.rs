@@ -16,7 +16,7 @@ use crate::focus::ignore_destroyed;
 /// Maximum number of windows queried before the first reply is read.
 const MAX_PENDING_QUERIES: usize = 64;
 /// Maximum length of a title or class in 32-bit words.
-const MAX_TEXT_UNITS: u32 = 256;
+pub(super) const MAX_TEXT_UNITS: u32 = 256;
 
 /// A rectangle in screen coordinates, which may extend beyond the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,7 +88,7 @@ pub(crate) struct WindowInfo {
     pub(crate) title: String,
     /// Class name of the window, usually the name of the program.
     pub(crate) class: String,
-    pub(super) instance: String,
+    pub(crate) instance: String,
     pub(crate) pid: Option<u32>,
     /// The visible area including the frame but not shadows.
     pub(crate) bounds: Rect,
@@ -259,7 +259,7 @@ fn kind_name(atoms: &WindowAtoms, kind: Atom) -> Option<&'static str> {
 }
 
 /// A text property: STRING is Latin-1, all other types are read as UTF-8.
-fn text(property: &GetPropertyReply) -> String {
+pub(super) fn text(property: &GetPropertyReply) -> String {
     let bytes = property.value.as_slice();
     if property.type_ == u32::from(AtomEnum::STRING) {
         return bytes.iter().copied().map(char::from).collect();

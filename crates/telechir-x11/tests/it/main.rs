@@ -15,6 +15,7 @@ mod contract;
 mod corpus;
 mod fixture;
 mod input;
+mod input_windows;
 mod launching;
 mod lifecycle;
 mod managers;

@@ -329,20 +329,3 @@ async fn window_actions_are_refused_without_a_manager() {
     }
     desktop.close().await.unwrap();
 }
-
-/// The policy asks before anything is typed into a terminal, so the focus is the server's own.
-#[tokio::test]
-async fn the_window_that_receives_input_is_known_with_and_without_a_manager() {
-    let folder = fixture::session_dir();
-    let mut desktop = started(fixture::managed(&folder).await, "xterm", &TERMINAL).await;
-    until_active(&mut desktop).await;
-    let names = vec!["XTerm".to_owned(), "xterm".to_owned()];
-    assert_eventually!(desktop.input_windows().await.unwrap(), |windows| {
-        windows.focused.as_ref() == Some(&names)
-    });
-    assert!(desktop.input_windows().await.unwrap().all.contains(&names));
-    let folder = fixture::session_dir();
-    let mut bare = started(fixture::bare(&folder).await, "xterm", &TERMINAL).await;
-    let windows = bare.input_windows().await.unwrap();
-    assert!(windows.all.contains(&names), "{windows:?}");
-}
