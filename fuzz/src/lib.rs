@@ -11,18 +11,28 @@ mod change;
 mod check;
 #[path = "../../crates/telechir-policy/tests/it/properties.rs"]
 mod command;
+#[path = "../../crates/telechir-egress/src"]
+mod egress {
+    pub(crate) mod greeting;
+}
 #[path = "../../crates/telechir-providers/tests/it/mutations/framing.rs"]
 mod framing;
+mod greetings;
 #[path = "../../crates/telechir-shell/src/editor/hunks.rs"]
 mod hunks;
 mod limits;
 #[path = "../../crates/telechir-shell/src/editor/lines.rs"]
 mod lines;
+#[path = "../../crates/telechir-browser/src/framing/message_splitter.rs"]
+mod message_splitter;
+mod messages;
 #[path = "../../crates/telechir-providers/tests/it/mutations/neutral.rs"]
 mod neutral;
 #[path = "../../crates/telechir-shell/src/editor/patch.rs"]
 mod patch;
 mod patches;
+#[path = "../../crates/telechir-policy/tests/it/file_properties.rs"]
+mod policy_files;
 #[path = "../../crates/telechir-shell/src/editor/properties.rs"]
 mod properties;
 pub mod seeds;

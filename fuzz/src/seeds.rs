@@ -4,7 +4,7 @@ use std::path::Path;
 
 use telechir_providers::Dialect;
 
-use crate::{HEAD, TARGETS, patches, vectors};
+use crate::{HEAD, TARGETS, greetings, messages, patches, vectors};
 
 /// Longer inputs are slow to mutate and find nothing that shorter ones do not.
 const MAX_SEED_BYTES: usize = 16 * 1024;
@@ -19,6 +19,9 @@ pub fn all(project: &Path) -> Vec<(&'static str, Vec<Vec<u8>>)> {
                 "neutral" => neutral(&files),
                 "shell" => commands(project),
                 "patch" => diffs(),
+                "policy_file" => plain(policies(project)),
+                "greeting" => plain(greetings::seeds()),
+                "cdp" => plain(messages::seeds()),
                 "sse" | "frames" | "pieces" => {
                     with_heads(target.dialects, |dialect| vectors::streams(&files, dialect))
                 }
@@ -67,6 +70,21 @@ fn commands(project: &Path) -> Vec<Vec<u8>> {
     let commands = text.lines().filter_map(command).enumerate();
     commands
         .map(|(at, command)| headed(at % 4, 0, command.into_bytes()))
+        .collect()
+}
+
+fn plain(inputs: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    let inputs = inputs.into_iter().enumerate();
+    inputs.map(|(at, bytes)| headed(0, at, bytes)).collect()
+}
+
+/// The examples of the policy's documentation.
+fn policies(project: &Path) -> Vec<Vec<u8>> {
+    let text = std::fs::read_to_string(project.join("docs/policy.md")).expect("the documentation");
+    let examples = text.split("```toml\n").skip(1);
+    let examples = examples.filter_map(|example| example.split("```").next());
+    examples
+        .map(|example| example.as_bytes().to_vec())
         .collect()
 }
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 use telechir_providers::Dialect;
 
 use crate::change::{self, Dice};
-use crate::{HEAD, check, command, framing, neutral, patches};
+use crate::{HEAD, check, command, framing, greetings, messages, neutral, patches, policy_files};
 
 /// A fuzz program for one kind of input.
 pub struct Target {
@@ -19,7 +19,7 @@ pub struct Target {
 }
 
 /// All fuzz targets of the project.
-pub const TARGETS: [&Target; 13] = [
+pub const TARGETS: [&Target; 16] = [
     &ANTHROPIC,
     &OPENAI,
     &GOOGLE,
@@ -33,6 +33,9 @@ pub const TARGETS: [&Target; 13] = [
     &NEUTRAL,
     &SHELL,
     &PATCH,
+    &POLICY_FILE,
+    &GREETING,
+    &CDP,
 ];
 
 /// Anthropic's Messages, on its own endpoint and Bedrock's two.
@@ -127,6 +130,30 @@ pub const PATCH: Target = Target {
     dialects: &[],
     check: |_, _, bytes| patches::check(bytes),
     damage: patches::damage,
+};
+
+/// Policy files, and judgements under them.
+pub const POLICY_FILE: Target = Target {
+    name: "policy_file",
+    dialects: &[],
+    check: |_, _, bytes| policy_files::check(bytes),
+    damage: change::bytes,
+};
+
+/// The first bytes of a tunnel: TLS or HTTP.
+pub const GREETING: Target = Target {
+    name: "greeting",
+    dialects: &[],
+    check: |_, _, bytes| greetings::check(bytes),
+    damage: change::bytes,
+};
+
+/// The bytes of a CDP pipe, in chunks.
+pub const CDP: Target = Target {
+    name: "cdp",
+    dialects: &[],
+    check: |_, [_, piece], bytes| messages::check(bytes, usize::from(piece)),
+    damage: change::bytes,
 };
 
 const fn documents(name: &'static str, dialects: &'static [Dialect]) -> Target {

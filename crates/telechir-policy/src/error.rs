@@ -28,9 +28,9 @@ pub enum PolicyError {
     Example {
         /// Name of the file.
         origin: String,
-        /// First line of the rule, from 1.
+        /// Line of the example, from 1.
         line: usize,
-        /// The contradicting example in Rust's debug format.
+        /// The contradicting example as the file has it, on one line.
         example: String,
         /// Whether the example is listed under `match`.
         wanted: bool,

@@ -4,9 +4,11 @@ mod conditions;
 mod network;
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
 use telechir_protocol::{ActionKind, EditTool};
 use toml::Spanned;
 
@@ -20,24 +22,52 @@ use crate::{
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PolicyFile {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "rules")]
     computer: Vec<Spanned<ComputerRule>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "rules")]
     keys: Vec<Spanned<KeysRule>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "rules")]
     url: Vec<Spanned<UrlRule>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "rules")]
     network: Vec<Spanned<NetworkRule>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "rules")]
     shell: Vec<Spanned<ShellRule>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "rules")]
     edit: Vec<Spanned<EditRule>>,
     trusted: Option<Spanned<Trusted>>,
 }
 
+/// Reads the rules of a table.
+fn rules<'de, D: Deserializer<'de>, F: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Vec<Spanned<F>>, D::Error> {
+    struct Rules<F>(PhantomData<F>);
+
+    impl<'de, F: Deserialize<'de>> Visitor<'de> for Rules<F> {
+        type Value = Vec<Spanned<F>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("rules; write the name of their table in double brackets")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+            let mut rules = Vec::new();
+            while let Some(rule) = entries.next_element()? {
+                rules.push(rule);
+            }
+            Ok(rules)
+        }
+    }
+
+    deserializer.deserialize_seq(Rules(PhantomData))
+}
+
 /// The hosts whose content leaves a session trusted.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table [trusted] with `host`, a list of hosts"
+)]
 struct Trusted {
     host: Vec<String>,
 }
@@ -47,7 +77,7 @@ struct Trusted {
 macro_rules! rule {
     ($name:ident, $conditions:ident, $kind:literal, $example:ty { $($member:ident: $type:ty,)* }) => {
         #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
+        #[serde(deny_unknown_fields, expecting = "a rule, which begins with its table's name in double brackets")]
         struct $name {
             name: Option<String>,
             default: Option<Verdict>,
@@ -62,7 +92,7 @@ macro_rules! rule {
         }
 
         #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
+        #[serde(deny_unknown_fields, expecting = "a table with conditions, written like the rule's own")]
         struct $conditions {
             $($member: Option<$type>,)*
         }
@@ -96,7 +126,7 @@ macro_rules! rule {
     };
 }
 
-rule!(ComputerRule, ComputerConditions, "computer", ComputerExample { actions: Vec<ActionKind>, device: Device, display: DisplayOwner, windows: Vec<String>, });
+rule!(ComputerRule, ComputerConditions, "computer", ComputerExample { actions: Vec<ActionName>, device: Device, display: DisplayOwner, windows: Vec<String>, });
 rule!(KeysRule, KeysConditions, "keys", String { chords: Vec<String>, });
 rule!(UrlRule, UrlConditions, "url", String { scheme: Vec<String>, host: Vec<String>, port: Vec<u16>, address: Vec<AddressClass>, tunnel: TunnelContent, });
 rule!(NetworkRule, NetworkConditions, "network", String { from: Vec<NetworkClient>, host: Vec<String>, port: Vec<u16>, address: Vec<AddressClass>, tunnel: TunnelContent, });
@@ -111,7 +141,7 @@ trait RuleFile {
     /// Name of the table.
     const KIND: &'static str;
     type Conditions: Conditions;
-    type Example: fmt::Debug;
+    type Example;
 
     fn into_parts(self) -> RuleParts<Self::Conditions, Self::Example>;
 }
@@ -136,16 +166,22 @@ struct RuleParts<C, E> {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { match = [...], not_match = [...] }"
+)]
 struct Examples<E> {
     #[serde(rename = "match", default = "Vec::new")]
-    matching: Vec<E>,
+    matching: Vec<Spanned<E>>,
     #[serde(default = "Vec::new")]
-    not_match: Vec<E>,
+    not_match: Vec<Spanned<E>>,
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { count = 5, per_seconds = 60, then = \"ask\" }"
+)]
 struct LimitFile {
     count: usize,
     per_seconds: Option<u64>,
@@ -186,7 +222,7 @@ impl ApproveFile {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a word, or a list of alternative words")]
 enum WordPattern {
     Single(String),
     Alternatives(Vec<String>),
@@ -199,16 +235,37 @@ enum ShellPlacement {
     Host,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { action = \"click\", device = \"browser\" }"
+)]
 struct ComputerExample {
-    action: ActionKind,
+    action: ActionName,
     #[serde(default = "on_desktop")]
     device: Device,
     #[serde(default = "private")]
     display: DisplayOwner,
     /// Name of the window that receives the input.
     window: Option<String>,
+}
+
+/// An action by name. An unknown one is refused with the names that there are.
+struct ActionName(ActionKind);
+
+impl<'de> Deserialize<'de> for ActionName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let kind = name.parse().map_err(|_| {
+            let kinds = ActionKind::ALL
+                .iter()
+                .filter(|kind| **kind != ActionKind::Other);
+            let names: Vec<&str> = kinds.map(|kind| kind.name()).collect();
+            let names = names.join(", ");
+            D::Error::custom(format!("unknown action `{name}`, expected one of {names}"))
+        })?;
+        Ok(Self(kind))
+    }
 }
 
 fn on_desktop() -> Device {
@@ -392,7 +449,7 @@ fn read_rule<F: ReadRule>(
         after_untrusted,
     };
     if let Some(examples) = &parts.examples {
-        check_examples(origin, line, examples, |example| {
+        check_examples(origin, examples, |example, line| {
             F::matches(origin, line, &rule, example)
         })?;
     }
@@ -456,20 +513,20 @@ fn check_list<T>(
     Ok(())
 }
 
-fn check_examples<E: fmt::Debug>(
+fn check_examples<E>(
     origin: &FilePosition<'_>,
-    line: usize,
     examples: &Examples<E>,
-    mut does_match: impl FnMut(&E) -> Result<bool, PolicyError>,
+    mut does_match: impl FnMut(&E, usize) -> Result<bool, PolicyError>,
 ) -> Result<(), PolicyError> {
     let all = examples.matching.iter().map(|example| (example, true));
     for (example, wanted) in all.chain(examples.not_match.iter().map(|example| (example, false))) {
-        if does_match(example)? != wanted {
-            let example = format!("{example:?}");
+        let line = origin.line(example.span().start);
+        if does_match(example.get_ref(), line)? != wanted {
+            let text = origin.text.get(example.span()).unwrap_or_default();
             return Err(PolicyError::Example {
                 origin: origin.name.to_owned(),
                 line,
-                example,
+                example: text.split_whitespace().collect::<Vec<_>>().join(" "),
                 wanted,
             });
         }

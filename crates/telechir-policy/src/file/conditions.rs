@@ -32,7 +32,9 @@ impl ReadRule for ComputerRule {
             windows.map(|pattern| pattern.to_lowercase()).collect()
         };
         Ok(ComputerMatch {
-            actions: conditions.actions,
+            actions: conditions
+                .actions
+                .map(|actions| actions.into_iter().map(|action| action.0).collect()),
             device: conditions.device,
             display: conditions.display,
             windows: conditions.windows.map(lower),
@@ -47,7 +49,7 @@ impl ReadRule for ComputerRule {
     ) -> Result<bool, PolicyError> {
         let names: Vec<String> = example.window.iter().cloned().collect();
         let step = ScreenSubject {
-            kind: example.action,
+            kind: example.action.0,
             device: example.device,
             display: example.display,
             target: match names.as_slice() {

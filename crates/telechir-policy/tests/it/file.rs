@@ -64,16 +64,90 @@ fn an_empty_rule_is_refused() {
 fn a_rule_that_contradicts_its_examples_is_refused() {
     check(
         "[[shell]]\nwords = ['git']\nverdict = 'deny'\nreason = 'x'\nexamples.match = ['gitk']",
-        "line 1: the rule does not match its example \"gitk\"",
+        "line 5: the rule does not match its example 'gitk'; change the rule or the example",
     );
     check(
         "[[keys]]\nchords = ['alt+F4']\nverdict = 'deny'\nreason = 'x'\nexamples.not_match = ['Option+f4']",
-        "line 1: the rule must not match but matches its example",
+        "line 5: the rule must not match but matches its example 'Option+f4'",
     );
     check(
         "[[computer]]\nactions = ['click']\nverdict = 'deny'\nreason = 'x'\nexamples.match = [{ action = 'type' }]",
-        "line 1: the rule does not match its example",
+        "line 5: the rule does not match its example { action = 'type' };",
     );
+}
+
+#[test]
+fn a_message_names_the_line_of_the_wrong_example() {
+    let rule = |kind: &str, conditions: &str, examples: &str| {
+        format!(
+            "[[{kind}]]\n{conditions}\nverdict = 'deny'\nreason = 'x'\n\n[{kind}.examples]\n{examples}"
+        )
+    };
+    let commands = "match = [\n  'git push',\n  'gitk',\n]";
+    check(
+        &rule("shell", "words = ['git']", commands),
+        "line 9: the rule does not match its example 'gitk';",
+    );
+    let urls = "not_match = ['https://b.example/',\n 'no url at all']";
+    check(
+        &rule("url", "host = ['a.example']", urls),
+        "line 8: the example \"no url at all\" is not a URL",
+    );
+    let tables = "match = [\n { action = 'click', device = 'desktop' },\n { action = 'clik' }]";
+    check(
+        &rule("computer", "actions = ['click']", tables),
+        "line 9: unknown action `clik`, expected one of screenshot, observe_screen, zoom,",
+    );
+}
+
+#[test]
+fn a_message_is_about_the_file_and_not_about_the_program() {
+    check(
+        "[[computer]]\nactions = ['clik']\nverdict = 'deny'\nreason = 'x'",
+        "line 2: unknown action `clik`, expected one of screenshot, observe_screen, zoom,",
+    );
+    for (text, wanted) in [
+        (
+            "[[shell]]\nverdict = 'allow'\nreason = 'x'\nlimit = 5",
+            "line 4: invalid type: integer `5`, expected a table such as { count = 5,",
+        ),
+        (
+            "[[shell]]\nverdict = 'allow'\nreason = 'x'\nexamples = 5",
+            "line 4: invalid type: integer `5`, expected a table such as { match = [...]",
+        ),
+        (
+            "[[shell]]\nwords = [5]\nverdict = 'allow'\nreason = 'x'",
+            "line 2: a word, or a list of alternative words",
+        ),
+        (
+            "[[computer]]\nverdict = 'ask'\nreason = 'x'\nexamples.match = ['click']",
+            "line 4: invalid type: string \"click\", expected a table such as { action =",
+        ),
+        (
+            "[[shell]]\nverdict = 'ask'\nreason = 'x'\nexcept = ['ls']",
+            "line 4: invalid type: string \"ls\", expected a table with conditions",
+        ),
+        (
+            "trusted = 5",
+            "line 1: invalid type: integer `5`, expected a table [trusted] with `host`",
+        ),
+        (
+            "shell = [5]",
+            "line 1: invalid type: integer `5`, expected a rule, which begins with",
+        ),
+        (
+            "[shell]\nverdict = 'ask'\nreason = 'x'",
+            "line 1: invalid type: map, expected rules; write the name of their table in double brackets",
+        ),
+    ] {
+        check(text, wanted);
+        let error = Policy::from_toml(text, "policy.toml").unwrap_err();
+        let error = error.to_string();
+        assert!(
+            !error.contains("struct") && !error.contains("enum"),
+            "{error}"
+        );
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod attacks;
 mod corpus;
 mod differential;
 mod file;
+mod file_properties;
 mod properties;
 mod question;
 mod screen;

@@ -66,14 +66,14 @@ impl WindowRegistry {
         else {
             return Ok(None);
         };
-        let begins_at_pointer = match action {
-            Action::Click { at, .. }
-            | Action::MouseDown { at, .. }
-            | Action::MouseUp { at, .. } => at.is_none(),
-            Action::Drag { path, .. } => path.len() == 1,
-            _ => false,
-        };
-        if begins_at_pointer {
+        let has_no_target = matches!(
+            action,
+            Action::Click { at: None, .. }
+                | Action::MouseDown { at: None, .. }
+                | Action::MouseUp { at: None, .. }
+        );
+        let is_one_point = matches!(action, Action::Drag { path, .. } if path.len() == 1);
+        if has_no_target || is_one_point {
             points.push(pointer::position(connection).await?);
         }
         if points.is_empty() {

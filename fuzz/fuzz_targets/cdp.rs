@@ -1,0 +1,4 @@
+//! The bytes of a CDP pipe.
+#![no_main]
+
+telechir_fuzz::fuzz!(CDP);
