@@ -1,5 +1,7 @@
 //! The proof that a call may run, or the denial.
 
+use std::fmt;
+
 use telechir_protocol::{CallId, SafetyCheck};
 
 use crate::{Digest, PendingApproval, Proposal, RuleReason};
@@ -53,7 +55,7 @@ impl<P: Proposal> Permitted<P> {
                     .find(|reason| !self.approved.contains(reason));
                 new.map_or(Ok(()), |reason| Err(reason.clone()))
             }
-            Judgement::Denied(_, denial) => Err(denial.reason.clone()),
+            Judgement::Denied(_, denial) => Err(denial.to_string()),
         }
     }
 
@@ -85,6 +87,21 @@ pub struct Denial {
     pub rule: String,
     /// Why, as a sentence for the model and the operator.
     pub reason: String,
+}
+
+impl Denial {
+    /// What denied it if nobody was there to ask, or somebody said no.
+    pub(crate) const BY_USER: &str = "the user";
+}
+
+/// The reason, and the rule if one denied it.
+impl fmt::Display for Denial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.rule == Self::BY_USER {
+            return f.write_str(&self.reason);
+        }
+        write!(f, "{} (policy: {})", self.reason, self.rule)
+    }
 }
 
 /// The result of judging a proposal.

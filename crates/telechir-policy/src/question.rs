@@ -127,7 +127,7 @@ impl<P: Proposal> PendingApproval<P> {
             return Err(self.deny("The approval was for another proposal, so it is not valid."));
         }
         let rule_reason = RuleReason {
-            rule: "the user".to_owned(),
+            rule: Denial::BY_USER.to_owned(),
             ..self.rule_reason
         };
         let permit = Permitted::new(self.proposal, rule_reason, self.safety_checks);
@@ -137,7 +137,7 @@ impl<P: Proposal> PendingApproval<P> {
     /// Denies the proposal, with a sentence for the model and the operator.
     pub fn deny(self, reason: impl Into<String>) -> Denial {
         Denial {
-            rule: "the user".to_owned(),
+            rule: Denial::BY_USER.to_owned(),
             reason: reason.into(),
         }
     }

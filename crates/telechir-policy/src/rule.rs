@@ -92,6 +92,11 @@ pub(crate) trait Matcher {
     type Subject<'a>;
 
     fn fit(&self, subject: &Self::Subject<'_>, sense: Polarity) -> MatchCertainty;
+
+    /// Why it is uncertain whether the rule matches, as a sentence.
+    fn doubt(&self, _subject: &Self::Subject<'_>) -> String {
+        "Whether it matches is uncertain.".to_owned()
+    }
 }
 
 /// A limit on how often a rule may permit something.
@@ -256,7 +261,14 @@ impl<M: Matcher> RuleTable<M> {
             let Some((verdict, certainty)) = rule.applies(subject) else {
                 continue;
             };
-            let applied = applied(rule, verdict, tally, context.now);
+            let mut applied = applied(rule, verdict, tally, context.now);
+            if certainty == MatchCertainty::Unclear {
+                let doubt = rule.matcher.doubt(subject);
+                applied.reason = format!(
+                    "{doubt} The rule {:?} might apply: {}",
+                    rule.name, applied.reason
+                );
+            }
             let is_certain = certainty == MatchCertainty::Yes && !rule.after_untrusted;
             let strictest: &mut Option<RuleReason> = if is_certain {
                 &mut decides

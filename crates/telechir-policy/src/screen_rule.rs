@@ -48,6 +48,10 @@ impl Matcher for ComputerMatch {
             None => MatchCertainty::Yes,
         }
     }
+
+    fn doubt(&self, _step: &ScreenSubject<'_>) -> String {
+        "Which window receives its input is uncertain.".to_owned()
+    }
 }
 
 /// The verdict if no rule matches.

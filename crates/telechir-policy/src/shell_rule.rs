@@ -61,6 +61,17 @@ impl Matcher for ShellMatch {
             },
         }
     }
+
+    fn doubt(&self, part: &ShellSubject<'_>) -> String {
+        let Some(command) = part.command else {
+            return undetermined(part.unknown);
+        };
+        let name = command.words.first().map_or("", String::as_str);
+        if self.restricts(command) == MatchCertainty::No {
+            return changed_meaning(name);
+        }
+        format!("{name} with these words may do something else than they tell.")
+    }
 }
 
 impl ShellMatch {
@@ -165,6 +176,16 @@ pub(crate) fn only_ends(input: &ShellAction) -> bool {
     }
 }
 
+fn undetermined(unknown: &str) -> String {
+    format!("Its effect cannot be determined in advance: {unknown}.")
+}
+
+fn changed_meaning(name: &str) -> String {
+    format!(
+        "An earlier command may have changed the meaning of {name}; restarting the shell resets that."
+    )
+}
+
 /// The verdict if no rule matches.
 pub(crate) fn default(part: &ShellSubject<'_>) -> RuleReason {
     let built_in = |verdict, reason: String| RuleReason::built_in(verdict, "shell", reason);
@@ -176,11 +197,7 @@ pub(crate) fn default(part: &ShellSubject<'_>) -> RuleReason {
         return built_in(Verdict::Sandbox, reason.to_owned());
     }
     let Some(command) = part.command else {
-        let reason = format!(
-            "Its effect cannot be determined in advance: {}.",
-            part.unknown
-        );
-        return built_in(Verdict::Ask, reason);
+        return built_in(Verdict::Ask, undetermined(part.unknown));
     };
     let name = command.words.first().map_or("", String::as_str);
     if !command.redirections.is_empty() {
@@ -196,12 +213,7 @@ pub(crate) fn default(part: &ShellSubject<'_>) -> RuleReason {
         );
     }
     if part.is_tainted {
-        return built_in(
-            Verdict::Ask,
-            format!(
-                "An earlier command may have changed the meaning of {name}; restarting the shell resets that."
-            ),
-        );
+        return built_in(Verdict::Ask, changed_meaning(name));
     }
     built_in(Verdict::Sandbox, format!("{name} only reads."))
 }

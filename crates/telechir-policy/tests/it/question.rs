@@ -96,3 +96,94 @@ fn every_step_of_a_batch_is_shown() {
     assert!(question.lines[0].contains("hi") && question.lines[1].contains("fetch('/')"));
     assert_eq!(question.reasons, ["It runs a script in the page."]);
 }
+
+/// The reasons for asking about a command under these rules.
+fn reasons(rules: &str, commands: &[&str]) -> Vec<String> {
+    let policy = Policy::from_toml(rules, "p.toml").unwrap();
+    match Judge::new(policy).shell(proposal(commands), &SANDBOX) {
+        Judgement::Ask(pending) => pending.question().reasons.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_rule_that_only_might_apply_is_not_stated_as_a_fact() {
+    let rules = "
+        [[shell]]
+        name = 'no pushes'
+        words = ['git', 'push']
+        verdict = 'deny'
+        reason = 'It publishes.'
+
+        [[shell]]
+        words = ['sort']
+        options = ['--output']
+        verdict = 'ask'
+        reason = 'It writes a file.'
+    ";
+    for (command, reason) in [
+        (
+            "echo $HOME",
+            "Its effect cannot be determined in advance: it expands something. The rule \"no pushes\" \
+             might apply: It publishes.",
+        ),
+        (
+            "env git push",
+            "env with these words may do something else than they tell. The rule \"no pushes\" might \
+             apply: It publishes.",
+        ),
+        (
+            "sort --outp=x f",
+            "sort with these words may do something else than they tell. The rule \"shell rule at \
+             p.toml:8\" might apply: It writes a file.",
+        ),
+        ("sort --output=x f", "It writes a file."),
+    ] {
+        assert_eq!(reasons(rules, &[command])[0], reason, "{command}");
+    }
+    let tainted = reasons(rules, &["alias ls=x", "ls"]);
+    let reason = "An earlier command may have changed the meaning of ls; restarting the shell resets \
+                  that. The rule \"no pushes\" might apply: It publishes.";
+    assert!(tainted.iter().any(|other| other == reason), "{tainted:?}");
+}
+
+#[test]
+fn a_window_that_only_might_receive_input_is_not_stated_as_a_fact() {
+    let rules = "
+        [[computer]]
+        windows = ['code']
+        verdict = 'deny'
+        reason = 'The editor has a terminal.'
+    ";
+    let policy = Policy::from_toml(rules, "p.toml").unwrap();
+    let mut approval = screen::proposal(&[json!({"action": "type", "text": "x"})]);
+    approval.device = telechir_policy::Device::Desktop;
+    let facts = telechir_policy::ScreenFacts {
+        windows: telechir_policy::ScreenWindows::Unknown,
+        ..screen::facts()
+    };
+    let Judgement::Ask(pending) = Judge::new(policy).screen(approval, &facts) else {
+        panic!("no question")
+    };
+    let reason = "Which window receives its input is uncertain. The rule \"computer rule at p.toml:2\" \
+                  might apply: The editor has a terminal.";
+    assert_eq!(pending.question().reasons, [reason]);
+}
+
+#[test]
+fn a_denial_names_the_rule_that_denied() {
+    for (name, shown) in [
+        ("name = 'no pushes'", "no pushes"),
+        ("", "shell rule at p.toml:1"),
+    ] {
+        let rules = format!("[[shell]]\nwords = ['git']\nverdict = 'deny'\nreason = 'No.'\n{name}");
+        let policy = Policy::from_toml(&rules, "p.toml").unwrap();
+        let judged = Judge::new(policy).shell(proposal(&["git push"]), &SANDBOX);
+        let Judgement::Denied(_, denial) = judged else {
+            panic!("{judged:?}")
+        };
+        assert_eq!(denial.to_string(), format!("No. (policy: {shown})"));
+    }
+    let denial = pending("rm a").deny("Not today.");
+    assert_eq!(denial.to_string(), "Not today.");
+}

@@ -209,7 +209,7 @@ fn still_holds<P: Proposal>(approved: &Question, now: Judgement<P>) -> Result<()
         Judgement::Allowed(_) => Ok(()),
         Judgement::Ask(pending) if pending.question().reasons == approved.reasons => Ok(()),
         Judgement::Ask(pending) => Err(no_longer_valid(&pending.question().reasons.join(" "))),
-        Judgement::Denied(_, denial) => Err(no_longer_valid(&denial.reason)),
+        Judgement::Denied(_, denial) => Err(no_longer_valid(&denial.to_string())),
     }
 }
 
@@ -228,9 +228,9 @@ fn question_of<P: Proposal>(judgement: &Judgement<P>) -> Option<Question> {
     }
 }
 
-/// A denial as the model reads it: what was not executed and why.
+/// A denial as the model reads it: what was not executed, why, and by which rule.
 fn refused(denial: &Denial, reasons: &[String]) -> Failure {
-    let mut message = format!("Not executed: {}", denial.reason);
+    let mut message = format!("Not executed: {denial}");
     for reason in reasons.iter().filter(|reason| **reason != denial.reason) {
         message.push(' ');
         message.push_str(reason);

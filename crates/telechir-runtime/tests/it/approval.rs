@@ -50,6 +50,24 @@ async fn a_denial_is_reported_to_the_model() {
 }
 
 #[tokio::test]
+async fn the_model_reads_which_rule_denied() {
+    let rules = "
+        [[shell]]
+        name = 'no builds'
+        words = ['make']
+        verdict = 'deny'
+        reason = 'Builds run elsewhere.'
+    ";
+    let (builder, _log) = shell(Policy::from_toml(rules, "p.toml").unwrap());
+    let mut session = builder.build().unwrap();
+    let result = in_shell(&mut session, commands("s1", &["make test"])).await;
+    assert_eq!(
+        result.error.unwrap().message,
+        "Not executed: Builds run elsewhere. (policy: no builds)"
+    );
+}
+
+#[tokio::test]
 async fn a_missing_approver_is_a_no() {
     let (builder, log) = shell(Policy::default_policy());
     let mut session = builder.build().unwrap();
