@@ -40,6 +40,23 @@ pub(super) fn run_without_bubblewrap(test: &str) {
     run_after("mount --bind /dev/null \"$(command -v bwrap)\"\n", test);
 }
 
+/// Runs it with a bubblewrap of its own, for [`forbid_bubblewrap`].
+pub(super) fn run_with_own_bubblewrap(test: &str) {
+    let own = "own=$(mktemp) && cp \"$(command -v bwrap)\" \"$own\" && chmod 755 \"$own\"\n\
+               mount --bind \"$own\" \"$(command -v bwrap)\" && rm \"$own\"\n";
+    run_after(own, test);
+}
+
+/// From now on, bubblewrap cannot be executed on this own machine.
+pub(super) fn forbid_bubblewrap() {
+    use std::os::unix::fs::PermissionsExt as _;
+    assert!(is_own());
+    let folders = std::env::var_os("PATH").unwrap();
+    let mut programs = std::env::split_paths(&folders).map(|folder| folder.join("bwrap"));
+    let program = programs.find(|program| program.exists()).unwrap();
+    fs::set_permissions(program, fs::Permissions::from_mode(0o600)).unwrap();
+}
+
 fn run_after(more: &str, test: &str) {
     let folder = tempfile::tempdir().unwrap();
     let resolver = folder.path().join("resolv.conf");

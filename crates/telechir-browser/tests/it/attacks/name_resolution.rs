@@ -5,13 +5,18 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use telechir_browser::{Browser, Options, OwnNetwork, Surface};
-use telechir_device::PageContextSource as _;
+use telechir_device::{DeviceError, PageContextSource as _};
 use telechir_egress::Egress;
 use telechir_policy::{NetworkClient, Policy};
+use telechir_testkit::assert_eventually;
 use tokio::time::{Instant, sleep};
 
-use super::machine::{datagrams_sent, is_own, run_on_own_machine, run_without_bubblewrap};
+use super::machine::{
+    datagrams_sent, forbid_bubblewrap, is_own, run_on_own_machine, run_with_own_bubblewrap,
+    run_without_bubblewrap,
+};
 use crate::common::{CHROMIUM, SIZE, click, go, launched_with, options, perform};
 use crate::server::{Answer, Server};
 
@@ -202,6 +207,51 @@ async fn a_browser_that_cannot_have_a_namespace_reports_it() {
     assert!(why.contains("bwrap"), "{why}");
     go(&mut browser, &server.url("/other")).await.unwrap();
     browser.close().await.unwrap();
+}
+
+/// A page that exhausts what a namespace needs, and then crashes the browser, would win otherwise.
+#[tokio::test]
+async fn a_browser_is_not_relaunched_without_the_namespace_that_it_had() {
+    if !is_own() {
+        let name = format!("{NAME}::a_browser_is_not_relaunched_without_the_namespace_that_it_had");
+        return run_with_own_bubblewrap(&name);
+    }
+    let server = Server::start(answer).await;
+    let mut browser = launched_with(Options {
+        egress: Some(egress(&server)),
+        own_network: OwnNetwork::IfPossible,
+        ..options()
+    })
+    .await;
+    assert_eq!(browser.shares_network(), None);
+    go(&mut browser, &server.url("/other")).await.unwrap();
+    let crash = async |browser: &mut Browser| {
+        let pids = processes_inside(browser);
+        let first = pids.first().copied().and_then(Pid::from_raw).unwrap();
+        kill_process(first, Signal::KILL).unwrap();
+        let url = server.url("/other");
+        let error = assert_eventually!(go(browser, &url).await, |done| done.is_err());
+        error.unwrap_err()
+    };
+    let error = crash(&mut browser).await;
+    assert!(matches!(error, DeviceError::Restarted { .. }), "{error:?}");
+    assert_eq!(browser.shares_network(), None);
+    forbid_bubblewrap();
+    let error = crash(&mut browser).await;
+    assert!(
+        matches!(error, DeviceError::Disconnected { .. }),
+        "{error:?}"
+    );
+    for _ in 0..3 {
+        let again = go(&mut browser, &server.url("/other")).await.unwrap_err();
+        assert!(
+            matches!(again, DeviceError::Disconnected { .. }),
+            "{again:?}"
+        );
+    }
+    let group = browser.pid().map(crate::isolation::group);
+    assert!(group.is_none_or(|pids| pids.is_empty()));
+    let _nothing_is_left_to_close = browser.close().await;
 }
 
 /// The group's processes without bubblewrap, which waits outside of the namespaces.
