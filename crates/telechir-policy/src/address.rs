@@ -181,6 +181,143 @@ mod tests {
         }
     }
 
+    /// The first and the last address of each range, and their neighbours.
+    #[test]
+    fn ranges_end_where_they_should() {
+        check(
+            AddressClass::Public,
+            &[
+                "1.0.0.0",
+                "100.63.255.255",
+                "100.128.0.0",
+                "126.255.255.255",
+                "128.0.0.0",
+                "169.253.255.255",
+                "169.255.0.0",
+                "172.15.255.255",
+                "172.32.0.0",
+                "192.0.1.0",
+                "192.1.0.0",
+                "192.88.98.255",
+                "192.88.100.0",
+                "192.167.255.255",
+                "192.169.0.0",
+                "193.0.0.0",
+                "198.17.255.255",
+                "198.20.0.0",
+                "199.18.0.0",
+                "203.0.112.255",
+                "203.0.114.0",
+                "223.255.255.255",
+                "101.64.0.1",
+                "99.64.0.1",
+                "2000::1",
+                "2001:200::1",
+                "2001:db7::1",
+                "2001:db9::1",
+                "3ffe::1",
+            ],
+        );
+        check(
+            AddressClass::Private,
+            &[
+                "10.0.0.0",
+                "10.255.255.255",
+                "100.64.0.0",
+                "100.127.255.255",
+                "172.16.0.0",
+                "172.31.255.255",
+                "192.168.0.0",
+                "192.168.255.255",
+                "fc00::",
+                "fdff::1",
+                "fec0::1",
+                "feff::1",
+                "64:ff9b:1:808:8:800::",
+            ],
+        );
+        check(
+            AddressClass::LinkLocal,
+            &["169.254.0.0", "169.254.255.255", "fe80::", "febf::1"],
+        );
+        check(
+            AddressClass::Special,
+            &[
+                "192.0.0.0",
+                "192.0.0.255",
+                "192.0.2.1",
+                "192.88.99.0",
+                "192.88.99.255",
+                "198.18.0.0",
+                "198.19.255.255",
+                "198.51.100.1",
+                "203.0.113.1",
+                "224.0.0.0",
+                "240.0.0.0",
+                "255.255.255.255",
+                "2001:db8::1",
+                "2001:1ff::1",
+                "2001:2::1",
+                "3fff::1",
+                "4000::1",
+                "fb00::1",
+                "fe00::1",
+                "ff02::1",
+                "100::1",
+            ],
+        );
+        check(
+            AddressClass::Loopback,
+            &["0.255.255.255", "127.255.255.255"],
+        );
+    }
+
+    #[test]
+    fn an_address_inside_of_another_counts() {
+        check(
+            AddressClass::Private,
+            &[
+                "::ffff:10.0.0.1",
+                "::ffff:0:10.0.0.1",
+                "::10.0.0.1",
+                "64:ff9b::10.0.0.1",
+                "2002:a00:1::1",
+                "2001:0:1::f5ff:fffe",
+                "64:ff9b:1:a00:0:100::",
+            ],
+        );
+        check(
+            AddressClass::Public,
+            &[
+                "::ffff:8.8.8.8",
+                "::8.8.8.8",
+                "64:ff9b::8.8.8.8",
+                "2002:808:808::1",
+            ],
+        );
+        check(AddressClass::Loopback, &["::2", "::1:0"]);
+        check(
+            AddressClass::Metadata,
+            &[
+                "::ffff:169.254.169.254",
+                "2002:a9fe:a9fe::1",
+                "64:ff9b::a9fe:a9fe",
+                "fd00:ec2::254",
+            ],
+        );
+        for class in [
+            AddressClass::Public,
+            AddressClass::Private,
+            AddressClass::Loopback,
+            AddressClass::LinkLocal,
+            AddressClass::Metadata,
+            AddressClass::Special,
+            AddressClass::Unresolved,
+        ] {
+            assert_eq!(serde_json::json!(class), class.name());
+        }
+    }
+
     #[test]
     fn sorts_addresses() {
         check(

@@ -93,6 +93,24 @@ mod tests {
         assert_eq!(Digest::of_json(&one), Digest::of_json(&other));
     }
 
+    /// An approval may be kept for longer than a program, so the form must not change.
+    #[test]
+    fn the_canonical_form_is_sorted_and_without_spaces() {
+        let value = serde_json::json!({"b": [1, {"d": true, "c": null}, "é\n"], "a": {}, "e": []});
+        let text = r#"{"a":{},"b":[1,{"c":null,"d":true},"é\n"],"e":[]}"#;
+        let digest = Digest::of_json(&value);
+        assert_eq!(digest.0, blake3::hash(text.as_bytes()));
+        let shown = digest.to_string();
+        assert_eq!(shown, digest.0.to_hex().as_str());
+        assert_eq!(format!("{digest:?}"), format!("Digest({shown})"));
+        assert_eq!(Digest::parse(&shown), Some(digest));
+        assert_eq!(Digest::parse("abc"), None);
+        let json = serde_json::json!(digest);
+        assert_eq!(json, serde_json::json!(shown));
+        assert_eq!(serde_json::from_value::<Digest>(json).ok(), Some(digest));
+        assert!(serde_json::from_value::<Digest>(serde_json::json!("abc")).is_err());
+    }
+
     #[test]
     fn any_change_changes_the_digest() {
         let digest = |value| Digest::of_json(&value);

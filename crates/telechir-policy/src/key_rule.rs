@@ -278,4 +278,24 @@ mod tests {
         assert_eq!(fit("ctrl+alt+F4", Polarity::Permits), MatchCertainty::No);
         assert_eq!(fit("ctrl+alt+F4", Polarity::Restricts), MatchCertainty::Yes);
     }
+
+    #[test]
+    fn keys_stay_pressed_until_each_is_released() {
+        let chord = |text: &str| Chord::parse(text).unwrap();
+        let mut pressed = Vec::new();
+        let mut shown = |action: Action| {
+            update_pressed_keys(&mut pressed, &action);
+            let keys = pressed.iter().map(ToString::to_string);
+            keys.collect::<Vec<_>>().join(" ")
+        };
+        let down = |text| Action::KeyDown { chord: chord(text) };
+        let up = |text| Action::KeyUp { chord: chord(text) };
+        assert_eq!(shown(down("ctrl+shift")), "ctrl shift");
+        assert_eq!(shown(down("a")), "ctrl shift a");
+        let (chord, repeat) = (chord("b"), 1);
+        assert_eq!(shown(Action::Key { chord, repeat }), "ctrl shift a");
+        assert_eq!(shown(up("shift")), "ctrl a");
+        assert_eq!(shown(up("b")), "ctrl a");
+        assert_eq!(shown(up("ctrl+a")), "");
+    }
 }

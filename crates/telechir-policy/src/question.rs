@@ -142,3 +142,76 @@ impl<P: Proposal> PendingApproval<P> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use telechir_protocol::Command;
+
+    use super::*;
+    use crate::{ShellProposal, ShellTask, Verdict};
+
+    fn proposal(line: &str) -> ShellProposal {
+        ShellProposal {
+            call_id: "c1".into(),
+            task: ShellTask::Run(vec![Command::Line(line.to_owned())]),
+            cwd: None,
+            env: serde_json::Map::new(),
+        }
+    }
+
+    /// A question about one proposal for another, which only a mistake of ours can create.
+    fn pending(asked: &str, waiting: &str) -> PendingApproval<ShellProposal> {
+        let question = Question {
+            call_id: "c1".into(),
+            digest: proposal(asked).digest(),
+            lines: vec![format!("$ {asked}")],
+            reasons: vec!["It writes.".to_owned()],
+            has_hidden_characters: false,
+            approve: ApproveAt::Any,
+            untrusted_source: None,
+            safety_checks: Vec::new(),
+        };
+        let rule_reason = RuleReason::built_in(Verdict::Ask, "shell", "It writes.");
+        PendingApproval::new(proposal(waiting), question, rule_reason, Vec::new())
+    }
+
+    #[test]
+    fn an_approval_is_for_what_was_asked_and_for_what_waits() {
+        let (asked, waiting) = (proposal("ls").digest(), proposal("rm x").digest());
+        assert!(pending("ls", "rm x").approve(asked).is_err());
+        assert!(pending("ls", "rm x").approve(waiting).is_err());
+        assert!(pending("ls", "ls").approve(waiting).is_err());
+        let permit = pending("ls", "ls").approve(asked).ok();
+        let rule_reason = permit.map(|permit| permit.rule_reason().clone());
+        let expected = RuleReason {
+            rule: "the user".to_owned(),
+            ..RuleReason::built_in(Verdict::Ask, "shell", "It writes.")
+        };
+        assert_eq!(rule_reason, Some(expected));
+    }
+
+    #[test]
+    fn only_one_approval_also_trusts_what_was_read() {
+        let pending = pending("ls", "ls");
+        let question = pending.question();
+        let digest = question.digest;
+        for (decision, trusts_content) in [
+            (question.approve(), false),
+            (question.approve_and_trust(), true),
+        ] {
+            assert_eq!(
+                decision,
+                Decision::Approve {
+                    digest,
+                    trusts_content
+                }
+            );
+        }
+        assert_eq!(pending.call_id().as_str(), "c1");
+        let denial = pending.deny("No.");
+        assert_eq!(
+            (denial.rule.as_str(), denial.reason.as_str()),
+            ("the user", "No.")
+        );
+    }
+}

@@ -441,3 +441,33 @@ fn a_rule_may_let_redirections_through() {
         Verdict::Ask
     );
 }
+
+/// Which words and redirections are read, where a reader could mistake one for the other.
+#[test]
+fn redirections_and_keywords_are_told_apart() {
+    let read = |line: &str| match read_command(&Command::Line(line.to_owned())) {
+        CommandReading::Known(commands) => {
+            let words = commands.iter().map(|one| one.words.join(" "));
+            let redirections = commands.iter().flat_map(|one| &one.redirections);
+            let paths = redirections
+                .map(|one| format!("{}{}", if one.writes { ">" } else { "<" }, one.path));
+            Some(words.chain(paths).collect::<Vec<_>>().join("|"))
+        }
+        CommandReading::Unknown(_) | CommandReading::TooLong => None,
+    };
+    for (line, wanted) in [
+        ("cat < f", Some("cat|<f")),
+        ("cat <<< f", None),
+        ("cat << f", None),
+        ("ls > if", Some("ls|>if")),
+        ("ls >> while; ls", Some("ls|ls|>while")),
+        ("echo if", Some("echo if")),
+        ("if true; then ls; fi", None),
+        ("ls; while true; do ls; done", None),
+        ("! ls", Some("ls")),
+        ("! if true; then ls; fi", None),
+        ("echo '<<' \"<<\"", Some("echo << <<")),
+    ] {
+        assert_eq!(read(line).as_deref(), wanted, "{line}");
+    }
+}

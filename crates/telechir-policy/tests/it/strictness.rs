@@ -1,7 +1,7 @@
 //! Additional rules never make a verdict milder, except where a rule says so itself.
 
 use proptest::prelude::*;
-use telechir_policy::{Judge, Policy, Verdict};
+use telechir_policy::{Judge, Judgement, Policy, Verdict};
 
 use crate::shell::{SANDBOX, proposal, verdict};
 
@@ -47,7 +47,91 @@ fn judge(rules: &[String], command: &str) -> Verdict {
     verdict(&Judge::new(policy).shell(proposal(&[command]), &SANDBOX))
 }
 
+/// Conditions of an exception.
+fn exception() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "{ words = ['ls'] }",
+        "{ words = ['git', 'push'] }",
+        "{ words = ['rm'] }",
+        "{ words = ['echo'] }",
+        "{ words = ['curl'] }",
+        "{ shell = 'sandboxed' }",
+        "{ shell = 'host' }",
+        "{ redirection = true, words = ['ls'] }",
+    ])
+}
+
+fn table_default() -> impl Strategy<Value = Verdict> {
+    prop::sample::select(vec![Verdict::Ask, Verdict::Deny])
+}
+
+/// The verdict without the table's default, and whether a rule decided it rather than the built-in
+/// default.
+fn by_rules(rules: &[String], command: &str) -> (Verdict, bool) {
+    let policy = Policy::from_toml(&rules.concat(), "p.toml").unwrap();
+    match Judge::new(policy).shell(proposal(&[command]), &SANDBOX) {
+        Judgement::Allowed(permit) => (
+            Verdict::Allow,
+            !permit.rule_reason().rule.starts_with("default: "),
+        ),
+        Judgement::Ask(pending) => (
+            Verdict::Ask,
+            !pending.rule_reason().rule.starts_with("default: "),
+        ),
+        Judgement::Denied(_, denial) => (Verdict::Deny, !denial.rule.starts_with("default: ")),
+    }
+}
+
 proptest! {
+    /// It shrinks its own rule: where that rule alone decides nothing, nothing changes, and where it
+    /// restricts, nothing gets stricter. Where it permits, others and the default decide again.
+    #[test]
+    fn an_exception_changes_its_own_rule_alone(rules in prop::collection::vec(rule(), 0..4), own in rule(), except in exception(), at in 0..COMMANDS.len()) {
+        let (text, verdict) = own;
+        let others: Vec<String> = rules.into_iter().map(|(text, _)| text).collect();
+        let with = |own: String| [others.clone(), vec![own]].concat();
+        let excepted = judge(&with(format!("{text}except = [{except}]\n")), COMMANDS[at]);
+        let complete = judge(&with(text), COMMANDS[at]);
+        let without = judge(&others, COMMANDS[at]);
+        if verdict >= Verdict::Ask {
+            prop_assert!(without <= excepted && excepted <= complete);
+        } else {
+            prop_assert!(excepted == complete || excepted == without, "{excepted} {complete} {without}");
+        }
+    }
+
+    #[test]
+    fn a_default_counts_only_where_no_rule_decides(rules in prop::collection::vec(rule(), 0..4), default in table_default(), at in 0..COMMANDS.len()) {
+        let texts: Vec<String> = rules.into_iter().map(|(text, _)| text).collect();
+        let closed = format!("[[shell]]\ndefault = '{default}'\nreason = 'x'\n");
+        let closed = [texts.clone(), vec![closed]].concat();
+        let (before, is_by_rule) = by_rules(&texts, COMMANDS[at]);
+        let after = judge(&closed, COMMANDS[at]);
+        // It never loosens, and changes nothing that certain rules decide.
+        prop_assert!(after >= before);
+        if is_by_rule && before < Verdict::Ask {
+            prop_assert_eq!(after, before);
+        }
+        if texts.is_empty() {
+            prop_assert_eq!(after, before.max(default));
+        }
+    }
+
+    #[test]
+    fn a_rule_that_denies_never_loosens(rules in prop::collection::vec(rule(), 0..4), default in prop::option::of(table_default()), denies in rule(), except in prop::option::of(exception()), at in 0..COMMANDS.len(), a in 0..COMMANDS.len()) {
+        let mut texts: Vec<String> = rules.into_iter().map(|(text, _)| text).collect();
+        if let Some(default) = default {
+            texts.push(format!("[[shell]]\ndefault = '{default}'\nreason = 'x'\n"));
+        }
+        let line = format!("{}; {}", COMMANDS[at], COMMANDS[a]);
+        let before = judge(&texts, &line);
+        let (text, verdict) = denies;
+        let denies = text.replace(&format!("verdict = '{verdict}'"), "verdict = 'deny'");
+        let except = except.map(|except| format!("except = [{except}]\n"));
+        texts.push(denies + &except.unwrap_or_default());
+        prop_assert!(judge(&texts, &line) >= before);
+    }
+
     #[test]
     fn a_stricter_rule_never_weakens(rules in prop::collection::vec(rule(), 0..5), more in rule(), at in 0..COMMANDS.len()) {
         prop_assume!(more.1 >= Verdict::Ask);
