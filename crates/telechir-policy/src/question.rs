@@ -160,11 +160,11 @@ mod tests {
     }
 
     /// A question about one proposal for another, which only a mistake of ours can create.
-    fn pending(asked: &str, waiting: &str) -> PendingApproval<ShellProposal> {
+    fn pending(shown: &str, waiting: &str) -> PendingApproval<ShellProposal> {
         let question = Question {
             call_id: "c1".into(),
-            digest: proposal(asked).digest(),
-            lines: vec![format!("$ {asked}")],
+            digest: proposal(shown).digest(),
+            lines: vec![format!("$ {shown}")],
             reasons: vec!["It writes.".to_owned()],
             has_hidden_characters: false,
             approve: ApproveAt::Any,
@@ -176,12 +176,12 @@ mod tests {
     }
 
     #[test]
-    fn an_approval_is_for_what_was_asked_and_for_what_waits() {
-        let (asked, waiting) = (proposal("ls").digest(), proposal("rm x").digest());
-        assert!(pending("ls", "rm x").approve(asked).is_err());
+    fn an_approval_is_for_the_question_and_for_the_waiting_proposal() {
+        let (shown, waiting) = (proposal("ls").digest(), proposal("rm x").digest());
+        assert!(pending("ls", "rm x").approve(shown).is_err());
         assert!(pending("ls", "rm x").approve(waiting).is_err());
         assert!(pending("ls", "ls").approve(waiting).is_err());
-        let permit = pending("ls", "ls").approve(asked).ok();
+        let permit = pending("ls", "ls").approve(shown).ok();
         let rule_reason = permit.map(|permit| permit.rule_reason().clone());
         let expected = RuleReason {
             rule: "the user".to_owned(),

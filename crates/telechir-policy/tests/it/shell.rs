@@ -444,7 +444,7 @@ fn a_rule_may_let_redirections_through() {
 
 /// Which words and redirections are read, where a reader could mistake one for the other.
 #[test]
-fn redirections_and_keywords_are_told_apart() {
+fn redirections_and_keywords_are_distinguished() {
     let read = |line: &str| match read_command(&Command::Line(line.to_owned())) {
         CommandReading::Known(commands) => {
             let words = commands.iter().map(|one| one.words.join(" "));

@@ -54,7 +54,7 @@ async fn under(desktop: &mut Desktop, action: Action) -> Option<PointedWindows> 
     under
 }
 
-async fn place(desktop: &mut Desktop, window: &str, corners: [u32; 4]) {
+async fn move_and_resize(desktop: &mut Desktop, window: &str, corners: [u32; 4]) {
     let [left, top, right, bottom] = corners;
     let place = Action::PlaceWindow {
         window: Some(window.to_owned()),
@@ -78,8 +78,8 @@ async fn two_windows(command: &str) -> (tempfile::TempDir, Desktop) {
     let mut desktop = started(fixture::managed(&folder).await, "xterm", &LEFT).await;
     let command = command.replace("FOLDER", fixture::workspace(&folder).to_str().unwrap());
     launch(&mut desktop, "xterm", &["-e", "sh", "-c", &command], 2).await;
-    place(&mut desktop, "w1", [0, 0, 390, 300]).await;
-    place(&mut desktop, "w2", [410, 0, 800, 300]).await;
+    move_and_resize(&mut desktop, "w1", [0, 0, 390, 300]).await;
+    move_and_resize(&mut desktop, "w2", [410, 0, 800, 300]).await;
     focus(&mut desktop, "w1", &names("Writer", "writer")).await;
     (folder, desktop)
 }
