@@ -16,9 +16,11 @@ document=benchmarks/fuzzing.md
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-if ! cargo +nightly --version >/dev/null 2>&1; then
-    echo "fuzz: no nightly compiler; run: rustup toolchain install nightly --profile minimal" >&2
-    exit 1
+# The sanitizers need a nightly compiler, or a stable one that accepts unstable flags.
+cargo=(cargo +nightly)
+if ! "${cargo[@]}" --version >/dev/null 2>&1; then
+    cargo=(cargo)
+    export RUSTC_BOOTSTRAP=1
 fi
 if ! cargo fuzz --version >/dev/null 2>&1; then
     echo "fuzz: installing cargo-fuzz"
@@ -28,7 +30,7 @@ fi
 
 export CARGO_TARGET_DIR=$target/fuzz
 read -ra targets <<<"${FUZZ_TARGETS:-$(cargo fuzz list | tr '\n' ' ')}"
-cargo +nightly run --quiet --release --manifest-path fuzz/Cargo.toml --example seeds -- "$scratch/seeds" >/dev/null
+"${cargo[@]}" run --quiet --release --manifest-path fuzz/Cargo.toml --example seeds -- "$scratch/seeds" >/dev/null
 
 # The last number after a label in libFuzzer's output.
 number() { sed -nE "s/.*$1 *([0-9]+).*/\1/p" "$2" | tail -n 1; }
@@ -37,7 +39,7 @@ number() { sed -nE "s/.*$1 *([0-9]+).*/\1/p" "$2" | tail -n 1; }
 keep() {
     local name=$1 files=40 most=24000 sum=0 length input at
     cp -r "$scratch/seeds/$name" "$scratch/merged"
-    cargo +nightly fuzz run "$name" "$scratch/merged" "$corpus/$name" -- -merge=1 -max_len=16384 2>/dev/null
+    "${cargo[@]}" fuzz run "$name" "$scratch/merged" "$corpus/$name" -- -merge=1 -max_len=16384 2>/dev/null
     rm -rf "fuzz/corpus/$name"
     mkdir -p "fuzz/corpus/$name"
     mapfile -t found < <(cd "$scratch/merged" && find . -type f -size -8k -printf '%s %f\n' | sort -n |
@@ -53,13 +55,13 @@ keep() {
 
 failed=0
 for name in "${targets[@]}"; do
-    cargo +nightly fuzz build "$name" 2>"$scratch/build" || { cat "$scratch/build" >&2; exit 1; }
+    "${cargo[@]}" fuzz build "$name" 2>"$scratch/build" || { cat "$scratch/build" >&2; exit 1; }
     mkdir -p "$corpus/$name"
     log=$scratch/$name.log
     findings=none
     inputs=("$corpus/$name" "$scratch/seeds/$name")
     if [[ -d fuzz/corpus/$name ]]; then inputs+=("fuzz/corpus/$name"); fi
-    if ! cargo +nightly fuzz run "$name" "${inputs[@]}" -- \
+    if ! "${cargo[@]}" fuzz run "$name" "${inputs[@]}" -- \
         -max_total_time="$seconds" -max_len=16384 -timeout=20 -rss_limit_mb=2048 \
         -malloc_limit_mb=512 -print_final_stats=1 >"$log" 2>&1; then
         failed=1

@@ -4,8 +4,9 @@
 # or a survivor has no reason there. A complete run takes hours.
 #
 # MUTANTS_CRATES: crates to run [default: all of them; `none`: only write the document].
-# MUTANTS_SHARD: part K/N of each crate's mutants, K from 0, so that a run can be divided
-#   [default: 0/1]. The parts of a crate must be of the same state of its sources.
+# MUTANTS_SHARD: part K/N of each crate's mutants, K from 0: every Nth mutant, so that a run can be
+#   divided and a part is a sample [default: 0/1]. The parts of a crate must be of the same state of
+#   its sources.
 # MUTANTS_FILES: only files that match this glob, for a trial; its results are printed, not kept.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -56,10 +57,12 @@ for crate in "${crates[@]}"; do
     fi
     rm -rf "$part"
     mkdir -p "$part"
+    (cd "$source" && env -u CARGO_TARGET_DIR "$tools/bin/cargo-mutants" mutants --list --package "$crate" \
+        --file "$pattern") | wc -l >"$folder/$crate.total"
     # 2: some survived; 3: some timed out. Others mean that the run itself failed.
     code=0
     (cd "$source" && env -u CARGO_TARGET_DIR "$tools/bin/cargo-mutants" mutants --in-place --package "$crate" \
-        --file "$pattern" --shard "$shard" --output "$part" --minimum-test-timeout 60 \
+        --file "$pattern" --shard "$shard" --sharding round-robin --output "$part" --minimum-test-timeout 120 \
         --no-shuffle --colors never) || code=$?
     case $code in
     0 | 2 | 3) ;;

@@ -38,6 +38,12 @@ def results(folder):
     return outcomes, is_complete
 
 
+def ran(folder, crate, outcomes):
+    """How many mutants ran of how many."""
+    total = folder / f"{crate}.total"
+    return f"{len(outcomes)} of {total.read_text().strip()}" if total.exists() else f"{len(outcomes)}"
+
+
 def name(mutant):
     """The file and what is changed, with the line in its function instead of in the file."""
     function = mutant.get("function") or {}
@@ -80,7 +86,8 @@ def main():
             continue
         share = 100 * (caught + timeouts) / viable
         note = "" if is_complete else ", incomplete"
-        rows.append(f"| `{crate}` | {viable} | {caught} | {timeouts} | {missed} | {unviable} | {share:.1f} %{note} |")
+        done = ran(folder, crate, outcomes)
+        rows.append(f"| `{crate}` | {done} | {unviable} | {caught} | {timeouts} | {missed} | {share:.1f} %{note} |")
         survivors = sorted(mutant for mutant, summary in outcomes.items() if summary == "MissedMutant")
         lines = [f"## {crate}\n"]
         if survivors:
@@ -94,7 +101,7 @@ def main():
             lines.append(f"| `` {escaped} `` | {reason} |")
         sections.append("\n".join(lines) + "\n")
         is_good &= share >= GOAL and is_complete
-    table = ["| crate | mutants | caught | timeouts | survived | do not compile | caught of all |",
+    table = ["| crate | mutants that ran | do not compile | caught | timeouts | survived | caught of the rest |",
              "|---|---|---|---|---|---|---|", *rows]
     parts = [INTRODUCTION, "\n".join(table) + "\n", *sections]
     document.write_text("\n".join(parts))
