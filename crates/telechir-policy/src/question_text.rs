@@ -154,10 +154,11 @@ pub(crate) fn action_lines(action: &Action) -> Vec<String> {
 
 /// Input for a running command.
 pub(crate) fn input_lines(input: &ShellAction, job: Option<&str>, is_hidden: bool) -> Vec<String> {
-    let into = match job {
-        Some(job) => format!("into the background job {}", escape(job)),
-        None => "into the command that waits".to_owned(),
+    let program = match job {
+        Some(job) => format!("the background job {}", escape(job)),
+        None => "the command that waits".to_owned(),
     };
+    let into = format!("into {program}");
     let line = match input {
         ShellAction::SendText(text) if is_hidden => {
             let count = text.chars().count();
@@ -173,7 +174,7 @@ pub(crate) fn input_lines(input: &ShellAction, job: Option<&str>, is_hidden: boo
             format!("press a key (hidden) {into}")
         }
         ShellAction::SendKey(key) => format!("press {} {into}", escape(key)),
-        ShellAction::CloseInput => format!("end the input {into}"),
+        ShellAction::CloseInput => format!("end the input of {program}"),
         ShellAction::Execute
         | ShellAction::Restart
         | ShellAction::Interrupt
@@ -181,7 +182,7 @@ pub(crate) fn input_lines(input: &ShellAction, job: Option<&str>, is_hidden: boo
         | ShellAction::List
         | ShellAction::Read(_)
         | ShellAction::Stop(_)
-        | ShellAction::Other(_) => format!("{} {into}", escape(input.name())),
+        | ShellAction::Other(_) => format!("{} {program}", escape(input.name())),
     };
     vec![line]
 }
@@ -346,5 +347,118 @@ mod tests {
         assert_eq!(hidden, ["press a key (hidden) into the command that waits"]);
         let shown = input_lines(&key, None, false);
         assert_eq!(shown, ["press a into the command that waits"]);
+    }
+
+    #[test]
+    fn an_edit_without_lines_shows_its_files() {
+        for (json, lines) in [
+            (
+                serde_json::json!({"name": "create", "path": "/w/a", "file_text": ""}),
+                &["create /w/a (0 lines)"][..],
+            ),
+            (
+                serde_json::json!({"name": "str_replace", "path": "/w/a", "old_str": "x", "new_str": ""}),
+                &["replace /w/a (1 line by 0 lines)", "-x"],
+            ),
+            (
+                serde_json::json!({"name": "create", "path": "/w/a", "file_text": "\n"}),
+                &["create /w/a (1 line)", "+"],
+            ),
+            (
+                serde_json::json!({"name": "rename", "old_path": "/w/a", "new_path": "/w/b"}),
+                &["rename /w/a to /w/b"],
+            ),
+            (
+                serde_json::json!({"name": "update_file", "path": "/w/a", "diff": "-x\n+y"}),
+                &["patch /w/a (2 lines of changes)", "-x", "+y"],
+            ),
+            (
+                serde_json::json!({"name": "create_file", "path": "/w/a", "diff": "+x"}),
+                &["add /w/a (1 line of changes)", "+x"],
+            ),
+        ] {
+            assert_eq!(edit(json.clone()), lines, "{json}");
+        }
+    }
+
+    #[test]
+    fn a_long_text_of_an_action_is_shown_below_it() {
+        let lines = |length: usize| {
+            action_lines(&Action::WriteClipboard {
+                text: "xyz".repeat(length / 3 + 1)[..length].to_owned(),
+            })
+        };
+        assert_eq!(lines(MAX_INLINE_CHARS).len(), 1);
+        let below = lines(MAX_INLINE_CHARS + 1);
+        assert_eq!(below.len(), 3);
+        assert!(below[0].contains("\"see below\""), "{below:?}");
+        assert_eq!(below[1], "text: 1 line, 201 characters");
+        assert!(below[2].starts_with("| xyz"), "{below:?}");
+    }
+
+    #[test]
+    fn where_and_with_what_a_command_runs_is_shown() {
+        let mut proposal = ShellProposal {
+            call_id: "c1".into(),
+            task: crate::ShellTask::Run(Vec::new()),
+            cwd: None,
+            env: serde_json::Map::new(),
+        };
+        assert_eq!(surroundings(&proposal), Vec::<String>::new());
+        proposal.cwd = Some("/w\nReason: none".to_owned());
+        proposal.env.insert("PATH".to_owned(), "/evil".into());
+        assert_eq!(
+            surroundings(&proposal),
+            [
+                "in the folder /w",
+                "> Reason: none",
+                "with the variables {\"PATH\":\"/evil\"}"
+            ]
+        );
+    }
+
+    #[test]
+    fn every_input_of_a_command_is_named() {
+        for (action, job, line) in [
+            (
+                ShellAction::CloseInput,
+                None,
+                "end the input of the command that waits",
+            ),
+            (
+                ShellAction::Interrupt,
+                None,
+                "interrupt the command that waits",
+            ),
+            (
+                ShellAction::SendKey("ctrl+c".to_owned()),
+                Some("j\n1"),
+                "press ctrl+c into the background job j\\n1",
+            ),
+        ] {
+            assert_eq!(input_lines(&action, job, false), [line]);
+        }
+        let hidden = ShellAction::SendKey("Return".to_owned());
+        let shown = input_lines(&hidden, None, true);
+        assert_eq!(shown, ["press Return into the command that waits"]);
+    }
+
+    #[test]
+    fn a_screen_of_few_rows_shows_the_beginning_and_the_end() {
+        let lines: Vec<String> = (1..=9).map(|line| format!("line {line}")).collect();
+        for max_rows in 0..=3 {
+            let fitted = fit_lines(&lines, max_rows, 80);
+            let expected = ["line 1", "⟨42 characters in 7 lines left out⟩", "line 9"];
+            assert_eq!(fitted.rows, expected, "{max_rows}");
+        }
+        let fitted = fit_lines(&lines, 7, 80);
+        assert_eq!(fitted.rows.len(), 7);
+        assert_eq!(fitted.rows[4], "⟨18 characters in 3 lines left out⟩");
+        assert!(fit_lines(&lines, 9, 80).is_complete);
+        // A row is never narrower than eight columns.
+        assert_eq!(
+            fit_lines(&["123456789".to_owned()], 9, 1).rows,
+            ["12345678", "↪ 9"]
+        );
     }
 }

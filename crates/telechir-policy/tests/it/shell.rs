@@ -471,3 +471,31 @@ fn redirections_and_keywords_are_distinguished() {
         assert_eq!(read(line).as_deref(), wanted, "{line}");
     }
 }
+
+/// A word of a list of arguments is never anything else than a word.
+#[test]
+fn a_list_of_arguments_is_read_as_its_words_or_not_at_all() {
+    for argv in [
+        &["!", "ls"][..],
+        &["ls", ">", "f"],
+        &["ls", ">f"],
+        &["ls", "#c"],
+        &["ls", ";", "rm"],
+        &["ls", "a;b"],
+        &["A=b", "ls"],
+        &["{", "ls", "}"],
+        &["time", "ls"],
+        &["ls", ""],
+        &["ls", "a b", "'", "\""],
+        &["ls", "~", "*"],
+    ] {
+        let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
+        if let CommandReading::Known(commands) = read_command(&Command::Argv(argv.clone())) {
+            let [only] = commands.as_slice() else {
+                panic!("{argv:?}: {commands:?}")
+            };
+            assert_eq!(only.words, argv);
+            assert!(only.redirections.is_empty(), "{argv:?}: {only:?}");
+        }
+    }
+}
