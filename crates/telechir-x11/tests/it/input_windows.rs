@@ -56,11 +56,11 @@ async fn under(desktop: &mut Desktop, action: Action) -> Option<PointedWindows> 
 
 async fn move_and_resize(desktop: &mut Desktop, window: &str, corners: [u32; 4]) {
     let [left, top, right, bottom] = corners;
-    let place = Action::PlaceWindow {
+    let action = Action::PlaceWindow {
         window: Some(window.to_owned()),
         region: region(left, top, right, bottom),
     };
-    perform_on(desktop, place).await.unwrap();
+    perform_on(desktop, action).await.unwrap();
 }
 
 async fn focus(desktop: &mut Desktop, window: &str, names: &[String]) {
