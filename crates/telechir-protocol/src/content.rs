@@ -114,6 +114,32 @@ pub struct UnknownContent {
     pub kind: Option<String>,
     /// The complete object, including `type`.
     pub json: Map<String, Value>,
+    /// The dialect that the object was read from, such as `anthropic-messages`. Providers use the
+    /// same names for different things, so only this shows who understands the object. Absent in
+    /// neutral JSON that does not state it.
+    pub dialect: Option<String>,
+}
+
+impl UnknownContent {
+    /// Retains an object of a dialect.
+    pub fn new(dialect: impl Into<String>, json: Map<String, Value>) -> Self {
+        Self {
+            dialect: Some(dialect.into()),
+            ..Self::from(json)
+        }
+    }
+}
+
+impl From<Map<String, Value>> for UnknownContent {
+    /// Retains an object of an unknown dialect.
+    fn from(json: Map<String, Value>) -> Self {
+        let kind = json.get("type").and_then(Value::as_str).map(str::to_owned);
+        Self {
+            kind,
+            json,
+            dialect: None,
+        }
+    }
 }
 
 /// A part of a message, tagged by `type`.

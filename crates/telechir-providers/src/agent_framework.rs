@@ -41,6 +41,11 @@ impl Codec for AgentFramework {
     }
 
     /// The framework does not restrict the ids of calls.
+    /// The neutral form beside the framework's fields holds any object.
+    fn accepts_unknown_of(&self, _dialect: &str) -> bool {
+        true
+    }
+
     fn allows_duplicate_ids(&self) -> bool {
         true
     }

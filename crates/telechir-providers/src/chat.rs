@@ -38,6 +38,10 @@ impl Codec for ChatCompletions {
         self.0.dialect()
     }
 
+    fn accepts_unknown_of(&self, dialect: &str) -> bool {
+        self.0.accepts_unknown_of(dialect)
+    }
+
     fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
         envelope::read_response(self.0, document)
     }

@@ -20,6 +20,13 @@ pub(crate) trait Codec: Sync {
         self.name()
     }
 
+    /// Whether a history may contain an object that another decoder did not know, from its dialect.
+    ///
+    /// Providers use the same type names for different things, so the name alone shows nothing.
+    fn accepts_unknown_of(&self, dialect: &str) -> bool {
+        dialect == self.raw_dialect()
+    }
+
     /// Whether two calls of a history may share an id.
     fn allows_duplicate_ids(&self) -> bool {
         false

@@ -1,6 +1,7 @@
 //! The dialects and their operations. A new dialect needs a variant, an arm in [`Dialect::wire`],
 //! and an implementation of [`Codec`].
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -10,7 +11,8 @@ use telechir_protocol::{AnsweredTurn, Message, ModelTurn, Size, json_limits};
 use crate::codec::{ChatApi, Codec, Endpoint};
 use crate::{
     Declaration, DecodeError, EncodeError, Report, ToolOffer, agent_framework, anthropic, bedrock,
-    chat, duplicate_ids, google, image_formats, misrouted, mistral, openai, precision,
+    chat, duplicate_ids, foreign_contents, google, image_formats, misrouted, mistral, openai,
+    precision,
 };
 
 /// A provider's JSON format for tool calls and results.
@@ -163,19 +165,29 @@ impl Dialect {
     /// If the history lacks something that the dialect requires.
     pub fn encode_history(self, history: &History) -> Result<(Value, Report), EncodeError> {
         let codec = self.codec();
-        let deduplicated = match codec.allows_duplicate_ids() {
-            true => None,
-            false => duplicate_ids::deduplicate(&history.messages, codec.raw_dialect()),
+        let accepts = |dialect: &str| codec.accepts_unknown_of(dialect);
+        let (messages, mut report) = match foreign_contents::remove(&history.messages, &accepts) {
+            Some((remaining, losses)) => (Cow::Owned(remaining), losses),
+            None => (Cow::Borrowed(&history.messages), Report::default()),
         };
-        let (document, mut report) = match deduplicated {
-            None => codec.encode_history(history)?,
-            Some((messages, mut report)) => {
+        let messages = match codec.allows_duplicate_ids() {
+            true => messages,
+            false => match duplicate_ids::deduplicate(&messages, codec.raw_dialect()) {
+                Some((unique, losses)) => {
+                    report.absorb(losses);
+                    Cow::Owned(unique)
+                }
+                None => messages,
+            },
+        };
+        let (document, losses) = match messages {
+            Cow::Borrowed(_) => codec.encode_history(history)?,
+            Cow::Owned(messages) => {
                 let envelope = history.envelope.clone();
-                let (document, losses) = codec.encode_history(&History { messages, envelope })?;
-                report.absorb(losses);
-                (document, report)
+                codec.encode_history(&History { messages, envelope })?
             }
         };
+        report.absorb(losses);
         image_formats::report_webp(codec, &history.messages, &mut report);
         Ok((document, report))
     }

@@ -111,29 +111,13 @@ pub(crate) fn joined_texts(contents: &[Content], separator: &str) -> String {
         .join(separator)
 }
 
-/// A content that carries an object unchanged. If the object's type is also one of our content
-/// types, the object is wrapped in another one of the type `wrapped`.
-pub(crate) fn verbatim(fields: &Fields, wrapped: &str) -> Content {
-    let unknown = UnknownContent {
-        kind: owned(fields, "type"),
-        json: fields.clone(),
-    };
-    let content = Content::Other(unknown);
-    let read = serde_json::from_value::<Content>(Value::Object(fields.clone()));
-    if read.is_ok_and(|read| read == content) {
-        return content;
-    }
-    let json = object_of([
-        ("type", wrapped.into()),
-        ("item", Value::Object(fields.clone())),
-    ]);
-    Content::Other(UnknownContent {
-        kind: Some(wrapped.to_owned()),
-        json,
-    })
+/// A content that carries an object of a dialect unchanged.
+pub(crate) fn verbatim(fields: &Fields, dialect: &str) -> Content {
+    Content::Other(UnknownContent::new(dialect, fields.clone()))
 }
 
-/// The object that [`verbatim`] stored in a content.
+/// The object of a content that [`verbatim`] made, or that an older version wrapped in an object of
+/// the type `wrapped`.
 pub(crate) fn passed_on<'a>(other: &'a UnknownContent, wrapped: &str) -> &'a Fields {
     let is_wrapped = other.kind.as_deref() == Some(wrapped);
     object(&other.json, "item")

@@ -30,6 +30,7 @@ mod error;
 mod extra_tools;
 mod fallback_tools;
 mod fields;
+mod foreign_contents;
 mod google;
 mod image_formats;
 mod misrouted;

@@ -50,6 +50,10 @@ impl Codec for Conversations {
         DIALECT
     }
 
+    fn accepts_unknown_of(&self, dialect: &str) -> bool {
+        FLAVOUR.accepts_unknown_of(dialect)
+    }
+
     fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
         envelope::read_response(document)
     }

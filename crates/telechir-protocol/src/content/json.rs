@@ -126,32 +126,32 @@ const WRAPPER_TYPE: &str = "unknown_content";
 const WRAPPER_TYPE_V1: &str = "other_content";
 /// The member that contains the wrapped object.
 const WRAPPED_MEMBER: &str = "json";
+/// The member that names the dialect of the wrapped object.
+const DIALECT_MEMBER: &str = "dialect";
 
-/// Writes an object verbatim, or wrapped if it would be decoded as a neutral content.
+/// Writes an object verbatim, or wrapped if its dialect is known or if it would be decoded as a
+/// neutral content.
 fn write_other<S: Serializer>(other: &UnknownContent, serializer: S) -> Result<S::Ok, S::Error> {
     let kind = other.json.get("type").and_then(Value::as_str);
     let is_known_type = |kind| {
         [WRAPPER_TYPE, WRAPPER_TYPE_V1].contains(&kind)
             || alias::canonical(kind, &other.json).is_some()
     };
-    if !kind.is_some_and(is_known_type) {
+    if other.dialect.is_none() && !kind.is_some_and(is_known_type) {
         return other.json.serialize(serializer);
     }
-    let mut map = serializer.serialize_map(Some(2))?;
+    let members = 2 + usize::from(other.dialect.is_some());
+    let mut map = serializer.serialize_map(Some(members))?;
     map.serialize_entry("type", WRAPPER_TYPE)?;
+    if let Some(dialect) = &other.dialect {
+        map.serialize_entry(DIALECT_MEMBER, dialect)?;
+    }
     map.serialize_entry(WRAPPED_MEMBER, &other.json)?;
     map.end()
 }
 
 fn other(members: Map<String, Value>) -> Content {
-    let kind = members
-        .get("type")
-        .and_then(Value::as_str)
-        .map(str::to_owned);
-    Content::Other(UnknownContent {
-        kind,
-        json: members,
-    })
+    Content::Other(members.into())
 }
 
 /// Maximum nesting of contents. Two levels occur; a hostile history must not overflow the stack.
@@ -186,7 +186,12 @@ impl<'de> Deserialize<'de> for Content {
             .get("type")
             .is_some_and(|kind| kind == WRAPPER_TYPE || kind == WRAPPER_TYPE_V1);
         if is_wrapper && let Some(Value::Object(inner)) = members.get_mut(WRAPPED_MEMBER) {
-            return Ok(other(std::mem::take(inner)));
+            let inner = std::mem::take(inner);
+            let dialect = members.get(DIALECT_MEMBER).and_then(Value::as_str);
+            return Ok(Self::Other(UnknownContent {
+                dialect: dialect.map(str::to_owned),
+                ..inner.into()
+            }));
         }
         let type_name = members.get("type").and_then(Value::as_str);
         let Some(name) = type_name.and_then(|name| alias::canonical(name, &members)) else {

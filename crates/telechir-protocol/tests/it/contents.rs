@@ -99,6 +99,17 @@ fn an_unknown_content_is_retained_verbatim() {
         assert!(matches!(content, Content::Other(_)), "{json}");
         assert_eq!(written(&content), json);
     }
+    let of_a_dialect = json!({"type": "compaction", "content": "so far"});
+    let of_a_dialect = of_a_dialect.as_object().unwrap().clone();
+    let content = Content::Other(UnknownContent::new(
+        "anthropic-messages",
+        of_a_dialect.clone(),
+    ));
+    let wrapper = json!({
+        "type": "unknown_content", "dialect": "anthropic-messages", "json": of_a_dialect,
+    });
+    assert_eq!(written(&content), wrapper);
+    assert_eq!(read::<Content>(wrapper), content);
     let hologram: Content = read(json!({"type": "hologram"}));
     assert_eq!(hologram.type_name(), Some("hologram"));
 }
@@ -170,10 +181,7 @@ fn an_object_of_a_dialect_with_a_neutral_type_name_stays_unknown() {
     for kind in ["function", "computer_tool_call", "text", "unknown_content"] {
         let json = json!({"type": kind, "call_id": "c", "deep": [1]});
         let members = json.as_object().unwrap().clone();
-        let content = Content::Other(UnknownContent {
-            kind: Some(kind.to_owned()),
-            json: members,
-        });
+        let content = Content::Other(members.into());
         let text = serde_json::to_string(&content).unwrap();
         assert_eq!(serde_json::from_str::<Content>(&text).unwrap(), content);
     }

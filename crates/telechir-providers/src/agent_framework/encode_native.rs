@@ -7,7 +7,7 @@ use telechir_protocol::{
 };
 
 use super::function_mapping::{self, FunctionCalls};
-use super::{PROVIDER, read};
+use super::{DIALECT, PROVIDER, read};
 use crate::openai::action::ActionEncoder;
 
 /// Marks a text that repeats another content for the model.
@@ -50,8 +50,13 @@ pub(super) fn has_type(kind: Option<&str>) -> bool {
 
 /// Whether the content is the framework's own; other providers may use the same type.
 pub(super) fn is_own(other: &UnknownContent) -> bool {
-    let is_same = |content: &Content| matches!(content, Content::Other(same) if same == other);
-    has_type(other.kind.as_deref())
+    let is_same =
+        |content: &Content| matches!(content, Content::Other(same) if same.json == other.json);
+    other
+        .dialect
+        .as_deref()
+        .is_none_or(|dialect| dialect == DIALECT)
+        && has_type(other.kind.as_deref())
         && is_same(&read::plain(other.json.clone(), &FunctionCalls::default()))
 }
 

@@ -288,6 +288,5 @@ fn text<'a>(members: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
 }
 
 fn other(json: Map<String, Value>) -> Content {
-    let kind = text(&json, "type").map(str::to_owned);
-    Content::Other(UnknownContent { kind, json })
+    Content::Other(UnknownContent::new(DIALECT, json))
 }

@@ -8,7 +8,7 @@ use telechir_protocol::{
 
 use super::context::BlockContext;
 use super::decode_call::FORM;
-use super::{PROVIDER, decode_call, decode_result, hosted_code};
+use super::{DIALECT, PROVIDER, decode_call, decode_result, hosted_code};
 
 pub(super) type Block = Map<String, Value>;
 
@@ -47,11 +47,7 @@ pub(super) fn decode(block: &Block, context: &BlockContext) -> Content {
 }
 
 fn other(block: &Block) -> Content {
-    let kind = text(block, "type").map(str::to_owned);
-    Content::Other(UnknownContent {
-        kind,
-        json: block.clone(),
-    })
+    Content::Other(UnknownContent::new(DIALECT, block.clone()))
 }
 
 /// Metadata with the block's fields except `known` as properties.

@@ -1,11 +1,11 @@
 //! Encodes contents that are neither calls nor results as blocks of a message.
 
 use serde_json::{Value, json};
-use telechir_protocol::{Content, HostedCall, ReasoningContent, TextContent};
+use telechir_protocol::{Content, HostedCall, ReasoningContent, TextContent, UnknownContent};
 
 use super::decode_call::FORM;
 use super::media::{self, ImageCheck};
-use super::{PROVIDER, encode_call, hosted_code};
+use super::{DIALECT, PROVIDER, encode_call, hosted_code};
 use crate::{EncodeError, Report};
 
 /// Encodes a content; none if it is empty, or unsupported and reported as a loss.
@@ -31,16 +31,15 @@ pub(super) fn content_block(
         // Usage is not part of a conversation.
         Content::Usage(_) => None,
         Content::Error(error) if error.meta.property(PROVIDER, "stop_reason").is_some() => None,
-        Content::Other(other) => match other.kind.as_deref() {
-            Some(kind) if OWN_TYPES.contains(&kind) || kind.starts_with(FORWARDED_PREFIX) => {
-                Some(Value::Object(other.json.clone()))
-            }
-            kind => lost(
-                format!("a {}", kind.unwrap_or("content without a type")),
-                location,
-                report,
+        Content::Other(other) if is_own(other) => Some(Value::Object(other.json.clone())),
+        Content::Other(other) => lost(
+            format!(
+                "a {}",
+                other.kind.as_deref().unwrap_or("content without a type")
             ),
-        },
+            location,
+            report,
+        ),
         Content::Error(error) => lost(format!("error {:?}", error.message), location, report),
         Content::ImageGenerationCall(_) => {
             lost("an image generation call".to_owned(), location, report)
@@ -67,6 +66,16 @@ pub(super) fn content_block(
 
 /// Prefix of the type of a block that another encoder passes through this one; never sent.
 pub(crate) const FORWARDED_PREFIX: &str = "\u{0}";
+
+/// Whether an unknown content is a block of this dialect: it came from here, or neutral JSON that
+/// does not state its dialect has a type that only this dialect knows.
+fn is_own(other: &UnknownContent) -> bool {
+    let kind = other.kind.as_deref().unwrap_or_default();
+    match other.dialect.as_deref() {
+        Some(dialect) => dialect == DIALECT,
+        None => OWN_TYPES.contains(&kind) || kind.starts_with(FORWARDED_PREFIX),
+    }
+}
 
 /// Block types of this dialect that have no neutral form.
 const OWN_TYPES: [&str; 17] = [

@@ -82,14 +82,43 @@ pub(super) fn to_anthropic(meta: &mut Meta, provider: &str) {
     }
 }
 
-/// Wraps a content that only Bedrock has, so that Anthropic's encoder passes it through.
-pub(super) fn wrap_forwarded(content: &mut Content, opaque: &str) {
-    let json = match content {
-        Content::Other(other) => other
+/// Changes the dialect of the unknown contents with the prefix `opaque`, also inside results:
+/// Anthropic's codec has them as its own.
+pub(super) fn move_unknown(content: &mut Content, opaque: &str, dialect: &str) {
+    match content {
+        Content::Other(other)
+            if other
+                .kind
+                .as_deref()
+                .is_some_and(|kind| kind.starts_with(opaque)) =>
+        {
+            other.dialect = Some(dialect.to_owned());
+        }
+        Content::FunctionResult(FunctionResult { items, .. }) => {
+            for item in items {
+                move_unknown(item, opaque, dialect);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Wraps an unknown content of Bedrock, so that Anthropic's encoder passes it through.
+pub(super) fn wrap_unknown(content: &mut Content, opaque: &str) {
+    if let Content::Other(other) = content
+        && other
             .kind
             .as_deref()
             .is_some_and(|kind| kind.starts_with(opaque))
-            .then(|| other.json.clone()),
+    {
+        *content = forwarded(other.json.clone());
+    }
+}
+
+/// Wraps a content that only Converse has, so that Anthropic's encoder passes it through.
+pub(super) fn wrap_forwarded(content: &mut Content, opaque: &str) {
+    wrap_unknown(content, opaque);
+    let json = match content {
         Content::CommandCall(call) | Content::CommandResult(call)
             if call.meta.raw_representation.is_none() =>
         {
@@ -118,15 +147,16 @@ pub(super) fn wrap_forwarded(content: &mut Content, opaque: &str) {
         }
         _ => None,
     };
-    if let Some(mut json) = json {
-        let kind = json.get("type").and_then(Value::as_str).unwrap_or_default();
-        let kind = format!("{}{kind}", anthropic::FORWARDED_PREFIX);
-        json.insert("type".to_owned(), kind.as_str().into());
-        *content = Content::Other(UnknownContent {
-            kind: Some(kind),
-            json,
-        });
+    if let Some(json) = json {
+        *content = forwarded(json);
     }
+}
+
+fn forwarded(mut json: Map<String, Value>) -> Content {
+    let kind = json.get("type").and_then(Value::as_str).unwrap_or_default();
+    let kind = format!("{}{kind}", anthropic::FORWARDED_PREFIX);
+    json.insert("type".to_owned(), kind.into());
+    Content::Other(UnknownContent::new(anthropic::DIALECT, json))
 }
 
 /// The raw JSON of a text with citations, if the text is unchanged.

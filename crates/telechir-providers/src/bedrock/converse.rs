@@ -46,6 +46,11 @@ impl Codec for BedrockConverse {
         DIALECT
     }
 
+    /// Blocks of Anthropic's Messages are converted, or reported by name.
+    fn accepts_unknown_of(&self, dialect: &str) -> bool {
+        [DIALECT, anthropic::DIALECT].contains(&dialect)
+    }
+
     fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
         decode::decode_response(&document)
     }

@@ -39,6 +39,21 @@ impl Flavour {
         }
     }
 
+    /// Whether this service understands unknown parts that a dialect retained: those of its own API
+    /// and of the other API of the same provider.
+    pub(crate) fn accepts_unknown_of(self, dialect: &str) -> bool {
+        const ALL: [Flavour; 4] = [
+            Flavour::Functions,
+            Flavour::Inline,
+            Flavour::Mistral,
+            Flavour::Conversations,
+        ];
+        let mut same_provider = ALL
+            .into_iter()
+            .filter(|flavour| flavour.provider() == self.provider());
+        same_provider.any(|flavour| flavour.dialect() == dialect)
+    }
+
     /// Wrapper type for parts whose own type collides with a neutral content type.
     pub(crate) fn wrapped(self) -> &'static str {
         "chat_part"

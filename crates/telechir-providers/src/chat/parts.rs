@@ -51,7 +51,7 @@ pub(crate) fn read_part(flavour: Flavour, value: &Value) -> Content {
         "tool_file" => tool_made_file(flavour, part),
         _ => None,
     };
-    read.unwrap_or_else(|| verbatim(part, flavour.wrapped()))
+    read.unwrap_or_else(|| verbatim(part, flavour.dialect()))
 }
 
 fn text_part(flavour: Flavour, text: &str, part: &Fields) -> Content {
@@ -237,14 +237,14 @@ pub(crate) fn write_part(flavour: Flavour, content: &Content) -> Option<Value> {
     }
     if let Content::Other(other) = content {
         let part = passed_on(other, flavour.wrapped());
-        return OPAQUE_PARTS
-            .contains(&kind(part))
-            .then(|| Value::Object(part.clone()));
+        let is_own = other.dialect.is_some() || OPAQUE_PARTS.contains(&kind(part));
+        return is_own.then(|| Value::Object(part.clone()));
     }
     write_media(flavour, &crate::fields::media(content)?)
 }
 
-/// Part types that are passed through unchanged.
+/// Part types that are passed through unchanged from neutral JSON that does not state their
+/// dialect.
 const OPAQUE_PARTS: [&str; 8] = [
     "input_audio",
     "file",

@@ -96,7 +96,7 @@ impl EntryReader {
         }
         let (role, contents) = self
             .contents(entry, after)
-            .unwrap_or_else(|| (Role::Assistant, vec![verbatim(entry, WRAPPED)]));
+            .unwrap_or_else(|| (Role::Assistant, vec![verbatim(entry, DIALECT)]));
         Message {
             role,
             contents,

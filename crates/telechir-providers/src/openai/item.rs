@@ -118,28 +118,12 @@ pub(super) fn media(content: Content) -> Option<Media> {
     }
 }
 
-/// Wrapper type for items whose own type collides with a neutral content type.
+/// The type of a content of an older version that wraps an item.
 const WRAPPED: &str = "openai_item";
 
-/// Wraps an item as opaque content that is passed through unchanged.
+/// An item as opaque content that is passed through unchanged.
 pub(super) fn verbatim(item: &Item) -> Content {
-    let unknown = UnknownContent {
-        kind: owned(item, "type"),
-        json: item.clone(),
-    };
-    let content = Content::Other(unknown);
-    let read = serde_json::from_value::<Content>(Value::Object(item.clone()));
-    if read.is_ok_and(|read| read == content) {
-        return content;
-    }
-    let json = object_of([
-        ("type", WRAPPED.into()),
-        ("item", Value::Object(item.clone())),
-    ]);
-    Content::Other(UnknownContent {
-        kind: Some(WRAPPED.to_owned()),
-        json,
-    })
+    Content::Other(UnknownContent::new(DIALECT, item.clone()))
 }
 
 /// The item inside content made by [`verbatim`].

@@ -239,14 +239,15 @@ pub(crate) fn hosted_call(
 }
 
 pub(crate) fn simple_content() -> BoxedStrategy<Content> {
-    let other = ("x_[a-z]{1,9}", unknown_members()).prop_map(|(kind, mut json)| {
-        json.insert("type".to_owned(), json!(kind));
-        Content::Other(UnknownContent {
-            kind: Some(kind),
-            json,
-        })
-    });
-    let untyped = unknown_members().prop_map(|json| UnknownContent { kind: None, json });
+    let other =
+        ("x_[a-z]{1,9}", unknown_members(), of(text())).prop_map(|(kind, mut json, dialect)| {
+            json.insert("type".to_owned(), json!(kind));
+            Content::Other(UnknownContent {
+                dialect,
+                ..json.into()
+            })
+        });
+    let untyped = unknown_members().prop_map(UnknownContent::from);
     prop_oneof![
         (text(), meta()).prop_map(|(text, meta)| Content::Text(TextContent { text, meta })),
         (of(text()), of(text()), of(text()), meta()).prop_map(

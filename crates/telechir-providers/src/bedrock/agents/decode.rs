@@ -284,10 +284,7 @@ fn unknown_event(name: &str, event: &Value) -> Content {
     let kind = format!("bedrock_{name}");
     let mut json = Map::from_iter([("type".to_owned(), kind.as_str().into())]);
     json.extend(event.as_object().cloned().unwrap_or_default());
-    Content::Other(UnknownContent {
-        kind: Some(kind),
-        json,
-    })
+    Content::Other(UnknownContent::new(DIALECT, json))
 }
 
 fn bytes(chunk: &Value) -> Result<Vec<u8>, String> {

@@ -283,7 +283,7 @@ fn encode_changed(messages: &[Message], report: &mut Report) -> Result<Vec<Value
             if let Some(meta) = content.meta_mut() {
                 strip_own_meta(meta);
             }
-            crate::bedrock::anthropic_bridge::wrap_forwarded(content, "bedrock_");
+            crate::bedrock::anthropic_bridge::wrap_unknown(content, "bedrock_");
         }
     }
     let bare = History {

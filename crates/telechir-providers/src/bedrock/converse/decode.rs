@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use telechir_protocol::{Content, ErrorContent, Message, Meta, ModelTurn, Raw, UsageContent};
 
-use super::{DIALECT, JsonObject, PROVIDER, check, decode_block};
+use super::{DIALECT, JsonObject, OPAQUE_PREFIX, PROVIDER, check, decode_block};
 use crate::anthropic;
 use crate::bedrock::{anthropic_bridge, detect};
 use crate::conversation::text_of;
@@ -187,6 +187,7 @@ pub(super) fn restore_own_blocks(content: &mut Content, blocks: &mut impl Iterat
         anthropic_bridge::from_anthropic(meta, PROVIDER)
     });
     anthropic_bridge::restore_names(content);
+    anthropic_bridge::move_unknown(content, OPAQUE_PREFIX, DIALECT);
     let Some(raw) = content
         .meta_mut()
         .and_then(|meta| meta.raw_representation.as_mut())

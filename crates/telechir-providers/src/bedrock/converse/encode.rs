@@ -149,6 +149,7 @@ fn message_to_anthropic(
 /// Converts a content of this dialect to one of Anthropic's.
 fn convert_to_anthropic(content: &mut Content, names: &mut LegalIds, report: &mut Report) {
     names.apply(content, DIALECT, report);
+    anthropic_bridge::move_unknown(content, OPAQUE_PREFIX, anthropic::DIALECT);
     anthropic_bridge::wrap_forwarded(content, OPAQUE_PREFIX);
     anthropic_bridge::each_meta(content, &mut |meta| {
         anthropic_bridge::to_anthropic(meta, PROVIDER)

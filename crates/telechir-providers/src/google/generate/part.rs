@@ -76,10 +76,7 @@ fn other(part: &PartFields) -> Content {
     let mut json = Map::new();
     json.insert("type".to_owned(), WRAPPED.into());
     json.insert("part".to_owned(), Value::Object(part.clone()));
-    Content::Other(UnknownContent {
-        kind: Some(WRAPPED.to_owned()),
-        json,
-    })
+    Content::Other(UnknownContent::new(DIALECT, json))
 }
 
 /// A meta with the part as raw representation, its signature and its unknown fields. The

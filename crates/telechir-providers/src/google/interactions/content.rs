@@ -30,25 +30,10 @@ pub(super) fn read(content: &Map<String, Value>) -> Content {
 
 /// A content that carries an object unchanged.
 pub(super) fn verbatim(object: &Map<String, Value>) -> Content {
-    let content = Content::Other(UnknownContent {
-        kind: text(object, "type").map(str::to_owned),
-        json: object.clone(),
-    });
-    let read = serde_json::from_value::<Content>(Value::Object(object.clone()));
-    // An object without a type cannot be a step by itself.
-    if text(object, "type").is_some() && read.is_ok_and(|read| read == content) {
-        return content;
-    }
-    let mut json = Map::new();
-    json.insert("type".to_owned(), WRAPPED.into());
-    json.insert("step".to_owned(), Value::Object(object.clone()));
-    Content::Other(UnknownContent {
-        kind: Some(WRAPPED.to_owned()),
-        json,
-    })
+    Content::Other(UnknownContent::new(DIALECT, object.clone()))
 }
 
-/// The type of a content that wraps an object whose own type is one of our content types.
+/// The type of a content of an older version that wraps an object.
 const WRAPPED: &str = "google_step";
 
 /// The object that a content carries.

@@ -115,8 +115,12 @@ fn is_step(json: &Map<String, Value>) -> bool {
     text(json, "type").is_some_and(|kind| STEPS.contains(&kind))
 }
 
-/// The step of this dialect that a content carries unchanged, recognized by its type.
+/// The step of this dialect that a content carries unchanged. Neutral JSON that does not state the
+/// dialect is recognized by its type.
 fn own(other: &UnknownContent) -> Option<&Map<String, Value>> {
+    if other.dialect.as_deref() == Some(DIALECT) {
+        return Some(passed_on(other));
+    }
     const PASSED: [&str; 20] = [
         "function_call",
         "function_result",
