@@ -39,6 +39,15 @@ pub(crate) fn encode_history(
     };
     let request = own.unwrap_or(&none);
     let mut encoder = AnthropicHistoryEncoder::new(request, &history.messages, newest);
+    if let Envelope::Object {
+        dialect, member, ..
+    } = &history.envelope
+    {
+        encoder.fields_around_message = match (*dialect == DIALECT, *member) {
+            (false, "content") => FieldsAroundMessage::Envelope,
+            _ => FieldsAroundMessage::Message,
+        };
+    }
     for (at, message) in history.messages.iter().enumerate() {
         encoder.message(message, &format!("messages[{at}]"))?;
     }
@@ -77,6 +86,15 @@ pub(crate) fn encode_history(
     Ok((value, report))
 }
 
+/// What the fields around a message's content are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FieldsAroundMessage {
+    /// Those of the message.
+    Message,
+    /// Those of a response, which a message does not have.
+    Envelope,
+}
+
 /// A call that the next user message must answer.
 struct PendingToolUse {
     call: ToolCall,
@@ -101,6 +119,7 @@ struct AnthropicHistoryEncoder<'a> {
     /// Whether that message is unchanged, so that the next one may be unchanged too.
     open_is_unchanged: bool,
     answered: HashSet<CallId>,
+    fields_around_message: FieldsAroundMessage,
 }
 
 impl<'a> AnthropicHistoryEncoder<'a> {
@@ -137,6 +156,7 @@ impl<'a> AnthropicHistoryEncoder<'a> {
             open: Vec::new(),
             open_is_unchanged: false,
             answered: HashSet::new(),
+            fields_around_message: FieldsAroundMessage::Message,
         }
     }
 
@@ -218,6 +238,9 @@ impl<'a> AnthropicHistoryEncoder<'a> {
     fn push_message(&mut self, role: &Role, around: &Value, content: Value) {
         let role = role_name(role);
         let mut message = match around {
+            Value::Object(_) if self.fields_around_message == FieldsAroundMessage::Envelope => {
+                Map::new()
+            }
             Value::Object(around) => around.clone(),
             _ => Map::from_iter([(BLOCKS_ONLY.to_owned(), Value::Null)]),
         };

@@ -26,7 +26,7 @@ use crate::{
 const DIALECT: &str = "bedrock-agents";
 
 /// Key of the additional properties that only this provider has.
-const PROVIDER: &str = "bedrock";
+const PROVIDER: &str = "bedrock_agents";
 
 /// Code of the safety check that asks the user to confirm a call.
 const CONFIRMATION: &str = "user_confirmation";

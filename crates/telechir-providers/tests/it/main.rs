@@ -10,6 +10,7 @@ mod desktop;
 mod differences;
 mod documents;
 mod duplicate_ids;
+mod envelopes;
 mod foreign_contents;
 mod functions;
 mod google;

@@ -44,9 +44,11 @@ pub(super) fn add_foreign_envelope(
         return;
     };
     let location = format!("around `{member}` ({dialect})");
+    // The role and type of a response that is a message are those of the message.
+    let is_own = |name: &str| name == *member || ["role", "type"].contains(&name);
     for (name, value) in rest
         .iter()
-        .filter(|(name, value)| name != member && !value.is_null())
+        .filter(|(name, value)| !is_own(name) && !value.is_null())
     {
         match value {
             Value::String(text) if name == "instructions" => {

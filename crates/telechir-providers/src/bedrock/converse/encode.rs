@@ -62,10 +62,22 @@ pub(super) fn encode_history(history: &History) -> Result<(Value, Report), Encod
             .enumerate()
             .map(|(at, message)| message_to_anthropic(message, at, &mut names, &mut report))
             .collect::<Result<_, _>>()?,
-        envelope: match own {
-            Some((_, rest)) => envelope_to_anthropic(rest),
-            None if is_plain(history) => envelope_to_anthropic(&Map::new()),
-            None => history.envelope.clone(),
+        envelope: match (own, &history.envelope) {
+            (Some((_, rest)), _) => envelope_to_anthropic(decode::tools(rest), rest),
+            (
+                None,
+                Envelope::Object {
+                    dialect,
+                    member,
+                    rest,
+                },
+            ) if is_anthropic(dialect, rest) => {
+                report_lost_fields(dialect, member, rest, &mut report);
+                let tools = rest.get("tools").cloned().unwrap_or_default();
+                envelope_to_anthropic(tools, rest)
+            }
+            (None, _) if is_plain(history) => envelope_to_anthropic(json!([]), &Map::new()),
+            (None, foreign) => foreign.clone(),
         },
     };
     let (written, noted) =
@@ -100,10 +112,10 @@ fn is_plain(history: &History) -> bool {
 
 /// An envelope with the request fields that Anthropic's encoder uses, in an API version without
 /// the restrictions of the newest.
-fn envelope_to_anthropic(rest: &Map<String, Value>) -> Envelope {
+fn envelope_to_anthropic(tools: Value, rest: &Map<String, Value>) -> Envelope {
     let mut fields = Map::from_iter([
         ("anthropic_version".to_owned(), "bedrock-2023-05-31".into()),
-        ("tools".to_owned(), decode::tools(rest)),
+        ("tools".to_owned(), tools),
     ]);
     let model = rest.get("modelId").or_else(|| rest.get("model"));
     fields.extend(model.map(|model| ("model".to_owned(), model.clone())));
@@ -112,6 +124,25 @@ fn envelope_to_anthropic(rest: &Map<String, Value>) -> Envelope {
         dialect: anthropic::DIALECT,
         member: "messages",
         rest: fields,
+    }
+}
+
+/// Whether an envelope is a request or response of Anthropic's, also as the body of InvokeModel.
+fn is_anthropic(dialect: &str, rest: &Map<String, Value>) -> bool {
+    dialect == anthropic::DIALECT || rest.contains_key("anthropic_version")
+}
+
+/// Reports the fields of another request or response, which a list of messages does not have.
+fn report_lost_fields(dialect: &str, member: &str, rest: &Map<String, Value>, report: &mut Report) {
+    let location = format!("around `{member}` ({dialect})");
+    for (name, value) in rest {
+        if ![member, "role", "type"].contains(&name.as_str()) && !value.is_null() {
+            report.lost(
+                format!("field `{name}`"),
+                &location,
+                "only messages are encoded",
+            );
+        }
     }
 }
 
