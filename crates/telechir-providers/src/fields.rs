@@ -1,7 +1,7 @@
 //! Access to fields of a JSON object; null counts as absent.
 
 use serde_json::{Map, Value};
-use telechir_protocol::{Content, Media, Meta, Raw, UnknownContent};
+use telechir_protocol::{Content, ErrorContent, Media, Meta, Raw, UnknownContent};
 
 pub(crate) type Fields = Map<String, Value>;
 
@@ -100,6 +100,33 @@ pub(crate) fn text_of_content(content: &Content) -> Option<&str> {
     } else {
         None
     }
+}
+
+/// An error among the results of code that a provider ran: the outcome is `code`, which only that
+/// provider's dialect encodes as a field; others encode the message.
+pub(crate) fn hosted_failure(code: &str, message: impl Into<String>) -> Content {
+    Content::Error(ErrorContent {
+        message: message.into(),
+        error_code: Some(code.to_owned()),
+        ..ErrorContent::default()
+    })
+}
+
+/// The texts and error messages of what code printed, without empty ones and without the outcomes
+/// that `is_outcome` accepts, which the dialect has as fields.
+pub(crate) fn hosted_output<'a>(
+    contents: &[&'a Content],
+    is_outcome: &dyn Fn(&str) -> bool,
+) -> Vec<&'a str> {
+    let text = |content: &&'a Content| -> Option<&'a str> {
+        if let Content::Error(error) = *content {
+            let is_field = error.error_code.as_deref().is_some_and(is_outcome);
+            return (!is_field).then_some(error.message.as_str());
+        }
+        text_of_content(content)
+    };
+    let texts = contents.iter().filter_map(text);
+    texts.filter(|text| !text.is_empty()).collect()
 }
 
 /// The texts of all text contents, joined by `separator`.

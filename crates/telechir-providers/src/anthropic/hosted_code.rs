@@ -5,11 +5,14 @@ use telechir_protocol::{Content, ErrorContent, HostedCall, HostedFileContent, Me
 
 use super::PROVIDER;
 use super::decode_block::{Block, meta, text};
+use crate::fields::hosted_failure;
 
 /// Property of a call or result with its tool's name.
 const NAME: &str = "name";
 /// Property of a call with its input, if that has more fields than the code.
 const INPUT: &str = "input";
+/// The code of an error that only repeats `return_code`.
+const RETURN_CODE: &str = "return_code";
 /// Property of a result with its content's type and fields that have no neutral form.
 const RESULT: &str = "result";
 
@@ -53,6 +56,8 @@ pub(super) fn result(block: &Block) -> Option<Content> {
         let stderr = text(content, "stderr").filter(|stderr| !stderr.is_empty());
         results.extend(stderr.map(of_stderr));
         results.extend(files(content));
+        let code = content.get("return_code").filter(|code| *code != &json!(0));
+        results.extend(code.map(|code| hosted_failure(RETURN_CODE, format!("Exit code: {code}."))));
         results
     };
     let mut meta = meta(block, &["tool_use_id", "content"]);
@@ -137,6 +142,7 @@ pub(super) fn result_block(result: &HostedCall) -> Option<Value> {
                     let kind = kind.replace("encrypted_", "").replace("_result", "_output");
                     files.push(json!({"type": kind, "file_id": file.file_id}));
                 }
+                Content::Error(error) if error.error_code.as_deref() == Some(RETURN_CODE) => {}
                 _ => return None,
             }
         }

@@ -262,11 +262,7 @@ impl MessageWriter {
         let what = content.type_name().unwrap_or_default().to_owned();
         let why = "it is a tool of another provider";
         let parts: Vec<&Content> = hosted.inputs.iter().chain(&hosted.results).collect();
-        let texts: Vec<String> = parts
-            .iter()
-            .filter_map(|part| crate::fields::text_of_content(part))
-            .map(str::to_owned)
-            .collect();
+        let texts = crate::fields::hosted_output(&parts, &|_| false);
         for media in parts.iter().filter_map(|part| crate::fields::media(part)) {
             match parts::write_media(self.flavour, &media) {
                 Some(part) => draft.media.push(part),

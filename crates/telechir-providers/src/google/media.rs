@@ -4,7 +4,10 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use telechir_protocol::{Content, DataContent, Media, Size};
+use telechir_protocol::{Content, DataContent, HostedCall, Media, Size};
+
+use crate::Report;
+use crate::fields::hosted_output;
 
 /// Converts URL-safe base64 to the standard alphabet, which all other dialects accept.
 pub(super) fn standard(base64: &str) -> Cow<'_, str> {
@@ -49,6 +52,38 @@ pub(super) fn media(content: &Content) -> Option<Media> {
         _ => return None,
     })
 }
+
+/// The code of a call, or what code printed. An image or file in it is lost; the outcomes of
+/// Google's own dialects are fields.
+pub(super) fn hosted_text(
+    call: &HostedCall,
+    location: &str,
+    report: &mut Report,
+) -> Option<String> {
+    let id = call.call_id.as_ref().map_or("", |id| id.as_str());
+    let contents: Vec<&Content> = call.inputs.iter().chain(&call.results).collect();
+    for media in contents.iter().filter_map(|content| media(content)) {
+        let what = match &media {
+            Media::Data(data) => format!("file of type {}", data.media_type().unwrap_or("unknown")),
+            Media::Uri(uri) => format!("file {}", uri.uri),
+            Media::HostedFile(file) => format!("file {}", file.file_id),
+        };
+        let why = "code that Google runs returns only text";
+        report.lost(
+            format!("{what} of hosted code {id}").trim_end(),
+            location,
+            why,
+        );
+    }
+    let is_own = |code: &str| code.starts_with("OUTCOME_") || code == IS_ERROR;
+    let texts = hosted_output(&contents, &is_own);
+    let mut printed = contents.iter();
+    let has_text = printed.any(|content| matches!(content, Content::Text(_)));
+    (has_text || !texts.is_empty()).then(|| texts.join("\n"))
+}
+
+/// The code of an error that only repeats the field of the same name in a result.
+pub(super) const IS_ERROR: &str = "is_error";
 
 /// The size of a screenshot, read from its image data.
 pub(super) fn size_of(media: &Media) -> Option<Size> {

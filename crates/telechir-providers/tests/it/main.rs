@@ -14,6 +14,7 @@ mod envelopes;
 mod foreign_contents;
 mod functions;
 mod google;
+mod hosted_failures;
 mod images;
 mod job_input;
 mod live;

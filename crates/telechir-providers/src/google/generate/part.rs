@@ -7,6 +7,7 @@ use telechir_protocol::{
 };
 
 use super::DIALECT;
+use crate::fields::hosted_failure;
 use crate::google::call::{self, RawCall};
 use crate::google::context::GoogleContext;
 use crate::google::media::standard;
@@ -258,13 +259,18 @@ fn code_execution_result(
 ) -> Option<Content> {
     let mut meta = meta(part, &["codeExecutionResult"]);
     keep_within(&mut meta, result, &["id", "outcome", "output"]);
+    let outcome = text(result, "outcome")?;
+    let failure = match outcome {
+        "OUTCOME_OK" | "OUTCOME_UNSPECIFIED" => None,
+        "OUTCOME_DEADLINE_EXCEEDED" => Some("The code did not end in time."),
+        _ => Some("The code failed."),
+    };
+    let output = text(result, "output").map(Content::text);
+    let failure = failure.map(|failure| hosted_failure(outcome, failure));
     Some(Content::CommandResult(HostedCall {
         call_id: Some(id),
-        results: text(result, "output")
-            .map(Content::text)
-            .into_iter()
-            .collect(),
-        status: Some(text(result, "outcome")?.to_owned()),
+        results: output.into_iter().chain(failure).collect(),
+        status: Some(outcome.to_owned()),
         meta,
         ..HostedCall::default()
     }))

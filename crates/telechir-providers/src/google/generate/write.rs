@@ -11,7 +11,7 @@ use super::part::{self, WRAPPED, restore_fields};
 use crate::google::encode_action::GoogleActionEncoder;
 use crate::google::encode_call::{self, EncodedFunctionCall, FunctionCallEncoder};
 use crate::google::functions::FunctionVocabulary;
-use crate::google::media::base64_of;
+use crate::google::media::{base64_of, hosted_text};
 use crate::google::tool_result::{self, FunctionResponse};
 use crate::google::{
     GENERATED_ID_PREFIX, PROVIDER, context::GoogleContext, report_losses, split_calls,
@@ -303,18 +303,6 @@ fn thought(reasoning: &ReasoningContent, location: &str, report: &mut Report) ->
     Some(part)
 }
 
-fn joined_text(contents: &[Content], location: &str, report: &mut Report) -> Option<String> {
-    let mut texts = Vec::new();
-    for content in contents {
-        match content {
-            Content::Text(text) => texts.push(text.text.as_str()),
-            Content::Error(error) => texts.push(&error.message),
-            _ => report.lost("a file of hosted code", location, "code returns only text"),
-        }
-    }
-    (!texts.is_empty()).then(|| texts.join("\n"))
-}
-
 fn executable(call: &HostedCall, location: &str, report: &mut Report) -> Value {
     let own = call.meta.property(PROVIDER, "language");
     let is_bash = call.meta.property("anthropic", "name") == Some(&"bash_code_execution".into());
@@ -324,7 +312,7 @@ fn executable(call: &HostedCall, location: &str, report: &mut Report) -> Value {
         "PYTHON"
     };
     let language = own.cloned().unwrap_or_else(|| default.into());
-    let code = joined_text(&call.inputs, location, report).unwrap_or_default();
+    let code = hosted_text(call, location, report).unwrap_or_default();
     let mut payload = Map::new();
     if let Some(id) = &call.call_id {
         put_id(&mut payload, id);
@@ -341,17 +329,18 @@ fn executed(result: &HostedCall, location: &str, report: &mut Report) -> Value {
         .any(|content| matches!(content, Content::Error(_)));
     let own = result.status.as_deref();
     let own = own.filter(|status| status.starts_with("OUTCOME_"));
-    let default = if failed {
-        "OUTCOME_FAILED"
-    } else {
-        "OUTCOME_OK"
+    let is_late = |content: &Content| matches!(content, Content::Error(error) if error.error_code.as_deref() == Some("execution_time_exceeded"));
+    let default = match failed {
+        true if result.results.iter().any(is_late) => "OUTCOME_DEADLINE_EXCEEDED",
+        true => "OUTCOME_FAILED",
+        false => "OUTCOME_OK",
     };
     let mut payload = Map::new();
     if let Some(id) = &result.call_id {
         put_id(&mut payload, id);
     }
     payload.insert("outcome".to_owned(), own.unwrap_or(default).into());
-    if let Some(output) = joined_text(&result.results, location, report) {
+    if let Some(output) = hosted_text(result, location, report) {
         payload.insert("output".to_owned(), output.into());
     }
     json!({"codeExecutionResult": payload})

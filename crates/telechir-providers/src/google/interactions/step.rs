@@ -8,8 +8,10 @@ use telechir_protocol::{
 
 use super::content::{self, verbatim};
 use super::{DIALECT, content::file};
+use crate::fields::hosted_failure;
 use crate::google::call::{self, RawCall};
 use crate::google::context::GoogleContext;
+use crate::google::media::IS_ERROR;
 use crate::google::tool_result::{self, FunctionResponse};
 use crate::google::{PLACEHOLDER, PROVIDER, others, raw, text};
 
@@ -246,9 +248,11 @@ fn code_result(step: &StepFields) -> Option<Content> {
         }
         _ => return None,
     };
+    let is_error = step.get("is_error") == Some(&Value::Bool(true));
+    let failure = is_error.then(|| hosted_failure(IS_ERROR, "The code failed."));
     Some(Content::CommandResult(HostedCall {
         call_id: Some(text(step, "call_id")?.into()),
-        results,
+        results: results.into_iter().chain(failure).collect(),
         meta,
         ..HostedCall::default()
     }))

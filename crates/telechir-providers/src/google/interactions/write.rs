@@ -14,6 +14,7 @@ use crate::google::encode_action::GoogleActionEncoder;
 use crate::google::encode_call::{self, EncodedFunctionCall, FunctionCallEncoder};
 use crate::google::functions::FunctionVocabulary;
 use crate::google::generate::content_of;
+use crate::google::media::hosted_text;
 use crate::google::tool_result::{self, ACKNOWLEDGED, FunctionResponse};
 use crate::google::{PROVIDER, report_losses, split_calls, text};
 use crate::{EncodedReply, Report};
@@ -336,7 +337,7 @@ fn code_call(call: &HostedCall, location: &str, report: &mut Report) -> Value {
             }
         }
     }
-    let code = joined_text(&call.inputs, location, report).unwrap_or_default();
+    let code = hosted_text(call, location, report).unwrap_or_default();
     arguments.insert("code".to_owned(), code.into());
     let id = call.call_id.as_ref().map_or("", |id| id.as_str());
     json!({"type": "code_execution_call", "id": id, "arguments": arguments})
@@ -351,7 +352,7 @@ fn code_result(result: &HostedCall, location: &str, report: &mut Report) -> Valu
             .filter_map(|content| super::content::write(content, location, report))
             .collect()
     } else {
-        joined_text(&result.results, location, report)
+        hosted_text(result, location, report)
             .unwrap_or_default()
             .into()
     };
@@ -366,16 +367,4 @@ fn code_result(result: &HostedCall, location: &str, report: &mut Report) -> Valu
         step["is_error"] = true.into();
     }
     step
-}
-
-fn joined_text(contents: &[Content], location: &str, report: &mut Report) -> Option<String> {
-    let mut texts = Vec::new();
-    for content in contents {
-        match content {
-            Content::Text(text) => texts.push(text.text.as_str()),
-            Content::Error(error) => texts.push(&error.message),
-            _ => report.lost("a file of hosted code", location, "code returns only text"),
-        }
-    }
-    (!texts.is_empty()).then(|| texts.join("\n"))
 }
