@@ -8,15 +8,19 @@ use super::decode_block::{Block, text};
 use super::decode_call::{BROWSER, COMPUTER};
 use super::decode_result::halt_sentence;
 use super::media::missing;
-use super::{declare, tabs};
+use super::{declare, models, tabs};
 use crate::EncodeError;
 
-/// Checks that every call has exactly one valid result in the next message.
+/// Checks that every call has exactly one valid result in the next message of the user. The API
+/// joins messages of the assistant in a row to one.
 pub(super) fn messages(messages: &[Value]) -> Result<(), EncodeError> {
-    for (at, pair) in messages.windows(2).enumerate() {
-        let calls: Vec<&Block> = of_type(&pair[0], "tool_use").collect();
-        if !calls.is_empty() && pair[0].get("role") == Some(&Value::from("assistant")) {
-            turn(&calls, &pair[1], &format!("messages[{}]", at + 1))?;
+    let mut calls: Vec<&Block> = Vec::new();
+    for (at, message) in messages.iter().enumerate() {
+        if message.get("role") == Some(&Value::from("assistant")) {
+            calls.extend(of_type(message, "tool_use"));
+        } else if !calls.is_empty() {
+            turn(&calls, message, &format!("messages[{at}]"))?;
+            calls.clear();
         }
     }
     for (at, message) in messages.iter().enumerate() {
@@ -267,11 +271,12 @@ fn images(result: &Block, location: &str) -> Result<(), EncodeError> {
     Ok(())
 }
 
-/// Whether a request uses the newest API version. A request without `anthropic_version` in its
-/// body counts as newest.
+/// Whether a request uses the newest API version: its body states it, or it is for a model that
+/// came with it. Most bodies do not state the version, which is in a header.
 pub(super) fn is_newest(rest: &Map<String, Value>) -> bool {
     let is_newest = |version: &str| version.starts_with("20") && version >= "2026-10-21";
-    text(rest, "anthropic_version").is_none_or(is_newest)
+    let is_of_model = || text(rest, "model").is_some_and(models::needs_newest_version);
+    text(rest, "anthropic_version").map_or_else(is_of_model, is_newest)
 }
 
 /// Checks the fields of a request except its messages.

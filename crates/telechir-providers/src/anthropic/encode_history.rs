@@ -231,7 +231,12 @@ impl<'a> AnthropicHistoryEncoder<'a> {
             }
         }
         self.push_message(&message.role, around, blocks.into());
-        (self.open, self.open_is_unchanged) = (open, true);
+        // The calls of messages of the assistant in a row get their results together.
+        if message.role != Role::Assistant {
+            self.open.clear();
+        }
+        self.open.extend(open);
+        self.open_is_unchanged = true;
         Ok(())
     }
 

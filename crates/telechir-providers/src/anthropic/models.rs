@@ -123,6 +123,11 @@ pub(super) fn text_editor(model: &str) -> &'static str {
     }
 }
 
+/// Whether a model is of the 5.5 line or a later one, which came with API version 2026-10-21.
+pub(super) fn needs_newest_version(model: &str) -> bool {
+    parse_model(model).is_some_and(|model| model.number >= (5, 5))
+}
+
 /// Whether a model supports only the first version of the tools.
 pub(crate) fn supports_only_october_2024(model: Option<&str>) -> bool {
     version(model) == Some(ToolVersion::October2024)

@@ -206,7 +206,11 @@ fn answers<'a>(
     call_sites: &mut HashMap<CallId, CallSites>,
     report: &mut Report,
 ) -> Vec<TurnEntry<'a>> {
-    if turns.get(at + 1).is_some_and(|next| has_all(next, calls)) {
+    // The API accepts several contents of the model in a row, whose results follow together.
+    let next = turns[at + 1..]
+        .iter()
+        .find(|turn| turn.author != TurnAuthor::Model);
+    if next.is_some_and(|next| has_all(next, calls)) {
         return Vec::new();
     }
     let mut answers = Vec::new();

@@ -6,6 +6,7 @@ mod anthropic;
 mod bad_input;
 mod bedrock;
 mod conform;
+mod consecutive_turns;
 mod desktop;
 mod differences;
 mod documents;

@@ -183,8 +183,9 @@ impl ChunkMerger {
         }
         let content = candidate.shift_remove("content");
         let into = self.candidates.entry(index).or_default();
-        if text(&into.members, "finishReason").is_some() && has_parts(content.as_ref()) {
-            return Err(bad("parts follow the end of the response"));
+        // Some models end each of several pieces; the response has ended if the last piece has.
+        if has_parts(content.as_ref()) {
+            into.members.shift_remove("finishReason");
         }
         let mut deltas = Vec::new();
         if let Some(Value::Object(mut content)) = content {
@@ -212,9 +213,11 @@ impl ChunkMerger {
     }
 }
 
+/// Whether a chunk has a part other than an empty text.
 fn has_parts(content: Option<&Value>) -> bool {
+    let empty = serde_json::json!({"text": ""});
     let parts = content.and_then(|content| content.get("parts")?.as_array());
-    parts.is_some_and(|parts| !parts.is_empty())
+    parts.is_some_and(|parts| parts.iter().any(|part| *part != empty))
 }
 
 impl Candidate {

@@ -118,6 +118,15 @@ fn removed_features_are_rejected_in_the_newest_version_only() {
             older["anthropic_version"] = version.into();
             assert_eq!(rejection(&older), None, "{version}, {expected}");
         }
+        for model in [
+            "claude-3-5-haiku-latest",
+            "claude-opus-4-8",
+            "a-model-of-tomorrow",
+        ] {
+            let mut older = newest.clone();
+            older["model"] = model.into();
+            assert_eq!(rejection(&older), None, "{model}, {expected}");
+        }
     }
     assert!(DIALECT.decode_history(plain.to_string().as_bytes()).is_ok());
 }

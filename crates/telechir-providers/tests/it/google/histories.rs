@@ -547,3 +547,35 @@ fn keeps_the_original_order_of_results() {
         assert!(report.is_lossless(), "{report:?}");
     }
 }
+
+#[test]
+fn a_stream_may_end_each_of_its_pieces() {
+    let chunk = |part: Value, end: Option<&str>| {
+        let mut candidate = json!({"index": 0, "content": {"role": "model", "parts": [part]}});
+        if let Some(end) = end {
+            candidate["finishReason"] = end.into();
+        }
+        format!("data: {}\r\n\r\n", json!({"candidates": [candidate]}))
+    };
+    let code = chunk(
+        json!({"executableCode": {"language": "PYTHON", "code": "6 * 7"}}),
+        Some("STOP"),
+    );
+    let output = chunk(
+        json!({"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "42"}}),
+        None,
+    );
+    let text = chunk(json!({"text": "It is 42."}), Some("STOP"));
+    let receive =
+        |stream: &str| crate::streams::receive(Dialect::GoogleGenerateContent, stream.as_bytes());
+    let whole = receive(&format!("{code}{output}{text}")).unwrap();
+    assert_eq!(
+        whole.response["candidates"][0]["content"]["parts"]
+            .as_array()
+            .unwrap()
+            .len(),
+        3
+    );
+    let error = receive(&format!("{code}{output}")).unwrap_err().to_string();
+    assert!(error.contains("finish reason"), "{error}");
+}
