@@ -41,6 +41,7 @@ use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
 use crate::codec::{ChatApi, Codec};
+use crate::generated_images::ImagesOfModel;
 use crate::stream::{SseDecoder, StreamDecoder};
 use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
@@ -77,6 +78,10 @@ pub(crate) struct AnthropicMessages;
 impl Codec for AnthropicMessages {
     fn name(&self) -> &'static str {
         DIALECT
+    }
+
+    fn images_of_model(&self) -> ImagesOfModel {
+        ImagesOfModel::Rejected
     }
 
     fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {

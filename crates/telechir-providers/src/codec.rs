@@ -4,6 +4,7 @@
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size, UsageContent};
 
+use crate::generated_images::ImagesOfModel;
 use crate::stream::StreamDecoder;
 use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, Request, RequestOptions,
@@ -25,6 +26,11 @@ pub(crate) trait Codec: Sync {
     /// Providers use the same type names for different things, so the name alone shows nothing.
     fn accepts_unknown_of(&self, dialect: &str) -> bool {
         dialect == self.raw_dialect()
+    }
+
+    /// Which images the service accepts in the messages of its model.
+    fn images_of_model(&self) -> ImagesOfModel {
+        ImagesOfModel::Encoded
     }
 
     /// Whether two calls of a history may share an id.

@@ -11,8 +11,8 @@ use telechir_protocol::{AnsweredTurn, Message, ModelTurn, Size, json_limits};
 use crate::codec::{ChatApi, Codec, Endpoint};
 use crate::{
     Declaration, DecodeError, EncodeError, Report, ToolOffer, agent_framework, anthropic, bedrock,
-    chat, duplicate_ids, foreign_contents, google, image_formats, misrouted, mistral, openai,
-    precision,
+    chat, duplicate_ids, foreign_contents, generated_images, google, image_formats, misrouted,
+    mistral, openai, precision,
 };
 
 /// A provider's JSON format for tool calls and results.
@@ -170,9 +170,18 @@ impl Dialect {
             Some((remaining, losses)) => (Cow::Owned(remaining), losses),
             None => (Cow::Borrowed(&history.messages), Report::default()),
         };
+        let raw_dialect = codec.raw_dialect();
+        let images = codec.images_of_model();
+        let messages = match generated_images::move_to_user(&messages, raw_dialect, images) {
+            Some((moved, losses)) => {
+                report.absorb(losses);
+                Cow::Owned(moved)
+            }
+            None => messages,
+        };
         let messages = match codec.allows_duplicate_ids() {
             true => messages,
-            false => match duplicate_ids::deduplicate(&messages, codec.raw_dialect()) {
+            false => match duplicate_ids::deduplicate(&messages, raw_dialect) {
                 Some((unique, losses)) => {
                     report.absorb(losses);
                     Cow::Owned(unique)

@@ -31,6 +31,7 @@ mod extra_tools;
 mod fallback_tools;
 mod fields;
 mod foreign_contents;
+mod generated_images;
 mod google;
 mod image_formats;
 mod misrouted;

@@ -16,6 +16,7 @@ use super::event_stream_response::EventStreamResponse;
 use super::{adapt, detect};
 use crate::anthropic;
 use crate::codec::{ChatApi, Codec};
+use crate::generated_images::ImagesOfModel;
 use crate::stream::{SseDecoder, StreamDecoder};
 use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, Envelope, History, Report, ScreenshotWhen,
@@ -41,6 +42,10 @@ impl Codec for BedrockMessages {
 
     fn raw_dialect(&self) -> &'static str {
         anthropic::DIALECT
+    }
+
+    fn images_of_model(&self) -> ImagesOfModel {
+        ImagesOfModel::Rejected
     }
 
     fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
@@ -113,6 +118,10 @@ impl Codec for BedrockInvoke {
 
     fn raw_dialect(&self) -> &'static str {
         anthropic::DIALECT
+    }
+
+    fn images_of_model(&self) -> ImagesOfModel {
+        ImagesOfModel::Rejected
     }
 
     fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {

@@ -19,6 +19,7 @@ use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 use super::event_stream_response::EventStreamResponse;
 use crate::anthropic;
 use crate::codec::{ChatApi, Codec};
+use crate::generated_images::ImagesOfModel;
 use crate::stream::StreamDecoder;
 use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
@@ -49,6 +50,10 @@ impl Codec for BedrockConverse {
     /// Blocks of Anthropic's Messages are converted, or reported by name.
     fn accepts_unknown_of(&self, dialect: &str) -> bool {
         [DIALECT, anthropic::DIALECT].contains(&dialect)
+    }
+
+    fn images_of_model(&self) -> ImagesOfModel {
+        ImagesOfModel::Rejected
     }
 
     fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {

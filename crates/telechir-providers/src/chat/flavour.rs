@@ -39,19 +39,15 @@ impl Flavour {
         }
     }
 
-    /// Whether this service understands unknown parts that a dialect retained: those of its own API
-    /// and of the other API of the same provider.
+    /// Whether this service understands unknown parts that a dialect retained. The two APIs of
+    /// Mistral have different parts.
     pub(crate) fn accepts_unknown_of(self, dialect: &str) -> bool {
-        const ALL: [Flavour; 4] = [
-            Flavour::Functions,
-            Flavour::Inline,
-            Flavour::Mistral,
-            Flavour::Conversations,
-        ];
-        let mut same_provider = ALL
-            .into_iter()
-            .filter(|flavour| flavour.provider() == self.provider());
-        same_provider.any(|flavour| flavour.dialect() == dialect)
+        match self {
+            Self::Functions | Self::Inline => {
+                [Self::Functions.dialect(), Self::Inline.dialect()].contains(&dialect)
+            }
+            Self::Mistral | Self::Conversations => dialect == self.dialect(),
+        }
     }
 
     /// Wrapper type for parts whose own type collides with a neutral content type.

@@ -15,6 +15,7 @@ pub(super) use write::content_of;
 
 use super::declare::{DeclarationStyle, declare};
 use crate::codec::{ChatApi, Codec};
+use crate::generated_images::ImagesOfModel;
 use crate::stream::StreamDecoder;
 use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
@@ -29,6 +30,10 @@ pub(crate) struct GenerateContent;
 impl Codec for GenerateContent {
     fn name(&self) -> &'static str {
         DIALECT
+    }
+
+    fn images_of_model(&self) -> ImagesOfModel {
+        ImagesOfModel::PlainOnly
     }
 
     fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {

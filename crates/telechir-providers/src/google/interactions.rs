@@ -13,6 +13,7 @@ use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
 use super::declare::{DeclarationStyle, declare};
 use crate::codec::{ChatApi, Codec};
+use crate::generated_images::ImagesOfModel;
 use crate::stream::{SseDecoder, StreamDecoder};
 use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
@@ -27,6 +28,10 @@ pub(crate) struct Interactions;
 impl Codec for Interactions {
     fn name(&self) -> &'static str {
         DIALECT
+    }
+
+    fn images_of_model(&self) -> ImagesOfModel {
+        ImagesOfModel::PlainOnly
     }
 
     fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {

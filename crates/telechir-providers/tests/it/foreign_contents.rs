@@ -102,14 +102,13 @@ fn histories() -> Vec<(&'static str, &'static str, Value)> {
 }
 
 /// Dialects that understand each other's objects.
-const FAMILIES: [&[Dialect]; 3] = [
+const FAMILIES: [&[Dialect]; 2] = [
     &[
         Dialect::AnthropicMessages,
         Dialect::BedrockMessages,
         Dialect::BedrockInvoke,
     ],
     &[Dialect::Functions, Dialect::FunctionsInline],
-    &[Dialect::MistralChat, Dialect::MistralConversations],
 ];
 
 fn is_same_family(one: Dialect, other: Dialect) -> bool {

@@ -14,6 +14,7 @@ mod duplicate_ids;
 mod envelopes;
 mod foreign_contents;
 mod functions;
+mod generated_images;
 mod google;
 mod hosted_failures;
 mod images;

@@ -568,9 +568,9 @@ fn a_stream_may_end_each_of_its_pieces() {
     let text = chunk(json!({"text": "It is 42."}), Some("STOP"));
     let receive =
         |stream: &str| crate::streams::receive(Dialect::GoogleGenerateContent, stream.as_bytes());
-    let whole = receive(&format!("{code}{output}{text}")).unwrap();
+    let complete = receive(&format!("{code}{output}{text}")).unwrap();
     assert_eq!(
-        whole.response["candidates"][0]["content"]["parts"]
+        complete.response["candidates"][0]["content"]["parts"]
             .as_array()
             .unwrap()
             .len(),
