@@ -40,6 +40,8 @@ pub(super) enum CallItem {
     LocalShell { item_id: Option<String> },
     /// An `apply_patch_call` item.
     Patch,
+    /// An item of this type, which has no neutral kind.
+    Other(String),
 }
 
 /// What an output needs to know about its call.
@@ -103,14 +105,11 @@ impl CallForm {
     }
 
     pub(super) fn function(call: &FunctionCall) -> Self {
-        let custom = property(&call.meta, form_property::NAME) == Some(form_property::CUSTOM);
-        Self::new(
-            if custom {
-                CallItem::Custom
-            } else {
-                CallItem::Function
-            },
-            &call.meta,
-        )
+        let item = match property(&call.meta, form_property::NAME) {
+            Some(form_property::CUSTOM) => CallItem::Custom,
+            None | Some(form_property::FUNCTION) => CallItem::Function,
+            Some(other) => CallItem::Other(other.to_owned()),
+        };
+        Self::new(item, &call.meta)
     }
 }

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::DIALECT;
-use super::envelope::LOCAL_CALLS;
 use super::item::{Item, kind, list, present, text};
+use super::item_kinds::{LOCAL_CALLS, is_other_call};
 use crate::EncodeError;
 
 /// Checks a request; `rest` holds its fields other than the items.
@@ -78,12 +78,12 @@ fn pairs(items: &[&Item], is_stored: bool) -> Result<(), EncodeError> {
         let Some(call_id) = text(item, "call_id") else {
             continue;
         };
-        if LOCAL_CALLS.contains(&kind(item)) {
+        if LOCAL_CALLS.contains(&kind(item)) || is_other_call(item) {
             if !called.insert(call_id) {
                 return refused(&path(at), &format!("duplicate call {call_id}"));
             }
             open.insert(call_id, (at, item));
-        } else if LOCAL_CALLS.contains(&call_of(kind(item))) {
+        } else if LOCAL_CALLS.contains(&call_of(kind(item))) || open.contains_key(call_id) {
             let call = open.remove(call_id);
             if call.is_none() && (called.contains(call_id) || !is_stored) {
                 let problem = if called.contains(call_id) {
@@ -97,7 +97,9 @@ fn pairs(items: &[&Item], is_stored: bool) -> Result<(), EncodeError> {
             problem.map_or(Ok(()), |problem| refused(&path(at), &problem))?;
         }
     }
-    let unanswered = open.into_values().filter(|(_, call)| !is_hosted(call));
+    // Whether a call of another type requires an output is unknown.
+    let requires_output = |call: &Item| LOCAL_CALLS.contains(&kind(call)) && !is_hosted(call);
+    let unanswered = open.into_values().filter(|(_, call)| requires_output(call));
     match unanswered.min_by_key(|(at, _)| *at) {
         Some((at, call)) => {
             let call_id = text(call, "call_id").unwrap_or_default();

@@ -8,6 +8,7 @@ use telechir_protocol::{
 };
 
 use super::item::{Item, kind, list, object, owned, present, raw, text};
+use super::item_kinds::LOCAL_CALLS;
 use super::read::{CallContext, ItemReader, instructions, text_input};
 use super::{DIALECT, PROVIDER};
 use crate::{DecodeError, Envelope, History, Report};
@@ -17,16 +18,6 @@ pub(super) const ALONE: &str = "";
 
 /// Members that hold a list of items: in a response, a request, a page and a new conversation.
 const ENVELOPES: [&str; 4] = ["output", "input", "data", "items"];
-
-/// Calls that the client must answer and that therefore need a `call_id`.
-pub(super) const LOCAL_CALLS: [&str; 6] = [
-    "computer_call",
-    "shell_call",
-    "local_shell_call",
-    "apply_patch_call",
-    "function_call",
-    "custom_tool_call",
-];
 
 /// Decodes one response: an object with `output`, the list alone, or one item of it.
 pub(super) fn read_response(value: Value) -> Result<(ModelTurn, Report), DecodeError> {
@@ -287,11 +278,9 @@ fn refuse_unanswerable(item: &Item) -> Result<(), DecodeError> {
     Ok(())
 }
 
-/// Shell calls whose output is part of the same response.
+/// Calls whose output is part of the same response.
 fn answered_by_provider(items: &[Item]) -> std::collections::HashMap<String, CallContext> {
-    let outputs = items
-        .iter()
-        .filter(|item| kind(item) == "shell_call_output");
+    let outputs = items.iter().filter(|item| kind(item).ends_with("_output"));
     let answered: HashSet<&str> = outputs.filter_map(|item| text(item, "call_id")).collect();
     answered
         .into_iter()

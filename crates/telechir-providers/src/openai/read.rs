@@ -1,6 +1,7 @@
 //! Converts one item to one message. Unknown items are kept unchanged; calls that cannot be
 //! executed carry the reason.
 
+mod client_call;
 mod computer;
 mod edit;
 mod hosted;
@@ -24,7 +25,7 @@ pub(super) use tool::{ERROR, OUTPUT_FIELDS, TOOL_CALL_FIELDS};
 /// What surrounding items reveal about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallContext {
-    /// The provider sent the output of the shell call itself.
+    /// The provider sent the output of the call itself.
     AnsweredByProvider,
     /// A call of the `browser` function.
     Browser,
@@ -32,6 +33,8 @@ pub(super) enum CallContext {
     ComputerAction,
     /// A call of the `shell_session` function.
     ShellSession,
+    /// A call without a neutral kind.
+    Client,
 }
 
 /// Reads items in order and tracks the calls among them.
@@ -82,7 +85,7 @@ impl ItemReader {
             "mcp_approval_response" => {
                 hosted::approval_response(item).map(|response| message_of(Role::User, response))
             }
-            _ => None,
+            _ => self.client_call(item).or_else(|| self.client_output(item)),
         };
         read.unwrap_or_else(|| unknown_item(item))
     }
@@ -117,6 +120,7 @@ pub(super) fn matches_json(json: &serde_json::Value, message: &Message) -> bool 
         Some(CallContext::Browser),
         Some(CallContext::ComputerAction),
         Some(CallContext::ShellSession),
+        Some(CallContext::Client),
     ];
     contexts.into_iter().any(|call_contexts| {
         let call_id = text(item, "call_id").unwrap_or_default().to_owned();

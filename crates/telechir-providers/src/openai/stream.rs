@@ -13,8 +13,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use serde_json::{Map, Value};
 
-use super::envelope::LOCAL_CALLS;
-use super::item::{Item, kind, owned, text};
+use super::item::{Item, owned, text};
 use crate::StreamError;
 use crate::precision::RoundedNumbers;
 use crate::stream::{Delta, EventAssembler};
@@ -208,12 +207,6 @@ fn has_other_delta(event: &str) -> bool {
     ];
     !part.iter().any(|start| event.starts_with(start))
         && !complete.iter().any(|end| event.ends_with(end))
-}
-
-/// Whether the call must be executed locally.
-fn is_local(item: &Item) -> bool {
-    let environment = item.get("environment").and_then(Value::as_object);
-    LOCAL_CALLS.contains(&kind(item)) && environment.is_none_or(|at| kind(at) == "local")
 }
 
 /// An `error` event; its fields are at the top level or under `error`.

@@ -2,6 +2,7 @@
 //! is encoded from its neutral value, and losses are reported.
 
 mod call;
+mod client_call;
 mod computer;
 mod hosted;
 mod long_ids;
@@ -18,6 +19,7 @@ use super::action::ActionEncoder;
 use super::call_form::CallForm;
 use super::envelope::enclose;
 use super::item::{Item, kind, passed_on, raw_of};
+use super::item_kinds::HOSTED_ITEMS;
 use super::read::{is_instructions, matches_json, unedited};
 use super::{DIALECT, PROVIDER, check};
 use crate::{EncodeError, Envelope, History, Report, settings};
@@ -292,7 +294,7 @@ impl ItemWriter {
         let kind = kind(item);
         // An item reference may omit its type.
         let is_reference = item.len() == 1 && item.contains_key("id");
-        if is_reference || hosted::ITEMS.contains(&kind) {
+        if is_reference || HOSTED_ITEMS.contains(&kind) {
             self.push(Value::Object(item.clone()));
         } else {
             self.report.lost(

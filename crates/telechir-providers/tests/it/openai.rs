@@ -2,6 +2,7 @@
 
 mod arbitrary_input;
 mod calls;
+mod client_calls;
 mod declare;
 mod histories;
 mod recorded;

@@ -28,7 +28,10 @@ pub(in crate::openai) const ERROR: &str = "Error: ";
 
 impl ItemReader {
     pub(super) fn tool_call(&mut self, item: &Item) -> Option<Content> {
-        let name = owned(item, "name")?;
+        let name = owned(item, "name");
+        let missing = || Some("`name` is missing".to_owned()).filter(|_| name.is_none());
+        let problem = missing().or_else(|| unfinished(item));
+        let name = name.unwrap_or_default();
         let custom = kind(item) == "custom_tool_call";
         let mut meta = raw(item);
         keep(&mut meta, item, &TOOL_CALL_FIELDS);
@@ -49,7 +52,7 @@ impl ItemReader {
             arguments,
             requires_local_execution: true,
             could_be_structured_output: false,
-            exception: unfinished(item),
+            exception: problem,
             meta,
         }))
     }
@@ -114,7 +117,7 @@ impl ItemReader {
                 computer_result(id, extra_tools::COMPUTER_GROUP, output, parts, meta)
             }
             Some((id, CallContext::ShellSession)) => shell_result(id, output, meta),
-            Some((_, CallContext::AnsweredByProvider)) | None => {
+            Some((_, CallContext::AnsweredByProvider | CallContext::Client)) | None => {
                 Content::FunctionResult(FunctionResult {
                     call_id: call_id.map(CallId::from),
                     name: owned(item, "name"),

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::is_local;
 use super::item_update::{DeltaKind, ItemUpdate};
 use crate::StreamError;
 use crate::openai::item::{Item, kind, owned, present, text};
+use crate::openai::item_kinds::is_for_client;
 use crate::stream::{CallDelta, Delta};
 
 /// A partially received item. Some services send deltas for items without a start event.
@@ -78,7 +78,7 @@ impl ItemBuilder {
         self.item = item;
         self.is_complete = true;
         fill(&mut self.item, &self.pieces);
-        if !is_local(&self.item) {
+        if !is_for_client(&self.item) {
             return vec![Delta::Other {
                 event: "response.output_item.done".to_owned(),
                 json: json!({"output_index": index, "item": self.item}),
@@ -98,7 +98,7 @@ impl ItemBuilder {
         if self.is_complete {
             return Ok(self.item);
         }
-        let is_call = is_local(&self.item);
+        let is_call = is_for_client(&self.item);
         let mut item = match last {
             Some(last) if is_call => return Ok(last),
             Some(last) => last,
@@ -121,7 +121,7 @@ impl ItemBuilder {
 
 /// The first delta of an item: name and id of a local call, otherwise the raw event.
 fn start_delta(index: u64, item: &Item) -> Delta {
-    if !is_local(item) {
+    if !is_for_client(item) {
         return Delta::Other {
             event: "response.output_item.added".to_owned(),
             json: json!({"output_index": index, "item": item}),

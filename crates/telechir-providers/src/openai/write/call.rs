@@ -6,7 +6,7 @@ use telechir_protocol::{
     SafetySource, ShellAction, ShellCall, ShellEnvironment,
 };
 
-use super::ItemWriter;
+use super::{ItemWriter, client_call};
 use crate::extra_tools;
 use crate::openai::action::ActionLoss;
 use crate::openai::call_form::{CallForm, CallItem};
@@ -136,7 +136,8 @@ impl ItemWriter {
             | CallItem::Custom
             | CallItem::Computer
             | CallItem::Preview
-            | CallItem::Patch => {
+            | CallItem::Patch
+            | CallItem::Other(_) => {
                 self.shell_function(call, path);
             }
         }
@@ -288,6 +289,10 @@ impl ItemWriter {
     pub(super) fn function_call(&mut self, call: &FunctionCall, path: &str) {
         let call_form = CallForm::function(call);
         let custom = call_form.item == CallItem::Custom;
+        let own_type = match &call_form.item {
+            CallItem::Other(kind) => Some(kind.clone()),
+            _ => None,
+        };
         let call_id = call
             .call_id
             .as_ref()
@@ -301,6 +306,10 @@ impl ItemWriter {
                 "it belongs to another provider",
                 how,
             );
+        }
+        if let Some(kind) = own_type {
+            let item = client_call::call_item(&kind, call, &call_id);
+            return self.push(Value::Object(item));
         }
         let (kind, input) = if custom {
             ("custom_tool_call", "input")

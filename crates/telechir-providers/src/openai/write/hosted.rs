@@ -7,23 +7,6 @@ use super::{ItemWriter, image_fields};
 use crate::openai::item::{media, object_of, property, restore, text_of};
 use crate::openai::read::IMAGE_CALL_FIELDS;
 
-/// Item types that are passed through unchanged.
-pub(super) const ITEMS: [&str; 13] = [
-    "web_search_call",
-    "file_search_call",
-    "mcp_call",
-    "mcp_list_tools",
-    "program",
-    "program_output",
-    "tool_search_call",
-    "tool_search_output",
-    "additional_tools",
-    "compaction",
-    "compaction_trigger",
-    "configuration_update",
-    "item_reference",
-];
-
 impl ItemWriter {
     /// Writes a call together with its result if that follows; returns the number of contents used.
     pub(super) fn code_interpreter(

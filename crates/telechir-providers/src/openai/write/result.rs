@@ -9,6 +9,7 @@ use crate::EncodeError;
 use crate::openai::MAX_TEXT_CHARS;
 use crate::openai::call_form::{CallForm, CallItem, form_property};
 use crate::openai::item::{object_of, property, restore};
+use crate::openai::item_kinds::TOOL_SEARCH;
 use crate::openai::read::{ERROR, OUTPUT_FIELDS};
 
 impl ItemWriter {
@@ -91,6 +92,13 @@ impl ItemWriter {
     }
 
     pub(super) fn function_result(&mut self, result: &FunctionResult, path: &str) {
+        let called = result.call_id.as_ref();
+        let form = called.and_then(|id| Some((id, &self.call_form(id)?.item)));
+        if let Some((call_id, CallItem::Other(kind))) = form
+            && kind == TOOL_SEARCH
+        {
+            return self.tool_search_output(&call_id.clone(), result, path);
+        }
         let mut parts: Vec<Value> = result.items.iter().filter_map(input_part).collect();
         if parts.len() < result.items.len() {
             let why = "an output holds only text, images and files";

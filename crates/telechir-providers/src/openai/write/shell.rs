@@ -36,7 +36,8 @@ impl ItemWriter {
                 | CallItem::Custom
                 | CallItem::Computer
                 | CallItem::Preview
-                | CallItem::Patch,
+                | CallItem::Patch
+                | CallItem::Other(_),
             ) => self.function_output(
                 &result.call_id,
                 truncated(&shell_text(result)).into(),
