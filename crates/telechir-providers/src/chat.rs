@@ -12,6 +12,7 @@ pub(crate) mod declare;
 mod encode_result;
 mod envelope;
 mod flavour;
+mod ollama;
 pub(crate) mod parts;
 mod read;
 pub(crate) mod result_images;

@@ -130,7 +130,22 @@ pub struct ProviderError {
     pub message: String,
 }
 
+impl fmt::Display for ProviderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.kind.is_empty() {
+            write!(f, "{}: ", self.kind)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
 impl ProviderError {
+    pub(crate) fn as_decode_error(&self) -> DecodeError {
+        DecodeError::ProviderError {
+            message: self.to_string(),
+        }
+    }
+
     /// Reads an error body; `None` if the body is something else, for example a proxy's HTML page.
     pub fn from_body(bytes: &[u8]) -> Option<Self> {
         let body = json_limits::parse(bytes).ok()?;
@@ -161,14 +176,19 @@ impl ProviderError {
         let Some(error) = error.or_else(|| top.then_some(body)) else {
             return Self::from_detail(body);
         };
-        let text = |name: &str| error.get(name).and_then(Value::as_str).map(str::to_owned);
         let message = match error.get("message") {
             Some(Value::String(sentence)) => sentence.clone(),
             Some(other) => other.to_string(),
             None => error.as_str()?.to_owned(),
         };
-        let kind = text("code").or_else(|| text("type"));
-        let kind = kind.or_else(|| text("status")).unwrap_or_default();
+        // xAI writes the message as a text, and its kind beside it.
+        let from = if error.is_string() { body } else { error };
+        let kinds = ["code", "type", "status"].map(|name| match from.get(name) {
+            Some(Value::String(kind)) => Some(kind.clone()),
+            Some(Value::Number(code)) => Some(code.to_string()),
+            _ => None,
+        });
+        let kind = kinds.into_iter().flatten().next().unwrap_or_default();
         Some(Self { kind, message })
     }
 

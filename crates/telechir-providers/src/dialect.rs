@@ -12,7 +12,7 @@ use crate::codec::{ChatApi, Codec, Endpoint};
 use crate::{
     Declaration, DecodeError, EncodeError, Report, ToolOffer, agent_framework, anthropic, bedrock,
     chat, duplicate_ids, foreign_contents, generated_images, google, image_formats, misrouted,
-    mistral, openai, precision,
+    mistral, openai, precision, settings,
 };
 
 /// A provider's JSON format for tool calls and results.
@@ -198,6 +198,10 @@ impl Dialect {
         };
         report.absorb(losses);
         image_formats::report_webp(codec, &history.messages, &mut report);
+        // Agent Framework's messages keep the fields of every provider.
+        if self != Self::AgentFramework {
+            settings::report_messages(&history.messages, codec.name(), &document, &mut report);
+        }
         Ok((document, report))
     }
 

@@ -9,7 +9,10 @@ mod edit;
 mod result;
 mod shell;
 
-pub(crate) use call::{CallInfo, call_info, decode_call, to_function_call};
+pub(crate) use call::{
+    CallInfo, FunctionInvocation, answered_ids, call_info, decode_call, is_hosted_without_result,
+    to_function_call,
+};
 pub(crate) use declare::{FunctionDeclaration, declare_function};
 pub(crate) use result::{FunctionOutput, RenderedResult, decode_result, render_result};
 

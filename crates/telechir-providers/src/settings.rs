@@ -1,7 +1,26 @@
-//! Settings of other providers on a content, which a translation cannot transfer.
+//! What a content or message has beyond its neutral fields, and another dialect cannot repeat.
+
+use std::collections::HashSet;
 
 use serde_json::Value;
-use telechir_protocol::Meta;
+use telechir_protocol::{Content, Message, Meta, Role};
+
+use crate::Report;
+
+/// Stores the fields of a message or call that its dialect does not know.
+pub(crate) const MEMBERS: &str = "members";
+/// Stores the fields of an entry of Mistral's conversations that have no neutral equivalent.
+pub(crate) const ENTRY_MEMBERS: &str = "entry_members";
+
+/// Stores the type of an entry of Mistral's conversations; no message of its chat has it.
+pub(crate) const ENTRY: &str = "entry";
+
+/// The dialects that write the fields stored under a provider and a name.
+const OWNERS: [(&str, &str, &[&str]); 3] = [
+    ("functions", MEMBERS, &["functions", "functions-inline"]),
+    ("mistral", MEMBERS, &["mistral-chat"]),
+    ("mistral", ENTRY_MEMBERS, &["mistral-conversations"]),
+];
 
 /// Providers other than `own` with the names of their significant settings. A setting is not
 /// significant if neutral values repeat it or only the provider itself can use it.
@@ -13,10 +32,99 @@ pub(crate) fn of_other_providers<'a>(meta: &'a Meta, own: &str) -> Vec<(&'a str,
     let named = others.map(|(provider, settings)| {
         let settings = settings.as_object().into_iter().flatten();
         let significant = settings.filter(|(name, value)| is_significant(name, value));
-        let names: Vec<&str> = significant.map(|(name, _)| name.as_str()).collect();
+        let names: Vec<&str> = significant.flat_map(names_of).collect();
         (provider.as_str(), names)
     });
     named.filter(|(_, names)| !names.is_empty()).collect()
+}
+
+/// The name of a setting, or the names of the fields that it stores.
+fn names_of<'a>((name, value): (&'a String, &'a Value)) -> Vec<&'a str> {
+    match value {
+        Value::Object(fields) if name == MEMBERS => fields.keys().map(String::as_str).collect(),
+        _ => vec![name.as_str()],
+    }
+}
+
+/// Reports the settings of other providers and the unknown fields of a content.
+pub(crate) fn report_content(content: &Content, own: &str, location: &str, report: &mut Report) {
+    let Some(meta) = content.meta() else {
+        return;
+    };
+    for (provider, names) in of_other_providers(meta, own) {
+        let what = format!("settings of {provider}: {}", names.join(", "));
+        report.lost(what, location, "they belong to another provider");
+    }
+    if !meta.extra.is_empty() {
+        let names: Vec<&str> = meta.extra.keys().map(String::as_str).collect();
+        let what = format!("fields {}", names.join(", "));
+        report.lost(what, location, "the API has no fields for them");
+    }
+}
+
+/// Reports the fields of messages that `dialect` cannot repeat and that `document`, its encoding of
+/// them, does not contain.
+pub(crate) fn report_messages(
+    messages: &[Message],
+    dialect: &str,
+    document: &Value,
+    report: &mut Report,
+) {
+    let mut written: Option<HashSet<&str>> = None;
+    for (at, message) in messages.iter().enumerate() {
+        let fields = OWNERS
+            .iter()
+            .filter(|(.., owners)| !owners.contains(&dialect))
+            .filter_map(|(provider, name, _)| message.meta.property(provider, name)?.as_object());
+        let fields: Vec<(&String, &Value)> = fields
+            .flatten()
+            .filter(|(name, value)| is_of_message(message, name) && !is_empty(value))
+            .collect();
+        if fields.is_empty() {
+            continue;
+        }
+        let written = written.get_or_insert_with(|| texts(document));
+        let lost = fields
+            .into_iter()
+            .filter(|(_, value)| value.as_str().is_none_or(|text| !written.contains(text)));
+        let names: Vec<String> = lost.map(|(name, _)| format!("`{name}`")).collect();
+        if !names.is_empty() {
+            let what = format!("fields of the message: {}", names.join(", "));
+            let why = "a message of this dialect has no such fields";
+            report.lost(what, format!("messages[{at}]"), why);
+        }
+    }
+}
+
+/// A result repeats the name of its function.
+fn is_of_message(message: &Message, name: &str) -> bool {
+    message.role != Role::Tool || !matches!(name, "name" | "tool_name")
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::String(_) | Value::Number(_) | Value::Bool(_) => false,
+    }
+}
+
+/// All texts of a document.
+fn texts(document: &Value) -> HashSet<&str> {
+    let mut texts = HashSet::new();
+    let mut open = vec![document];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(text) => {
+                texts.insert(text.as_str());
+            }
+            Value::Array(items) => open.extend(items),
+            Value::Object(members) => open.extend(members.values()),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    texts
 }
 
 fn is_significant(name: &str, value: &Value) -> bool {
@@ -25,7 +133,10 @@ fn is_significant(name: &str, value: &Value) -> bool {
         // The original form of a content, and settings that its neutral fields repeat.
         "form" | "name" | "input" | "toolset_name" | "action" | "actions" | "summary"
         | "logprobs" | "id" | "return_code" | "result" | "stream" | "image" | "file"
-        | "images_after" => false,
+        | "images_after" | "execution" | "arguments" | "info" | "tool" | "file_type"
+        | "file_name" | "type" | "no_id" | "index" | "member" | "thinking" | "document_name" => {
+            false
+        }
         "status" => value != "completed",
         // Other dialects always send images in full detail.
         "detail" => !matches!(value.as_str(), Some("auto" | "high" | "original")),

@@ -11,6 +11,7 @@ use super::read::{DEVELOPER, EMPTY, LEGACY_ROLE, MEMBER, MEMBERS, PARTS};
 use super::write::MessageWriter;
 use crate::fallback_tools::{self, CallInfo, RenderedResult};
 use crate::fields::passed_on;
+use crate::settings::{self, ENTRY};
 
 /// An assistant message under construction.
 #[derive(Debug, Default)]
@@ -50,6 +51,7 @@ impl MessageWriter {
         };
         let mut parts = Vec::new();
         for content in contents {
+            self.note_content(content, path);
             match self.part_of(message, content) {
                 Some(part) => parts.push(part),
                 None => self.write_as_text(content, path, &mut parts),
@@ -64,12 +66,18 @@ impl MessageWriter {
         self.push_user(item);
     }
 
+    /// Whether the contents came as a list of parts of this API, not as an entry of Mistral's
+    /// conversations.
+    fn is_own_list(&self, message: &Message) -> bool {
+        let property = |name: &str| message.meta.property(self.flavour.provider(), name);
+        property(PARTS).is_some() && property(ENTRY).is_none()
+    }
+
     /// The content as a message part. Parts of unknown types are returned to the service they came
     /// from.
     fn part_of(&self, message: &Message, content: &Content) -> Option<Value> {
-        let own = message.meta.property(self.flavour.provider(), PARTS);
         if let Content::Other(other) = content
-            && own.is_some()
+            && self.is_own_list(message)
         {
             let part = passed_on(other, self.flavour.wrapped());
             return Some(Value::Object(part.clone()));
@@ -86,8 +94,8 @@ impl MessageWriter {
         };
         if let Content::Error(ErrorContent { message, .. }) = content {
             as_text("an error in a message", format!("Error: {message}"));
-        } else if let Content::Uri(uri) = content {
-            as_text("a file by URL", uri.uri.clone());
+        } else if let Some(text) = parts::as_text(content) {
+            as_text(&parts::label(content), text);
         } else if let Content::ApprovalResponse(response) = content {
             let verb = if response.approved {
                 "approves"
@@ -97,16 +105,15 @@ impl MessageWriter {
             let text = format!("The user {verb} the request {}.", response.id);
             as_text("an approval response", text);
         } else {
-            let what = content.type_name().unwrap_or("unknown").to_owned();
             let why = "messages have no such part";
-            self.report
-                .lost(format!("content of type `{what}`"), path, why);
+            self.report.lost(parts::label(content), path, why);
         }
     }
 
     fn write_assistant_message(&mut self, message: &Message, contents: &[Content], path: &str) {
         let mut draft = AssistantMessage::default();
         for content in contents {
+            self.note_content(content, path);
             self.add(&mut draft, message, content, path);
         }
         self.note_annotations(contents, path);
@@ -172,10 +179,7 @@ impl MessageWriter {
         }
         let is_media = crate::fields::media(content).is_some();
         // The service itself may send images and files that its tools created.
-        let own = message
-            .meta
-            .property(self.flavour.provider(), PARTS)
-            .is_some();
+        let own = self.is_own_list(message);
         match self.part_of(message, content) {
             Some(part) if is_media && !own => draft.media.push(part),
             Some(part) => draft.parts.push(part),
@@ -184,6 +188,17 @@ impl MessageWriter {
     }
 
     fn add_call(&mut self, draft: &mut AssistantMessage, content: &Content, path: &str) {
+        if self.is_hosted_without_result(content)
+            && let Some(called) = fallback_tools::to_function_call(content)
+        {
+            let why = "the service that executed it returned no result";
+            let what = format!("the call of `{}`", called.name);
+            self.report
+                .preserved(what, path, why, "as text of the model");
+            return draft
+                .parts
+                .push(json!({"type": "text", "text": called.as_text()}));
+        }
         let id = self.wire_id(content, path);
         let Some(entry) = call::write(self.flavour, content, &id) else {
             return;
@@ -262,11 +277,13 @@ impl MessageWriter {
         let what = content.type_name().unwrap_or_default().to_owned();
         let why = "it is a tool of another provider";
         let parts: Vec<&Content> = hosted.inputs.iter().chain(&hosted.results).collect();
-        let texts = crate::fields::hosted_output(&parts, &|_| false);
+        let texts = hosted_texts(hosted);
         for media in parts.iter().filter_map(|part| crate::fields::media(part)) {
             match parts::write_media(self.flavour, &media) {
                 Some(part) => draft.media.push(part),
-                None => self.report.lost("an image or file", path, why),
+                None => self
+                    .report
+                    .lost(parts::label(&Content::from(media)), path, why),
             }
         }
         let text = format!("[{what}] {}", texts.join("\n"));
@@ -275,6 +292,13 @@ impl MessageWriter {
         draft
             .parts
             .push(json!({"type": "text", "text": text.trim_end()}));
+    }
+
+    /// Reports the settings of other providers and unknown fields.
+    pub(super) fn note_content(&mut self, content: &Content, path: &str) {
+        if !matches!(content, Content::Usage(_) | Content::Error(_)) {
+            settings::report_content(content, self.flavour.provider(), path, &mut self.report);
+        }
     }
 
     fn note_annotations(&mut self, contents: &[Content], path: &str) {
@@ -319,6 +343,19 @@ impl AssistantMessage {
         restore_members(flavour, message, &mut item);
         Some(item)
     }
+}
+
+/// The texts of what a provider executed, its errors, and a status that is not success.
+pub(crate) fn hosted_texts(hosted: &HostedCall) -> Vec<String> {
+    let status = hosted.status.as_deref();
+    let status = status.filter(|status| !matches!(*status, "completed" | "success"));
+    let parts = hosted.inputs.iter().chain(&hosted.results);
+    let text = |content: &Content| match content {
+        Content::Error(error) => Some(format!("Error: {}", error.message)),
+        other => crate::fields::text_of_content(other).map(str::to_owned),
+    };
+    let status = status.map(|status| format!("({status})"));
+    status.into_iter().chain(parts.filter_map(text)).collect()
 }
 
 /// Appends the next message of the same turn: text to text, calls to calls.

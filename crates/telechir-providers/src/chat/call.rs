@@ -6,6 +6,7 @@ use telechir_protocol::{Arguments, Content, FunctionCall, Meta};
 use super::Flavour;
 use crate::fallback_tools;
 use crate::fields::{Fields, kind, object, object_of, present, raw, raw_of, some_text};
+use crate::settings::MEMBERS;
 
 /// Property that stores the entry type, if it is not `function`.
 const FORM: &str = "form";
@@ -14,8 +15,6 @@ const CUSTOM: &str = "custom";
 const LEGACY: &str = "function_call";
 /// Marks a call to which the service assigned no id.
 const NO_ID: &str = "no_id";
-/// Stores entry fields without a neutral equivalent.
-const MEMBERS: &str = "members";
 const KNOWN_FIELDS: [&str; 5] = ["id", "type", "index", "function", "custom"];
 
 /// A decoded entry of `tool_calls`.

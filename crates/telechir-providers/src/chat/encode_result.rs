@@ -1,10 +1,12 @@
 //! Encodes the results of a turn: one tool message per call in call order, then their images.
 
+use serde_json::json;
 use telechir_protocol::{AnsweredTurn, CallId, Content, Message, Role, ToolCall};
 
 use super::Flavour;
 use super::call;
-use super::read::LEGACY_ROLE;
+use super::ollama;
+use super::read::{LEGACY_ROLE, MEMBERS};
 use super::write::MessageWriter;
 use crate::EncodedReply;
 
@@ -31,6 +33,12 @@ pub(super) fn encode_results(flavour: Flavour, turn: &AnsweredTurn) -> EncodedRe
             message
                 .meta
                 .set_property(flavour.provider(), LEGACY_ROLE, true.into());
+        }
+        if let Some(name) = ollama::function_name(flavour, content) {
+            let members = json!({ ollama::TOOL_NAME: name });
+            message
+                .meta
+                .set_property(flavour.provider(), MEMBERS, members);
         }
         let path = format!("call {}", result.call_id().map_or("", CallId::as_str));
         let content = (*result).clone().into_content();

@@ -5,7 +5,7 @@ use telechir_protocol::{Content, ErrorContent, Message, Meta, ModelTurn, UsageCo
 
 use super::Flavour;
 use super::read::MessageReader;
-use crate::conversation::text_of;
+use crate::conversation::{ProviderError, text_of};
 use crate::fields::{Fields, kind, list, object, present, raw, text};
 use crate::{DecodeError, Envelope, History, Report};
 
@@ -18,6 +18,9 @@ const CHOICES: &str = "choices";
 const CHOICE: &str = "choice";
 /// Stores the index of the choice to which a message belongs.
 pub(super) const CHOICE_NUMBER: &str = "choice_number";
+
+/// The field that holds the only message of a response of Ollama's own chat.
+const MESSAGE: &str = "message";
 
 /// Finish reasons after which a call may be truncated.
 const CUT_OFF_REASONS: [&str; 4] = ["length", "model_length", "content_filter", "error"];
@@ -60,14 +63,21 @@ pub(super) fn read_response(
         let path = format!("choices[{number}]");
         reader.report.lost("an additional choice", path, why);
     }
-    let finish = text(&choice, "finish_reason").unwrap_or_default();
-    if CUT_OFF_REASONS.contains(&finish) {
+    let finish = finish_reason(&choice);
+    let failure = choice_error(&choice);
+    if let Some(failure) = &failure
+        && contents.is_empty()
+    {
+        return Err(failure.as_decode_error());
+    }
+    if failure.is_some() || CUT_OFF_REASONS.contains(&finish) {
+        let reason = if finish.is_empty() { "error" } else { finish };
         contents
             .iter_mut()
-            .for_each(|content| mark_cut_off(content, finish));
-        contents.push(incomplete_error(finish));
+            .for_each(|content| mark_cut_off(content, reason));
+        contents.push(incomplete_error(reason, failure.as_ref()));
     }
-    contents.extend(object(body, "usage").map(|usage| self::usage(flavour, usage)));
+    contents.extend(response_usage(flavour, body));
     Ok((ModelTurn::new(contents)?, reader.report))
 }
 
@@ -117,12 +127,44 @@ fn mark_cut_off(content: &mut Content, finish: &str) {
     }
 }
 
-fn incomplete_error(finish: &str) -> Content {
+/// The reason for which the response ended; Ollama's own chat has another name for it.
+fn finish_reason(choice: &Fields) -> &str {
+    let names = ["finish_reason", "done_reason"];
+    let reason = names.iter().find_map(|name| text(choice, name));
+    reason.unwrap_or_default()
+}
+
+/// The error with which a service behind a router ended the choice.
+fn choice_error(choice: &Fields) -> Option<ProviderError> {
+    present(choice, "error")?;
+    ProviderError::from_value(&Value::Object(choice.clone()))
+}
+
+fn incomplete_error(finish: &str, failure: Option<&ProviderError>) -> Content {
+    let reason = failure.map_or_else(|| finish.to_owned(), ToString::to_string);
     Content::Error(ErrorContent {
-        message: format!("the response is incomplete: {finish}"),
+        message: format!("the response is incomplete: {reason}"),
         error_code: Some("incomplete".to_owned()),
         error_details: None,
         meta: Meta::default(),
+    })
+}
+
+fn response_usage(flavour: Flavour, body: &Fields) -> Option<Content> {
+    let own = object(body, "usage").map(|usage| self::usage(flavour, usage));
+    own.or_else(|| {
+        let counts = ["prompt_eval_count", "eval_count"];
+        let [input, output] = counts.map(|name| body.get(name).and_then(Value::as_u64));
+        let total = input
+            .zip(output)
+            .map(|(input, output)| input.saturating_add(output));
+        let usage = UsageContent {
+            input_token_count: input,
+            output_token_count: output,
+            total_token_count: total,
+            ..UsageContent::default()
+        };
+        (usage != UsageContent::default()).then_some(Content::Usage(usage))
     })
 }
 
@@ -169,6 +211,14 @@ pub(super) fn read_history(
             let messages = choices(flavour, &mut reader, list(&body, CHOICES))?;
             body.insert(CHOICES.to_owned(), Value::Null);
             (messages, envelope(CHOICES, body))
+        }
+        Value::Object(mut body) if body.get(MESSAGE).is_some_and(Value::is_object) => {
+            let message = body.insert(MESSAGE.to_owned(), Value::Null);
+            let message: Vec<Fields> = message
+                .iter()
+                .filter_map(|message| message.as_object().cloned())
+                .collect();
+            (reader.messages(&message), envelope(MESSAGE, body))
         }
         Value::Object(body) => {
             let problem = missing_fields(&body);
@@ -262,7 +312,12 @@ pub(super) fn enclose(flavour: Flavour, mut items: Vec<Value>, history: &History
         };
     }
     let mut body = rest.clone();
-    let list = if *member == CHOICES {
+    if *member == MESSAGE && items.len() != 1 {
+        return Value::Array(items);
+    }
+    let list = if *member == MESSAGE {
+        items.pop().unwrap_or_default()
+    } else if *member == CHOICES {
         match regroup_choices(flavour, &items, history) {
             Some(choices) => Value::Array(choices),
             None => return Value::Array(items),
@@ -359,14 +414,8 @@ fn looks_like(value: &Value) -> Option<&'static str> {
 
 /// Rejects an error document in any of the services' formats.
 fn refuse_error(value: &Value) -> Result<(), DecodeError> {
-    match crate::conversation::ProviderError::from_value(value) {
+    match ProviderError::from_value(value) {
         None => Ok(()),
-        Some(error) => Err(DecodeError::ProviderError {
-            message: if error.kind.is_empty() {
-                error.message
-            } else {
-                format!("{}: {}", error.kind, error.message)
-            },
-        }),
+        Some(error) => Err(error.as_decode_error()),
     }
 }

@@ -8,7 +8,7 @@ use telechir_protocol::{
 use super::Flavour;
 use crate::fields::{
     Fields, joined_texts, keep, kind, list, object, object_of, owned, passed_on, raw, raw_of,
-    restore, text, verbatim,
+    restore, some_text, text, verbatim,
 };
 
 /// Part fields without a neutral equivalent.
@@ -110,7 +110,10 @@ pub(crate) fn addressed(uri: &str, meta: Meta) -> Content {
 
 fn audio(flavour: Flavour, part: &Fields) -> Option<Content> {
     let audio = object(part, "input_audio")?;
-    let media_type = format!("audio/{}", text(audio, "format")?);
+    let media_type = match text(audio, "format")? {
+        "mp3" => "audio/mpeg".to_owned(),
+        format => format!("audio/{format}"),
+    };
     let mut data = DataContent::from_base64(&media_type, text(audio, "data")?);
     keep(&mut data.meta, flavour.provider(), part, &PART_FIELDS);
     Some(Content::Data(data))
@@ -237,24 +240,70 @@ pub(crate) fn write_part(flavour: Flavour, content: &Content) -> Option<Value> {
     }
     if let Content::Other(other) = content {
         let part = passed_on(other, flavour.wrapped());
-        let is_own = other.dialect.is_some() || OPAQUE_PARTS.contains(&kind(part));
+        let opaque: &[&str] = match flavour {
+            Flavour::Functions | Flavour::Inline => &OPAQUE_PARTS,
+            Flavour::Mistral | Flavour::Conversations => &OPAQUE_CHUNKS,
+        };
+        let is_own = other.dialect.is_some() || opaque.contains(&kind(part));
         return is_own.then(|| Value::Object(part.clone()));
     }
     write_media(flavour, &crate::fields::media(content)?)
 }
 
-/// Part types that are passed through unchanged from neutral JSON that does not state their
+/// Part types of chat completions that are passed through unchanged from neutral JSON that does not state their
 /// dialect.
-const OPAQUE_PARTS: [&str; 8] = [
+const OPAQUE_PARTS: [&str; 4] = ["input_audio", "file", "video_url", "audio_url"];
+/// Mistral's, which no other service knows.
+const OPAQUE_CHUNKS: [&str; 5] = [
     "input_audio",
     "file",
-    "video_url",
-    "audio_url",
     "reference",
     "resource",
     "resource_link",
-    "tool_reference",
 ];
+
+/// A content that no part type represents, as text: an address, or the title and address of a
+/// source.
+pub(crate) fn as_text(content: &Content) -> Option<String> {
+    if let Content::Uri(uri) = content {
+        return Some(uri.uri.clone());
+    }
+    let Content::Other(other) = content else {
+        return None;
+    };
+    let part = object(&other.json, "item").unwrap_or(&other.json);
+    let address = some_text(part, "url").or_else(|| some_text(part, "uri"))?;
+    let title = some_text(part, "title").or_else(|| some_text(part, "name"));
+    Some(match title {
+        Some(title) => format!("[{title}]({address})"),
+        None => address.to_owned(),
+    })
+}
+
+/// The name of a content in a report.
+pub(crate) fn label(content: &Content) -> String {
+    let named = |kind: &str, name: &str| format!("{kind} `{name}`");
+    match crate::fields::media(content) {
+        Some(Media::Data(data)) => {
+            let kind = data.media_type().unwrap_or("unknown").to_owned();
+            let name = data.name.map(|name| format!(" `{name}`"));
+            format!("the file{} of type {kind}", name.unwrap_or_default())
+        }
+        Some(Media::Uri(uri)) => named("the file", &uri.uri),
+        Some(Media::HostedFile(file)) => {
+            named("the file", file.name.as_ref().unwrap_or(&file.file_id))
+        }
+        None => {
+            let Content::Other(other) = content else {
+                return named("content of type", content.type_name().unwrap_or("unknown"));
+            };
+            let part = object(&other.json, "item").unwrap_or(&other.json);
+            let kind = Some(kind(part)).filter(|kind| !kind.is_empty());
+            let kind = kind.or_else(|| part.keys().next().map(String::as_str));
+            named("content of type", kind.unwrap_or("unknown"))
+        }
+    }
+}
 
 /// An image or file as a part; `None` if only its own provider can display it.
 pub(crate) fn write_media(flavour: Flavour, media: &Media) -> Option<Value> {
@@ -283,6 +332,11 @@ fn data_part(flavour: Flavour, data: &DataContent) -> Option<Value> {
         return Some(image_part(flavour, &data.uri, &data.meta));
     }
     if let Some(format) = kind.strip_prefix("audio/") {
+        let format = match format {
+            "mpeg" | "mpga" | "x-mp3" => "mp3",
+            "x-wav" | "wave" | "vnd.wave" => "wav",
+            other => other,
+        };
         let data = data.base64()?;
         let audio = match flavour {
             Flavour::Functions | Flavour::Inline => json!({"data": data, "format": format}),

@@ -8,13 +8,13 @@ use telechir_protocol::{Content, Message, ReasoningContent, Role};
 
 use super::call::{self, given_id};
 use super::parts;
-use super::{Flavour, result_images};
+use super::{Flavour, ollama, result_images};
 use crate::Report;
 use crate::fallback_tools::{self, CallInfo, FunctionOutput};
 use crate::fields::{Fields, list, owned, present, raw, some_text, text};
 
 /// Stores message fields without a neutral equivalent.
-pub(super) const MEMBERS: &str = "members";
+pub(super) use crate::settings::MEMBERS;
 /// Marks content that came as a list of parts.
 pub(super) const PARTS: &str = "parts";
 /// Marks content that came as an empty string instead of null.
@@ -28,9 +28,9 @@ pub(super) const AFTER: &str = "images_after";
 /// Marks a message with the older role `function`.
 pub(super) const LEGACY_ROLE: &str = "function";
 /// Fields that hold thinking next to `content`.
-pub(super) const THINKING: [&str; 2] = ["reasoning_content", "reasoning"];
+pub(super) const THINKING: [&str; 3] = ["reasoning_content", "reasoning", "thinking"];
 
-const KNOWN_FIELDS: [&str; 7] = [
+const KNOWN_FIELDS: [&str; 8] = [
     "role",
     "content",
     "tool_calls",
@@ -38,6 +38,7 @@ const KNOWN_FIELDS: [&str; 7] = [
     "refusal",
     "tool_call_id",
     "name",
+    ollama::IMAGES,
 ];
 
 /// Reads messages in order and tracks the calls among them.
@@ -108,7 +109,7 @@ impl MessageReader {
         let given = given_id(result, "tool_call_id");
         given
             .or_else(|| {
-                self.next_unanswered(some_text(result, "name"))
+                self.next_unanswered(function_name(result))
                     .map(|(id, _)| id.clone())
             })
             .unwrap_or_default()
@@ -156,11 +157,12 @@ impl MessageReader {
             };
         }
         let role = role(value);
-        let contents = if role == Role::Assistant {
+        let mut contents = if role == Role::Assistant {
             self.assistant_contents(value, &mut members)
         } else {
             parts::read(self.flavour, value.get("content"))
         };
+        contents.extend(ollama::images(value));
         members.extend(present(value, "name").map(|name| ("name".to_owned(), name.clone())));
         keep_members(&mut meta, provider, members);
         Message {
@@ -239,7 +241,7 @@ impl MessageReader {
         parts.extend(after.iter().cloned());
         let answer = FunctionOutput {
             call_id: id.as_deref().map(Into::into),
-            name: owned(value, "name"),
+            name: function_name(value).map(str::to_owned),
             text: content.and_then(Value::as_str).map(str::to_owned),
             parts,
             meta: Default::default(),
@@ -247,6 +249,11 @@ impl MessageReader {
         let known = id.as_ref().and_then(|id| self.calls_by_id.get(id));
         fallback_tools::decode_result(known, answer)
     }
+}
+
+/// The name of the function that a result belongs to.
+fn function_name(result: &Fields) -> Option<&str> {
+    some_text(result, "name").or_else(|| some_text(result, ollama::TOOL_NAME))
 }
 
 /// Whether the message is a tool result.
@@ -259,7 +266,9 @@ fn role(value: &Fields) -> Role {
         Some("assistant" | "model") => Role::Assistant,
         Some("system") => Role::System,
         Some("developer") => Role::Developer,
-        _ => Role::User,
+        Some(_) => Role::User,
+        // Only the message of a response may lack its role.
+        None => Role::Assistant,
     }
 }
 

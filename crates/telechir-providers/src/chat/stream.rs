@@ -5,6 +5,7 @@
 
 mod calls;
 mod content;
+mod ollama;
 
 use std::collections::BTreeMap;
 
@@ -12,6 +13,7 @@ use serde_json::{Map, Value};
 
 use self::calls::CallsBuilder;
 pub(crate) use self::content::join as join_parts;
+use self::ollama::OllamaBuilder;
 use crate::StreamError;
 use crate::conversation::ProviderError;
 use crate::fields::{Fields, list, object, present, some_text};
@@ -28,6 +30,19 @@ pub(super) struct CompletionBuilder {
     /// Fields of the response, including usage.
     response: Fields,
     choices: BTreeMap<u64, ChoiceBuilder>,
+    /// Set by the first line of Ollama's own format.
+    ollama: Option<OllamaBuilder>,
+    /// Whether the service has sent its last event.
+    is_done: bool,
+    /// How many events had token counts, and the number of the last of them.
+    usage: UsageEvents,
+}
+
+/// Some services send token counts with every event, others once at the end.
+#[derive(Debug, Default)]
+struct UsageEvents {
+    count: usize,
+    last: usize,
 }
 
 /// The state of a partially received choice.
@@ -52,12 +67,19 @@ impl EventAssembler for CompletionBuilder {
         let Value::Object(mut chunk) = event else {
             return Err(self.bad("expected an object"));
         };
+        if ollama::is_line(&chunk) {
+            return Ok(self.ollama.get_or_insert_default().push(chunk));
+        }
         let choices = match chunk.shift_remove("choices") {
             Some(Value::Array(choices)) => choices,
             None | Some(Value::Null) => Vec::new(),
             Some(_) => return Err(self.bad("`choices` is not a list")),
         };
         chunk.retain(|_, value| !value.is_null());
+        if object(&chunk, "usage").is_some_and(|usage| !usage.is_empty()) {
+            self.usage.count += 1;
+            self.usage.last = self.number;
+        }
         self.response.extend(chunk);
         let mut deltas = Vec::new();
         for choice in choices {
@@ -66,16 +88,26 @@ impl EventAssembler for CompletionBuilder {
         Ok(deltas)
     }
 
+    fn done(&mut self) {
+        self.is_done = true;
+    }
+
     fn finish(self, _: &mut RoundedNumbers) -> Result<Value, StreamError> {
+        if let Some(ollama) = self.ollama {
+            return ollama.finish();
+        }
+        let has_ended = self.is_done || self.usage.count == 1 && self.usage.last == self.number;
         let missing = |missing: String| StreamError::Truncated { missing };
         if self.choices.is_empty() {
             return Err(missing("no choice received".to_owned()));
         }
         let mut choices = Vec::new();
         for (index, choice) in self.choices {
-            let Some(finish) = choice.finish.clone() else {
+            // Some services give no reason.
+            let finish = choice.finish.clone();
+            if finish.is_none() && !has_ended {
                 return Err(missing(format!("choice {index} has no `finish_reason`")));
-            };
+            }
             choices.push(choice.into_value(index, finish)?);
         }
         let mut response = self.response;
@@ -132,7 +164,7 @@ impl CompletionBuilder {
 }
 
 /// Delta fields that are appended as text.
-const TEXT_FIELDS: [&str; 3] = ["refusal", "reasoning_content", "reasoning"];
+const TEXT_FIELDS: [&str; 4] = ["refusal", "reasoning_content", "reasoning", "thinking"];
 
 impl ChoiceBuilder {
     fn grow(&mut self, mut delta: Fields) -> Result<Vec<Delta>, StreamError> {
@@ -197,7 +229,7 @@ impl ChoiceBuilder {
         }
     }
 
-    fn into_value(self, index: u64, finish: String) -> Result<Value, StreamError> {
+    fn into_value(self, index: u64, finish: Option<String>) -> Result<Value, StreamError> {
         let mut choice = self.members;
         choice.insert("index".to_owned(), index.into());
         choice.insert("finish_reason".to_owned(), finish.into());

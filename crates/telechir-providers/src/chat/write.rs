@@ -10,15 +10,16 @@ use super::call;
 use super::envelope::enclose;
 use super::read::{AFTER, MessageReader, is_result};
 use super::result_images;
-use super::{Flavour, assistant_message};
+use super::{Flavour, assistant_message, parts};
 use crate::digest::digest;
-use crate::fallback_tools;
-use crate::fields::raw_of;
+use crate::fallback_tools::{self, RenderedResult};
+use crate::fields::{media, raw_of, text_of_content};
 use crate::{Envelope, History, Report};
 
 /// Writes a history in its original envelope, or as a list of messages.
 pub(super) fn write_history(flavour: Flavour, history: &History) -> (Value, Report) {
     let mut writer = MessageWriter::new(flavour);
+    writer.answered = fallback_tools::answered_ids(&history.messages);
     writer.foreign_envelope(history);
     for (index, message) in history.messages.iter().enumerate() {
         writer.message(message, &format!("messages[{index}]"));
@@ -40,6 +41,8 @@ pub(super) struct MessageWriter {
     /// Unanswered calls of the last assistant message, by the id on the wire.
     unanswered: Vec<String>,
     unanswered_are_new: bool,
+    /// Ids of the calls that have a result in the history.
+    answered: HashSet<CallId>,
     /// Calls whose results carry no id.
     without_id: HashSet<String>,
     /// Images to show after the results.
@@ -58,6 +61,7 @@ impl MessageWriter {
             ids: HashMap::new(),
             unanswered: Vec::new(),
             unanswered_are_new: false,
+            answered: HashSet::new(),
             without_id: HashSet::new(),
             images: Vec::new(),
             is_assistant_open: false,
@@ -313,29 +317,23 @@ impl MessageWriter {
     ) {
         let own = result.call_id().map_or("", CallId::as_str).to_owned();
         let id = self.ids.get(&own).cloned().unwrap_or(own);
-        let rendered = fallback_tools::render_result(result);
+        let mut rendered = fallback_tools::render_result(result);
         let known = self.reader.calls_by_id.get(&id).cloned();
         let is_late = !self.reader.calls_by_id.is_empty() && !self.unanswered.contains(&id);
         if is_late {
+            add_addresses(self.flavour, &mut rendered, result, path, &mut self.report);
             return self.write_late_result(&id, rendered, path);
         }
         self.unanswered.retain(|unanswered| *unanswered != id);
-        let unsupported = rendered
-            .images
-            .iter()
-            .filter(|media| super::parts::write_media(self.flavour, media).is_none());
-        for _ in 0..unsupported.count() {
-            let why = "only its own provider can display it";
-            self.report.lost("an image or file", path, why);
-        }
-        self.note_parts(content, path);
+        self.note_content(content, path);
+        add_addresses(self.flavour, &mut rendered, result, path, &mut self.report);
         self.note_acknowledged(content, path);
         let item = assistant_message::result(self, &id, &rendered, known.as_ref(), message);
         if self.flavour != Flavour::Inline {
             let shown = rendered
                 .images
                 .into_iter()
-                .filter(|media| super::parts::write_media(self.flavour, media).is_some());
+                .filter(|media| parts::write_media(self.flavour, media).is_some());
             self.images.extend(shown.map(|image| (id.clone(), image)));
         }
         self.is_assistant_open = false;
@@ -344,6 +342,11 @@ impl MessageWriter {
             self.reader.message(fields, &[]);
         }
         self.items.push(item);
+    }
+
+    /// Whether a provider executed the call and the history has no result of it.
+    pub(super) fn is_hosted_without_result(&self, content: &Content) -> bool {
+        fallback_tools::is_hosted_without_result(content, &self.answered)
     }
 
     pub(super) fn has_no_id_in_results(&self, id: &str) -> bool {
@@ -363,12 +366,7 @@ impl MessageWriter {
         }
     }
 
-    fn write_late_result(
-        &mut self,
-        id: &str,
-        rendered: fallback_tools::RenderedResult,
-        path: &str,
-    ) {
+    fn write_late_result(&mut self, id: &str, rendered: RenderedResult, path: &str) {
         self.report.preserved(
             format!("the result of call {id}"),
             path,
@@ -379,7 +377,7 @@ impl MessageWriter {
             "type": "text", "text": format!("The result of call {id}: {}", rendered.text),
         })];
         let images = rendered.images.iter();
-        content.extend(images.filter_map(|media| super::parts::write_media(self.flavour, media)));
+        content.extend(images.filter_map(|media| parts::write_media(self.flavour, media)));
         self.push_user(json!({"role": "user", "content": content}));
     }
 
@@ -410,16 +408,41 @@ impl MessageWriter {
             self.report.lost(what, path, why);
         }
     }
+}
 
-    fn note_parts(&mut self, content: &Content, path: &str) {
-        let Content::FunctionResult(result) = content else {
-            return;
-        };
-        let unknown = |part: &&Content| matches!(part, Content::Other(_));
-        if result.items.iter().any(|part| unknown(&part)) && self.flavour != Flavour::Inline {
-            let why = "a result holds only text and images";
-            self.report.lost("a part of a function's result", path, why);
+/// Adds the addresses of what a result cannot contain to its text, and reports the rest.
+pub(crate) fn add_addresses(
+    flavour: Flavour,
+    rendered: &mut RenderedResult,
+    result: &ToolResult,
+    path: &str,
+    report: &mut Report,
+) {
+    let images = rendered.images.iter().cloned().map(Content::from);
+    let items = match result {
+        ToolResult::Function(result) => result.items.as_slice(),
+        ToolResult::Computer(_) | ToolResult::Shell(_) | ToolResult::Edit(_) => &[],
+    };
+    let others = items
+        .iter()
+        .filter(|part| media(part).is_none() && text_of_content(part).is_none());
+    let parts: Vec<Content> = images.chain(others.cloned()).collect();
+    let why = "a result holds only text and images";
+    for part in parts {
+        let written = media(&part).and_then(|media| parts::write_media(flavour, &media));
+        if written.is_some() {
+            continue;
         }
+        let label = parts::label(&part);
+        let Some(text) = parts::as_text(&part) else {
+            report.lost(label, path, why);
+            continue;
+        };
+        if !rendered.text.is_empty() {
+            rendered.text.push('\n');
+        }
+        rendered.text.push_str(&text);
+        report.preserved(label, path, why, "as text");
     }
 }
 

@@ -76,9 +76,11 @@ fn decoded(base64: &str) -> Result<Vec<u8>, String> {
 /// Builds server-sent events, named by their `event` or their `type`.
 fn sse(events: &[Value]) -> String {
     let mut text = String::new();
-    let mut is_chat = false;
+    // Chat completions end with `[DONE]`, unless the stream was truncated.
+    let mut is_finished_chat = false;
     for event in events {
-        is_chat |= event["object"] == "chat.completion.chunk";
+        is_finished_chat |= event["object"] == "chat.completion.chunk"
+            && event["choices"][0]["finish_reason"].is_string();
         let (name, data) = match (
             event.get("event").and_then(Value::as_str),
             event.get("data"),
@@ -91,7 +93,7 @@ fn sse(events: &[Value]) -> String {
         }
         text.push_str(&format!("data: {data}\n\n"));
     }
-    if is_chat {
+    if is_finished_chat {
         text.push_str("data: [DONE]\n\n");
     }
     text

@@ -72,7 +72,11 @@ pub(crate) fn decode_shell_call(
         "list" => ShellAction::List,
         "read" => ShellAction::Read(argument("job")),
         "stop" => ShellAction::Stop(argument("job")),
-        other => ShellAction::Other(other.to_owned()),
+        other => {
+            let command = owned(&arguments, "command");
+            call.commands = command.map(Command::Line).into_iter().collect();
+            ShellAction::Other(other.to_owned())
+        }
     };
     call.exception = missing.map(|member| {
         let action = call.action.name();
@@ -91,19 +95,19 @@ pub(crate) fn encode_shell_call(call: &ShellCall) -> Option<String> {
         ShellAction::SendText(text) => Some(("text", text.clone())),
         ShellAction::SendKey(key) => Some(("key", key.clone())),
         ShellAction::Read(job) | ShellAction::Stop(job) => Some(("job", job.clone())),
-        ShellAction::Start => {
-            let lines: Vec<String> = call.commands.iter().map(Command::to_line).collect();
-            Some(("command", lines.join("\n")))
-        }
-        ShellAction::Restart
+        ShellAction::Start
+        | ShellAction::Restart
         | ShellAction::CloseInput
         | ShellAction::Interrupt
         | ShellAction::List
         | ShellAction::Other(_) => None,
     };
+    let lines: Vec<String> = call.commands.iter().map(Command::to_line).collect();
+    let has_command = !lines.is_empty() || call.action == ShellAction::Start;
+    let command = has_command.then(|| ("command", lines.join("\n")));
     let job = call.job.clone().map(|job| ("job", job));
     let mut arguments = Map::from_iter([("action".to_owned(), call.action.name().into())]);
-    for (member, value) in argument.into_iter().chain(job) {
+    for (member, value) in argument.into_iter().chain(command).chain(job) {
         arguments.insert(member.to_owned(), value.into());
     }
     Some(Value::Object(arguments).to_string())

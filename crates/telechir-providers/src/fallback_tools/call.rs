@@ -1,8 +1,11 @@
 //! Converts between function calls and the neutral calls they represent.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 use telechir_protocol::{
-    Arguments, ComputerCall, Content, EditCall, EditTool, FunctionCall, ShellCall, TargetId,
+    Arguments, CallId, ComputerCall, Content, EditCall, EditTool, FunctionCall, Message, ShellCall,
+    TargetId,
 };
 
 use super::{COMPUTER, EDITOR, MEMORY, PATCH, SHELL, edit, shell};
@@ -27,6 +30,50 @@ pub(crate) enum CallInfo {
 pub(crate) struct FunctionInvocation {
     pub(crate) name: String,
     pub(crate) arguments: Arguments,
+}
+
+impl FunctionInvocation {
+    /// The call as a text, for a model that cannot be shown the call itself.
+    pub(crate) fn as_text(&self) -> String {
+        let arguments = self.arguments.to_text();
+        match arguments.trim() {
+            "" | "{}" => format!("[{}]", self.name),
+            arguments => format!("[{}] {arguments}", self.name),
+        }
+    }
+}
+
+/// The ids of the calls that have a result.
+pub(crate) fn answered_ids(messages: &[Message]) -> HashSet<CallId> {
+    let contents = messages.iter().flat_map(|message| &message.contents);
+    contents.filter_map(result_id).cloned().collect()
+}
+
+fn result_id(content: &Content) -> Option<&CallId> {
+    if let Content::FunctionResult(result) = content {
+        result.call_id.as_ref()
+    } else if let Content::ComputerResult(result) = content {
+        Some(&result.call_id)
+    } else if let Content::ShellResult(result) = content {
+        Some(&result.call_id)
+    } else if let Content::EditResult(result) = content {
+        Some(&result.call_id)
+    } else {
+        None
+    }
+}
+
+/// Whether a provider executed the call without returning a result. Another provider would wait for
+/// one.
+pub(crate) fn is_hosted_without_result(content: &Content, answered: &HashSet<CallId>) -> bool {
+    let Content::FunctionCall(call) = content else {
+        return false;
+    };
+    let has_result = call
+        .call_id
+        .as_ref()
+        .is_some_and(|id| answered.contains(id));
+    !call.requires_local_execution && !has_result
 }
 
 /// Decodes a function call to the neutral call it represents. An invalid call carries the reason in

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use telechir_protocol::{Arguments, Content, FunctionCall, HostedCall, Meta, json_limits};
 
 use super::PROVIDER;
+use crate::chat::assistant_message::hosted_texts;
 use crate::fields::{Fields, hosted_output, joined_texts, object, object_of, owned, present, text};
 
 /// Stores the arguments and the outcome (`info`) unchanged.
@@ -115,10 +116,7 @@ pub(super) fn write(rest: &[Content]) -> Option<(Fields, usize)> {
             _ => None,
         };
         let code = joined_texts(&call.inputs, "\n");
-        let output = result.map(|result| {
-            let results: Vec<&Content> = result.results.iter().collect();
-            hosted_output(&results, &|_| false).join("\n")
-        });
+        let output = result.map(|result| hosted_texts(result).join("\n"));
         let info = object_of([
             ("code", code.as_str().into()),
             ("code_output", output.into()),

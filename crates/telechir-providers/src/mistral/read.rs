@@ -16,12 +16,10 @@ use crate::chat::result_images::take_images;
 use crate::fallback_tools::{self, CallInfo, FunctionOutput};
 use crate::fields::{Fields, kind, owned, present, raw, some_text, text, verbatim};
 
-/// Stores entry fields without a neutral equivalent.
-pub(super) const MEMBERS: &str = "members";
+/// Stores entry fields without a neutral equivalent. Its chat completions have other fields.
+pub(super) use crate::settings::{ENTRY, ENTRY_MEMBERS as MEMBERS};
 /// Marks content that came as a list of parts.
 pub(super) const PARTS: &str = "parts";
-/// Stores the entry type of a message.
-pub(super) const ENTRY: &str = "entry";
 /// Stores how many images of a result are in the following entry.
 pub(super) const AFTER: &str = "images_after";
 /// Stores the user's decision on a connector call.

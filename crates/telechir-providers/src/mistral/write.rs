@@ -3,7 +3,7 @@
 
 mod message;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 use telechir_protocol::{Arguments, CallId, Content, Media, Message, ToolResult};
@@ -12,10 +12,10 @@ use super::envelope::{WrittenEntries, enclose, is_instructions, is_text_input};
 use super::read::{AFTER, CONFIRMATION, ENTRY, EntryReader, MEMBERS, WRAPPED};
 use super::{DIALECT, FLAVOUR, PROVIDER, execution, result_images};
 use crate::chat::parts;
-use crate::chat::write::{result_of, synthetic_id};
-use crate::fallback_tools;
+use crate::chat::write::{add_addresses, result_of, synthetic_id};
+use crate::fallback_tools::{self, FunctionInvocation};
 use crate::fields::{Fields, joined_texts, kind, object_of, passed_on, raw_of, text};
-use crate::{Envelope, History, Report};
+use crate::{Envelope, History, Report, settings};
 
 /// Writes a history in its original envelope, or as a list of entries.
 pub(super) fn write_history(history: &History) -> (Value, Report) {
@@ -27,6 +27,7 @@ pub(super) fn write_history(history: &History) -> (Value, Report) {
             ..
         }
     );
+    writer.answered = fallback_tools::answered_ids(&history.messages);
     writer.foreign_envelope(history);
     let mut instructions = None;
     let mut text_inputs = Vec::new();
@@ -61,6 +62,8 @@ pub(super) struct EntryWriter {
     ids: HashMap<String, String>,
     /// Unanswered calls, and whether they were encoded here rather than copied.
     unanswered: Vec<(String, bool)>,
+    /// Ids of the calls that have a result in the history.
+    answered: HashSet<CallId>,
     /// Images to show after the results.
     images: Vec<(String, Media)>,
     /// Whether a request surrounds the entries, which can hold confirmations.
@@ -163,6 +166,9 @@ impl EntryWriter {
         while !rest.is_empty() {
             let path = format!("{path}.contents[{at}]");
             let count = self.contents(message, rest, &path);
+            for content in rest.iter().take(count) {
+                settings::report_content(content, PROVIDER, &path, &mut self.report);
+            }
             rest = rest.get(count..).unwrap_or_default();
             at += count;
         }
@@ -213,6 +219,7 @@ impl EntryWriter {
         }
         if let Some((entry, count)) = execution::write(rest) {
             self.push(self.with_original_fields(message, entry), true);
+            self.show_files(&rest[..count], path);
             return count;
         }
         if let Content::ApprovalRequest(approval_request) = &rest[0] {
@@ -265,8 +272,11 @@ impl EntryWriter {
         else {
             return;
         };
-        let own = id.map_or_else(|| format!("call{}", self.entries.len()), str::to_owned);
         let came = message.meta.property(PROVIDER, ENTRY).is_some();
+        if !came && fallback_tools::is_hosted_without_result(content, &self.answered) {
+            return self.hosted_call(&called, path);
+        }
+        let own = id.map_or_else(|| format!("call{}", self.entries.len()), str::to_owned);
         let id = self.wire_id(own, came, path);
         self.note_call(content, came, path);
         let arguments = match &called.arguments {
@@ -285,6 +295,16 @@ impl EntryWriter {
             ),
         ]);
         let entry = self.with_original_fields(message, entry);
+        self.push(entry, true);
+    }
+
+    /// Writes a call as text that another provider executed without returning a result.
+    fn hosted_call(&mut self, called: &FunctionInvocation, path: &str) {
+        let what = format!("the call of `{}`", called.name);
+        let why = "the service that executed it returned no result";
+        self.report.preserved(what, path, why, "as text");
+        let text = called.as_text();
+        let entry = json!({"type": "message.output", "role": "assistant", "content": text});
         self.push(entry, true);
     }
 
@@ -320,15 +340,12 @@ impl EntryWriter {
         }
         let own = result.call_id().map_or("", CallId::as_str).to_owned();
         let id = self.ids.get(&own).cloned().unwrap_or(own);
-        let rendered = fallback_tools::render_result(result);
-        let (images_after, unsupported): (Vec<Media>, Vec<Media>) = rendered
-            .images
-            .into_iter()
-            .partition(|media| parts::write_media(FLAVOUR, media).is_some());
-        for _ in unsupported {
-            let why = "only its own provider can display it";
-            self.report.lost("an image or file", path, why);
-        }
+        let mut rendered = fallback_tools::render_result(result);
+        add_addresses(FLAVOUR, &mut rendered, result, path, &mut self.report);
+        let shown = rendered.images.into_iter();
+        let images_after: Vec<Media> = shown
+            .filter(|media| parts::write_media(FLAVOUR, media).is_some())
+            .collect();
         let is_open = |unanswered: &[(String, bool)]| {
             unanswered.iter().any(|(unanswered, _)| *unanswered == id)
         };

@@ -11,6 +11,7 @@ use super::item::{Item, kind, list, object, owned, present, raw, text};
 use super::item_kinds::LOCAL_CALLS;
 use super::read::{CallContext, ItemReader, instructions, text_input};
 use super::{DIALECT, PROVIDER};
+use crate::conversation::ProviderError;
 use crate::{DecodeError, Envelope, History, Report};
 
 /// The member name used for a single item without a list.
@@ -99,10 +100,13 @@ pub(super) fn enclose(items: Vec<Value>, envelope: &Envelope, first: Option<&Mes
     }
     let mut body = rest.clone();
     let list = match items.as_slice() {
+        [] if !rest.contains_key(*member) => Value::Null,
         [only @ Value::String(_)] => only.clone(),
         _ => Value::Array(items),
     };
-    body.insert((*member).to_owned(), list);
+    if !list.is_null() {
+        body.insert((*member).to_owned(), list);
+    }
     // In a response, `instructions` only echoes the request.
     if *member == "input" && text(rest, "instructions").is_some() {
         let instructions = first.map_or(Value::Null, |message| {
@@ -152,6 +156,16 @@ fn find_items(value: Value) -> Result<ItemEnvelope, DecodeError> {
     let member = ENVELOPES
         .into_iter()
         .find(|name| envelope && rest.contains_key(*name));
+    // A request may consist of a stored prompt alone.
+    let has_prompt = envelope && rest.get("prompt").is_some_and(Value::is_object);
+    if has_prompt && member.is_none() {
+        return Ok(ItemEnvelope {
+            items: Vec::new(),
+            string_input: None,
+            member: Some("input"),
+            rest,
+        });
+    }
     if kind(&rest).starts_with("response.") {
         let problem = format!(
             "expected a complete document, found the stream event `{}`",
@@ -237,12 +251,22 @@ fn refuse_error(value: &Value) -> Result<(), DecodeError> {
         return Ok(());
     };
     let nested = object(body, "error");
+    let is_envelope = ENVELOPES.iter().any(|name| body.contains_key(*name));
     let error = match kind(body) {
         "error" => nested.or(Some(body)),
-        "" if !ENVELOPES.iter().any(|name| body.contains_key(*name)) => nested,
+        "" if !is_envelope => nested,
         _ => None,
     };
-    error.map_or(Ok(()), |error| Err(provider_error(error)))
+    if let Some(error) = error {
+        return Err(provider_error(error));
+    }
+    // xAI and others write the message as a text.
+    let is_text =
+        kind(body).is_empty() && !is_envelope && body.get("error").is_some_and(Value::is_string);
+    match ProviderError::from_value(value).filter(|_| is_text) {
+        Some(error) => Err(error.as_decode_error()),
+        None => Ok(()),
+    }
 }
 
 fn provider_error(error: &Item) -> DecodeError {

@@ -10,7 +10,7 @@ mod message;
 mod result;
 mod shell;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 use telechir_protocol::{CallId, Content, FunctionCall, Media, Message, UnknownContent};
@@ -22,13 +22,16 @@ use super::item::{Item, kind, passed_on, raw_of};
 use super::item_kinds::HOSTED_ITEMS;
 use super::read::{is_instructions, matches_json, unedited};
 use super::{DIALECT, PROVIDER, check};
-use crate::{EncodeError, Envelope, History, Report, settings};
+use crate::{EncodeError, Envelope, History, Report, fallback_tools, settings};
 
 pub(super) use message::message_text;
 
 /// Writes a history in its original envelope, or as a list of items.
 pub(super) fn write_history(history: &History) -> Result<(Value, Report), EncodeError> {
-    let mut writer = ItemWriter::default();
+    let mut writer = ItemWriter {
+        answered: fallback_tools::answered_ids(&history.messages),
+        ..ItemWriter::default()
+    };
     let is_own_dialect = matches!(
         &history.envelope,
         Envelope::Object {
@@ -96,6 +99,8 @@ pub(super) struct ItemWriter {
     notes: Vec<String>,
     pub(super) report: Report,
     call_forms: HashMap<CallId, CallForm>,
+    /// Ids of the calls that have a result in the history.
+    answered: HashSet<CallId>,
     /// The last screenshot, as the fields of an output.
     image: Option<Item>,
     /// The first screenshot of the current message.
@@ -216,6 +221,11 @@ impl ItemWriter {
         match &rest[0] {
             Content::Text(_) | Content::Data(_) | Content::Uri(_) | Content::HostedFile(_) => {}
             Content::Reasoning(reasoning) => self.reasoning(reasoning, path),
+            content @ Content::FunctionCall(call)
+                if fallback_tools::is_hosted_without_result(content, &self.answered) =>
+            {
+                self.hosted_call(call, path);
+            }
             Content::FunctionCall(call) => self.function_call(call, path),
             Content::ComputerCall(call) => self.computer_call(call, path),
             Content::ShellCall(call) => self.shell_call(call, path),
@@ -227,14 +237,12 @@ impl ItemWriter {
             Content::CommandCall(call) => {
                 return Ok(self.code_interpreter(call, rest.get(1), path));
             }
-            Content::CommandResult(result) => {
-                self.hosted_text("command_result", &result.results, path)
-            }
+            Content::CommandResult(result) => self.hosted_text("command_result", result, path),
             Content::ImageGenerationCall(call) => {
                 return Ok(self.image_generation(call, rest.get(1), path));
             }
             Content::ImageGenerationResult(result) => {
-                self.hosted_text("image_generation_result", &result.results, path);
+                self.hosted_text("image_generation_result", result, path);
             }
             Content::ApprovalRequest(request) => self.approval_request(request, path),
             Content::ApprovalResponse(response) => self.approval_response(response, path),
@@ -252,14 +260,7 @@ impl ItemWriter {
         if matches!(content, Content::Usage(_) | Content::Error(_)) {
             return;
         }
-        let others = content
-            .meta()
-            .map(|meta| settings::of_other_providers(meta, PROVIDER));
-        for (provider, names) in others.into_iter().flatten() {
-            let what = format!("settings of {provider}: {}", names.join(", "));
-            self.report
-                .lost(what, path, "they belong to another provider");
-        }
+        settings::report_content(content, PROVIDER, path, &mut self.report);
     }
 
     /// Remembers the item type of a call and the screenshot of a result.

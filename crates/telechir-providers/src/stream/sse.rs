@@ -2,7 +2,8 @@
 //!
 //! Follows the HTML standard: lines end in CR, LF or CRLF; a line that starts with a colon is a
 //! comment; several `data` lines of an event are joined by a line feed; an event ends at an empty
-//! line. An incomplete event at the end of the bytes is dropped.
+//! line. An incomplete event at the end of the bytes is dropped. A line that is a JSON object is an
+//! event of its own: some services send one object per line instead of events.
 
 use super::StreamError;
 
@@ -82,6 +83,13 @@ impl SseReader {
             number: self.number + 1,
             problem: "it is not UTF-8".to_owned(),
         })?;
+        if !self.has_data && line.starts_with('{') && line.trim_end().ends_with('}') {
+            self.number += 1;
+            return Ok(Some(SseEvent {
+                name: self.open.name.take(),
+                data: line.to_owned(),
+            }));
+        }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {

@@ -2,8 +2,10 @@
 
 mod calls;
 mod declare;
+mod losses;
 mod other_dialects;
 mod results;
+mod services;
 mod without_raw;
 
 use serde_json::{Value, json};

@@ -59,7 +59,8 @@ impl EntryWriter {
     }
 
     fn part_of(&mut self, message: &Message, content: &Content, path: &str) -> Option<Value> {
-        let own = message.meta.property(PROVIDER, PARTS).is_some();
+        let property = |name: &str| message.meta.property(PROVIDER, name);
+        let own = property(PARTS).is_some() && property(super::ENTRY).is_some();
         if let Content::Other(other) = content
             && own
         {
@@ -106,7 +107,7 @@ impl EntryWriter {
                     Some(part) if is_own => parts.push(part),
                     Some(written) if text_of_content(part).is_none() => images.push(written),
                     Some(written) => parts.push(written),
-                    None => self.report.lost("an image or file", path, why),
+                    None => self.report.lost(parts::label(part), path, why),
                 }
             }
             if !is_own {
@@ -118,13 +119,39 @@ impl EntryWriter {
             self.report
                 .preserved("an error in a message", path, why, "as text");
             parts.push(json!({"type": "text", "text": format!("Error: {message}")}));
-        } else if let Content::Uri(uri) = content {
-            self.report.preserved("a file by URL", path, why, "as text");
-            parts.push(json!({"type": "text", "text": uri.uri}));
+        } else if let Some(text) = parts::as_text(content) {
+            let label = parts::label(content);
+            self.report.preserved(label, path, why, "as text");
+            parts.push(json!({"type": "text", "text": text}));
         } else {
-            let what = content.type_name().unwrap_or("unknown").to_owned();
-            self.report
-                .lost(format!("content of type `{what}`"), path, why);
+            self.report.lost(parts::label(content), path, why);
+        }
+    }
+
+    /// Shows the images and files that another provider's code returned in a user entry.
+    pub(super) fn show_files(&mut self, execution: &[Content], path: &str) {
+        let results = execution.iter().filter_map(|content| {
+            let Content::CommandResult(result) = content else {
+                return None;
+            };
+            Some(&result.results)
+        });
+        let files = results.flatten().filter(|content| media(content).is_some());
+        let why = "the output of the interpreter is a text";
+        let mut parts = Vec::new();
+        for file in files {
+            let label = parts::label(file);
+            match parts::write_part(FLAVOUR, file) {
+                Some(part) => {
+                    self.report.preserved(label, path, why, "in a user entry");
+                    parts.push(part);
+                }
+                None => self.report.lost(label, path, why),
+            }
+        }
+        if !parts.is_empty() {
+            let entry = json!({"type": "message.input", "role": "user", "content": parts});
+            self.push(entry, true);
         }
     }
 

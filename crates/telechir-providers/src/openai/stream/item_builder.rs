@@ -22,7 +22,7 @@ pub(super) struct ItemBuilder {
 
 impl ItemBuilder {
     /// Handles the start or end event of an item; `None` if a different item already occupies the
-    /// index. Some services change an item's id between events.
+    /// index. Some services change an item's id or its call id between events.
     pub(super) fn begin(
         &mut self,
         index: u64,
@@ -30,8 +30,9 @@ impl ItemBuilder {
         is_complete: bool,
     ) -> Option<Vec<Delta>> {
         let begins = self.item.is_empty();
-        let is_same = kind(&self.item) == kind(&item)
-            && text(&self.item, "call_id") == text(&item, "call_id");
+        let same = |name: &str| text(&self.item, name) == text(&item, name);
+        let has_same_id = same("id") && text(&item, "id").is_some_and(|id| !id.is_empty());
+        let is_same = kind(&self.item) == kind(&item) && (same("call_id") || has_same_id);
         if !begins && !is_same {
             return None;
         }
@@ -173,6 +174,7 @@ fn arguments(item: &Item) -> String {
 /// Fills fields that are empty in the item from the assembled deltas.
 fn fill(item: &mut Item, pieces: &Value) {
     for (name, update) in pieces.as_object().into_iter().flatten() {
+        let update = &without_gaps(update);
         match (item.get_mut(name), update) {
             (Some(Value::Object(inner)), Value::Object(_)) => fill(inner, update),
             (Some(existing), _) if !is_empty(existing) => {}
@@ -180,6 +182,17 @@ fn fill(item: &mut Item, pieces: &Value) {
                 item.insert(name.clone(), update.clone());
             }
         }
+    }
+}
+
+/// The list without the entries that never arrived.
+fn without_gaps(value: &Value) -> Value {
+    match value {
+        Value::Array(entries) => {
+            let entries = entries.iter().filter(|entry| !entry.is_null());
+            entries.cloned().collect()
+        }
+        other => other.clone(),
     }
 }
 

@@ -173,7 +173,11 @@ fn field_mut<'a>(path: &'a mut Value, name: &str) -> &'a mut Value {
     &mut path[name]
 }
 
-/// An existing entry or the next one; lists must not have gaps.
+/// Maximum number of entries that a list may lack before one that arrives.
+const MAX_GAP: usize = 16;
+
+/// An existing entry or a new one. Some services do not count text from 0; lists of commands must
+/// not have gaps.
 fn entry_mut(path: &mut Value, index: u64, new: NewEntry) -> Result<&mut Value, String> {
     if !path.is_array() {
         *path = json!([]);
@@ -182,10 +186,17 @@ fn entry_mut(path: &mut Value, index: u64, new: NewEntry) -> Result<&mut Value, 
         return Err("expected a list".to_owned());
     };
     let count = entries.len();
-    let at = usize::try_from(index).ok().filter(|at| *at <= count);
+    let gap = match new {
+        NewEntry::Text | NewEntry::Refusal | NewEntry::Summary | NewEntry::Thought => MAX_GAP,
+        NewEntry::EmptyString | NewEntry::Output | NewEntry::Annotation => 0,
+    };
+    let at = usize::try_from(index).ok().filter(|at| *at <= count + gap);
     let at = at.ok_or_else(|| format!("part {index} arrived before part {count}"))?;
-    if at == count {
-        entries.push(new.value());
+    if at >= count {
+        entries.resize(at + 1, Value::Null);
+    }
+    if entries[at].is_null() {
+        entries[at] = new.value();
     }
     Ok(&mut entries[at])
 }

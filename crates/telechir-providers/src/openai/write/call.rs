@@ -152,18 +152,7 @@ impl ItemWriter {
                 "the shell tool has no such action",
             );
         }
-        let dropped = [
-            ("cwd", call.cwd.is_some()),
-            ("env", !call.env.is_empty()),
-            ("user", call.user.is_some()),
-        ];
-        for (name, _) in dropped.into_iter().filter(|(_, is_set)| *is_set) {
-            self.report.lost(
-                format!("`{name}` of the shell call"),
-                path,
-                "the shell tool expects it in the command",
-            );
-        }
+        self.note_surroundings(call, path);
         let action = json!({
             "commands": commands, "timeout_ms": call.timeout_ms, "max_output_length": call.max_output,
         });
@@ -190,6 +179,22 @@ impl ItemWriter {
         ]);
         restore(&mut item, &call.meta, &["caller", "environment"]);
         self.push(Value::Object(item));
+    }
+
+    /// Reports where and as whom a command was to run.
+    fn note_surroundings(&mut self, call: &ShellCall, path: &str) {
+        let dropped = [
+            ("cwd", call.cwd.is_some()),
+            ("env", !call.env.is_empty()),
+            ("user", call.user.is_some()),
+        ];
+        for (name, _) in dropped.into_iter().filter(|(_, is_set)| *is_set) {
+            self.report.lost(
+                format!("`{name}` of the shell call"),
+                path,
+                "the shell tool expects it in the command",
+            );
+        }
     }
 
     fn local_shell_call(&mut self, call: &ShellCall) {
@@ -226,6 +231,16 @@ impl ItemWriter {
         let Some(arguments) = extra_tools::encode_shell_call(call) else {
             return;
         };
+        self.note_surroundings(call, path);
+        let limits = [
+            ("timeout_ms", call.timeout_ms.is_some()),
+            ("max_output", call.max_output.is_some()),
+        ];
+        for (name, _) in limits.into_iter().filter(|(_, is_set)| *is_set) {
+            let what = format!("`{name}` of the shell call");
+            self.report
+                .lost(what, path, "the function has no argument for it");
+        }
         let why = "the shell tool can only run commands";
         let how = format!("as a call of the function `{}`", extra_tools::SHELL);
         self.report

@@ -1,9 +1,12 @@
 //! Provider-executed tools: as items if they are this provider's, otherwise as text.
 
 use serde_json::{Value, json};
-use telechir_protocol::{ApprovalRequest, ApprovalResponse, Content, HostedCall};
+use telechir_protocol::{ApprovalRequest, ApprovalResponse, Content, FunctionCall, HostedCall};
 
+use super::message::input_part;
 use super::{ItemWriter, image_fields};
+use crate::chat::assistant_message::hosted_texts;
+use crate::fallback_tools;
 use crate::openai::item::{media, object_of, property, restore, text_of};
 use crate::openai::read::IMAGE_CALL_FIELDS;
 
@@ -21,7 +24,7 @@ impl ItemWriter {
         };
         let (Some(id), Some(container)) = (&call.call_id, property(&call.meta, "container_id"))
         else {
-            self.hosted_text("command_call", &call.inputs, path);
+            self.hosted_text("command_call", call, path);
             return 1;
         };
         let output =
@@ -60,7 +63,7 @@ impl ItemWriter {
             .map(|id| id.as_str())
             .filter(|id| id.starts_with("ig_"));
         let Some(id) = id else {
-            self.hosted_text("image_generation_call", &call.inputs, path);
+            self.hosted_text("image_generation_call", call, path);
             return 1;
         };
         let image = result.and_then(|result| {
@@ -86,17 +89,44 @@ impl ItemWriter {
         1 + usize::from(result.is_some())
     }
 
-    /// Writes what another provider executed as text; the change is reported.
-    pub(super) fn hosted_text(&mut self, what: &str, contents: &[Content], path: &str) {
-        let text = joined_text(contents);
+    /// Writes what another provider executed as text, and its images and files as a message of the
+    /// user; the change is reported.
+    pub(super) fn hosted_text(&mut self, what: &str, hosted: &HostedCall, path: &str) {
+        let text = hosted_texts(hosted).join("\n");
+        let contents = hosted.inputs.iter().chain(&hosted.results);
+        let media: Vec<Value> = contents
+            .filter(|content| media((*content).clone()).is_some())
+            .filter_map(input_part)
+            .collect();
         let why = "it ran in a container of another provider";
-        if text.is_empty() {
+        if text.is_empty() && media.is_empty() {
             return self.report.lost(what, path, why);
         }
+        let how = match (text.is_empty(), media.is_empty()) {
+            (false, true) => "as a text message",
+            (true, _) => "as a user message",
+            (false, false) => "as a text message and a user message",
+        };
+        self.report.preserved(what, path, why, how);
+        if !text.is_empty() {
+            let text = format!("[{what}] {text}");
+            self.push(json!({"type": "message", "role": "assistant", "content": text}));
+        }
+        if !media.is_empty() {
+            let note = json!({"type": "input_text", "text": format!("[{what}]")});
+            let content: Vec<Value> = std::iter::once(note).chain(media).collect();
+            self.push(json!({"type": "message", "role": "user", "content": content}));
+        }
+    }
+
+    /// Writes a call as text that another provider executed without returning a result.
+    pub(super) fn hosted_call(&mut self, call: &FunctionCall, path: &str) {
+        let what = format!("the call of `{}`", call.name);
+        let why = "the service that executed it returned no result";
         self.report.preserved(what, path, why, "as a text message");
-        self.push(
-            json!({"type": "message", "role": "assistant", "content": format!("[{what}] {text}")}),
-        );
+        let called = fallback_tools::to_function_call(&Content::FunctionCall(call.clone()));
+        let text = called.map(|called| called.as_text()).unwrap_or_default();
+        self.push(json!({"type": "message", "role": "assistant", "content": text}));
     }
 
     pub(super) fn approval_request(&mut self, request: &ApprovalRequest, path: &str) {

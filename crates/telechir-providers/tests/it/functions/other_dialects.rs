@@ -208,13 +208,11 @@ fn losses_of_function_calls_are_reported() {
         .iter()
         .map(|loss| loss.what.as_str())
         .collect();
-    let expected = [
-        "thinking",
-        "command_call",
-        "a call of `web_search` executed by the provider",
-    ];
+    let expected = ["thinking", "command_call", "the call of `web_search`"];
     assert_eq!(whats, expected);
-    assert_eq!(items[0]["content"], "[command_call] 1+1");
+    let texts = ["[command_call] 1+1", "[web_search]"];
+    let parts = texts.map(|text| json!({"type": "text", "text": text}));
+    assert_eq!(items[0]["content"], json!(parts));
 }
 
 #[test]

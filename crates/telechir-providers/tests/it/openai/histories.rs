@@ -293,3 +293,11 @@ fn a_response_is_a_history_too() {
     assert!(report.is_lossless());
     assert_eq!(read.messages.len(), 2);
 }
+
+#[test]
+fn a_request_with_a_stored_prompt_needs_no_items() {
+    let request = json!({"model": "gpt-5.4", "prompt": {"id": "pmpt_9", "version": "3"}, "instructions": "Be brief."});
+    let read = history(&request);
+    assert_eq!(read.messages.len(), 1);
+    assert_eq!(written(&read).0, request);
+}

@@ -237,8 +237,8 @@ fn invalid_events_are_reported_with_their_number() {
             "item 2 has no start event",
         ),
         (
-            vec![added(0, "message"), text_delta(0, 7)],
-            "event 2 of the stream: item 0: part 7 arrived before part 0",
+            vec![added(0, "message"), text_delta(0, 99)],
+            "event 2 of the stream: item 0: part 99 arrived before part 0",
         ),
         (
             vec![added(0, "message"), text_delta(0, u64::MAX)],
@@ -295,4 +295,41 @@ fn every_known_event_is_read() {
             receive(DIALECT, &sse(&all)).unwrap_or_else(|error| panic!("{file}: {error}"));
         assert_eq!(received.response["output"], json!(complete), "{file}");
     }
+}
+
+#[test]
+fn a_call_id_may_change_between_the_events_of_a_call() {
+    let item = |call_id: &str, status: &str, arguments: &str| {
+        json!({
+            "type": "function_call", "id": "fc_5", "call_id": call_id, "name": "look",
+            "status": status, "arguments": arguments,
+        })
+    };
+    let done = item("call_late", "completed", "{\"at\": 1}");
+    let events = [
+        json!({"type": "response.created", "response": {"id": "resp_5", "status": "in_progress", "output": []}}),
+        json!({"type": "response.output_item.added", "output_index": 0, "item": item("call_early", "in_progress", "")}),
+        json!({"type": "response.output_item.done", "output_index": 0, "item": done}),
+        json!({"type": "response.completed", "response": {"id": "resp_5", "status": "completed", "output": [done]}}),
+    ];
+    let received = receive(DIALECT, &sse(&events)).unwrap();
+    assert_eq!(received.response["output"], json!([done]));
+}
+
+#[test]
+fn parts_may_be_counted_from_any_number() {
+    let events = [
+        json!({"type": "response.created", "response": {"id": "resp_6", "status": "in_progress", "output": []}}),
+        json!({"type": "response.output_item.added", "output_index": 0, "item": {"type": "message", "id": "msg_6", "role": "assistant", "status": "in_progress", "content": []}}),
+        json!({"type": "response.content_part.added", "output_index": 0, "content_index": 2, "part": {"type": "output_text", "text": "", "annotations": []}}),
+        json!({"type": "response.output_text.delta", "output_index": 0, "content_index": 2, "delta": "Good "}),
+        json!({"type": "response.output_text.delta", "output_index": 0, "content_index": 2, "delta": "day."}),
+        json!({"type": "response.completed", "response": {"id": "resp_6", "status": "completed"}}),
+    ];
+    let received = receive(DIALECT, &sse(&events)).unwrap();
+    let content = &received.response["output"][0]["content"];
+    assert_eq!(
+        content,
+        &json!([{"type": "output_text", "text": "Good day.", "annotations": []}])
+    );
 }
