@@ -55,8 +55,9 @@ pub(crate) fn report_content(content: &Content, own: &str, location: &str, repor
         let what = format!("settings of {provider}: {}", names.join(", "));
         report.lost(what, location, "they belong to another provider");
     }
-    if !meta.extra.is_empty() {
-        let names: Vec<&str> = meta.extra.keys().map(String::as_str).collect();
+    let extra = meta.extra.iter().filter(|(_, value)| !value.is_null());
+    let names: Vec<&str> = extra.map(|(name, _)| name.as_str()).collect();
+    if !names.is_empty() {
         let what = format!("fields {}", names.join(", "));
         report.lost(what, location, "the API has no fields for them");
     }
@@ -78,6 +79,7 @@ pub(crate) fn report_messages(
             .filter_map(|(provider, name, _)| message.meta.property(provider, name)?.as_object());
         let fields: Vec<(&String, &Value)> = fields
             .flatten()
+            .chain(framework_fields(message))
             .filter(|(name, value)| is_of_message(message, name) && !is_empty(value))
             .collect();
         if fields.is_empty() {
@@ -94,6 +96,20 @@ pub(crate) fn report_messages(
             report.lost(what, format!("messages[{at}]"), why);
         }
     }
+}
+
+/// The fields of a message of Agent Framework that are not neutral.
+fn framework_fields(message: &Message) -> impl Iterator<Item = (&String, &Value)> {
+    const NEUTRAL: [&str; 4] = ["type", "role", "contents", "additional_properties"];
+    let raw = message.meta.raw_representation.as_ref();
+    let raw = raw.filter(|raw| raw.dialect == "agent-framework");
+    let fields = raw.and_then(|raw| raw.json().as_object());
+    let properties = fields.and_then(|fields| fields.get("additional_properties")?.as_object());
+    let own = fields
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| !NEUTRAL.contains(&name.as_str()));
+    own.chain(properties.into_iter().flatten())
 }
 
 /// A result repeats the name of its function.

@@ -345,17 +345,27 @@ impl AssistantMessage {
     }
 }
 
-/// The texts of what a provider executed, its errors, and a status that is not success.
+/// The texts of what a provider executed, its errors, and a status or exit code other than success.
 pub(crate) fn hosted_texts(hosted: &HostedCall) -> Vec<String> {
     let status = hosted.status.as_deref();
     let status = status.filter(|status| !matches!(*status, "completed" | "success"));
-    let parts = hosted.inputs.iter().chain(&hosted.results);
-    let text = |content: &Content| match content {
-        Content::Error(error) => Some(format!("Error: {}", error.message)),
-        other => crate::fields::text_of_content(other).map(str::to_owned),
-    };
+    let exit_code = hosted
+        .meta
+        .additional_properties
+        .values()
+        .find_map(|settings| settings.get("return_code")?.as_i64())
+        .filter(|code| *code != 0);
     let status = status.map(|status| format!("({status})"));
-    status.into_iter().chain(parts.filter_map(text)).collect()
+    let exit_code = exit_code.map(|code| format!("(exit code {code})"));
+    let parts = hosted.inputs.iter().chain(&hosted.results);
+    let texts = parts.filter_map(|content| {
+        if let Content::Error(error) = content {
+            return Some(format!("Error: {}", error.message));
+        }
+        let text = crate::fields::text_of_content(content)?;
+        (!text.is_empty()).then(|| text.to_owned())
+    });
+    status.into_iter().chain(exit_code).chain(texts).collect()
 }
 
 /// Appends the next message of the same turn: text to text, calls to calls.

@@ -8,7 +8,7 @@
 //! the text of the result
 //! ```
 //!
-//! A result with only text is that text; an empty result is `Done.`. Shell results have their own
+//! Further lines of an error's message are indented. A result with only text is that text; an empty result is `Done.`. Shell results have their own
 //! format.
 
 use serde_json::Value;
@@ -267,7 +267,10 @@ fn read_head(text: &str) -> Option<ResultText> {
         return Some(parsed);
     }
     for line in head.split('\n') {
-        if let Some(url) = line.strip_prefix("page: ") {
+        if let (Some(more), Some(error)) = (line.strip_prefix(CONTINUATION), &mut parsed.error) {
+            error.message.push('\n');
+            error.message.push_str(more);
+        } else if let Some(url) = line.strip_prefix("page: ") {
             parsed.url = Some(from_line(url)?);
         } else if let Some(tab) = line.strip_prefix("tab: ") {
             parsed.tabs.push(serde_json::from_str(tab).ok()?);
@@ -278,8 +281,16 @@ fn read_head(text: &str) -> Option<ResultText> {
     Some(parsed)
 }
 
+/// Start of every line of an error's message but the first.
+const CONTINUATION: &str = "  ";
+
 fn error_line(failure: &Failure) -> String {
-    let message = to_line(&failure.message);
+    let message = failure.message.replace('\n', &format!("\n{CONTINUATION}"));
+    // Older histories have messages as JSON strings.
+    let message = match from_line(&message) {
+        Some(read) if read == message => message,
+        _ => Value::from(failure.message.as_str()).to_string(),
+    };
     match kind_name(failure.kind) {
         "device" => format!("Error: {message}"),
         kind => format!("Error ({}): {message}", kind.replace('_', " ")),
@@ -320,7 +331,9 @@ fn to_line(text: &str) -> String {
 
 fn from_line(text: &str) -> Option<String> {
     if text.starts_with('"') {
-        serde_json::from_str(text).ok()
+        serde_json::from_str(text)
+            .ok()
+            .or_else(|| Some(text.to_owned()))
     } else {
         Some(text.to_owned())
     }

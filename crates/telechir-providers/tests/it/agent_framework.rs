@@ -191,3 +191,49 @@ fn stores_an_image_only_once() {
     let length = value.to_string().len();
     assert!(length < history.to_string().len() * 5 / 4, "{length}");
 }
+
+#[test]
+fn members_around_another_dialect_s_messages_are_kept_as_instructions_or_reported() {
+    let request = json!({
+        "model": "m", "max_tokens": 9, "system": [{"type": "text", "text": "Be brief."}],
+        "messages": [{"role": "user", "content": "Go."}],
+    });
+    let (read, _) = Dialect::AnthropicMessages
+        .decode_history(request.to_string())
+        .unwrap();
+    let (document, report) = Dialect::AgentFramework.encode_history(&read).unwrap();
+    assert!(document.to_string().contains("Be brief."), "{document}");
+    let lost: Vec<&str> = report
+        .losses
+        .iter()
+        .filter(|loss| loss.preserved_as.is_none())
+        .map(|loss| loss.location.as_str())
+        .collect();
+    assert_eq!(lost, ["model", "max_tokens"]);
+}
+
+#[test]
+fn fields_of_a_message_are_reported_elsewhere() {
+    let message = json!({
+        "type": "message", "role": "user", "author_name": "ada", "message_id": "m_7",
+        "contents": [{"type": "text", "text": "Go.", "additional_properties": {}}],
+        "additional_properties": {"origin": "form"},
+    });
+    let (read, _) = Dialect::AgentFramework
+        .decode_history(json!([message]).to_string())
+        .unwrap();
+    for to in [
+        Dialect::Functions,
+        Dialect::OpenaiResponses,
+        Dialect::AnthropicMessages,
+    ] {
+        let (_, report) = to.encode_history(&read).unwrap();
+        let whats: Vec<&str> = report
+            .losses
+            .iter()
+            .map(|loss| loss.what.as_str())
+            .collect();
+        let expected = "fields of the message: `author_name`, `message_id`, `origin`";
+        assert!(whats.contains(&expected), "{to}: {whats:?}");
+    }
+}

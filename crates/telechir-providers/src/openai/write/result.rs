@@ -6,6 +6,7 @@ use telechir_protocol::{CallId, EditResult, Failure, FunctionResult, Meta, ToolR
 use super::ItemWriter;
 use super::message::input_part;
 use crate::EncodeError;
+use crate::chat::parts as chat_parts;
 use crate::openai::MAX_TEXT_CHARS;
 use crate::openai::call_form::{CallForm, CallItem, form_property};
 use crate::openai::item::{object_of, property, restore};
@@ -100,9 +101,19 @@ impl ItemWriter {
             return self.tool_search_output(&call_id.clone(), result, path);
         }
         let mut parts: Vec<Value> = result.items.iter().filter_map(input_part).collect();
-        if parts.len() < result.items.len() {
+        for item in result
+            .items
+            .iter()
+            .filter(|item| input_part(item).is_none())
+        {
             let why = "an output holds only text, images and files";
-            self.report.lost("a part of a function's result", path, why);
+            let label = chat_parts::label(item);
+            let Some(text) = chat_parts::as_text(item) else {
+                self.report.lost(label, path, why);
+                continue;
+            };
+            self.report.preserved(label, path, why, "as text");
+            parts.push(json!({"type": "input_text", "text": text}));
         }
         let to_text = |value: &Value| {
             value

@@ -192,3 +192,40 @@ fn audio_has_the_names_that_chat_completions_know() {
         assert_eq!(document[0]["content"][0]["input_audio"]["format"], format);
     }
 }
+
+#[test]
+fn the_exit_code_of_a_command_that_a_provider_ran_is_in_its_text() {
+    let document = json!({"messages": [
+        {"role": "user", "content": "Build it."},
+        {"role": "assistant", "content": [
+            {"type": "server_tool_use", "id": "srvtoolu_3", "name": "bash_code_execution", "input": {"command": "make"}},
+            {"type": "bash_code_execution_tool_result", "tool_use_id": "srvtoolu_3", "content": {
+                "type": "bash_code_execution_result", "content": [], "return_code": 17, "stdout": "", "stderr": "no rule",
+            }},
+            {"type": "text", "text": "There is no rule."},
+        ]},
+    ]});
+    for to in CHAT.into_iter().chain([Dialect::OpenaiResponses]) {
+        let (text, _) = translated(Dialect::AnthropicMessages, to, &document);
+        assert!(
+            text.contains("exit code 17") && text.contains("no rule"),
+            "{to}: {text}"
+        );
+    }
+}
+
+#[test]
+fn an_unknown_field_of_a_neutral_content_is_reported_unless_it_is_null() {
+    let messages = json!([{"role": "user", "contents": [{"type": "text", "text": "Hi.", "mood": "calm", "weather": null}]}]);
+    let history = History {
+        messages: serde_json::from_value(messages).unwrap(),
+        envelope: Envelope::List,
+    };
+    for to in CHAT.into_iter().chain([Dialect::OpenaiResponses]) {
+        let (_, report) = written(to, &history);
+        assert!(
+            names(&report, "mood") && !names(&report, "weather"),
+            "{to}: {report:?}"
+        );
+    }
+}

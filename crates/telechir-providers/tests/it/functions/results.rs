@@ -155,3 +155,35 @@ fn a_legacy_call_is_answered_with_the_legacy_role() {
     let (role, name) = (&reply.items[0]["role"], &reply.items[0]["name"]);
     assert_eq!((role, name), (&json!("function"), &json!("shell")));
 }
+
+#[test]
+fn an_error_of_several_lines_reaches_the_model_as_lines_and_is_read_back() {
+    for message in [
+        "The build failed:\nline 3: missing `;`\n\nline 9: unused",
+        "\"look\" is not a tool of this session.",
+        "\"a JSON string\"",
+        "  indented\n",
+        "",
+    ] {
+        let failure = Failure::new(FailureKind::Unsupported, message);
+        let result = ToolResult::Function(FunctionResult {
+            call_id: Some("call_a".into()),
+            name: None,
+            items: Vec::new(),
+            result: Some("What was built.".into()),
+            error: Some(failure.clone()),
+            meta: Default::default(),
+        });
+        let document = calls(&[("call_a", "build", json!({}))]);
+        let reply = reply(DIALECT, &document, vec![result]);
+        let text = reply.items[0]["content"].as_str().unwrap();
+        assert!(!text.contains("\\n"), "{text}");
+        let call = document["choices"][0]["message"].clone();
+        let read = history_of(DIALECT, &json!([call, reply.items[0]]));
+        let Content::FunctionResult(back) = &read.messages[1].contents[0] else {
+            panic!("no function result")
+        };
+        assert_eq!(back.error.as_ref(), Some(&failure), "{text}");
+        assert_eq!(back.result, Some("What was built.".into()), "{text}");
+    }
+}
