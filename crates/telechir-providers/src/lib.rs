@@ -21,6 +21,7 @@ mod bedrock;
 mod chat;
 mod codec;
 pub mod conform;
+mod content_text;
 mod conversation;
 mod declaration;
 mod dialect;

@@ -40,9 +40,9 @@ pub(crate) fn of_other_providers<'a>(meta: &'a Meta, own: &str) -> Vec<(&'a str,
 
 /// The name of a setting, or the names of the fields that it stores.
 fn names_of<'a>((name, value): (&'a String, &'a Value)) -> Vec<&'a str> {
-    match value {
-        Value::Object(fields) if name == MEMBERS => fields.keys().map(String::as_str).collect(),
-        _ => vec![name.as_str()],
+    match value.as_object().filter(|_| name == MEMBERS) {
+        Some(fields) => fields.keys().map(String::as_str).collect(),
+        None => vec![name.as_str()],
     }
 }
 

@@ -9,6 +9,7 @@ use super::envelope::CHOICE_NUMBER;
 use super::parts;
 use super::read::{DEVELOPER, EMPTY, LEGACY_ROLE, MEMBER, MEMBERS, PARTS};
 use super::write::MessageWriter;
+use crate::content_text;
 use crate::fallback_tools::{self, CallInfo, RenderedResult};
 use crate::fields::passed_on;
 use crate::settings::{self, ENTRY};
@@ -94,19 +95,11 @@ impl MessageWriter {
         };
         if let Content::Error(ErrorContent { message, .. }) = content {
             as_text("an error in a message", format!("Error: {message}"));
-        } else if let Some(text) = parts::as_text(content) {
-            as_text(&parts::label(content), text);
-        } else if let Content::ApprovalResponse(response) = content {
-            let verb = if response.approved {
-                "approves"
-            } else {
-                "declines"
-            };
-            let text = format!("The user {verb} the request {}.", response.id);
-            as_text("an approval response", text);
+        } else if let Some(text) = content_text::as_text(content) {
+            as_text(&content_text::label(content), text);
         } else {
             let why = "messages have no such part";
-            self.report.lost(parts::label(content), path, why);
+            self.report.lost(content_text::label(content), path, why);
         }
     }
 
@@ -277,18 +270,22 @@ impl MessageWriter {
         let what = content.type_name().unwrap_or_default().to_owned();
         let why = "it is a tool of another provider";
         let parts: Vec<&Content> = hosted.inputs.iter().chain(&hosted.results).collect();
-        let texts = hosted_texts(hosted);
+        let texts = content_text::hosted_texts(hosted);
         for media in parts.iter().filter_map(|part| crate::fields::media(part)) {
             match parts::write_media(self.flavour, &media) {
                 Some(part) => draft.media.push(part),
                 None => self
                     .report
-                    .lost(parts::label(&Content::from(media)), path, why),
+                    .lost(content_text::label(&Content::from(media)), path, why),
             }
         }
         let text = format!("[{what}] {}", texts.join("\n"));
-        self.report
-            .preserved(what, path, why, "as text of the model");
+        self.report.preserved(
+            content_text::hosted_label(&what, hosted),
+            path,
+            why,
+            "as text of the model",
+        );
         draft
             .parts
             .push(json!({"type": "text", "text": text.trim_end()}));
@@ -343,29 +340,6 @@ impl AssistantMessage {
         restore_members(flavour, message, &mut item);
         Some(item)
     }
-}
-
-/// The texts of what a provider executed, its errors, and a status or exit code other than success.
-pub(crate) fn hosted_texts(hosted: &HostedCall) -> Vec<String> {
-    let status = hosted.status.as_deref();
-    let status = status.filter(|status| !matches!(*status, "completed" | "success"));
-    let exit_code = hosted
-        .meta
-        .additional_properties
-        .values()
-        .find_map(|settings| settings.get("return_code")?.as_i64())
-        .filter(|code| *code != 0);
-    let status = status.map(|status| format!("({status})"));
-    let exit_code = exit_code.map(|code| format!("(exit code {code})"));
-    let parts = hosted.inputs.iter().chain(&hosted.results);
-    let texts = parts.filter_map(|content| {
-        if let Content::Error(error) = content {
-            return Some(format!("Error: {}", error.message));
-        }
-        let text = crate::fields::text_of_content(content)?;
-        (!text.is_empty()).then(|| text.to_owned())
-    });
-    status.into_iter().chain(exit_code).chain(texts).collect()
 }
 
 /// Appends the next message of the same turn: text to text, calls to calls.

@@ -8,7 +8,7 @@ use telechir_protocol::{
 use super::Flavour;
 use crate::fields::{
     Fields, joined_texts, keep, kind, list, object, object_of, owned, passed_on, raw, raw_of,
-    restore, some_text, text, verbatim,
+    restore, text, verbatim,
 };
 
 /// Part fields without a neutral equivalent.
@@ -150,7 +150,23 @@ fn document(flavour: Flavour, part: &Fields) -> Option<Content> {
     let mut meta = Meta::default();
     let name = text(part, "document_name").unwrap_or_default();
     meta.set_property(flavour.provider(), DOCUMENT, name.into());
-    Some(addressed(text(part, "document_url")?, meta))
+    let mut content = addressed(text(part, "document_url")?, meta);
+    if let Content::Uri(uri) = &mut content {
+        uri.media_type = Some(document_type(&uri.uri).to_owned());
+    }
+    Some(content)
+}
+
+/// The type of a document by its address; without one, it would pass for an image.
+fn document_type(uri: &str) -> &'static str {
+    let path = uri.split(['?', '#']).next().unwrap_or(uri);
+    match path.rsplit('.').next() {
+        Some("pdf") => "application/pdf",
+        Some("txt") => "text/plain",
+        Some("md") => "text/markdown",
+        Some("html" | "htm") => "text/html",
+        _ => "application/octet-stream",
+    }
 }
 
 fn thinking(flavour: Flavour, part: &Fields) -> Content {
@@ -261,49 +277,6 @@ const OPAQUE_CHUNKS: [&str; 5] = [
     "resource",
     "resource_link",
 ];
-
-/// A content that no part type represents, as text: an address, or the title and address of a
-/// source.
-pub(crate) fn as_text(content: &Content) -> Option<String> {
-    if let Content::Uri(uri) = content {
-        return Some(uri.uri.clone());
-    }
-    let Content::Other(other) = content else {
-        return None;
-    };
-    let part = object(&other.json, "item").unwrap_or(&other.json);
-    let address = some_text(part, "url").or_else(|| some_text(part, "uri"))?;
-    let title = some_text(part, "title").or_else(|| some_text(part, "name"));
-    Some(match title {
-        Some(title) => format!("[{title}]({address})"),
-        None => address.to_owned(),
-    })
-}
-
-/// The name of a content in a report.
-pub(crate) fn label(content: &Content) -> String {
-    let named = |kind: &str, name: &str| format!("{kind} `{name}`");
-    match crate::fields::media(content) {
-        Some(Media::Data(data)) => {
-            let kind = data.media_type().unwrap_or("unknown").to_owned();
-            let name = data.name.map(|name| format!(" `{name}`"));
-            format!("the file{} of type {kind}", name.unwrap_or_default())
-        }
-        Some(Media::Uri(uri)) => named("the file", &uri.uri),
-        Some(Media::HostedFile(file)) => {
-            named("the file", file.name.as_ref().unwrap_or(&file.file_id))
-        }
-        None => {
-            let Content::Other(other) = content else {
-                return named("content of type", content.type_name().unwrap_or("unknown"));
-            };
-            let part = object(&other.json, "item").unwrap_or(&other.json);
-            let kind = Some(kind(part)).filter(|kind| !kind.is_empty());
-            let kind = kind.or_else(|| part.keys().next().map(String::as_str));
-            named("content of type", kind.unwrap_or("unknown"))
-        }
-    }
-}
 
 /// An image or file as a part; `None` if only its own provider can display it.
 pub(crate) fn write_media(flavour: Flavour, media: &Media) -> Option<Value> {

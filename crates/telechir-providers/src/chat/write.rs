@@ -11,6 +11,7 @@ use super::envelope::enclose;
 use super::read::{AFTER, MessageReader, is_result};
 use super::result_images;
 use super::{Flavour, assistant_message, parts};
+use crate::content_text;
 use crate::digest::digest;
 use crate::fallback_tools::{self, RenderedResult};
 use crate::fields::{media, raw_of, text_of_content};
@@ -433,8 +434,8 @@ pub(crate) fn add_addresses(
         if written.is_some() {
             continue;
         }
-        let label = parts::label(&part);
-        let Some(text) = parts::as_text(&part) else {
+        let label = content_text::label(&part);
+        let Some(text) = content_text::as_text(&part) else {
             report.lost(label, path, why);
             continue;
         };

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use telechir_protocol::{Arguments, Content, FunctionCall, HostedCall, Meta, json_limits};
 
 use super::PROVIDER;
-use crate::chat::assistant_message::hosted_texts;
+use crate::content_text::hosted_texts;
 use crate::fields::{Fields, hosted_output, joined_texts, object, object_of, owned, present, text};
 
 /// Stores the arguments and the outcome (`info`) unchanged.

@@ -22,8 +22,7 @@ use super::item::{Item, kind, passed_on, raw_of};
 use super::item_kinds::HOSTED_ITEMS;
 use super::read::{is_instructions, matches_json, unedited};
 use super::{DIALECT, PROVIDER, check};
-use crate::chat::parts as chat_parts;
-use crate::{EncodeError, Envelope, History, Report, fallback_tools, settings};
+use crate::{EncodeError, Envelope, History, Report, content_text, fallback_tools, settings};
 
 pub(super) use message::message_text;
 
@@ -299,9 +298,9 @@ impl ItemWriter {
         if is_reference || HOSTED_ITEMS.contains(&kind) {
             self.push(Value::Object(item.clone()));
         } else {
-            let label = chat_parts::label(&Content::Other(other.clone()));
+            let label = content_text::label(&Content::Other(other.clone()));
             let why = "no item type represents it";
-            let Some(text) = chat_parts::as_text(&Content::Other(other.clone())) else {
+            let Some(text) = content_text::as_text(&Content::Other(other.clone())) else {
                 return self.report.lost(label, path, why);
             };
             self.report.preserved(label, path, why, "as a text message");

@@ -193,7 +193,7 @@ fn stores_an_image_only_once() {
 }
 
 #[test]
-fn members_around_another_dialect_s_messages_are_kept_as_instructions_or_reported() {
+fn members_around_another_dialect_s_messages_become_instructions_or_are_reported() {
     let request = json!({
         "model": "m", "max_tokens": 9, "system": [{"type": "text", "text": "Be brief."}],
         "messages": [{"role": "user", "content": "Go."}],

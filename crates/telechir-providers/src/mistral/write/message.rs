@@ -7,6 +7,7 @@ use telechir_protocol::{
 
 use super::EntryWriter;
 use crate::chat::parts;
+use crate::content_text::{self, hosted_label};
 use crate::fields::{Fields, media, object_of, passed_on, raw_of, text_of_content};
 use crate::mistral::read::{CONFIRMATION, PARTS};
 use crate::mistral::{DIALECT, FLAVOUR, PROVIDER};
@@ -107,11 +108,12 @@ impl EntryWriter {
                     Some(part) if is_own => parts.push(part),
                     Some(written) if text_of_content(part).is_none() => images.push(written),
                     Some(written) => parts.push(written),
-                    None => self.report.lost(parts::label(part), path, why),
+                    None => self.report.lost(content_text::label(part), path, why),
                 }
             }
             if !is_own {
-                let what = content.type_name().unwrap_or_default().to_owned();
+                let what = content.type_name().unwrap_or_default();
+                let what = hosted_label(what, result);
                 self.report
                     .preserved(what, path, "it belongs to another provider", "as its text");
             }
@@ -119,12 +121,12 @@ impl EntryWriter {
             self.report
                 .preserved("an error in a message", path, why, "as text");
             parts.push(json!({"type": "text", "text": format!("Error: {message}")}));
-        } else if let Some(text) = parts::as_text(content) {
-            let label = parts::label(content);
+        } else if let Some(text) = content_text::as_text(content) {
+            let label = content_text::label(content);
             self.report.preserved(label, path, why, "as text");
             parts.push(json!({"type": "text", "text": text}));
         } else {
-            self.report.lost(parts::label(content), path, why);
+            self.report.lost(content_text::label(content), path, why);
         }
     }
 
@@ -140,7 +142,7 @@ impl EntryWriter {
         let why = "the output of the interpreter is a text";
         let mut parts = Vec::new();
         for file in files {
-            let label = parts::label(file);
+            let label = content_text::label(file);
             match parts::write_part(FLAVOUR, file) {
                 Some(part) => {
                     self.report.preserved(label, path, why, "in a user entry");
@@ -162,13 +164,16 @@ impl EntryWriter {
         request: &ApprovalRequest,
         path: &str,
     ) {
-        let Content::FunctionCall(call) = request.call.as_ref() else {
-            let why = "only connector calls wait for confirmation";
-            return self.report.lost("an approval request", path, why);
+        let own = if let Content::FunctionCall(call) = request.call.as_ref() {
+            call.meta
+                .property(PROVIDER, CONFIRMATION)
+                .map(|own| (call, own))
+        } else {
+            None
         };
-        let Some(status) = call.meta.property(PROVIDER, CONFIRMATION) else {
-            let why = "only the service's own connectors wait for confirmation";
-            return self.report.lost("an approval request", path, why);
+        let Some((call, status)) = own else {
+            let content = [Content::ApprovalRequest(request.clone())];
+            return self.write_message(message, &content, path);
         };
         let arguments = match &call.arguments {
             telechir_protocol::Arguments::Text(text) => text.as_str().into(),
@@ -188,8 +193,13 @@ impl EntryWriter {
     /// The decision belongs to the request, not to the entries.
     pub(super) fn approval_response(&mut self, response: &ApprovalResponse, path: &str) {
         if !self.is_enclosed {
+            let content = Content::ApprovalResponse(response.clone());
             let why = "it belongs to a request's `tool_confirmations`, not to the entries";
-            return self.report.lost("an approval response", path, why);
+            self.report
+                .preserved(content_text::label(&content), path, why, "as text");
+            let text = content_text::as_text(&content).unwrap_or_default();
+            let entry = json!({"type": "message.input", "role": "user", "content": text});
+            return self.push(entry, true);
         }
         let own = raw_of(&response.meta, DIALECT).and_then(Value::as_object);
         let own = own.filter(|own| {

@@ -187,13 +187,11 @@ fn fill(item: &mut Item, pieces: &Value) {
 
 /// The list without the entries that never arrived.
 fn without_gaps(value: &Value) -> Value {
-    match value {
-        Value::Array(entries) => {
-            let entries = entries.iter().filter(|entry| !entry.is_null());
-            entries.cloned().collect()
-        }
-        other => other.clone(),
-    }
+    let Value::Array(entries) = value else {
+        return value.clone();
+    };
+    let entries = entries.iter().filter(|entry| !entry.is_null());
+    entries.cloned().collect()
 }
 
 fn is_empty(value: &Value) -> bool {

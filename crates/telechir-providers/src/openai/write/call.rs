@@ -304,9 +304,10 @@ impl ItemWriter {
     pub(super) fn function_call(&mut self, call: &FunctionCall, path: &str) {
         let call_form = CallForm::function(call);
         let custom = call_form.item == CallItem::Custom;
-        let own_type = match &call_form.item {
-            CallItem::Other(kind) => Some(kind.clone()),
-            _ => None,
+        let own_type = if let CallItem::Other(kind) = &call_form.item {
+            Some(kind.clone())
+        } else {
+            None
         };
         let call_id = call
             .call_id

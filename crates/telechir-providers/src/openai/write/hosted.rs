@@ -5,7 +5,7 @@ use telechir_protocol::{ApprovalRequest, ApprovalResponse, Content, FunctionCall
 
 use super::message::input_part;
 use super::{ItemWriter, image_fields};
-use crate::chat::assistant_message::hosted_texts;
+use crate::content_text::{self, hosted_label, hosted_texts};
 use crate::fallback_tools;
 use crate::openai::item::{media, object_of, property, restore, text_of};
 use crate::openai::read::IMAGE_CALL_FIELDS;
@@ -100,14 +100,15 @@ impl ItemWriter {
             .collect();
         let why = "it ran in a container of another provider";
         if text.is_empty() && media.is_empty() {
-            return self.report.lost(what, path, why);
+            return self.report.lost(hosted_label(what, hosted), path, why);
         }
         let how = match (text.is_empty(), media.is_empty()) {
             (false, true) => "as a text message",
             (true, _) => "as a user message",
             (false, false) => "as a text message and a user message",
         };
-        self.report.preserved(what, path, why, how);
+        self.report
+            .preserved(hosted_label(what, hosted), path, why, how);
         if !text.is_empty() {
             let text = format!("[{what}] {text}");
             self.push(json!({"type": "message", "role": "assistant", "content": text}));
@@ -130,19 +131,14 @@ impl ItemWriter {
     }
 
     pub(super) fn approval_request(&mut self, request: &ApprovalRequest, path: &str) {
-        let Content::FunctionCall(call) = request.call.as_ref() else {
-            return self.report.lost(
-                "approval_request",
-                path,
-                "only calls of MCP tools have approval requests",
-            );
+        let own = if let Content::FunctionCall(call) = request.call.as_ref() {
+            property(&call.meta, "server_label").map(|own| (call, own))
+        } else {
+            None
         };
-        let Some(server) = property(&call.meta, "server_label") else {
-            return self.report.lost(
-                "approval_request",
-                path,
-                "only calls of MCP tools have approval requests",
-            );
+        let Some((call, server)) = own else {
+            let content = Content::ApprovalRequest(request.clone());
+            return self.approval_text("assistant", &content, path);
         };
         self.push(json!({
             "type": "mcp_approval_request",
@@ -153,14 +149,19 @@ impl ItemWriter {
         }));
     }
 
+    fn approval_text(&mut self, role: &str, content: &Content, path: &str) {
+        let why = "only calls of MCP tools have approval requests";
+        let label = content_text::label(content);
+        self.report.preserved(label, path, why, "as a text message");
+        let text = content_text::as_text(content).unwrap_or_default();
+        self.push(json!({"type": "message", "role": role, "content": text}));
+    }
+
     /// Only ids with the provider's prefix identify its own requests.
     pub(super) fn approval_response(&mut self, response: &ApprovalResponse, path: &str) {
         if !response.id.starts_with("mcpr_") {
-            return self.report.lost(
-                "approval_response",
-                path,
-                "only calls of MCP tools have approval requests",
-            );
+            let content = Content::ApprovalResponse(response.clone());
+            return self.approval_text("user", &content, path);
         }
         self.push(Value::Object(object_of([
             ("type", "mcp_approval_response".into()),

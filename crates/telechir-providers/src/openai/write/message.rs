@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use telechir_protocol::{Content, ErrorContent, Media, Message, Meta, ReasoningContent, Role};
 
 use super::ItemWriter;
-use crate::chat::parts as chat_parts;
+use crate::content_text;
 use crate::openai::PROVIDER;
 use crate::openai::item::{
     Item, joined_text, kind, media, object_of, passed_on, property, raw_of, restore,
@@ -63,7 +63,7 @@ impl ItemWriter {
             for part in texts {
                 let Content::Text(text) = part else {
                     let why = "only messages with an id of the provider can contain it";
-                    self.report.lost(chat_parts::label(part), path, why);
+                    self.report.lost(content_text::label(part), path, why);
                     continue;
                 };
                 let mut item =

@@ -6,7 +6,7 @@ use telechir_protocol::{CallId, EditResult, Failure, FunctionResult, Meta, ToolR
 use super::ItemWriter;
 use super::message::input_part;
 use crate::EncodeError;
-use crate::chat::parts as chat_parts;
+use crate::content_text;
 use crate::openai::MAX_TEXT_CHARS;
 use crate::openai::call_form::{CallForm, CallItem, form_property};
 use crate::openai::item::{object_of, property, restore};
@@ -107,8 +107,8 @@ impl ItemWriter {
             .filter(|item| input_part(item).is_none())
         {
             let why = "an output holds only text, images and files";
-            let label = chat_parts::label(item);
-            let Some(text) = chat_parts::as_text(item) else {
+            let label = content_text::label(item);
+            let Some(text) = content_text::as_text(item) else {
                 self.report.lost(label, path, why);
                 continue;
             };

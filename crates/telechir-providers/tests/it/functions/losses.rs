@@ -38,8 +38,11 @@ fn documents_and_searches_in_a_result_are_reported_or_named_in_its_text() {
             ("search_result", "a.example/x"),
             ("document", "a.example/y.pdf"),
         ] {
-            let kept = text.contains(address);
-            assert!(kept || names(&report, kind), "{to}: {kind}: {report:?}");
+            let is_present = text.contains(address);
+            assert!(
+                is_present || names(&report, kind),
+                "{to}: {kind}: {report:?}"
+            );
         }
     }
 }
@@ -53,13 +56,13 @@ fn the_fields_of_a_message_are_reported_by_name() {
     ]});
     for to in Dialect::ALL {
         let (text, report) = translated(DIALECT, to, &document);
-        let kept = text.contains("\"ada\"") && text.contains("\"bert\"");
+        let is_present = text.contains("\"ada\"") && text.contains("\"bert\"");
         let reported = report
             .losses
             .iter()
             .filter(|loss| loss.what.contains("`name`"))
             .count();
-        assert_eq!(reported, if kept { 0 } else { 2 }, "{to}: {report:?}");
+        assert_eq!(reported, if is_present { 0 } else { 2 }, "{to}: {report:?}");
     }
 }
 
@@ -171,8 +174,8 @@ fn a_failed_command_of_another_provider_stays_failed_and_shows_its_image() {
         assert!(text.contains("failed"), "{to}: {text}");
         assert!(text.contains("half a plot"), "{to}: {text}");
         assert!(text.contains(IMAGE), "{to}: {text}");
-        let kept = text.contains("plot.csv") || text.contains("file_77");
-        assert!(kept || names(&report, "plot.csv"), "{to}: {report:?}");
+        let is_present = text.contains("plot.csv") || text.contains("file_77");
+        assert!(is_present || names(&report, "plot.csv"), "{to}: {report:?}");
     }
 }
 
@@ -226,6 +229,46 @@ fn an_unknown_field_of_a_neutral_content_is_reported_unless_it_is_null() {
         assert!(
             names(&report, "mood") && !names(&report, "weather"),
             "{to}: {report:?}"
+        );
+    }
+}
+
+#[test]
+fn an_approval_of_another_provider_is_a_text() {
+    let items = json!([
+        {"type": "message", "role": "user", "content": "Remove it."},
+        {"type": "mcp_approval_request", "id": "mcpr_8", "server_label": "files", "name": "remove", "arguments": "{\"path\": \"b\"}"},
+        {"type": "mcp_approval_response", "approval_request_id": "mcpr_8", "approve": false, "reason": "still needed"},
+    ]);
+    for to in CHAT {
+        let (text, report) = translated(Dialect::OpenaiResponses, to, &items);
+        for value in ["remove", "mcpr_8", "declines", "still needed"] {
+            assert!(text.contains(value), "{to}: {value}: {text}");
+        }
+        assert!(
+            names(&report, "approval request mcpr_8"),
+            "{to}: {report:?}"
+        );
+    }
+    let pending = json!([{
+        "type": "function.call", "id": "fc_2", "tool_call_id": "Ab3dE5gH7", "name": "send_mail",
+        "arguments": "{}", "confirmation_status": "pending",
+    }]);
+    let from = Dialect::MistralConversations;
+    let (text, report) = translated(from, Dialect::OpenaiResponses, &pending);
+    assert!(text.contains("send_mail"), "{text}");
+    assert!(names(&report, "approval request"), "{report:?}");
+}
+
+#[test]
+fn a_document_by_address_is_no_image() {
+    let part = json!({"type": "document_url", "document_url": "https://a.example/b.pdf"});
+    let document = json!([{"role": "user", "content": [part]}]);
+    for to in [Dialect::Functions, Dialect::OpenaiResponses] {
+        let (text, _) = translated(Dialect::MistralChat, to, &document);
+        assert!(
+            !text.contains("image") && text.contains("b.pdf"),
+            "{to}: {text}"
         );
     }
 }
