@@ -127,8 +127,42 @@ impl EntryReader {
                 }
                 Some((Role::Assistant, contents))
             }
+            kind if kind.ends_with(".call") => {
+                Some((Role::Assistant, vec![self.unknown_call(entry)?]))
+            }
             _ => None,
         }
+    }
+
+    /// A call of a type that this version does not know, as a function call: it gets a result.
+    fn unknown_call(&mut self, entry: &Fields) -> Option<Content> {
+        const OWN: [&str; 7] = [
+            "type",
+            "id",
+            "tool_call_id",
+            "object",
+            "created_at",
+            "completed_at",
+            "arguments",
+        ];
+        let call_id = some_text(entry, "tool_call_id")?;
+        let others = entry
+            .iter()
+            .filter(|(name, _)| !OWN.contains(&name.as_str()));
+        let others = others.map(|(name, value)| (name.clone(), value.clone()));
+        let arguments = match present(entry, "arguments") {
+            Some(Value::Object(members)) => Arguments::Json(members.clone()),
+            Some(Value::String(text)) => Arguments::Text(text.clone()),
+            _ => Arguments::Json(others.collect()),
+        };
+        let name = kind(entry);
+        let known = CallInfo::Function(name.to_owned());
+        self.calls_by_id.insert(call_id.to_owned(), known);
+        Some(Content::FunctionCall(FunctionCall {
+            call_id: Some(call_id.into()),
+            item_id: owned(entry, "id"),
+            ..FunctionCall::new(name, arguments)
+        }))
     }
 
     /// Assigns a generated image to its call.

@@ -1,7 +1,7 @@
 //! Tools that the service executed itself.
 
 use serde_json::json;
-use telechir_protocol::Content;
+use telechir_protocol::{Content, Failure, FailureKind, FunctionResult, ToolResult};
 
 use super::DIALECT;
 use crate::documents::document;
@@ -76,4 +76,35 @@ fn unknown_entries_stay_unchanged() {
     };
     assert_eq!(other.json["type"], "agent.handoff");
     assert_eq!(other.json["next_agent_name"], json!("operator"));
+}
+
+#[test]
+fn a_call_of_an_unknown_type_gets_a_result() {
+    let entry = json!({
+        "type": "canvas.call", "id": "cc_1", "tool_call_id": "Zy3dE5gH7", "object": "entry",
+        "strokes": [[1, 2]],
+    });
+    let document =
+        json!({"object": "conversation.response", "conversation_id": "c", "outputs": [entry]});
+    let dialect = DIALECT;
+    let (turn, _) = dialect.decode_response(document.to_string()).unwrap();
+    let failure = Failure::new(FailureKind::Unsupported, "No canvas.");
+    let result = ToolResult::Function(FunctionResult {
+        call_id: turn.calls()[0].call_id().cloned(),
+        name: None,
+        items: Vec::new(),
+        result: None,
+        error: Some(failure),
+        meta: Default::default(),
+    });
+    let reply = dialect
+        .encode_results(&turn.answer(vec![result]).unwrap())
+        .unwrap();
+    let expected = json!({
+        "type": "function.result", "tool_call_id": "Zy3dE5gH7",
+        "result": "Error (unsupported): No canvas.",
+    });
+    assert_eq!(reply.items, [expected]);
+    let (history, _) = dialect.decode_history(document.to_string()).unwrap();
+    assert_eq!(dialect.encode_history(&history).unwrap().0, document);
 }
