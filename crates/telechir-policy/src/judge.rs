@@ -31,6 +31,25 @@ pub struct Policy {
     /// Patterns of the hosts whose content is trusted.
     pub(crate) trusted: Vec<String>,
     pub(crate) digest: Digest,
+    pub(crate) required: RequiredApprovals,
+}
+
+/// Kinds of calls that each need the user's approval, whatever the rules permit: the
+/// `approval_mode` of the declared tools.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequiredApprovals {
+    /// Calls to a screen.
+    pub computer: bool,
+    /// Calls to a shell.
+    pub shell: bool,
+    /// Calls to an editor.
+    pub edit: bool,
+}
+
+/// The reason why a call needs an approval that no rule asks for.
+fn required(is_required: bool) -> Option<RuleReason> {
+    let reason = "The approval_mode of the tool requires an approval of every call.";
+    is_required.then(|| RuleReason::built_in(Verdict::Ask, "approval_mode", reason))
 }
 
 impl Policy {
@@ -45,7 +64,16 @@ impl Policy {
             edit: RuleTable::default(),
             trusted: Vec::new(),
             digest: Digest::of_json(&Value::Null),
+            required: RequiredApprovals::default(),
         }
+    }
+
+    /// The same rules with approvals for every call of these kinds. What a rule denies stays
+    /// denied.
+    #[must_use]
+    pub fn requiring(mut self, required: RequiredApprovals) -> Self {
+        self.required = required;
+        self
     }
 
     /// Parses the policy of a TOML file; `origin` is its name in errors and reasons.
@@ -202,6 +230,7 @@ impl Judge {
             context.is_untrusted |= self.opens_untrusted(action);
             grounds.push(rule_reason);
         }
+        grounds.extend(required(self.policy.required.computer));
         let checks = proposal.safety_checks.clone();
         let lines = proposal
             .actions
@@ -232,17 +261,18 @@ impl Judge {
                 is_hidden,
             } => {
                 let lines = question_text::input_lines(input, job.as_deref(), *is_hidden);
-                let rule_reason = self.input(input, facts);
-                return conclude(proposal, vec![rule_reason], lines, Vec::new());
+                let mut grounds = vec![self.input(input, facts)];
+                grounds.extend(self.shell_approval());
+                return conclude(proposal, grounds, lines, Vec::new());
             }
             ShellTask::Restart => {
-                return harmless(proposal, "restart", "A restart only discards state.");
+                return self.harmless(proposal, "restart", "A restart only discards state.");
             }
             ShellTask::ReadJobs(_) => {
-                return harmless(proposal, "look", "Reading changes nothing.");
+                return self.harmless(proposal, "look", "Reading changes nothing.");
             }
             ShellTask::Stop(_) => {
-                return harmless(proposal, "stop", "Stopping a job only ends it.");
+                return self.harmless(proposal, "stop", "Stopping a job only ends it.");
             }
         };
         let mut facts = facts.clone();
@@ -253,7 +283,25 @@ impl Judge {
             facts.is_tainted |= Self::tainting(command) == Tainting::Tainted;
             lines.extend(question_text::command_lines(command));
         }
+        grounds.extend(self.shell_approval());
         lines.extend(question_text::surroundings(&proposal));
+        conclude(proposal, grounds, lines, Vec::new())
+    }
+
+    fn shell_approval(&self) -> Option<RuleReason> {
+        required(self.policy.required.shell)
+    }
+
+    /// Judges a task that only the tool's `approval_mode` may question.
+    fn harmless(
+        &self,
+        proposal: ShellProposal,
+        name: &'static str,
+        why: &'static str,
+    ) -> Judgement<ShellProposal> {
+        let mut grounds = vec![RuleReason::built_in(Verdict::Allow, name, why)];
+        grounds.extend(self.shell_approval());
+        let lines = vec![format!("shell: {name}")];
         conclude(proposal, grounds, lines, Vec::new())
     }
 
@@ -282,6 +330,7 @@ impl Judge {
             grounds.push(rule_reason);
             lines.extend(question_text::edit_lines(step));
         }
+        grounds.extend(required(self.policy.required.edit));
         conclude(proposal, grounds, lines, Vec::new())
     }
 
@@ -430,15 +479,6 @@ impl Judge {
         rule_reason.verdict = rule_reason.verdict.for_confinement(facts.is_sandboxed);
         rule_reason
     }
-}
-
-fn harmless(
-    proposal: ShellProposal,
-    rule: &'static str,
-    why: &'static str,
-) -> Judgement<ShellProposal> {
-    let rule_reason = RuleReason::built_in(Verdict::Allow, rule, why);
-    Judgement::Allowed(Permitted::new(proposal, rule_reason, Vec::new()))
 }
 
 const IMITATION: &str = "A word in it consists of letters of another alphabet that look like Latin \

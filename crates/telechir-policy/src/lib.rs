@@ -125,7 +125,7 @@ pub use facts::{
     DisplayOwner, EditFacts, PointedWindows, Resolved, ScreenFacts, ScreenWindows, ShellFacts,
     ShellReach,
 };
-pub use judge::{Judge, Policy, Tainting};
+pub use judge::{Judge, Policy, RequiredApprovals, Tainting};
 pub use key_rule::update_pressed_keys;
 pub use network_rule::{Gate, NetworkClient, Remote, RemoteError, ResolvedAddress};
 pub use permit::{Denial, Judgement, Permitted};
