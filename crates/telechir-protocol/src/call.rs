@@ -77,6 +77,8 @@ impl ToolResult {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelTurn {
     contents: Vec<Content>,
+    /// Whether the caller answers the calls of its own functions.
+    leaves_functions: bool,
 }
 
 /// Why a response is not a turn that can be answered.
@@ -125,7 +127,10 @@ impl ModelTurn {
     /// # Errors
     /// When two local calls share an id, or one has none.
     pub fn new(contents: Vec<Content>) -> Result<Self, InvalidTurn> {
-        let turn = Self { contents };
+        let turn = Self {
+            contents,
+            leaves_functions: false,
+        };
         let mut seen = std::collections::HashSet::new();
         for call in turn.calls() {
             let Some(call_id) = call.call_id().filter(|id| !id.as_str().is_empty()) else {
@@ -149,9 +154,45 @@ impl ModelTurn {
         &self.contents
     }
 
-    /// The calls that this program answers, in order. Calls that the provider executes, or whose
-    /// result is part of the response, are not included.
+    /// Leaves the calls of functions to the caller, who has them and answers them. A call that
+    /// could not be decoded is not left: it is answered with the reason.
+    #[must_use]
+    pub fn leave_functions(mut self) -> Self {
+        self.leaves_functions = true;
+        self
+    }
+
+    /// The calls that the caller answers, in order; none without [`Self::leave_functions`].
+    pub fn left_to_caller(&self) -> Vec<FunctionCall> {
+        let functions = self
+            .local_calls()
+            .into_iter()
+            .filter_map(|call| match call {
+                ToolCall::Function(call) if self.leaves(&call) => Some(call),
+                ToolCall::Function(_)
+                | ToolCall::Computer(_)
+                | ToolCall::Shell(_)
+                | ToolCall::Edit(_) => None,
+            });
+        functions.collect()
+    }
+
+    fn leaves(&self, call: &FunctionCall) -> bool {
+        self.leaves_functions && call.exception.is_none()
+    }
+
+    /// The calls that this program answers, in order. Calls that the provider or the caller
+    /// executes, or whose result is part of the response, are not included.
     pub fn calls(&self) -> Vec<ToolCall> {
+        let mut calls = self.local_calls();
+        calls.retain(|call| match call {
+            ToolCall::Function(call) => !self.leaves(call),
+            ToolCall::Computer(_) | ToolCall::Shell(_) | ToolCall::Edit(_) => true,
+        });
+        calls
+    }
+
+    fn local_calls(&self) -> Vec<ToolCall> {
         let answered: std::collections::HashSet<&CallId> =
             self.contents.iter().filter_map(result_id).collect();
         let local = |call: &ToolCall| call.call_id().is_none_or(|id| !answered.contains(id));
@@ -208,6 +249,11 @@ impl AnsweredTurn {
     /// The turn that the results answer.
     pub fn turn(&self) -> &ModelTurn {
         &self.turn
+    }
+
+    /// The calls that the caller answers; see [`ModelTurn::leave_functions`].
+    pub fn left_to_caller(&self) -> Vec<FunctionCall> {
+        self.turn.left_to_caller()
     }
 
     /// The results in the order of the calls.

@@ -50,6 +50,10 @@ impl Codec for AgentFramework {
         true
     }
 
+    fn keeps_unknown_members(&self) -> bool {
+        true
+    }
+
     fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
         envelope::read_response(document)
     }

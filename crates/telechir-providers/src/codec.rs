@@ -38,6 +38,11 @@ pub(crate) trait Codec: Sync {
         false
     }
 
+    /// Whether contents are written with the members that no dialect knows.
+    fn keeps_unknown_members(&self) -> bool {
+        false
+    }
+
     /// Decodes a single response.
     fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError>;
 

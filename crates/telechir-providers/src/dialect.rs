@@ -12,7 +12,7 @@ use crate::codec::{ChatApi, Codec, Endpoint};
 use crate::{
     Declaration, DecodeError, EncodeError, Report, ToolOffer, agent_framework, anthropic, bedrock,
     chat, duplicate_ids, foreign_contents, generated_images, google, image_formats, misrouted,
-    mistral, openai, precision, settings,
+    mistral, neutral, openai, precision, settings, unknown_members,
 };
 
 /// A provider's JSON format for tool calls and results.
@@ -45,6 +45,8 @@ pub enum Dialect {
     MistralChat,
     /// Mistral's Conversations API: `mistral-conversations`.
     MistralConversations,
+    /// The neutral contents themselves: `neutral`.
+    Neutral,
 }
 
 /// A name that is not the name of a dialect.
@@ -58,7 +60,8 @@ pub struct UnknownDialect {
 /// Encoded results of a turn, ready to send.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EncodedReply {
-    /// Anthropic: the blocks of the next user message. OpenAI: the next input items.
+    /// Anthropic: the blocks of the next user message. OpenAI: the next input items. Neutral: the
+    /// results.
     pub items: Vec<Value>,
     /// What could not be encoded exactly.
     pub report: Report,
@@ -66,7 +69,7 @@ pub struct EncodedReply {
 
 impl Dialect {
     /// Every dialect, in the order of the enum.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::AnthropicMessages,
         Self::OpenaiResponses,
         Self::BedrockConverse,
@@ -80,6 +83,7 @@ impl Dialect {
         Self::FunctionsInline,
         Self::MistralChat,
         Self::MistralConversations,
+        Self::Neutral,
     ];
 
     /// The dialect's name on the command line.
@@ -106,6 +110,7 @@ impl Dialect {
             Self::BedrockInvoke => &bedrock::BedrockInvoke,
             Self::MistralConversations => &mistral::Conversations,
             Self::BedrockAgents => &bedrock::BedrockAgents,
+            Self::Neutral => &neutral::Neutral,
         }
     }
 
@@ -202,6 +207,7 @@ impl Dialect {
         if self != Self::AgentFramework {
             settings::report_messages(&history.messages, codec.name(), &document, &mut report);
         }
+        unknown_members::report(codec, &history.messages, &mut report);
         Ok((document, report))
     }
 

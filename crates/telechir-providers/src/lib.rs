@@ -37,11 +37,13 @@ mod google;
 mod image_formats;
 mod misrouted;
 mod mistral;
+mod neutral;
 mod openai;
 mod precision;
 mod report;
 mod settings;
 mod stream;
+mod unknown_members;
 
 pub use codec::Endpoint;
 pub use conversation::{

@@ -134,14 +134,23 @@ fn reads(dialect: Dialect, of: &str) -> bool {
     let anthropic = [Dialect::BedrockMessages, Dialect::BedrockInvoke];
     let chat = [Dialect::FunctionsInline, Dialect::MistralChat];
     of == dialect.name()
+        || (of == "agent-framework" && dialect == Dialect::Neutral)
         || (of == "anthropic-messages" && anthropic.contains(&dialect))
         || (of == "functions" && chat.contains(&dialect))
 }
 
-/// A content of Agent Framework may stand alone; its function calls look like OpenAI's items.
+/// A content of Agent Framework or of the neutral form may stand alone; its calls look like items.
 fn is_content(dialect: Dialect, entry: &JsonObject) -> bool {
-    let is_function = matches!(kind(entry), "function_call" | "function_result");
-    dialect == Dialect::AgentFramework && is_function && entry.contains_key("call_id")
+    let kind = kind(entry);
+    let is_function = matches!(kind, "function_call" | "function_result");
+    match dialect {
+        Dialect::AgentFramework => is_function && entry.contains_key("call_id"),
+        Dialect::Neutral => {
+            let is_call = matches!(kind, "computer_call" | "shell_call");
+            is_call || is_function && entry.contains_key("call_id")
+        }
+        _ => false,
+    }
 }
 
 fn kind(object: &JsonObject) -> &str {

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::action::is_field;
+use super::action_names::find;
 use super::rename;
 use crate::json::{InvalidMember, Members, excerpt, flag_of};
 
@@ -21,16 +22,37 @@ pub(crate) fn computer_call(members: &mut Map<String, Value>) {
     }
 }
 
+/// Members of a computer call, which are never arguments of its action.
+const CALL_MEMBERS: [&str; 11] = [
+    "call_id",
+    "item_id",
+    "pending_safety_checks",
+    "intent",
+    "target",
+    "group",
+    "status",
+    "exception",
+    "annotations",
+    "additional_properties",
+    "raw_representation",
+];
+
 /// The decision record's form: one action whose members are the call's own.
 fn single_action(members: &mut Map<String, Value>) -> Option<Value> {
     let action = members.shift_remove("action")?;
     if action.is_object() || action.is_null() {
         return Some(action).filter(Value::is_object);
     }
-    // The intent is the call's.
+    // Any member may be an argument of an action that nobody knows.
+    let is_known = action.as_str().is_some_and(|name| find(name).is_some());
+    let is_argument = |name: &str| match is_known {
+        // The intent is the call's.
+        true => is_field(name) && name != "intent",
+        false => !CALL_MEMBERS.contains(&name),
+    };
     let (mut fields, call): (Map<_, _>, Map<_, _>) = std::mem::take(members)
         .into_iter()
-        .partition(|(name, _)| is_field(name) && name != "intent");
+        .partition(|(name, _)| is_argument(name));
     *members = call;
     fields.insert("action".to_owned(), action);
     Some(Value::Object(fields))

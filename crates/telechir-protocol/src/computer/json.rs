@@ -86,7 +86,11 @@ fn action_of(step: Value) -> Result<(Action, Map<String, Value>), InvalidAction>
 /// An action of a call that cannot be executed, by its name and verbatim.
 fn unread(step: &Value) -> Option<(Action, Map<String, Value>)> {
     let mut args = step.as_object()?.clone();
-    let name = args.shift_remove("action")?.as_str()?.to_owned();
+    let name = ["action", "type"].into_iter().find_map(|member| {
+        let name = args.get(member)?.as_str()?.to_owned();
+        args.shift_remove(member);
+        Some(name)
+    })?;
     Some((Action::unknown(name, args), Map::new()))
 }
 

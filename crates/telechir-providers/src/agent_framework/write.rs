@@ -9,6 +9,9 @@ use crate::{EncodedReply, Report};
 
 /// Encodes the results of a turn as a message. Nothing is lost: the sidecar keeps the rest.
 pub(super) fn answers(turn: &AnsweredTurn) -> EncodedReply {
+    if turn.results().is_empty() {
+        return EncodedReply::default();
+    }
     let results = turn.results().iter().cloned();
     let contents = results.map(ToolResult::into_content).collect();
     let mut calls = FunctionCalls::of(turn.turn().contents());

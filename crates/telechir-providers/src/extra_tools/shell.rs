@@ -1,9 +1,10 @@
 //! `shell_session`: shell control beyond running commands.
 
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use telechir_protocol::{Arguments, CallId, Command, ShellAction, ShellCall};
 
-use crate::openai::item::{owned, text};
+use crate::openai::item::{Item, owned, text};
 
 /// The name of the function.
 pub(crate) const SHELL: &str = "shell_session";
@@ -85,7 +86,25 @@ pub(crate) fn decode_shell_call(
     if call.action.is_input() {
         call.job = owned(&arguments, "job");
     }
+    decode_details(&mut call, &arguments);
     Some(call)
+}
+
+/// The commands of an unknown action, and the members that any call may have.
+fn decode_details(call: &mut ShellCall, arguments: &Item) {
+    let member = |name: &str| arguments.get(name);
+    if let (ShellAction::Other(_), Some(commands)) = (&call.action, member("commands"))
+        && let Ok(commands) = Vec::<Command>::deserialize(commands)
+    {
+        call.commands = commands;
+    }
+    call.timeout_ms = member("timeout_ms").and_then(Value::as_u64);
+    call.max_output = member("max_output").and_then(Value::as_u64);
+    call.cwd = owned(arguments, "cwd");
+    call.user = owned(arguments, "user");
+    if let Some(Value::Object(env)) = member("env") {
+        call.env.clone_from(env);
+    }
 }
 
 /// The arguments of this call; `None` if the native shell tool supports it.
@@ -110,5 +129,28 @@ pub(crate) fn encode_shell_call(call: &ShellCall) -> Option<String> {
     for (member, value) in argument.into_iter().chain(command).chain(job) {
         arguments.insert(member.to_owned(), value.into());
     }
+    encode_details(call, &mut arguments);
     Some(Value::Object(arguments).to_string())
+}
+
+/// The members that [`decode_details`] decodes.
+fn encode_details(call: &ShellCall, arguments: &mut Item) {
+    if matches!(call.action, ShellAction::Other(_)) && !call.commands.is_empty() {
+        arguments.insert("commands".to_owned(), json!(call.commands));
+    }
+    let texts = [("cwd", &call.cwd), ("user", &call.user)];
+    let texts = texts.map(|(name, text)| (name, text.as_deref().map(Value::from)));
+    let limits = [
+        ("timeout_ms", call.timeout_ms),
+        ("max_output", call.max_output),
+    ];
+    let limits = limits.map(|(name, limit)| (name, limit.map(Value::from)));
+    for (name, value) in texts.into_iter().chain(limits) {
+        if let Some(value) = value {
+            arguments.insert(name.to_owned(), value);
+        }
+    }
+    if !call.env.is_empty() {
+        arguments.insert("env".to_owned(), call.env.clone().into());
+    }
 }

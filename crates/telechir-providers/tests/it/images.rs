@@ -28,7 +28,8 @@ fn models(dialect: Dialect) -> &'static [Option<&'static str>] {
         | Dialect::GoogleInteractions
         | Dialect::AgentFramework
         | Dialect::Functions
-        | Dialect::FunctionsInline => &[None],
+        | Dialect::FunctionsInline
+        | Dialect::Neutral => &[None],
     }
 }
 

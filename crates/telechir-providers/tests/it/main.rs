@@ -23,6 +23,7 @@ mod live;
 mod matrix;
 mod mistral;
 mod mutations;
+mod neutral;
 mod openai;
 mod pages;
 mod passed_images;

@@ -305,7 +305,11 @@ fn agent_framework_accepts_our_requests_and_responses() {
 
 #[test]
 fn every_dialect_is_checked_by_an_sdk() {
-    for dialect in Dialect::ALL {
+    // The neutral form is our own; its schema is checked in telechir-protocol.
+    let foreign = Dialect::ALL
+        .into_iter()
+        .filter(|dialect| *dialect != Dialect::Neutral);
+    for dialect in foreign {
         let is_checked = SDKS.iter().any(|(name, _, _)| *name == dialect.name());
         assert!(is_checked, "{dialect}");
     }

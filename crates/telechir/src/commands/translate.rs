@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
-use telechir_protocol::{Content, Message, Role};
-use telechir_providers::{Envelope, History, Loss, Report};
+use telechir_protocol::Message;
+use telechir_providers::{Dialect, Envelope, Loss, Report};
 
 use crate::args::{DecodeArguments, EncodeArguments, TranslateArguments};
 use crate::error::CliError;
@@ -16,16 +16,6 @@ use crate::input::{read_stdin, report_lines, write_json};
 struct Decoded {
     messages: Vec<Message>,
     report: Vec<Loss>,
-}
-
-/// The input of `encode`: output of `decode`, a list of messages, or the contents of one message.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum NeutralInput {
-    Decoded { messages: Vec<Message> },
-    Message(Box<Message>),
-    Messages(Vec<Message>),
-    Contents(Vec<Content>),
 }
 
 pub(crate) fn decode(arguments: &DecodeArguments) -> Result<ExitCode, CliError> {
@@ -44,28 +34,12 @@ pub(crate) fn decode(arguments: &DecodeArguments) -> Result<ExitCode, CliError> 
 }
 
 pub(crate) fn encode(arguments: &EncodeArguments) -> Result<ExitCode, CliError> {
-    let neutral: NeutralInput = serde_json::from_slice(&read_stdin()?).map_err(|e| {
-        let expected = "the output of `decode`, a list of messages, or a list of contents";
-        // serde's own message for untagged enums is unhelpful.
-        let problem = if e.is_data() {
-            "the JSON has another structure".to_owned()
-        } else {
-            e.to_string()
-        };
-        CliError::message(format!(
-            "failed to read neutral contents: {problem}; expected {expected}"
-        ))
-    })?;
-    let messages = match neutral {
-        NeutralInput::Decoded { messages } | NeutralInput::Messages(messages) => messages,
-        NeutralInput::Message(message) => vec![*message],
-        NeutralInput::Contents(contents) => by_speaker(contents),
-    };
-    let history = History {
-        messages,
-        envelope: Envelope::List,
-    };
-    let (document, report) = arguments.dialect.encode_history(&history)?;
+    let (mut history, mut report) = Dialect::Neutral.decode_history(read_stdin()?)?;
+    if arguments.dialect != Dialect::Neutral {
+        history.envelope = Envelope::List;
+    }
+    let (document, encoding) = arguments.dialect.encode_history(&history)?;
+    report.absorb(encoding);
     finish(&document, &report, arguments.strict)
 }
 
@@ -88,33 +62,4 @@ fn finish(document: &Value, report: &Report, strict: bool) -> Result<ExitCode, C
     }
     write_json(document, false)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Groups contents into messages: results belong to the user, everything else to the model.
-fn by_speaker(contents: Vec<Content>) -> Vec<Message> {
-    let mut messages: Vec<Message> = Vec::new();
-    for content in contents {
-        let role = speaker(&content);
-        match messages.last_mut() {
-            Some(last) if last.role == role => last.contents.push(content),
-            _ => messages.push(Message::new(role, vec![content])),
-        }
-    }
-    messages
-}
-
-fn speaker(content: &Content) -> Role {
-    let is_result = matches!(
-        content,
-        Content::ComputerResult(_)
-            | Content::ShellResult(_)
-            | Content::EditResult(_)
-            | Content::FunctionResult(_)
-            | Content::ApprovalResponse(_)
-    );
-    if is_result {
-        Role::User
-    } else {
-        Role::Assistant
-    }
 }

@@ -53,7 +53,7 @@ pub(super) fn around(dialect: Dialect, parts: Vec<Value>) -> Value {
         Dialect::GoogleInteractions => {
             json!({"id": "v1", "object": "interaction", "status": "requires_action", "steps": parts})
         }
-        Dialect::AgentFramework => {
+        Dialect::AgentFramework | Dialect::Neutral => {
             json!({"type": "message", "role": "assistant", "contents": parts})
         }
         Dialect::Functions | Dialect::FunctionsInline | Dialect::MistralChat => {
@@ -101,6 +101,7 @@ fn text_part(dialect: Dialect, text: &str) -> Value {
         | Dialect::BedrockMessages
         | Dialect::BedrockInvoke
         | Dialect::AgentFramework
+        | Dialect::Neutral
         | Dialect::Functions
         | Dialect::FunctionsInline
         | Dialect::MistralChat => json!({"type": "text", "text": text}),
@@ -144,7 +145,7 @@ fn call_part(dialect: Dialect, call: &Call) -> Value {
         Dialect::GoogleInteractions => {
             json!({"type": "function_call", "id": id, "name": name, "arguments": arguments})
         }
-        Dialect::AgentFramework => {
+        Dialect::AgentFramework | Dialect::Neutral => {
             json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments})
         }
         Dialect::Functions | Dialect::FunctionsInline | Dialect::MistralChat => {

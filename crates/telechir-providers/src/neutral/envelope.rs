@@ -1,0 +1,308 @@
+//! The JSON around contents: `messages`, a list of messages, one message, a list of contents, or
+//! one content.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{Content, InvalidTurn, Message, ModelTurn, Role};
+
+use super::call_ids::CallIds;
+use super::{DIALECT, read};
+use crate::{DecodeError, Envelope, History, Report};
+
+/// The member of an envelope around a list of contents.
+const CONTENTS: &str = "contents";
+/// The member of an envelope around one content.
+const CONTENT: &str = "content";
+/// The member of an envelope around one message.
+const MESSAGE: &str = "message";
+/// The member of an envelope around a list of messages.
+const MESSAGES: &str = "messages";
+
+const ROLES: &str = "system, developer, user, assistant or tool";
+
+/// Decodes a response: the contents of all its messages.
+pub(super) fn read_response(document: Value) -> Result<(ModelTurn, Report), DecodeError> {
+    let (history, report) = read_history(document)?;
+    let messages = history.messages.into_iter();
+    let contents: Vec<Content> = messages.flat_map(|message| message.contents).collect();
+    if let Some(name) = contents.iter().find_map(unanswerable) {
+        return Err(InvalidTurn::MissingCallId { name }.into());
+    }
+    Ok((ModelTurn::new(contents)?, report))
+}
+
+/// The type of a call that could not be decoded as one, so that nothing would answer it.
+fn unanswerable(content: &Content) -> Option<String> {
+    let Content::Other(other) = content else {
+        return None;
+    };
+    let kind = other.kind.as_deref()?;
+    read::CALLS.contains(&kind).then(|| kind.to_owned())
+}
+
+/// Decodes a history in any of the forms.
+pub(super) fn read_history(document: Value) -> Result<(History, Report), DecodeError> {
+    let mut reader = Reader {
+        ids: CallIds::of(&document),
+        report: Report::default(),
+    };
+    let (messages, envelope) = match document {
+        Value::Array(list) => reader.list(list)?,
+        Value::Object(members) => reader.object(members)?,
+        other => {
+            let found = kind_of(&other);
+            return Err(wrong(format!(
+                "expected a list or an object, found {found}"
+            )));
+        }
+    };
+    Ok((History { messages, envelope }, reader.report))
+}
+
+struct Reader {
+    ids: CallIds,
+    report: Report,
+}
+
+impl Reader {
+    /// Messages or contents. The first entry decides; every entry must have the same form.
+    fn list(&mut self, list: Vec<Value>) -> Result<(Vec<Message>, Envelope), DecodeError> {
+        let of_messages = list.first().is_none_or(is_message);
+        if let Some(at) = list
+            .iter()
+            .position(|entry| is_message(entry) != of_messages)
+        {
+            let (expected, found) = match of_messages {
+                true => ("a message, as the entries before it", "has no `role`"),
+                false => ("a content, as the entries before it", "has a `role`"),
+            };
+            return Err(wrong(format!("expected {expected}, but [{at}] {found}")));
+        }
+        if of_messages {
+            return Ok((self.messages(list, "")?, Envelope::List));
+        }
+        let mut contents = Vec::with_capacity(list.len());
+        for (at, json) in list.into_iter().enumerate() {
+            contents.push(self.content(json, &format!("[{at}]"))?);
+        }
+        Ok((by_speaker(contents), around(CONTENTS, Map::new())))
+    }
+
+    fn object(
+        &mut self,
+        mut members: Map<String, Value>,
+    ) -> Result<(Vec<Message>, Envelope), DecodeError> {
+        if let Some(messages) = members.get_mut(MESSAGES) {
+            let messages = match messages.take() {
+                Value::Array(list) => self.messages(list, MESSAGES)?,
+                other => {
+                    let found = kind_of(&other);
+                    return Err(wrong(format!("`messages` is {found}, expected a list")));
+                }
+            };
+            return Ok((messages, around(MESSAGES, members)));
+        }
+        if members.contains_key("role") || members.contains_key(CONTENTS) {
+            let message = self.message(members, "the message")?;
+            return Ok((vec![message], around(MESSAGE, Map::new())));
+        }
+        if members.get("type").is_some_and(Value::is_string) {
+            let content = self.content(Value::Object(members), "the content")?;
+            return Ok((by_speaker(vec![content]), around(CONTENT, Map::new())));
+        }
+        let names = members.keys().map(|name| format!("`{name}`"));
+        let names = names.collect::<Vec<_>>().join(", ");
+        Err(wrong(format!(
+            "expected `messages`, a message with `role` and `contents`, or a content with `type`; \
+             found the members {names}"
+        )))
+    }
+
+    fn messages(&mut self, list: Vec<Value>, name: &str) -> Result<Vec<Message>, DecodeError> {
+        let mut messages = Vec::with_capacity(list.len());
+        for (at, message) in list.into_iter().enumerate() {
+            let location = format!("{name}[{at}]");
+            let Value::Object(members) = message else {
+                let found = kind_of(&message);
+                return Err(wrong(format!("{location} is {found}, expected a message")));
+            };
+            messages.push(self.message(members, &location)?);
+        }
+        Ok(messages)
+    }
+
+    fn message(
+        &mut self,
+        mut members: Map<String, Value>,
+        location: &str,
+    ) -> Result<Message, DecodeError> {
+        let role = match members.shift_remove("role") {
+            Some(role) => serde_json::from_value::<Role>(role.clone())
+                .map_err(|_| wrong(format!("{location}: `role` is {role}, expected {ROLES}")))?,
+            None => {
+                return Err(wrong(format!(
+                    "{location}: `role` is missing, expected {ROLES}"
+                )));
+            }
+        };
+        let contents = match members.shift_remove(CONTENTS) {
+            Some(Value::Array(contents)) => contents,
+            Some(Value::Null) | None if members.contains_key(CONTENT) => {
+                return Err(wrong(format!(
+                    "{location} has `content`, expected `contents`, a list"
+                )));
+            }
+            Some(Value::Null) | None => Vec::new(),
+            Some(other) => {
+                let found = kind_of(&other);
+                return Err(wrong(format!(
+                    "{location}: `contents` is {found}, expected a list"
+                )));
+            }
+        };
+        let mut decoded = Vec::with_capacity(contents.len());
+        for (at, json) in contents.into_iter().enumerate() {
+            decoded.push(self.content(json, &format!("{location}.contents[{at}]"))?);
+        }
+        members.retain(|_, value| !value.is_null());
+        let meta = serde_json::from_value(Value::Object(members))
+            .map_err(|problem| wrong(format!("{location}: {problem}")))?;
+        let mut message = Message::new(role, decoded);
+        message.meta = meta;
+        Ok(message)
+    }
+
+    /// A content, or a text as a string.
+    fn content(&mut self, json: Value, location: &str) -> Result<Content, DecodeError> {
+        match json {
+            Value::String(text) => Ok(Content::text(text)),
+            Value::Object(members) => Ok(read::content(
+                members,
+                location,
+                &mut self.ids,
+                &mut self.report,
+            )),
+            other => {
+                let found = kind_of(&other);
+                Err(wrong(format!("{location} is {found}, expected a content")))
+            }
+        }
+    }
+}
+
+/// Whether an entry of a list is a message and not a content.
+fn is_message(entry: &Value) -> bool {
+    let has = |name: &str| entry.get(name).is_some();
+    has("role") || has(CONTENTS)
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+fn around(member: &'static str, rest: Map<String, Value>) -> Envelope {
+    Envelope::Object {
+        dialect: DIALECT,
+        member,
+        rest,
+    }
+}
+
+fn wrong(problem: impl Into<String>) -> DecodeError {
+    DecodeError::WrongShape {
+        dialect: DIALECT,
+        problem: problem.into(),
+        looks_like: None,
+    }
+}
+
+/// Encodes a history in the form that it was decoded from; one of another dialect is a list of
+/// messages.
+pub(super) fn write_history(history: &History) -> Value {
+    let contents = || -> Vec<Value> {
+        let all = history
+            .messages
+            .iter()
+            .flat_map(|message| &message.contents);
+        all.map(content_json).collect()
+    };
+    let messages = || -> Vec<Value> { history.messages.iter().map(message_json).collect() };
+    let Envelope::Object {
+        dialect: DIALECT,
+        member,
+        rest,
+    } = &history.envelope
+    else {
+        return messages().into();
+    };
+    match *member {
+        CONTENTS => contents().into(),
+        CONTENT => only(contents()),
+        MESSAGE => only(messages()),
+        member => {
+            let mut members = rest.clone();
+            members.insert(member.to_owned(), messages().into());
+            Value::Object(members)
+        }
+    }
+}
+
+/// The single entry of a list; a list that was changed stays one.
+fn only(mut list: Vec<Value>) -> Value {
+    match list.len() {
+        1 => list.remove(0),
+        _ => Value::Array(list),
+    }
+}
+
+fn message_json(message: &Message) -> Value {
+    let contents: Vec<Value> = message.contents.iter().map(content_json).collect();
+    let mut members = Map::from_iter([
+        ("role".to_owned(), json!(message.role)),
+        (CONTENTS.to_owned(), contents.into()),
+    ]);
+    if let Value::Object(meta) = json!(message.meta) {
+        members.extend(meta);
+    }
+    Value::Object(members)
+}
+
+/// A content as JSON: the original, if there is one.
+pub(super) fn content_json(content: &Content) -> Value {
+    read::original(content).unwrap_or_else(|| json!(content))
+}
+
+/// Groups contents into messages: results belong to the user, everything else to the model.
+fn by_speaker(contents: Vec<Content>) -> Vec<Message> {
+    let mut messages: Vec<Message> = Vec::new();
+    for content in contents {
+        let role = speaker(&content);
+        match messages.last_mut() {
+            Some(last) if last.role == role => last.contents.push(content),
+            _ => messages.push(Message::new(role, vec![content])),
+        }
+    }
+    messages
+}
+
+fn speaker(content: &Content) -> Role {
+    let is_result = matches!(
+        content,
+        Content::ComputerResult(_)
+            | Content::ShellResult(_)
+            | Content::EditResult(_)
+            | Content::FunctionResult(_)
+            | Content::ApprovalResponse(_)
+    );
+    if is_result {
+        Role::User
+    } else {
+        Role::Assistant
+    }
+}
