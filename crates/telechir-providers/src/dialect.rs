@@ -11,7 +11,7 @@ use telechir_protocol::{AnsweredTurn, Message, ModelTurn, Size, json_limits};
 use crate::codec::{ChatApi, Codec, Endpoint};
 use crate::{
     Declaration, DecodeError, EncodeError, Report, ToolOffer, agent_framework, anthropic, bedrock,
-    chat, duplicate_ids, foreign_contents, generated_images, google, image_formats, misrouted,
+    chat, declaration, duplicate_ids, foreign_contents, generated_images, google, image_formats, misrouted,
     mistral, neutral, openai, precision, settings, unknown_members,
 };
 
@@ -238,7 +238,7 @@ impl Dialect {
     /// # Errors
     /// If the model does not support a tool, or a screen size that it requires is missing.
     pub fn declare(self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
-        self.codec().declare(offer)
+        declaration::declare(self.codec(), offer)
     }
 
     /// The API's default endpoint; `None` for a format without an API.

@@ -18,6 +18,7 @@
 mod agent_framework;
 mod anthropic;
 mod bedrock;
+mod capabilities;
 mod chat;
 mod codec;
 pub mod conform;
@@ -45,6 +46,7 @@ mod settings;
 mod stream;
 mod unknown_members;
 
+pub use capabilities::{Availability, Capability, capabilities};
 pub use codec::Endpoint;
 pub use conversation::{
     Conversation, ImageLimit, NotAService, ProviderError, Request, RequestOptions, Response,

@@ -14,10 +14,31 @@ const TYPES: &[&[&str]] = &[
     &["shell", "ShellTool", "BashTool", "bash"],
     &["image_generation", "HostedImageGenerationTool"],
     &["code_interpreter", "HostedCodeInterpreterTool"],
-    &["hosted", "HostedTool"],
-    &["function", "FunctionTool"],
+    &["hosted", "HostedTool", "GenericHostedTool", "GenericTool"],
+    &["function", "FunctionTool", "function_tool"],
     &["raw", "RawTool"],
 ];
+
+/// The hosted types of tools that have a type of their own in other vocabularies.
+const HOSTED_TYPES: &[(&str, &str)] = &[
+    ("web_search", "web_search"),
+    ("HostedWebSearchTool", "web_search"),
+    ("file_search", "file_search"),
+    ("HostedFileSearchTool", "file_search"),
+    ("mcp", "mcp"),
+    ("HostedMcpServerTool", "mcp"),
+    ("HostedMCPTool", "mcp"),
+    ("HostedToolSearchTool", "tool_search"),
+    ("text_editor", "text_editor"),
+    ("memory", "memory"),
+    ("apply_patch", "apply_patch"),
+];
+
+/// The hosted type that a tool's own type stands for.
+pub(crate) fn hosted_type(name: &str) -> Option<&'static str> {
+    let found = HOSTED_TYPES.iter().find(|(alias, _)| *alias == name);
+    found.map(|(_, hosted_type)| *hosted_type)
+}
 
 /// The canonical type of a tool; none if it is unknown.
 pub(crate) fn canonical(name: &str) -> Option<&'static str> {

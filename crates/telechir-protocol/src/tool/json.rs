@@ -52,6 +52,13 @@ tools! {
     FunctionTool: no_aliases;
 }
 
+impl Tool {
+    /// Whether a tool of this `type`, in any vocabulary, is decoded.
+    pub fn is_known_type(name: &str) -> bool {
+        alias::tool::canonical(name).is_some() || alias::tool::hosted_type(name).is_some()
+    }
+}
+
 impl<'de> Deserialize<'de> for Tool {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut members = Members::new(Map::deserialize(deserializer)?);
@@ -73,6 +80,13 @@ fn read(name: &str, mut members: Members) -> Result<Tool, InvalidMember> {
         let unknown = std::mem::replace(&mut members, Members::new(Map::new()));
         Ok::<_, InvalidMember>(additional(properties, unknown))
     };
+    if let Some(hosted_type) = alias::tool::hosted_type(name) {
+        let additional_properties = properties()?;
+        return Ok(Tool::Hosted(HostedTool {
+            hosted_type: hosted_type.to_owned(),
+            additional_properties,
+        }));
+    }
     match alias::tool::canonical(name) {
         Some("image_generation") => Ok(Tool::ImageGeneration {
             additional_properties: properties()?,
@@ -83,7 +97,11 @@ fn read(name: &str, mut members: Members) -> Result<Tool, InvalidMember> {
         Some("computer_use") => typed(members).map(Tool::ComputerUse),
         Some("shell") => typed(members).map(Tool::Shell),
         Some("hosted") => typed(members).map(Tool::Hosted),
-        Some("function") => typed(members).map(Tool::Function),
+        Some("function") => {
+            // Chat completions have the function's members in an object of this name.
+            members.lift("function");
+            typed(members).map(Tool::Function)
+        }
         Some("raw") => Deserialize::deserialize(KnownFields(&mut members))
             .map(Tool::Raw)
             .map_err(|problem| InvalidMember::custom(format_args!("read the tool: {problem}"))),

@@ -24,6 +24,7 @@ mod matrix;
 mod mistral;
 mod mutations;
 mod neutral;
+mod neutral_tools;
 mod openai;
 mod pages;
 mod passed_images;

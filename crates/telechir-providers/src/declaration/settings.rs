@@ -1,0 +1,157 @@
+//! The settings of a tool: those without a provider belong to the one that it is declared to.
+
+use serde_json::{Map, Value};
+use telechir_protocol::Tool;
+
+use super::{Declaration, PROVIDERS};
+use crate::Report;
+
+/// Settings that only one provider has, so that they are not sent to another.
+const OWNERS: [(&str, &[&str]); 3] = [
+    (
+        "anthropic",
+        &[
+            "display_number",
+            "enable_zoom",
+            "configs",
+            "cache_control",
+            "allowed_callers",
+            "input_examples",
+            "eager_input_streaming",
+        ],
+    ),
+    (
+        "google",
+        &[
+            "excluded_predefined_functions",
+            "enable_prompt_injection_detection",
+            "disabled_safety_policies",
+        ],
+    ),
+    (
+        "openai",
+        &["vector_store_ids", "search_context_size", "container"],
+    ),
+];
+
+/// The setting that this program itself uses.
+const APPROVAL_MODE: &str = "approval_mode";
+
+/// The key of a dialect's settings; `None` if the dialect keeps all of them.
+pub(super) fn provider_of(dialect: &str) -> Option<&'static str> {
+    const PREFIXES: [(&str, &str); 8] = [
+        ("anthropic", "anthropic"),
+        ("bedrock-agents", "bedrock"),
+        ("bedrock", "anthropic"),
+        ("openai", "openai"),
+        ("agent-framework", "openai"),
+        ("google", "google"),
+        ("mistral", "mistral"),
+        ("functions", "functions"),
+    ];
+    let found = PREFIXES
+        .iter()
+        .find(|(prefix, _)| dialect.starts_with(prefix));
+    found.map(|(_, provider)| *provider)
+}
+
+/// The settings of a tool; none for a declaration in a provider's own format.
+pub(super) fn of_mut(tool: &mut Tool) -> Option<&mut Map<String, Value>> {
+    match tool {
+        Tool::ComputerUse(tool) => Some(&mut tool.additional_properties),
+        Tool::Shell(tool) => Some(&mut tool.additional_properties),
+        Tool::Function(tool) => Some(&mut tool.additional_properties),
+        Tool::Hosted(tool) => Some(&mut tool.additional_properties),
+        Tool::ImageGeneration {
+            additional_properties,
+        }
+        | Tool::CodeInterpreter {
+            additional_properties,
+        } => Some(additional_properties),
+        Tool::Raw(_) => None,
+    }
+}
+
+/// Moves settings without a provider to `provider`, whose own settings win.
+pub(super) fn assign(tool: &mut Tool, provider: &str, path: &str, report: &mut Report) {
+    // A hosted MCP server has an approval mode of its own.
+    let is_ours = match tool {
+        Tool::Hosted(hosted) => hosted.hosted_type != "mcp",
+        _ => true,
+    };
+    let Some(settings) = of_mut(tool) else {
+        return;
+    };
+    let is_of_one = |name: &String| PROVIDERS.contains(&name.as_str());
+    let (named, flat): (Map<_, _>, Map<_, _>) = std::mem::take(settings)
+        .into_iter()
+        .partition(|(name, _)| is_of_one(name));
+    *settings = named;
+    let mut own = match settings.shift_remove(provider) {
+        Some(Value::Object(own)) => own,
+        _ => Map::new(),
+    };
+    for (name, value) in flat {
+        let owner = OWNERS
+            .iter()
+            .find(|(_, names)| names.contains(&name.as_str()));
+        match owner.filter(|(owner, _)| *owner != provider) {
+            Some((owner, _)) => report.lost(
+                format!("setting `{name}`"),
+                path,
+                format!("it is a setting of {owner}"),
+            ),
+            None if is_ours && name == APPROVAL_MODE => {}
+            None => {
+                own.entry(name).or_insert(value);
+            }
+        }
+    }
+    if !own.is_empty() {
+        settings.insert(provider.to_owned(), own.into());
+    }
+}
+
+/// Reports the settings of a tool that its declaration does not contain.
+pub(super) fn report_unused(
+    tool: &Tool,
+    provider: &str,
+    declaration: &Declaration,
+    path: &str,
+    report: &mut Report,
+) {
+    let mut tool = tool.clone();
+    let settings = of_mut(&mut tool).and_then(|settings| settings.shift_remove(provider));
+    let Some(Value::Object(settings)) = settings else {
+        return;
+    };
+    for name in settings.keys() {
+        let in_tools = declaration.tools.iter().any(|tool| has_member(tool, name));
+        let in_body = declaration
+            .body
+            .values()
+            .any(|value| has_member(value, name));
+        let is_reported = || {
+            report
+                .losses
+                .iter()
+                .any(|loss| loss.what.contains(name.as_str()))
+        };
+        if !in_tools && !in_body && !is_reported() {
+            let why = "the tool's declaration has no such setting";
+            report.lost(format!("setting `{name}`"), path, why);
+        }
+    }
+}
+
+/// Whether any object inside a value has a member of this name, in snake or camel case.
+fn has_member(value: &Value, name: &str) -> bool {
+    let plain = |name: &str| name.replace('_', "").to_lowercase();
+    match value {
+        Value::Object(members) => members
+            .iter()
+            .any(|(member, value)| plain(member) == plain(name) || has_member(value, name)),
+        Value::Array(items) => items.iter().any(|item| has_member(item, name)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
