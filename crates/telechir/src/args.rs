@@ -80,7 +80,7 @@ pub(crate) enum CliCommand {
     Conform(ConformArguments),
     /// Print the tool definitions and headers to send to a model.
     #[command(
-        after_help = "Example:\n  telechir tools --dialect anthropic-messages --model claude-sonnet-4-5 --display 1280x800 --shell"
+        after_help = "Examples:\n  telechir tools --dialect anthropic-messages --model claude-sonnet-4-5 --display 1280x800 --shell\n  telechir tools --dialect openai-responses --from tools.json\n  telechir tools --model gpt-5.6-sol"
     )]
     Tools(ToolsArguments),
     /// Write a recording as one HTML page: screenshots, calls, verdicts, results.
@@ -121,6 +121,7 @@ Examples:
   telechir exec --dialect openai-responses --browser=https://example.com --shell < response.json
   telechir exec --dialect anthropic-messages --session work --desktop --shell < response.json
   telechir exec --dialect anthropic-messages --session work < next-response.json
+  telechir exec --dialect neutral --shell --tools tools.json < calls.json
 
 Approval prompts appear on the terminal, never on stdin; without a terminal the answer is no.
 Exit code 0: every call has a result (possibly an error result); 1: failed; 2: usage; 3: a loss in
@@ -155,6 +156,9 @@ shell work; 1: one of them does not; 2: usage.";
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArguments {
+    /// Print which tools this model can have in each dialect, and test nothing.
+    #[arg(long, conflicts_with_all = ["json", "record"])]
+    pub(crate) model: Option<String>,
     /// Print JSON instead of text.
     #[arg(long)]
     pub(crate) json: bool,
@@ -366,6 +370,11 @@ pub(crate) struct SafetyArguments {
     /// Judge calls by this policy [default: the built-in policy].
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
+    /// The request's tools in the neutral form (see `tools --from`): a tool with the approval_mode
+    /// always_require needs your approval of each of its calls, also of those that the policy
+    /// allows.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tools: Option<PathBuf>,
     /// Keep the recording (journal and screenshots) in this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
@@ -408,6 +417,11 @@ pub(crate) struct ExecArguments {
     /// Fail with exit code 3 if the dialect cannot represent a result without loss.
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Leave the calls of your own functions to you: each is one JSON line on stderr, without a
+    /// result on stdout [default: true in neutral and agent-framework, else false; a call that is
+    /// not left gets an error result].
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) leave_functions: Option<bool>,
     /// Execute in a persistent session: desktop, browser and shell keep their state until the next
     /// call. The first call starts the session with its device flags.
     #[arg(long, value_name = "NAME")]
@@ -543,12 +557,18 @@ pub(crate) struct ConformArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ToolsArguments {
-    /// The dialect of the tool definitions.
-    #[arg(long, value_parser = dialects())]
-    pub(crate) dialect: Dialect,
+    /// The dialect of the tool definitions. Without it, a table shows which tools --model can have
+    /// in each dialect.
+    #[arg(long, value_parser = dialects(), required_unless_present = "model")]
+    pub(crate) dialect: Option<Dialect>,
     /// The model, which selects the version of each tool [default: the newest versions].
     #[arg(long)]
     pub(crate) model: Option<String>,
+    /// Declare the neutral tools in this JSON file (- for stdin): a list with types such as
+    /// ComputerUseTool, ShellTool, FunctionTool, HostedWebSearchTool or raw. Only the flags for
+    /// other tools add to them.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["no_computer", "display", "environment", "exclude"])]
+    pub(crate) from: Option<PathBuf>,
     /// Size of the screen in pixels; some tool versions require it.
     #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]
     pub(crate) display: Option<Size>,
@@ -574,7 +594,8 @@ pub(crate) struct ToolsArguments {
     /// Declare a memory, too.
     #[arg(long)]
     pub(crate) memory: bool,
-    /// Actions that the model must not use, by their neutral names.
+    /// Actions that the model must not use, by their names in any vocabulary (right_click,
+    /// CURightClick).
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(crate) exclude: Vec<String>,
 }

@@ -18,6 +18,7 @@ mod service;
 mod session;
 mod session_dir;
 mod session_host;
+mod tools_file;
 mod workspace_lock;
 
 use std::process::ExitCode;

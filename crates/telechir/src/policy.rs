@@ -5,14 +5,25 @@ use std::path::Path;
 
 use telechir_policy::Policy;
 
+use crate::args::SafetyArguments;
 use crate::error::CliError;
+use crate::tools_file;
 
 /// Maximum size of a policy file; real ones have a few kilobytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The policy in `file`, or the default policy.
-pub(crate) fn load(file: Option<&Path>) -> Result<Policy, CliError> {
-    file.map_or_else(|| Ok(Policy::default_policy()), read)
+/// The policy of `--policy`, or the default policy, with the approvals that the tools of `--tools`
+/// require.
+pub(crate) fn load(safety: &SafetyArguments) -> Result<Policy, CliError> {
+    let policy = match &safety.policy {
+        Some(file) => read(file)?,
+        None => Policy::default_policy(),
+    };
+    let Some(file) = &safety.tools else {
+        return Ok(policy);
+    };
+    let tools = tools_file::read(file)?;
+    Ok(policy.requiring(tools_file::required_approvals(&tools)))
 }
 
 /// Parses a policy file and checks its examples.

@@ -3,14 +3,19 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
+use super::tools::capability_table;
 use crate::args::DoctorArguments;
 use crate::doctor::{self, Finding, MachineInfo, TextRenderer};
 use crate::env;
 use crate::error::CliError;
-use crate::input::write_json;
+use crate::input::{write_json, write_text};
 use crate::session::{self, Stopped};
 
 pub(crate) async fn doctor(arguments: DoctorArguments) -> Result<ExitCode, CliError> {
+    if let Some(model) = &arguments.model {
+        write_text(&capability_table(model))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let renderer = TextRenderer {
         colours: io::stdout().is_terminal() && env::colours(),
     };

@@ -2,8 +2,10 @@
 
 use std::process::ExitCode;
 
+use serde_json::{Value, json};
 use telechir_policy::Policy;
-use telechir_protocol::{AnsweredTurn, ModelTurn};
+use telechir_protocol::{AnsweredTurn, Content, FunctionCall, ModelTurn};
+use telechir_providers::Dialect;
 
 use crate::args::ExecArguments;
 use crate::error::CliError;
@@ -15,7 +17,11 @@ pub(crate) async fn exec(arguments: ExecArguments) -> Result<ExitCode, CliError>
     // Invalid input is rejected before a device starts.
     let dialect = arguments.dialect;
     let (turn, reading) = dialect.decode_response(&read_stdin()?)?;
-    let policy = crate::policy::load(arguments.safety.policy.as_deref())?;
+    let turn = match leaves_functions(&arguments) {
+        true => turn.leave_functions(),
+        false => turn,
+    };
+    let policy = crate::policy::load(&arguments.safety)?;
     report_lines(&reading.losses);
     if arguments.strict && !reading.is_lossless() {
         return Err(CliError::loss(
@@ -29,6 +35,7 @@ pub(crate) async fn exec(arguments: ExecArguments) -> Result<ExitCode, CliError>
         }
         None => execute(&arguments, turn, policy).await?,
     };
+    report_lines(&left_to_caller(&answered));
     let reply = dialect.encode_results(&answered)?;
     report_lines(&reply.report.losses);
     if arguments.strict && !reply.report.is_lossless() {
@@ -38,6 +45,25 @@ pub(crate) async fn exec(arguments: ExecArguments) -> Result<ExitCode, CliError>
     }
     write_json(&reply.items, false)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Users of these dialects have functions of their own beside the tools of the session.
+fn leaves_functions(arguments: &ExecArguments) -> bool {
+    let is_default = matches!(
+        arguments.dialect,
+        Dialect::Neutral | Dialect::AgentFramework
+    );
+    arguments.leave_functions.unwrap_or(is_default)
+}
+
+/// One line for each call that the caller answers.
+fn left_to_caller(answered: &AnsweredTurn) -> Vec<Value> {
+    let line = |call: &FunctionCall| {
+        let mut call = call.clone();
+        call.meta.raw_representation = None;
+        json!({"left_to_caller": Content::FunctionCall(call)})
+    };
+    answered.left_to_caller().iter().map(line).collect()
 }
 
 /// Executes a turn on devices that are started for it and stopped afterwards.

@@ -24,7 +24,7 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, CliError> {
     let dialect = service
         .dialect(arguments.dialect)
         .map_err(CliError::usage)?;
-    let policy = crate::policy::load(arguments.safety.policy.as_deref())?;
+    let policy = crate::policy::load(&arguments.safety)?;
     let (canceller, signal) = Canceller::new();
     let agent = agent(dialect, access, arguments.max_steps)?.cancelled_by(signal);
     let mut open = session::open(

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use telechir_policy::{Decision, Digest, Interface, Question};
 use telechir_process::{Readiness, Spawn, Stdio};
-use telechir_protocol::{AnsweredTurn, ModelTurn, ToolResult};
+use telechir_protocol::{AnsweredTurn, Content, ModelTurn, ToolResult};
 use telechir_runtime::Approver as _;
 use tokio::net::UnixStream;
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -365,7 +365,14 @@ impl HostClient {
         F: Future<Output = Decision> + Send,
     {
         type Prompt<'a> = Pin<Box<dyn Future<Output = (u64, Decision)> + Send + 'a>>;
-        let contents = turn.contents().to_vec();
+        // The session host would answer the calls that are left to the caller.
+        let left = turn.left_to_caller();
+        let is_left = |content: &Content| matches!(content, Content::FunctionCall(call) if left.contains(call));
+        let contents = turn.contents().iter();
+        let contents = contents
+            .filter(|content| !is_left(content))
+            .cloned()
+            .collect();
         let call = HostRequest::CarryOut {
             screenshots,
             interface,

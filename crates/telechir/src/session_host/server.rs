@@ -75,8 +75,8 @@ fn prepare(
     let Some(lock) = paths.claim()? else {
         return Ok(None);
     };
-    let ready = policy::load(arguments.safety.policy.as_deref())
-        .and_then(|policy| Ok((listen(paths, &lock)?, policy)));
+    let ready =
+        policy::load(&arguments.safety).and_then(|policy| Ok((listen(paths, &lock)?, policy)));
     match ready {
         Ok((listener, policy)) => Ok(Some((lock, listener, policy))),
         Err(failure) => {

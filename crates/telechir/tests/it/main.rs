@@ -19,6 +19,7 @@ mod journal_kills;
 mod kills;
 mod mcp;
 mod network;
+mod neutral;
 mod passwords;
 mod profiles;
 mod providers;
