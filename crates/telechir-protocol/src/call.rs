@@ -6,7 +6,7 @@ pub use tool_call_like::ToolCallLike;
 
 use crate::{
     CallId, ComputerCall, ComputerResult, Content, EditCall, EditResult, FunctionCall,
-    FunctionResult, ShellCall, ShellEnvironment, ShellResult,
+    FunctionResult, ShellCall, ShellResult,
 };
 
 /// A call that this program answers.
@@ -162,6 +162,14 @@ impl ModelTurn {
         self
     }
 
+    /// Marks the calls of a function as possible structured output: the request forces the model to
+    /// call it.
+    pub fn mark_structured_output(&mut self, function: &str) {
+        for content in &mut self.contents {
+            content.mark_structured_output(function);
+        }
+    }
+
     /// The calls that the caller answers, in order; none without [`Self::leave_functions`].
     pub fn left_to_caller(&self) -> Vec<FunctionCall> {
         let functions = self
@@ -272,17 +280,15 @@ impl AnsweredTurn {
     reason = "no other content is a local call"
 )]
 fn local_call(content: &Content) -> Option<ToolCall> {
-    match content {
-        Content::ComputerCall(call) => Some(ToolCall::Computer(call.clone())),
-        Content::ShellCall(call) => {
-            (call.environment == ShellEnvironment::Local).then(|| ToolCall::Shell(call.clone()))
-        }
-        Content::EditCall(call) => Some(ToolCall::Edit(call.clone())),
-        Content::FunctionCall(call) => call
-            .requires_local_execution
-            .then(|| ToolCall::Function(call.clone())),
-        _ => None,
-    }
+    let call = match content {
+        Content::ComputerCall(call) => ToolCall::Computer(call.clone()),
+        Content::ShellCall(call) => ToolCall::Shell(call.clone()),
+        Content::EditCall(call) => ToolCall::Edit(call.clone()),
+        Content::FunctionCall(call) => ToolCall::Function(call.clone()),
+        _ => return None,
+    };
+    let is_local = call.as_tool_call_like().requires_local_execution();
+    is_local.then_some(call)
 }
 
 #[expect(

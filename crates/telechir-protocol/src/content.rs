@@ -275,4 +275,13 @@ impl Content {
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(TextContent::new(text))
     }
+
+    /// Marks a call of this function as possible structured output.
+    pub fn mark_structured_output(&mut self, function: &str) {
+        if let Self::FunctionCall(call) = self
+            && call.name == function
+        {
+            call.could_be_structured_output = true;
+        }
+    }
 }

@@ -11,8 +11,8 @@ use telechir_protocol::{AnsweredTurn, Message, ModelTurn, Size, json_limits};
 use crate::codec::{ChatApi, Codec, Endpoint};
 use crate::{
     Declaration, DecodeError, EncodeError, Report, ToolOffer, agent_framework, anthropic, bedrock,
-    chat, declaration, duplicate_ids, foreign_contents, generated_images, google, image_formats, misrouted,
-    mistral, neutral, openai, precision, settings, unknown_members,
+    chat, declaration, duplicate_ids, forced_function, foreign_contents, generated_images, google,
+    image_formats, misrouted, mistral, neutral, openai, precision, settings, unknown_members,
 };
 
 /// A provider's JSON format for tool calls and results.
@@ -123,7 +123,14 @@ impl Dialect {
         document: impl AsRef<[u8]>,
     ) -> Result<(ModelTurn, Report), DecodeError> {
         let codec = self.codec();
-        self.decode(document.as_ref(), |value| codec.decode_response(value))
+        self.decode(document.as_ref(), |value| {
+            let forced = forced_function::name_in(&value);
+            let (mut turn, report) = codec.decode_response(value)?;
+            if let Some(function) = forced {
+                turn.mark_structured_output(&function);
+            }
+            Ok((turn, report))
+        })
     }
 
     /// Decodes a history: a request, a list of messages or items, or one response.
@@ -135,7 +142,16 @@ impl Dialect {
         document: impl AsRef<[u8]>,
     ) -> Result<(History, Report), DecodeError> {
         let codec = self.codec();
-        self.decode(document.as_ref(), |value| codec.decode_history(value))
+        self.decode(document.as_ref(), |value| {
+            let forced = forced_function::name_in(&value);
+            let (mut history, report) = codec.decode_history(value)?;
+            if let Some(function) = forced {
+                let messages = history.messages.iter_mut();
+                let contents = messages.flat_map(|message| &mut message.contents);
+                contents.for_each(|content| content.mark_structured_output(&function));
+            }
+            Ok((history, report))
+        })
     }
 
     /// Decodes a document and rejects it if it has calls of another dialect. Decoding alone would
@@ -170,6 +186,14 @@ impl Dialect {
     /// If the history lacks something that the dialect requires.
     pub fn encode_history(self, history: &History) -> Result<(Value, Report), EncodeError> {
         let codec = self.codec();
+        let messages = match codec.keeps_unknown_members() {
+            true => Cow::Borrowed(history.messages.as_slice()),
+            false => forced_function::without_marks(&history.messages),
+        };
+        if let Cow::Owned(messages) = messages {
+            let envelope = history.envelope.clone();
+            return self.encode_history(&History { messages, envelope });
+        }
         let accepts = |dialect: &str| codec.accepts_unknown_of(dialect);
         let (messages, mut report) = match foreign_contents::remove(&history.messages, &accepts) {
             Some((remaining, losses)) => (Cow::Owned(remaining), losses),

@@ -34,6 +34,7 @@ mod fallback_tools;
 mod fields;
 mod foreign_contents;
 mod generated_images;
+mod forced_function;
 mod google;
 mod image_formats;
 mod misrouted;

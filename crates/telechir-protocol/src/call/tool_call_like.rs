@@ -71,13 +71,14 @@ impl ToolCallLike for Action {
 
 /// The members of a call that are arguments.
 fn arguments(call: impl serde::Serialize) -> Result<Value, serde_json::Error> {
-    const NOT_ARGUMENTS: [&str; 6] = [
+    const NOT_ARGUMENTS: [&str; 7] = [
         "call_id",
         "item_id",
         "status",
         "annotations",
         "additional_properties",
         "raw_representation",
+        "requires_local_execution",
     ];
     let mut members: Map<String, Value> = serde_json::from_value(serde_json::to_value(call)?)?;
     members.retain(|name, _| !NOT_ARGUMENTS.contains(&name.as_str()));
@@ -94,7 +95,7 @@ impl ToolCallLike for ComputerCall {
     }
 
     fn requires_local_execution(&self) -> bool {
-        true
+        self.meta.requires_local_execution()
     }
 
     fn arguments_as_value(&self) -> Result<Value, serde_json::Error> {
@@ -112,7 +113,7 @@ impl ToolCallLike for ShellCall {
     }
 
     fn requires_local_execution(&self) -> bool {
-        self.environment == crate::ShellEnvironment::Local
+        self.environment == crate::ShellEnvironment::Local && self.meta.requires_local_execution()
     }
 
     fn arguments_as_value(&self) -> Result<Value, serde_json::Error> {
@@ -130,7 +131,7 @@ impl ToolCallLike for EditCall {
     }
 
     fn requires_local_execution(&self) -> bool {
-        true
+        self.meta.requires_local_execution()
     }
 
     fn arguments_as_value(&self) -> Result<Value, serde_json::Error> {
@@ -139,6 +140,28 @@ impl ToolCallLike for EditCall {
 }
 
 impl ToolCall {
+    /// Sets whether this program executes the call; false if the provider or another program does.
+    ///
+    /// ```
+    /// use telechir_protocol::{ShellCall, ToolCall, ToolCallLike};
+    /// let mut call = ToolCall::Shell(ShellCall::execute("s", Vec::new()));
+    /// call.set_requires_local_execution(false);
+    /// assert!(!call.as_tool_call_like().requires_local_execution());
+    /// ```
+    pub fn set_requires_local_execution(&mut self, value: bool) {
+        match self {
+            Self::Computer(call) => call.meta.set_requires_local_execution(value),
+            Self::Shell(call) => {
+                call.meta.set_requires_local_execution(value);
+                if value {
+                    call.environment = crate::ShellEnvironment::Local;
+                }
+            }
+            Self::Edit(call) => call.meta.set_requires_local_execution(value),
+            Self::Function(call) => call.requires_local_execution = value,
+        }
+    }
+
     /// The call as a [`ToolCallLike`], independent of its kind.
     pub fn as_tool_call_like(&self) -> &dyn ToolCallLike {
         match self {

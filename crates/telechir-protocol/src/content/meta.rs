@@ -57,7 +57,23 @@ mod common_member {
     named! { annotations additional_properties raw_representation }
 }
 
+/// The member of a call without such a field; absent means true.
+const LOCAL: &str = "requires_local_execution";
+
 impl Meta {
+    /// Whether this program executes the call that these members belong to.
+    pub(crate) fn requires_local_execution(&self) -> bool {
+        self.extra.get(LOCAL) != Some(&Value::Bool(false))
+    }
+
+    /// Sets whether this program executes the call that these members belong to.
+    pub(crate) fn set_requires_local_execution(&mut self, value: bool) {
+        self.extra.shift_remove(LOCAL);
+        if !value {
+            self.extra.insert(LOCAL.to_owned(), false.into());
+        }
+    }
+
     /// Returns a provider setting, such as `("anthropic", "caller")`.
     pub fn property(&self, provider: &str, name: &str) -> Option<&Value> {
         self.additional_properties.get(provider)?.get(name)

@@ -358,3 +358,76 @@ fn another_dialects_document_is_not_read_as_neutral() {
         );
     }
 }
+
+#[test]
+fn a_forced_function_could_be_structured_output() {
+    let table = [
+        (
+            Dialect::AnthropicMessages,
+            json!({"model": "m", "max_tokens": 9,
+            "tool_choice": {"type": "tool", "name": "report"},
+            "messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": [
+                {"type": "tool_use", "id": "t1", "name": "report", "input": {"a": 1}},
+                {"type": "tool_use", "id": "t2", "name": "other", "input": {}}]}]}),
+        ),
+        (
+            Dialect::BedrockConverse,
+            json!({"toolConfig": {"tools": [], "toolChoice": {"tool": {"name": "report"}}},
+            "messages": [{"role": "user", "content": [{"text": "a"}]}, {"role": "assistant", "content": [
+                {"toolUse": {"toolUseId": "t1", "name": "report", "input": {"a": 1}}},
+                {"toolUse": {"toolUseId": "t2", "name": "other", "input": {}}}]}]}),
+        ),
+        (
+            Dialect::OpenaiResponses,
+            json!({"object": "response", "status": "completed",
+            "tool_choice": {"type": "function", "name": "report"}, "output": [
+                {"type": "function_call", "id": "1", "call_id": "t1", "name": "report", "arguments": "{}", "status": "completed"},
+                {"type": "function_call", "id": "2", "call_id": "t2", "name": "other", "arguments": "{}", "status": "completed"}]}),
+        ),
+    ];
+    for (dialect, document) in table {
+        let (history, _) = dialect
+            .decode_history(document.to_string())
+            .expect("decodes");
+        let contents = history
+            .messages
+            .iter()
+            .flat_map(|message| &message.contents);
+        let flags: Vec<bool> = contents
+            .filter_map(|content| match content {
+                Content::FunctionCall(call) => Some(call.could_be_structured_output),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(flags, [true, false], "{dialect}");
+        let (same, _) = dialect.encode_history(&history).expect("encodes");
+        assert_eq!(same, document, "{dialect}");
+    }
+}
+
+#[test]
+fn a_call_of_any_kind_may_be_executed_elsewhere() {
+    for call in [
+        json!({"type": "computer_call", "call_id": "c", "actions": [{"action": "screenshot"}]}),
+        json!({"type": "shell_call", "call_id": "c", "commands": ["ls"]}),
+        json!({"type": "edit_call", "call_id": "c", "tool": "editor", "operations": []}),
+        json!({"type": "function_call", "call_id": "c", "name": "f", "arguments": {}}),
+    ] {
+        let count = |call: &Value| {
+            let (turn, _) = NEUTRAL
+                .decode_response(call.to_string())
+                .expect("a response");
+            turn.calls().len()
+        };
+        assert_eq!(count(&call), 1, "{call}");
+        let mut elsewhere = call.clone();
+        elsewhere["requires_local_execution"] = false.into();
+        assert_eq!(count(&elsewhere), 0, "{elsewhere}");
+        let (turn, _) = NEUTRAL
+            .decode_response(call.to_string())
+            .expect("a response");
+        let mut call = turn.calls().remove(0);
+        call.set_requires_local_execution(false);
+        assert!(!call.as_tool_call_like().requires_local_execution());
+    }
+}
