@@ -14,7 +14,7 @@ pub enum Availability {
     Native,
     /// As a function of telechir's.
     Function,
-    /// Not at all.
+    /// Not at all: the dialect reports the tool instead, or the model has no such tool.
     Unavailable,
 }
 

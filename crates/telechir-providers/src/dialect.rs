@@ -11,7 +11,7 @@ use telechir_protocol::{AnsweredTurn, Message, ModelTurn, Size, json_limits};
 use crate::codec::{ChatApi, Codec, Endpoint};
 use crate::{
     Declaration, DecodeError, EncodeError, Report, ToolOffer, agent_framework, anthropic, bedrock,
-    chat, declaration, duplicate_ids, forced_function, foreign_contents, generated_images, google,
+    chat, declare, duplicate_ids, forced_function, foreign_contents, generated_images, google,
     image_formats, misrouted, mistral, neutral, openai, precision, settings, unknown_members,
 };
 
@@ -231,7 +231,9 @@ impl Dialect {
         if self != Self::AgentFramework {
             settings::report_messages(&history.messages, codec.name(), &document, &mut report);
         }
-        unknown_members::report(codec, &history.messages, &mut report);
+        if !codec.keeps_unknown_members() {
+            unknown_members::report(self.name(), &history.messages, &mut report);
+        }
         Ok((document, report))
     }
 
@@ -262,7 +264,7 @@ impl Dialect {
     /// # Errors
     /// If the model does not support a tool, or a screen size that it requires is missing.
     pub fn declare(self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
-        declaration::declare(self.codec(), offer)
+        declare::declare(self.name(), offer, |offer| self.codec().declare(offer))
     }
 
     /// The API's default endpoint; `None` for a format without an API.

@@ -25,6 +25,7 @@ pub mod conform;
 mod content_text;
 mod conversation;
 mod declaration;
+mod declare;
 mod dialect;
 mod digest;
 mod duplicate_ids;

@@ -11,14 +11,12 @@ mod read;
 use serde_json::{Value, json};
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size, Tool, ToolResult};
 
+use self::read::DIALECT;
 use crate::codec::{ChatApi, Codec};
 use crate::stream::StreamDecoder;
 use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
 };
-
-/// The dialect's name on the command line and in raw representations.
-const DIALECT: &str = "neutral";
 
 /// The codec of `neutral`.
 pub(crate) struct Neutral;

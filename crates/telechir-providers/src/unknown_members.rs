@@ -3,13 +3,9 @@
 use telechir_protocol::{Content, Message};
 
 use crate::Report;
-use crate::codec::Codec;
 
-/// Reports the unknown members of all contents, unless the dialect writes or reports them itself.
-pub(crate) fn report(codec: &dyn Codec, messages: &[Message], report: &mut Report) {
-    if codec.keeps_unknown_members() {
-        return;
-    }
+/// Reports the unknown members of all contents that the dialect has not reported itself.
+pub(crate) fn report(dialect: &str, messages: &[Message], report: &mut Report) {
     let mut lost = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         let location = format!("messages[{at}]");
@@ -25,11 +21,7 @@ pub(crate) fn report(codec: &dyn Codec, messages: &[Message], report: &mut Repor
                 .any(|word| word == name)
         };
         if !report.losses.iter().any(|loss| is_named(&loss.what)) {
-            report.lost(
-                name,
-                location,
-                format!("{} has no such member", codec.name()),
-            );
+            report.lost(name, location, format!("{dialect} has no such member"));
         }
     }
 }

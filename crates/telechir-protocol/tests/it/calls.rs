@@ -113,14 +113,14 @@ fn an_unknown_action_round_trips() {
 fn an_unknown_single_action_keeps_its_members() {
     let call = computer(json!({
         "type": "computer_call", "call_id": "c1", "action": "juggle", "coordinate": [1, 2],
-        "audience": 5
+        "audience": 5, "status": "completed"
     }));
     let json = written(&call);
     assert_eq!(
         json["actions"],
-        json!([{"action": "juggle", "coordinate": [1, 2]}])
+        json!([{"action": "juggle", "coordinate": [1, 2], "audience": 5}])
     );
-    assert_eq!(json["audience"], json!(5));
+    assert_eq!(json["status"], "completed");
 }
 
 #[test]

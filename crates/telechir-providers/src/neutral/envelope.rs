@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::{Content, InvalidTurn, Message, ModelTurn, Role};
 
 use super::call_ids::CallIds;
-use super::{DIALECT, read};
+use super::read::{self, DIALECT};
 use crate::{DecodeError, Envelope, History, Report};
 
 /// The member of an envelope around a list of contents.

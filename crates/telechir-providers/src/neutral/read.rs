@@ -8,9 +8,11 @@ use telechir_protocol::{
     UnknownContent,
 };
 
-use super::DIALECT;
 use super::call_ids::CallIds;
 use crate::Report;
+
+/// The dialect's name on the command line and in raw representations.
+pub(super) const DIALECT: &str = "neutral";
 
 /// Types of calls that a session answers, also in other spellings.
 pub(super) const CALLS: [&str; 7] = [

@@ -54,7 +54,7 @@ fn calls_in_and_results_out_with_functions_left_to_the_caller() {
 }
 
 #[test]
-fn functions_are_left_only_where_the_caller_says_or_by_default() {
+fn functions_are_left_by_the_flag_or_by_default() {
     require(Component::Sandbox);
     let neutral =
         json!([{"type": "function_call", "call_id": "f1", "name": "weather", "arguments": {}}]);

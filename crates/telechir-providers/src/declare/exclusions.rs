@@ -2,9 +2,8 @@
 
 use telechir_protocol::{Button, ClickCount, Tool, normalize_action_type};
 
-use super::{Declaration, ToolOffer};
-use crate::Report;
-use crate::codec::Codec;
+use super::Declared;
+use crate::{Declaration, Report, ToolOffer};
 
 /// Types of actions whose classes start with `CU`, if they differ from all other names.
 const CLASS_TYPES: [&str; 7] = [
@@ -47,7 +46,7 @@ fn plain(name: &str) -> &str {
 
 /// Reports exclusions of a part of an action, such as one button, that change nothing.
 pub(super) fn report_ignored(
-    codec: &dyn Codec,
+    codec: &impl Fn(&ToolOffer) -> Declared,
     offer: &ToolOffer,
     declaration: &Declaration,
     report: &mut Report,
@@ -71,10 +70,7 @@ pub(super) fn report_ignored(
             if let Some(tool) = without.tools.get_mut(at) {
                 *tool = Tool::ComputerUse(computer);
             }
-            if codec
-                .declare(&without)
-                .is_ok_and(|(other, _)| other == *declaration)
-            {
+            if codec(&without).is_ok_and(|(other, _)| other == *declaration) {
                 let why = "the tool cannot exclude a part of an action";
                 report.lost(format!("exclusion of {name}"), format!("tools[{at}]"), why);
             }

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 use telechir_protocol::Tool;
 
-use super::{Declaration, PROVIDERS};
-use crate::Report;
+use crate::declaration::PROVIDERS;
+use crate::{Declaration, Report};
 
 /// Settings that only one provider has, so that they are not sent to another.
 const OWNERS: [(&str, &[&str]); 3] = [
