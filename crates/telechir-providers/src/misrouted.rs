@@ -49,6 +49,14 @@ const FRAMEWORK: [&str; 6] = [
     "shell_tool_call",
     "shell_tool_result",
 ];
+const NEUTRAL: [&str; 6] = [
+    "computer_call",
+    "computer_result",
+    "shell_call",
+    "shell_result",
+    "edit_call",
+    "edit_result",
+];
 
 type JsonObject = Map<String, Value>;
 
@@ -135,6 +143,7 @@ fn reads(dialect: Dialect, of: &str) -> bool {
     let chat = [Dialect::FunctionsInline, Dialect::MistralChat];
     of == dialect.name()
         || (of == "agent-framework" && dialect == Dialect::Neutral)
+        || (of == "neutral" && dialect == Dialect::AgentFramework)
         || (of == "anthropic-messages" && anthropic.contains(&dialect))
         || (of == "functions" && chat.contains(&dialect))
 }
@@ -211,10 +220,13 @@ fn of_part(list: &str, part: &JsonObject) -> Option<Marker> {
     match kind(part) {
         "tool_use" if has("id") && has("name") => marker("tool_use", "anthropic-messages"),
         "tool_result" if has("tool_use_id") => marker("tool_result", "anthropic-messages"),
-        kind if list == "contents" && has("call_id") => marker(
-            FRAMEWORK.into_iter().find(|name| *name == kind)?,
-            "agent-framework",
-        ),
+        kind if list == "contents" && has("call_id") => {
+            let of = |names: &[&'static str], dialect| {
+                let name = names.iter().find(|name| **name == kind)?;
+                marker(name, dialect)
+            };
+            of(&FRAMEWORK, "agent-framework").or_else(|| of(&NEUTRAL, "neutral"))
+        }
         _ => None,
     }
 }

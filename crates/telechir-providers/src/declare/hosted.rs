@@ -111,6 +111,10 @@ fn mcp_server(tool: &mut Tool, dialect: &str, provider: &str, servers: &mut Vec<
     };
     let mut take = |names: [&str; 4]| names.iter().find_map(|name| own.shift_remove(*name));
     let (name, url) = (take(NAME), take(URL));
+    if name.is_none() && url.is_none() {
+        // Without a server there is nothing to declare under another name.
+        return tool.clone();
+    }
     let (hosted_type, name_member, url_member) = match dialect {
         "anthropic-messages" => {
             let mut server = json!({"type": "url", "url": url, "name": name});

@@ -174,7 +174,7 @@ impl Reader {
     /// A content, or a text as a string.
     fn content(&mut self, json: Value, location: &str) -> Result<Content, DecodeError> {
         match json {
-            Value::String(text) => Ok(Content::text(text)),
+            Value::String(text) => Ok(read::text(text)),
             Value::Object(members) => Ok(read::content(
                 members,
                 location,

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use telechir_protocol::{
     Arguments, CallId, ComputerCall, ComputerResult, Content, EditCall, EditResult, EditTool,
     Failure, FailureKind, FunctionCall, FunctionResult, Meta, Raw, ShellCall, ShellResult,
-    UnknownContent,
+    TextContent, UnknownContent,
 };
 
 use super::call_ids::CallIds;
@@ -80,6 +80,13 @@ pub(super) fn content(
     content
 }
 
+/// A text that is a string instead of a content.
+pub(super) fn text(text: String) -> Content {
+    let mut content = TextContent::new(text.clone());
+    content.meta.raw_representation = Some(Raw::new(DIALECT, text.into()));
+    Content::Text(content)
+}
+
 /// Keeps the original JSON if the content would be written differently, such as an alias.
 fn with_spelling(mut content: Content, original: Map<String, Value>) -> Content {
     let original = Value::Object(original);
@@ -110,6 +117,9 @@ pub(super) fn original(content: &Content) -> Option<Value> {
         return is_unchanged.then(|| Value::Object(other.json.clone()));
     }
     let raw = content.meta()?.raw_representation.as_ref()?;
+    if let Some(plain) = raw.json().as_str() {
+        return (*content == text(plain.to_owned())).then(|| raw.json().clone());
+    }
     let members = raw.json().as_object().filter(|_| raw.dialect == DIALECT)?;
     let mut again = again(members.clone(), call_id(content));
     again.meta_mut()?.raw_representation = Some(raw.clone());

@@ -288,6 +288,9 @@ fn kin(dialect: Dialect) -> Dialect {
     if [Dialect::BedrockMessages, Dialect::BedrockInvoke].contains(&dialect) {
         return ANTHROPIC;
     }
+    if dialect == Dialect::Neutral {
+        return Dialect::AgentFramework;
+    }
     let is_chat = [Dialect::FunctionsInline, Dialect::MistralChat].contains(&dialect);
     if is_chat { Dialect::Functions } else { dialect }
 }
