@@ -43,7 +43,7 @@ const PROVIDER: &str = "google";
 
 /// The signature that the service accepts for a call that no Google model made: base64 of
 /// `skip_thought_signature_validator`.
-const PLACEHOLDER: &str = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=";
+pub(crate) const PLACEHOLDER: &str = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=";
 
 /// The property in which a content keeps its signature.
 const SIGNATURE: &str = "thought_signature";

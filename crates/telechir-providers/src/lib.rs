@@ -29,6 +29,7 @@ mod declare;
 mod dialect;
 mod digest;
 mod duplicate_ids;
+mod envelope;
 mod error;
 mod extra_tools;
 mod fallback_tools;
@@ -56,6 +57,9 @@ pub use conversation::{
 };
 pub use declaration::{Declaration, ToolOffer};
 pub use dialect::{Dialect, EncodedReply, Envelope, History, ScreenshotWhen, UnknownDialect};
+pub use envelope::{
+    SetAside, ThinkingTranslation, TranslatedDocument, TranslationError, TranslationOptions,
+};
 pub use error::{DecodeError, EncodeError};
 pub use extra_tools::{desktop_tool, page_tool};
 pub use report::{Loss, Report};

@@ -1,6 +1,7 @@
 //! The command line: every flag with its help text. Values of optional flags need `=`.
 
 mod browser;
+mod translate;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use telechir_shell::{ContainerRuntime, Docker};
 use telechir_x11::{Corner, KillSwitch, Typing};
 
 pub(crate) use browser::BrowserArguments;
+pub(crate) use translate::TranslateArguments;
 
 use crate::service::SERVICES;
 use crate::session_host::SessionName;
@@ -70,10 +72,9 @@ pub(crate) enum CliCommand {
         after_help = "Example:\n  telechir decode --dialect openai-responses < history.json \\\n    | telechir encode --dialect anthropic-messages"
     )]
     Encode(EncodeArguments),
-    /// Translate a history from one dialect to another; losses go to stderr as JSON lines.
-    #[command(
-        after_help = "Example:\n  telechir translate --from openai-responses --to anthropic-messages --strict < history.json"
-    )]
+    /// Translate a history, a request or a response to another dialect; losses go to stderr as JSON
+    /// lines.
+    #[command(after_help = TRANSLATE_EXAMPLES)]
     Translate(TranslateArguments),
     /// Check a folder of documents: decode, encode and round-trip each one.
     #[command(after_help = CONFORM_EXAMPLES)]
@@ -99,6 +100,12 @@ pub(crate) enum CliCommand {
     #[command(hide = true)]
     Guardian,
 }
+
+const TRANSLATE_EXAMPLES: &str = "\
+Examples:
+  telechir translate --from openai-responses --to anthropic-messages --strict < history.json
+  telechir translate --from openai-responses --to anthropic-messages --envelope --model-map gpt-5.6-sol=claude-opus-5-5 < request.json
+  telechir translate --from anthropic-messages --to functions --stream < response.sse";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -525,19 +532,6 @@ pub(crate) struct EncodeArguments {
     #[arg(long, value_parser = dialects())]
     pub(crate) dialect: Dialect,
     /// Fail with exit code 3 on a loss.
-    #[arg(long)]
-    pub(crate) strict: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct TranslateArguments {
-    /// The dialect of the input.
-    #[arg(long, value_parser = dialects())]
-    pub(crate) from: Dialect,
-    /// The dialect of the output.
-    #[arg(long, value_parser = dialects())]
-    pub(crate) to: Dialect,
-    /// Fail with exit code 3 on a loss, without output.
     #[arg(long)]
     pub(crate) strict: bool,
 }

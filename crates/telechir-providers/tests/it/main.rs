@@ -13,6 +13,7 @@ mod documents;
 mod duplicate_ids;
 mod envelopes;
 mod foreign_contents;
+mod envelope;
 mod functions;
 mod generated_images;
 mod google;

@@ -13,6 +13,7 @@ mod browsing;
 mod conform;
 mod doctor;
 mod edits;
+mod envelope;
 mod exec;
 mod existing;
 mod journal_kills;

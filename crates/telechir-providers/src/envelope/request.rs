@@ -1,0 +1,454 @@
+//! Translates a request: its settings by the tables, its tools by the dialects' declarations, its
+//! messages by the dialects' codecs.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{Message, Role};
+
+use super::api::Api;
+use super::choice::{self, ToolChoice};
+use super::format::{self, FoundFormat};
+use super::history;
+use super::members::{Members, put};
+use super::reasoning::{self, Reasoning};
+use super::settings::{self, FoundSetting, Setting};
+use super::tools::{self, ReadTool};
+use super::{ThinkingTranslation, TranslatedDocument, TranslationError, TranslationOptions};
+use crate::{Dialect, Envelope, History, Report};
+
+/// Anthropic requires a limit; this is the one of a conversation without another.
+const DEFAULT_MAX_TOKENS: u32 = 16_000;
+
+/// The version of Anthropic's API that accepts sampling parameters.
+const SAMPLING_VERSION: &str = "2023-06-01";
+
+/// The settings of a request, read from its body.
+struct RequestSettings {
+    settings: Vec<FoundSetting>,
+    tools: Vec<ReadTool>,
+    choice: ToolChoice,
+    format: Option<FoundFormat>,
+    reasoning: Reasoning,
+    /// Instructions that the dialect's codec does not decode as a message.
+    system: Vec<String>,
+    /// Pointers of the members that no target has.
+    left: Vec<String>,
+}
+
+impl RequestSettings {
+    fn value(&self, setting: Setting) -> Option<&Value> {
+        let found = self.settings.iter().find(|found| found.setting == setting);
+        found.map(|found| &found.value)
+    }
+}
+
+pub(super) fn translate(
+    from: Dialect,
+    to: Dialect,
+    document: Value,
+    options: &TranslationOptions,
+) -> Result<TranslatedDocument, TranslationError> {
+    let source = Api::of(from);
+    let mut report = Report::default();
+    let body = match source {
+        Api::Generate => camel_members(document.clone()),
+        _ => document.clone(),
+    };
+    let request = read(source, body, &mut report);
+    let (history, decoding) = from.decode_history(document.to_string())?;
+    report.absorb(decoding);
+    let messages = prepared(to, history, &request, options, &mut report);
+    let mut written = Written::new(source, to, messages, report);
+    written.settings(source, request, options);
+    written.encode(source)
+}
+
+fn read(api: Api, body: Value, report: &mut Report) -> RequestSettings {
+    let mut members = Members::new(body);
+    members.take(&format!("/{}", api.messages_member()));
+    let system = system(api, &mut members, report);
+    let settings = settings::read(api, &mut members);
+    let tools = tools::read(api, &mut members);
+    let choice = choice::read(api, &mut members);
+    let format = format::read(api, &mut members);
+    let reasoning = reasoning::read(api, &mut members);
+    for pointer in implied(api) {
+        members.take(pointer);
+    }
+    RequestSettings {
+        settings,
+        tools,
+        choice,
+        format,
+        reasoning,
+        system,
+        left: members.left(),
+    }
+}
+
+/// Members that say nothing in another API: the version of this one, and how it stores.
+fn implied(api: Api) -> &'static [&'static str] {
+    match api {
+        Api::Anthropic | Api::Invoke => &["/anthropic_version", "/anthropic_beta"],
+        Api::Responses => &["/store", "/include"],
+        Api::Interactions | Api::Conversations => &["/store"],
+        Api::Generate => &["/toolConfig/includeServerSideToolInvocations"],
+        Api::Agents => &["/inputText", "/sessionState"],
+        Api::Chat => &["/stream_options"],
+        _ => &[],
+    }
+}
+
+/// Instructions in a member that the codec leaves in the envelope: a text, or blocks of text.
+fn system(api: Api, members: &mut Members, report: &mut Report) -> Vec<String> {
+    let Some(name) = api.system_member() else {
+        return Vec::new();
+    };
+    let value = members.take(&format!("/{name}"));
+    if !matches!(api, Api::Anthropic | Api::Invoke | Api::Converse) {
+        return Vec::new();
+    }
+    let blocks = match value {
+        Some(Value::String(text)) => return vec![text],
+        Some(Value::Array(blocks)) => blocks,
+        _ => return Vec::new(),
+    };
+    let mut texts = Vec::new();
+    for (at, block) in blocks.into_iter().enumerate() {
+        let pointer = format!("/{name}/{at}");
+        let Value::Object(block) = block else {
+            continue;
+        };
+        for (member, value) in block {
+            match (member.as_str(), value) {
+                ("text", Value::String(text)) => texts.push(text),
+                ("type", _) | (_, Value::Null) => {}
+                (member, _) => {
+                    let why = "the target's instructions are text";
+                    let pointer = format!("{pointer}/{member}");
+                    report.lost(format!("`{member}` of the instructions"), pointer, why);
+                }
+            }
+        }
+    }
+    texts
+}
+
+/// The messages, with all instructions as the first of them.
+fn prepared(
+    to: Dialect,
+    mut history: History,
+    request: &RequestSettings,
+    options: &TranslationOptions,
+    report: &mut Report,
+) -> Vec<Message> {
+    if options.thinking == ThinkingTranslation::Text {
+        history.thinking_to_text(to, report);
+    }
+    let mut messages = history.messages;
+    let texts = request.system.iter().rev();
+    for text in texts {
+        let content = telechir_protocol::Content::text(text);
+        messages.insert(0, Message::new(Role::System, vec![content]));
+    }
+    messages
+}
+
+/// A request that is being written.
+struct Written {
+    to: Dialect,
+    api: Api,
+    messages: Vec<Message>,
+    document: Value,
+    system: Vec<String>,
+    headers: Vec<(String, String)>,
+    path: Option<String>,
+    report: Report,
+}
+
+impl Written {
+    fn new(source: Api, to: Dialect, mut messages: Vec<Message>, mut report: Report) -> Self {
+        let api = Api::of(to);
+        let system = match api.system_member() {
+            Some(_) => history::take_instructions(&mut messages, &mut report),
+            None if api == Api::Agents => {
+                let texts = history::take_instructions(&mut messages, &mut report);
+                if !texts.is_empty() {
+                    let what = format!("instructions `{}`", texts.join("\n\n"));
+                    let why = "an agent has its own instructions";
+                    report.lost(what, source.instructions_pointer(), why);
+                }
+                Vec::new()
+            }
+            None => Vec::new(),
+        };
+        Self {
+            to,
+            api,
+            messages,
+            document: Value::Object(Map::new()),
+            system,
+            headers: Vec::new(),
+            path: None,
+            report,
+        }
+    }
+
+    fn settings(&mut self, source: Api, request: RequestSettings, options: &TranslationOptions) {
+        let model = self.model(source, &request, options);
+        let is_stream = request.value(Setting::Stream) == Some(&Value::Bool(true));
+        match (&model, self.api.has_model_in_path()) {
+            (Some(model), true) => self.path = self.api.path(model, is_stream),
+            (Some(model), false) => {
+                let pointer = match self.api {
+                    Api::Framework => "/options/model_id",
+                    _ => "/model",
+                };
+                put(&mut self.document, pointer, model.as_str());
+            }
+            (None, _) => {}
+        }
+        let model = model.as_deref();
+        let (document, report) = (&mut self.document, &mut self.report);
+        if self.api == Api::Invoke {
+            put(document, "/anthropic_version", "bedrock-2023-05-31");
+        }
+        let headers = &mut self.headers;
+        tools::write(self.to, request.tools, model, document, headers, report);
+        choice::write(self.api, &request.choice, document, report);
+        format::write(self.api, request.format.as_ref(), document, report);
+        reasoning::write(self.api, &request.reasoning, document, report);
+        settings::write(self.api, &request.settings, document, report);
+        self.required();
+        for pointer in request.left {
+            let name = pointer.rsplit('/').next().unwrap_or_default().to_owned();
+            let why = "the target has no such setting";
+            self.report.lost(format!("`{name}`"), pointer, why);
+        }
+    }
+
+    /// The name of the target's model.
+    fn model(
+        &mut self,
+        source: Api,
+        request: &RequestSettings,
+        options: &TranslationOptions,
+    ) -> Option<String> {
+        if self.api == Api::Agents {
+            let found = request.settings.iter();
+            for model in found.filter(|found| found.setting == Setting::Model) {
+                let what = format!("model {}", model.value);
+                let why = "an agent has its own model";
+                self.report.lost(what, model.pointer, why);
+            }
+            return None;
+        }
+        let found = request.value(Setting::Model).and_then(Value::as_str);
+        let Some(name) = found.filter(|name| !name.is_empty()) else {
+            if options.model.is_none() {
+                let what = match source.has_model_in_path() {
+                    true => "the model, which is in the request's path",
+                    false => "the model, which the request does not name",
+                };
+                let why = "name it with --model";
+                self.report.lost(what, "/model", why);
+            }
+            return options.model.clone();
+        };
+        let mapped = options.models.get(name).or(options.model.as_ref());
+        if let Some(mapped) = mapped {
+            return Some(mapped.clone());
+        }
+        let why = "the target may not have this model; map it with --model-map";
+        let what = format!("model `{name}`");
+        self.report.preserved(what, "/model", why, "as it is named");
+        Some(name.to_owned())
+    }
+
+    /// What the target requires, and what it rejects beside other settings.
+    fn required(&mut self) {
+        match self.api {
+            Api::Anthropic | Api::Invoke => {
+                if self.document.get("max_tokens").is_none() {
+                    self.report.preserved(
+                        "the absence of a limit of tokens",
+                        "/max_tokens",
+                        "the target requires one",
+                        format!("as {DEFAULT_MAX_TOKENS}"),
+                    );
+                    put(&mut self.document, "/max_tokens", DEFAULT_MAX_TOKENS);
+                }
+                self.budget();
+                if self.api == Api::Anthropic {
+                    self.sampling();
+                }
+            }
+            Api::Responses => {
+                // Nothing is stored, as at the other providers.
+                put(&mut self.document, "/store", false);
+                put(
+                    &mut self.document,
+                    "/include",
+                    json!(["reasoning.encrypted_content"]),
+                );
+            }
+            Api::Interactions | Api::Conversations => put(&mut self.document, "/store", false),
+            _ => {}
+        }
+    }
+
+    /// Anthropic's budget of thinking must be below the limit of tokens.
+    fn budget(&mut self) {
+        let number = |pointer: &str| self.document.pointer(pointer).and_then(Value::as_u64);
+        let budget = number("/thinking/budget_tokens");
+        let limit = number("/max_tokens");
+        let (Some(budget), Some(limit)) = (budget, limit) else {
+            return;
+        };
+        if budget < limit {
+            return;
+        }
+        let what = format!("budget of {budget} tokens of thinking");
+        let why = "the target requires a budget below the limit of tokens";
+        if limit > 1024 {
+            let less = limit - 1;
+            put(&mut self.document, "/thinking/budget_tokens", less);
+            let how = format!("as {less}");
+            self.report.preserved(what, "/thinking", why, how);
+        } else if let Some(members) = self.document.as_object_mut() {
+            members.shift_remove("thinking");
+            self.report.lost(what, "/thinking", why);
+        }
+    }
+
+    /// The newest version of Anthropic's API rejects sampling, and only it has toolsets.
+    fn sampling(&mut self) {
+        const SAMPLING: [&str; 3] = ["temperature", "top_p", "top_k"];
+        let has = |name: &&str| self.document.get(*name).is_some();
+        if !SAMPLING.iter().any(|name| has(&name)) {
+            return;
+        }
+        let tools = self.document.get("tools").map(Value::to_string);
+        if !tools.is_some_and(|tools| tools.contains("_toolset_")) {
+            self.headers.retain(|(name, _)| name != "anthropic-version");
+            let version = ("anthropic-version".to_owned(), SAMPLING_VERSION.to_owned());
+            self.headers.push(version);
+            return;
+        }
+        for name in SAMPLING {
+            let members = self.document.as_object_mut();
+            if let Some(value) = members.and_then(|members| members.shift_remove(name)) {
+                let what = format!("`{name}`: {value}");
+                let why = "the version of the API that has toolsets rejects it";
+                self.report.lost(what, format!("/{name}"), why);
+            }
+        }
+    }
+
+    /// Encodes the messages and closes the request.
+    fn encode(mut self, source: Api) -> Result<TranslatedDocument, TranslationError> {
+        let envelope = match self.api {
+            Api::Agents => Envelope::List,
+            api => {
+                let mut rest = self.document.as_object().cloned().unwrap_or_default();
+                let member = api.messages_member();
+                rest.insert(member.to_owned(), Value::Null);
+                // The codec checks these against a version that the headers replace.
+                for name in ["temperature", "top_p", "top_k"] {
+                    rest.shift_remove(name);
+                }
+                Envelope::Object {
+                    dialect: Api::envelope_dialect(self.to),
+                    member,
+                    rest,
+                }
+            }
+        };
+        let messages = std::mem::take(&mut self.messages);
+        let (encoded, losses) = self.to.encode_history(&History { messages, envelope })?;
+        self.report.absorb(losses);
+        let document = self.close(source, encoded);
+        Ok(TranslatedDocument {
+            document,
+            headers: self.headers,
+            path: self.path,
+            report: self.report,
+        })
+    }
+
+    fn close(&mut self, source: Api, mut encoded: Value) -> Value {
+        if self.api == Api::Agents {
+            if let Some(tools) = self.document.get("actionGroups") {
+                let how = "declare them when the agent is made: telechir tools prints them";
+                let names = tools.as_array().map_or(0, Vec::len);
+                let what = format!("{names} tool(s)");
+                let why = "an agent's tools are not in its requests";
+                let pointer = source.tools_pointer();
+                self.report.preserved(what, pointer, why, how);
+            }
+            return match encoded.as_array_mut() {
+                Some(items) if items.len() == 1 => items.remove(0),
+                _ => encoded,
+            };
+        }
+        if let (Some(encoded), Some(document)) =
+            (encoded.as_object_mut(), self.document.as_object())
+        {
+            for (name, value) in document {
+                encoded.entry(name.clone()).or_insert_with(|| value.clone());
+            }
+        }
+        if let Some(name) = self.api.system_member()
+            && !self.system.is_empty()
+        {
+            put(&mut encoded, &format!("/{name}"), self.instructions());
+        }
+        encoded
+    }
+
+    fn instructions(&self) -> Value {
+        let blocks =
+            |block: fn(&String) -> Value| self.system.iter().map(block).collect::<Vec<_>>();
+        match self.api {
+            Api::Anthropic | Api::Invoke if self.system.len() > 1 => {
+                blocks(|text| json!({"type": "text", "text": text})).into()
+            }
+            Api::Converse => blocks(|text| json!({"text": text})).into(),
+            Api::Generate => json!({"parts": blocks(|text| json!({"text": text}))}),
+            _ => self.system.join("\n\n").into(),
+        }
+    }
+}
+
+/// Google's members in camel case; its schemas and its own values stay as they are.
+fn camel_members(document: Value) -> Value {
+    const GROUPS: [&str; 5] = [
+        "generationConfig",
+        "thinkingConfig",
+        "toolConfig",
+        "functionCallingConfig",
+        "systemInstruction",
+    ];
+    let Value::Object(members) = document else {
+        return document;
+    };
+    let camel = members.into_iter().map(|(name, value)| {
+        let name = camel(&name);
+        let value = match GROUPS.contains(&name.as_str()) {
+            true => camel_members(value),
+            false => value,
+        };
+        (name, value)
+    });
+    Value::Object(camel.collect())
+}
+
+fn camel(name: &str) -> String {
+    let mut words = name.split('_');
+    let mut camel = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        let mut letters = word.chars();
+        camel.extend(letters.next().map(|letter| letter.to_ascii_uppercase()));
+        camel.push_str(letters.as_str());
+    }
+    camel
+}

@@ -1,0 +1,102 @@
+//! The time of a response: seconds since 1970, or RFC 3339.
+
+use serde_json::Value;
+
+const DAY_SECONDS: u64 = 86_400;
+
+/// Seconds since 1970 from a number or a text.
+pub(super) fn read(value: &Value) -> Option<u64> {
+    if let Some(seconds) = value.as_u64() {
+        return Some(seconds);
+    }
+    if let Some(text) = value.as_str() {
+        return parse(text);
+    }
+    // OpenAI's is a number with a fraction in some services.
+    let text = value.as_f64()?.trunc().to_string();
+    text.parse().ok()
+}
+
+/// `2026-10-21T08:30:00.25Z`; an offset other than UTC is not understood.
+fn parse(text: &str) -> Option<u64> {
+    let utc = text
+        .strip_suffix('Z')
+        .or_else(|| text.strip_suffix("+00:00"))?;
+    let (date, clock) = utc.split_once('T')?;
+    let clock = clock.split('.').next()?;
+    let numbers = |text: &str, separator: char| -> Option<Vec<u64>> {
+        text.split(separator)
+            .map(|part| part.parse().ok())
+            .collect()
+    };
+    let (date, clock) = (numbers(date, '-')?, numbers(clock, ':')?);
+    let ([year, month, day], [hour, minute, second]) = (date.as_slice(), clock.as_slice()) else {
+        return None;
+    };
+    let is_date = (1970..10_000).contains(year) && (1..=12).contains(month) && *day >= 1;
+    let days = days_before(*year, *month) + day.checked_sub(1)?;
+    is_date.then(|| days * DAY_SECONDS + hour * 3600 + minute * 60 + second)
+}
+
+/// Days from 1970 to the first of the month.
+fn days_before(year: u64, month: u64) -> u64 {
+    let years: u64 = (1970..year)
+        .map(|year| 365 + u64::from(is_leap(year)))
+        .sum();
+    let months: u64 = (1..month).map(|month| days_in(year, month)).sum();
+    years + months
+}
+
+fn is_leap(year: u64) -> bool {
+    (year % 4 == 0 && year % 100 != 0) || year % 400 == 0
+}
+
+fn days_in(year: u64, month: u64) -> u64 {
+    match month {
+        2 => 28 + u64::from(is_leap(year)),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// The time as RFC 3339 in UTC.
+pub(super) fn write(seconds: u64) -> String {
+    let (mut days, clock) = (seconds / DAY_SECONDS, seconds % DAY_SECONDS);
+    let mut year = 1970;
+    while days >= 365 + u64::from(is_leap(year)) {
+        days -= 365 + u64::from(is_leap(year));
+        year += 1;
+    }
+    let mut month = 1;
+    while days >= days_in(year, month) {
+        days -= days_in(year, month);
+        month += 1;
+    }
+    format!(
+        "{year:04}-{month:02}-{:02}T{:02}:{:02}:{:02}Z",
+        days + 1,
+        clock / 3600,
+        clock / 60 % 60,
+        clock % 60
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_survives_both_ways() {
+        for (text, seconds) in [
+            ("1970-01-01T00:00:00Z", 0),
+            ("2024-02-29T23:59:59Z", 1_709_251_199),
+            ("2026-10-21T08:30:00Z", 1_792_571_400),
+        ] {
+            assert_eq!(read(&text.into()), Some(seconds), "{text}");
+            assert_eq!(write(seconds), text);
+        }
+        assert_eq!(read(&"2026-10-21T08:30:00.25Z".into()), Some(1_792_571_400));
+        assert_eq!(read(&"2026-10-21T08:30:00+02:00".into()), None);
+        assert_eq!(read(&"yesterday".into()), None);
+    }
+}

@@ -1,0 +1,560 @@
+//! Tool declarations of a request, read into neutral tools and declared again by the target's
+//! dialect.
+
+use serde_json::{Map, Value, json};
+use telechir_protocol::{ComputerUseTool, Environment, FunctionTool, HostedTool, ShellTool, Tool};
+
+use super::api::Api;
+use super::format::lower_types;
+use super::members::{Members, put};
+use crate::{Declaration, Dialect, EncodeError, Report, ToolOffer, extra_tools, fallback_tools};
+
+/// A declared tool.
+pub(super) struct ReadTool {
+    tool: Option<Tool>,
+    /// Its name or type, for the report.
+    name: String,
+    pointer: String,
+    /// Its settings that no neutral tool has.
+    settings: Vec<String>,
+}
+
+/// Members of a declaration that were not read yet.
+struct Entry {
+    members: Map<String, Value>,
+}
+
+impl Entry {
+    fn text(&mut self, name: &str) -> Option<String> {
+        match self.members.shift_remove(name) {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn number(&mut self, name: &str) -> Option<u32> {
+        let value = self.members.shift_remove(name)?;
+        let text = value.as_str().and_then(|text| text.parse().ok());
+        text.or_else(|| value.as_u64().and_then(|value| u32::try_from(value).ok()))
+    }
+
+    fn settings(self) -> Vec<String> {
+        let present = self
+            .members
+            .into_iter()
+            .filter(|(_, value)| !value.is_null());
+        present.map(|(name, _)| name).collect()
+    }
+}
+
+/// Types of tools that providers execute: Anthropic's without its date, OpenAI's, Google's and
+/// Mistral's, with the neutral type.
+const HOSTED: [(&str, &str); 14] = [
+    ("web_search_preview", "web_search"),
+    ("web_search_premium", "web_search"),
+    ("web_search", "web_search"),
+    ("google_search", "web_search"),
+    ("googleSearch", "web_search"),
+    ("nova_grounding", "web_search"),
+    ("web_fetch", "web_fetch"),
+    ("url_context", "web_fetch"),
+    ("urlContext", "web_fetch"),
+    ("code_interpreter", "code_interpreter"),
+    ("code_execution", "code_interpreter"),
+    ("codeExecution", "code_interpreter"),
+    ("nova_code_interpreter", "code_interpreter"),
+    ("image_generation", "image_generation"),
+];
+
+/// The hosted tools that an API has.
+fn hosted_tools(api: Api) -> &'static [&'static str] {
+    match api {
+        Api::Anthropic => &["web_search", "web_fetch", "code_interpreter"],
+        Api::Responses | Api::Framework => &["web_search", "code_interpreter", "image_generation"],
+        Api::Generate | Api::Interactions => &["web_search", "web_fetch", "code_interpreter"],
+        Api::Conversations => &["web_search", "code_interpreter", "image_generation"],
+        Api::Mistral => &["image_generation"],
+        Api::Agents => &["code_interpreter"],
+        Api::Invoke | Api::Converse | Api::Chat => &[],
+    }
+}
+
+/// Takes all declared tools out of a request.
+pub(super) fn read(api: Api, members: &mut Members) -> Vec<ReadTool> {
+    let mut tools = Vec::new();
+    let pointer = api.tools_pointer();
+    for (at, entry) in members.take_list(pointer).into_iter().enumerate() {
+        entries(api, entry, &format!("{pointer}/{at}"), &mut tools);
+    }
+    if api == Api::Converse {
+        let pointer = "/additionalModelRequestFields/tools";
+        members.take("/additionalModelRequestFields/anthropic_beta");
+        for (at, entry) in members.take_list(pointer).into_iter().enumerate() {
+            entries(
+                Api::Anthropic,
+                entry,
+                &format!("{pointer}/{at}"),
+                &mut tools,
+            );
+        }
+    }
+    tools
+}
+
+/// Reads one entry, which in Google's and OpenAI's lists may hold several tools.
+fn entries(api: Api, entry: Value, pointer: &str, tools: &mut Vec<ReadTool>) {
+    let Value::Object(members) = entry else {
+        return tools.push(unknown("a tool that is not an object", pointer));
+    };
+    let kind = members
+        .get("type")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    match api {
+        Api::Generate => {
+            for (name, value) in members {
+                generate_entry(&name, value, &format!("{pointer}/{name}"), tools);
+            }
+        }
+        Api::Converse => converse_entry(members, pointer, tools),
+        Api::Agents => agents_entry(members, pointer, tools),
+        Api::Responses if kind == "namespace" => {
+            let list = members.get("tools").and_then(Value::as_array).cloned();
+            for (at, inner) in list.unwrap_or_default().into_iter().enumerate() {
+                entries(api, inner, &format!("{pointer}/tools/{at}"), tools);
+            }
+            tools.push(unknown("the namespace around its functions", pointer));
+        }
+        _ => tools.push(typed(members, pointer)),
+    }
+}
+
+fn unknown(name: &str, pointer: &str) -> ReadTool {
+    ReadTool {
+        tool: None,
+        name: name.to_owned(),
+        pointer: pointer.to_owned(),
+        settings: Vec::new(),
+    }
+}
+
+/// A tool whose `type` names it; a function if it has none.
+fn typed(mut members: Map<String, Value>, pointer: &str) -> ReadTool {
+    let kind = match members.shift_remove("type") {
+        Some(Value::String(kind)) => kind,
+        _ => "custom".to_owned(),
+    };
+    if let Some(Value::Object(inner)) = members.get("function").filter(|_| kind == "function") {
+        return function(inner.clone(), pointer);
+    }
+    if kind == "function" || (kind == "custom" && members.contains_key("input_schema")) {
+        return function(members, pointer);
+    }
+    own(&kind, members, pointer)
+}
+
+/// A tool of ours or a hosted one.
+fn own(kind: &str, members: Map<String, Value>, pointer: &str) -> ReadTool {
+    let mut entry = Entry { members };
+    let name = kind.to_owned();
+    let base = undated(kind);
+    let tool = match base {
+        "computer"
+        | "computer_use_preview"
+        | "computer_use"
+        | "computerUse"
+        | "computer_toolset"
+        | "browser_toolset" => Some(computer(base, &mut entry)),
+        "bash" | "local_shell" => Some(Tool::Shell(ShellTool::default())),
+        "shell" => match entry.members.shift_remove("environment") {
+            Some(environment) if environment["type"] != "local" => None,
+            _ => Some(Tool::Shell(ShellTool::default())),
+        },
+        "text_editor" | "apply_patch" => Some(Tool::Hosted(HostedTool::new("text_editor"))),
+        "memory" => Some(Tool::Hosted(HostedTool::new("memory"))),
+        other => hosted(other, &mut entry),
+    };
+    if tool.is_some() {
+        entry.members.shift_remove("name");
+    }
+    ReadTool {
+        tool,
+        name,
+        pointer: pointer.to_owned(),
+        settings: entry.settings(),
+    }
+}
+
+/// The type without its date: `bash_20250124` is `bash`.
+fn undated(kind: &str) -> &str {
+    let is_date = |text: &str| {
+        let digits = text.chars().filter(char::is_ascii_digit).count();
+        digits == 8 && text.chars().all(|c| c.is_ascii_digit() || c == '_')
+    };
+    let date = |separator: usize| {
+        kind.get(separator..)
+            .filter(|text| is_date(text.trim_start_matches('_')))
+    };
+    let mut at = kind.len();
+    while let Some(found) = kind[..at].rfind('_') {
+        if date(found).is_some() {
+            return &kind[..found];
+        }
+        at = found;
+    }
+    kind
+}
+
+fn computer(base: &str, entry: &mut Entry) -> Tool {
+    let mut tool = ComputerUseTool {
+        display_width: entry
+            .number("display_width_px")
+            .or_else(|| entry.number("display_width")),
+        display_height: entry
+            .number("display_height_px")
+            .or_else(|| entry.number("display_height")),
+        ..ComputerUseTool::default()
+    };
+    let environment = entry.text("environment").map(|name| {
+        let name = name.trim_start_matches("ENVIRONMENT_").to_lowercase();
+        Environment::from(name.as_str())
+    });
+    tool.environment = match (base, environment) {
+        ("browser_toolset", _) => Some(Environment::Browser),
+        // Google's desktop does not name a system, and an unspecified one is a browser.
+        (_, Some(Environment::Other(name))) if name == "desktop" => None,
+        ("computerUse" | "computer_use", None) => Some(Environment::Browser),
+        (_, environment) => environment,
+    };
+    if let Some(Value::Object(configs)) = entry.members.shift_remove("configs") {
+        let disabled = configs
+            .iter()
+            .filter(|(_, config)| config.get("enabled") == Some(&Value::Bool(false)));
+        tool.excluded_actions = disabled.map(|(name, _)| name.clone()).collect();
+    }
+    if entry
+        .members
+        .get("enable_zoom")
+        .is_some_and(Value::is_boolean)
+        && entry.members.shift_remove("enable_zoom") == Some(Value::Bool(false))
+    {
+        tool.excluded_actions.push("zoom".to_owned());
+    }
+    Tool::ComputerUse(tool)
+}
+
+fn hosted(base: &str, entry: &mut Entry) -> Option<Tool> {
+    let (_, neutral) = HOSTED.iter().find(|(name, _)| *name == base)?;
+    if *neutral == "code_interpreter"
+        && entry
+            .members
+            .get("container")
+            .is_some_and(|container| container["type"] == "auto")
+    {
+        entry.members.shift_remove("container");
+    }
+    Some(match *neutral {
+        "code_interpreter" => Tool::CodeInterpreter {
+            additional_properties: Map::new(),
+        },
+        "image_generation" => Tool::ImageGeneration {
+            additional_properties: Map::new(),
+        },
+        other => Tool::Hosted(HostedTool::new(other)),
+    })
+}
+
+/// A function, or one of our tools that was declared as a function.
+fn function(mut members: Map<String, Value>, pointer: &str) -> ReadTool {
+    let schema = [
+        "parameters",
+        "input_schema",
+        "parametersJsonSchema",
+        "inputSchema",
+    ]
+    .iter()
+    .find_map(|name| members.shift_remove(*name))
+    .filter(|schema| !schema.is_null());
+    let parameters = schema.unwrap_or_else(|| json!({"type": "object", "properties": {}}));
+    let mut entry = Entry { members };
+    let name = entry.text("name").unwrap_or_default();
+    let description = entry.text("description");
+    // The companion of a shell tool, which only telechir declares.
+    let is_companion =
+        name == extra_tools::SHELL && parameters == extra_tools::shell_tool()["parameters"];
+    let own = match is_companion {
+        true => Some(Tool::Shell(ShellTool::default())),
+        false => declared_by_us(&name, &parameters),
+    };
+    if let Some(tool) = own {
+        return ReadTool {
+            tool: Some(tool),
+            name,
+            pointer: pointer.to_owned(),
+            settings: Vec::new(),
+        };
+    }
+    let mut tool = FunctionTool {
+        name: name.clone(),
+        description,
+        parameters,
+        ..FunctionTool::default()
+    };
+    if let Some(strict) = entry
+        .members
+        .shift_remove("strict")
+        .filter(Value::is_boolean)
+    {
+        tool.additional_properties
+            .insert("strict".to_owned(), strict);
+    }
+    ReadTool {
+        tool: Some(Tool::Function(tool)),
+        name,
+        pointer: pointer.to_owned(),
+        settings: entry.settings(),
+    }
+}
+
+/// One of our tools, if the function has its name and its parameters.
+fn declared_by_us(name: &str, parameters: &Value) -> Option<Tool> {
+    let browser = ComputerUseTool {
+        environment: Some(Environment::Browser),
+        ..ComputerUseTool::default()
+    };
+    let ours = [
+        Tool::ComputerUse(ComputerUseTool::default()),
+        Tool::ComputerUse(browser),
+        Tool::Shell(ShellTool::default()),
+        Tool::Hosted(HostedTool::new("text_editor")),
+        Tool::Hosted(HostedTool::new("memory")),
+        Tool::Hosted(HostedTool::new("apply_patch")),
+    ];
+    let names = |schema: &Value| -> Vec<String> {
+        let members = schema.get("properties").and_then(Value::as_object);
+        let mut names: Vec<String> = members.into_iter().flat_map(Map::keys).cloned().collect();
+        names.sort();
+        names
+    };
+    ours.into_iter().find(|tool| {
+        fallback_tools::declare_function(tool).is_some_and(|declared| {
+            declared.name == name && names(&declared.parameters) == names(parameters)
+        })
+    })
+}
+
+fn generate_entry(name: &str, value: Value, pointer: &str, tools: &mut Vec<ReadTool>) {
+    match (name, value) {
+        ("functionDeclarations" | "function_declarations", Value::Array(list)) => {
+            for (at, declared) in list.into_iter().enumerate() {
+                let Value::Object(mut members) = declared else {
+                    continue;
+                };
+                if let Some(schema) = members.shift_remove("parameters") {
+                    members.insert("parameters".to_owned(), lower_types(schema));
+                }
+                tools.push(function(members, &format!("{pointer}/{at}")));
+            }
+        }
+        (name, Value::Object(members)) => tools.push(own(name, members, pointer)),
+        (name, _) => tools.push(unknown(name, pointer)),
+    }
+}
+
+fn converse_entry(members: Map<String, Value>, pointer: &str, tools: &mut Vec<ReadTool>) {
+    for (kind, value) in members {
+        match (kind.as_str(), value) {
+            ("toolSpec", Value::Object(mut spec)) => {
+                // A request that needs no function still has to declare one.
+                if spec.get("name") == Some(&json!("unused_tool")) {
+                    continue;
+                }
+                if let Some(schema) = spec
+                    .get("inputSchema")
+                    .and_then(|schema| schema.get("json"))
+                {
+                    let schema = schema.clone();
+                    spec.insert("inputSchema".to_owned(), schema);
+                }
+                tools.push(function(spec, pointer));
+            }
+            ("systemTool", value) => {
+                let name = value["name"].as_str().unwrap_or_default();
+                tools.push(own(name, Map::new(), pointer));
+            }
+            (kind, _) => tools.push(unknown(kind, pointer)),
+        }
+    }
+}
+
+fn agents_entry(members: Map<String, Value>, pointer: &str, tools: &mut Vec<ReadTool>) {
+    let params = members
+        .get("parentActionGroupSignatureParams")
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default();
+    let signature = members
+        .get("parentActionGroupSignature")
+        .and_then(Value::as_str);
+    let kind = match signature {
+        Some("ANTHROPIC.Computer") => "computer",
+        Some("ANTHROPIC.Bash") => "bash",
+        Some("ANTHROPIC.TextEditor") => "text_editor",
+        Some("AMAZON.CodeInterpreter") => "code_interpreter",
+        _ => return tools.push(unknown("action group", pointer)),
+    };
+    let mut params = params;
+    params.shift_remove("type");
+    tools.push(own(kind, params, pointer));
+}
+
+/// Declares the tools in the target's form, and reports what it cannot have.
+pub(super) fn write(
+    to: Dialect,
+    tools: Vec<ReadTool>,
+    model: Option<&str>,
+    document: &mut Value,
+    headers: &mut Vec<(String, String)>,
+    report: &mut Report,
+) {
+    let api = Api::of(to);
+    let mut offered: Vec<(Tool, String)> = Vec::new();
+    let has_companion = tools.iter().any(|read| read.name == extra_tools::SHELL);
+    for read in tools {
+        for setting in &read.settings {
+            let pointer = format!("{}/{setting}", read.pointer);
+            let what = format!("`{setting}` of the tool `{}`", read.name);
+            report.lost(what, pointer, "the target's tool has no such setting");
+        }
+        match read.tool.and_then(|tool| supported(api, tool, model)) {
+            Some(tool) => {
+                offered.push((with_strict(api, tool, &read.pointer, report), read.pointer))
+            }
+            None => {
+                let what = format!("tool `{}`", read.name);
+                report.lost(what, read.pointer, "the target has no such tool");
+            }
+        }
+    }
+    if offered.is_empty() {
+        return;
+    }
+    let (mut declaration, losses) = declare(to, &offered, model, report);
+    report.absorb(losses);
+    // A client that was not told of the companion cannot execute its calls.
+    if !has_companion {
+        declaration.tools.retain(|tool| !is_companion(tool));
+    }
+    if !declaration.tools.is_empty() {
+        put(document, api.tools_pointer(), declaration.tools);
+    }
+    if let Some(members) = document.as_object_mut() {
+        members.extend(declaration.body);
+    }
+    headers.extend(declaration.headers);
+}
+
+fn is_companion(tool: &Value) -> bool {
+    let names = ["/name", "/toolSpec/name"];
+    let mut names = names.iter().filter_map(|pointer| tool.pointer(pointer));
+    let is_shell = names.any(|name| name == extra_tools::SHELL);
+    let schemas = ["/input_schema", "/parameters", "/toolSpec/inputSchema/json"];
+    let mut schemas = schemas.iter().filter_map(|pointer| tool.pointer(pointer));
+    is_shell && schemas.any(|schema| *schema == extra_tools::shell_tool()["parameters"])
+}
+
+/// The tool as the target's dialect declares it; none if it is a hosted tool that it lacks.
+fn supported(api: Api, tool: Tool, model: Option<&str>) -> Option<Tool> {
+    let has = |name: &str| {
+        hosted_tools(api).contains(&name)
+            || (api == Api::Converse && name == "code_interpreter" && is_nova(model))
+    };
+    match tool {
+        Tool::CodeInterpreter { .. } if !has("code_interpreter") => None,
+        Tool::ImageGeneration { .. } if !has("image_generation") => None,
+        Tool::Hosted(hosted) => match hosted.hosted_type.as_str() {
+            "web_search" if api == Api::Converse && is_nova(model) => {
+                Some(Tool::Hosted(HostedTool::new("nova_grounding")))
+            }
+            name @ ("web_search" | "web_fetch") if !has(name) => None,
+            // Only Anthropic's API and functions have a memory.
+            "memory" if matches!(api, Api::Responses | Api::Framework | Api::Agents) => None,
+            _ => Some(Tool::Hosted(hosted)),
+        },
+        tool => Some(tool),
+    }
+}
+
+fn is_nova(model: Option<&str>) -> bool {
+    model.is_some_and(|model| model.contains("nova"))
+}
+
+/// Moves a function's `strict` to where the target's dialect looks for it.
+fn with_strict(api: Api, tool: Tool, pointer: &str, report: &mut Report) -> Tool {
+    let Tool::Function(mut function) = tool else {
+        return tool;
+    };
+    let Some(strict) = function.additional_properties.shift_remove("strict") else {
+        return Tool::Function(function);
+    };
+    match api {
+        Api::Anthropic
+        | Api::Responses
+        | Api::Framework
+        | Api::Chat
+        | Api::Mistral
+        | Api::Conversations => {
+            let settings = json!({"strict": strict});
+            function
+                .additional_properties
+                .insert(api.provider().to_owned(), settings);
+        }
+        _ if strict == Value::Bool(false) => {}
+        _ => {
+            let what = format!("`strict` of the tool `{}`", function.name);
+            let pointer = format!("{pointer}/strict");
+            report.lost(what, pointer, "the target's tool has no such setting");
+        }
+    }
+    Tool::Function(function)
+}
+
+/// Declares all tools, or each alone and without those that the model cannot have.
+fn declare(
+    to: Dialect,
+    offered: &[(Tool, String)],
+    model: Option<&str>,
+    report: &mut Report,
+) -> (Declaration, Report) {
+    let declare = |tools: Vec<Tool>| -> Result<(Declaration, Report), EncodeError> {
+        to.declare(&ToolOffer {
+            tools,
+            model: model.map(str::to_owned),
+        })
+    };
+    let all = offered.iter().map(|(tool, _)| tool.clone()).collect();
+    if let Ok(declared) = declare(all) {
+        return declared;
+    }
+    let mut accepted = Vec::new();
+    for (tool, pointer) in offered {
+        match declare(vec![tool.clone()]) {
+            Ok(_) => accepted.push(tool.clone()),
+            Err(error) => report.lost(name_of(tool), pointer, error.to_string()),
+        }
+    }
+    declare(accepted).unwrap_or_default()
+}
+
+fn name_of(tool: &Tool) -> String {
+    let name = match tool {
+        Tool::ComputerUse(_) => "computer",
+        Tool::Shell(_) => "shell",
+        Tool::ImageGeneration { .. } => "image_generation",
+        Tool::CodeInterpreter { .. } => "code_interpreter",
+        Tool::Hosted(hosted) => &hosted.hosted_type,
+        Tool::Function(function) => &function.name,
+        Tool::Raw(_) => "raw",
+    };
+    format!("tool `{name}`")
+}
