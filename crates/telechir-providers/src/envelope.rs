@@ -16,6 +16,7 @@ mod reasoning;
 mod request;
 mod response;
 mod settings;
+mod stream;
 mod tools;
 mod usage;
 
@@ -28,6 +29,7 @@ use crate::{DecodeError, Dialect, EncodeError, Report};
 use api::{Api, DocumentKind};
 
 pub use history::SetAside;
+pub use stream::{StreamTranslation, StreamTranslationError};
 
 /// How a document is translated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -33,7 +33,7 @@ mod turns;
 use serde_json::{Map, Value};
 use telechir_protocol::{Meta, Raw};
 
-pub(crate) use generate::GenerateContent;
+pub(crate) use generate::{GenerateContent, combines_hosted_tools};
 pub(crate) use interactions::Interactions;
 
 use crate::{Report, settings};

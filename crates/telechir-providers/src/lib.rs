@@ -58,7 +58,8 @@ pub use conversation::{
 pub use declaration::{Declaration, ToolOffer};
 pub use dialect::{Dialect, EncodedReply, Envelope, History, ScreenshotWhen, UnknownDialect};
 pub use envelope::{
-    SetAside, ThinkingTranslation, TranslatedDocument, TranslationError, TranslationOptions,
+    SetAside, StreamTranslation, StreamTranslationError, ThinkingTranslation, TranslatedDocument,
+    TranslationError, TranslationOptions,
 };
 pub use error::{DecodeError, EncodeError};
 pub use extra_tools::{desktop_tool, page_tool};

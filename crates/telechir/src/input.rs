@@ -46,6 +46,11 @@ pub(crate) fn write_text(text: &str) -> Result<(), CliError> {
     to_stdout(|out| out.write_all(text.as_bytes()))
 }
 
+/// Writes bytes to stdout.
+pub(crate) fn write_bytes(bytes: &[u8]) -> Result<(), CliError> {
+    to_stdout(|out| out.write_all(bytes))
+}
+
 fn to_stdout(
     write: impl FnOnce(&mut io::BufWriter<io::StdoutLock<'_>>) -> io::Result<()>,
 ) -> Result<(), CliError> {

@@ -13,7 +13,7 @@ use super::reasoning::{self, Reasoning};
 use super::settings::{self, FoundSetting, Setting};
 use super::tools::{self, ReadTool};
 use super::{ThinkingTranslation, TranslatedDocument, TranslationError, TranslationOptions};
-use crate::{Dialect, Envelope, History, Report};
+use crate::{Dialect, Envelope, History, Report, google};
 
 /// Anthropic requires a limit; this is the one of a conversation without another.
 const DEFAULT_MAX_TOKENS: u32 = 16_000;
@@ -292,6 +292,13 @@ impl Written {
                 );
             }
             Api::Interactions | Api::Conversations => put(&mut self.document, "/store", false),
+            Api::Generate => {
+                let tools = self.document.get("tools").and_then(Value::as_array);
+                if tools.is_some_and(|tools| google::combines_hosted_tools(tools)) {
+                    let pointer = "/toolConfig/includeServerSideToolInvocations";
+                    put(&mut self.document, pointer, true);
+                }
+            }
             _ => {}
         }
     }

@@ -11,7 +11,10 @@ use super::finish::{self, Finish};
 use super::members::Members;
 use super::usage::{self, Usage};
 use super::{ThinkingTranslation, TranslatedDocument, TranslationError, TranslationOptions};
-use crate::{Dialect, Envelope, History, Report};
+use crate::{Dialect, EncodeError, Envelope, History, Report};
+
+/// The id of a response whose source has none.
+pub(super) const NO_ID: &str = "translated";
 
 /// What stands around the contents of a response.
 #[derive(Clone, Debug)]
@@ -39,9 +42,20 @@ pub(super) fn translate(
     let mut report = Report::default();
     let (turn, decoding) = from.decode_response(document.to_string())?;
     report.absorb(decoding);
-    let mut head = read(Api::of(from), document, &mut report);
+    let head = read_head(from, document, options, &mut report);
+    Ok(write(to, head, &turn, options, report)?)
+}
+
+/// Reads what stands around the contents, with the model's name mapped.
+pub(super) fn read_head(
+    from: Dialect,
+    document: Value,
+    options: &TranslationOptions,
+    report: &mut Report,
+) -> ResponseHead {
+    let mut head = read(Api::of(from), document, report);
     map_model(&mut head, options);
-    write(to, head, &turn, options, report)
+    head
 }
 
 fn map_model(head: &mut ResponseHead, options: &TranslationOptions) {
@@ -236,7 +250,7 @@ pub(super) fn write(
     turn: &ModelTurn,
     options: &TranslationOptions,
     mut report: Report,
-) -> Result<TranslatedDocument, TranslationError> {
+) -> Result<TranslatedDocument, EncodeError> {
     if head.finish == Finish::Stop && turn.calls().iter().any(|call| call.call_id().is_some()) {
         head.finish = Finish::Calls;
     }

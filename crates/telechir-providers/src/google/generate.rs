@@ -11,6 +11,7 @@ mod write;
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
+pub(crate) use chat_api::combines_hosted_tools;
 pub(super) use write::content_of;
 
 use super::declare::{DeclarationStyle, declare};

@@ -1,14 +1,15 @@
-//! `decode --stream`: prints each delta of a streamed response, then the decoded response.
+//! `decode --stream` prints each delta of a streamed response, then the decoded response;
+//! `translate --stream` prints the events of another provider.
 
 use std::io::{self, Read};
 use std::process::ExitCode;
 
 use serde::Serialize;
 use telechir_protocol::Content;
-use telechir_providers::{Dialect, Loss, ResponseStream, StreamedResponse};
+use telechir_providers::{Dialect, Loss, ResponseStream, StreamedResponse, TranslationOptions};
 
 use crate::error::CliError;
-use crate::input::write_json;
+use crate::input::{report_lines, write_bytes, write_json};
 
 /// The last line of the output.
 #[derive(Serialize)]
@@ -24,20 +25,7 @@ pub(super) fn decode(dialect: Dialect) -> Result<ExitCode, CliError> {
             "--stream: responses of {dialect} are not streamed"
         )));
     };
-    let mut input = io::stdin().lock();
-    let mut piece = vec![0; 64 * 1024];
-    loop {
-        let read = match input.read(&mut piece) {
-            Ok(0) => break,
-            Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => {
-                let problem = format!("failed to read stdin: {error}");
-                return Err(CliError::message(problem));
-            }
-        };
-        push(&mut stream, &piece[..read])?;
-    }
+    each_piece(|bytes| push(&mut stream, bytes))?;
     let StreamedResponse { turn, report, .. } = stream.finish()?;
     let summary = StreamSummary {
         r#type: "turn",
@@ -46,6 +34,37 @@ pub(super) fn decode(dialect: Dialect) -> Result<ExitCode, CliError> {
     };
     write_json(&summary, false)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the other provider's events as they arrive.
+pub(super) fn translate(
+    from: Dialect,
+    to: Dialect,
+    options: TranslationOptions,
+) -> Result<ExitCode, CliError> {
+    let mut stream = from.translate_stream(to, options)?;
+    each_piece(|bytes| write_bytes(&stream.push(bytes)?))?;
+    let (bytes, translated) = stream.finish()?;
+    write_bytes(&bytes)?;
+    report_lines(&translated.report.losses);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads stdin in the pieces in which it arrives.
+fn each_piece(mut take: impl FnMut(&[u8]) -> Result<(), CliError>) -> Result<(), CliError> {
+    let mut input = io::stdin().lock();
+    let mut piece = vec![0; 64 * 1024];
+    loop {
+        match input.read(&mut piece) {
+            Ok(0) => return Ok(()),
+            Ok(read) => take(&piece[..read])?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => {
+                let problem = format!("failed to read stdin: {error}");
+                return Err(CliError::message(problem));
+            }
+        }
+    }
 }
 
 fn push(stream: &mut ResponseStream, bytes: &[u8]) -> Result<(), CliError> {

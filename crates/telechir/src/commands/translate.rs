@@ -49,6 +49,9 @@ pub(crate) fn encode(arguments: &EncodeArguments) -> Result<ExitCode, CliError> 
 
 pub(crate) fn translate(arguments: &TranslateArguments) -> Result<ExitCode, CliError> {
     let options = translation_options(arguments)?;
+    if arguments.stream {
+        return super::stream::translate(arguments.from, arguments.to, options);
+    }
     if arguments.envelope {
         return translate_document(arguments, &options);
     }

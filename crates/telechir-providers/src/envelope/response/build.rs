@@ -2,16 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{ResponseHead, time};
+use super::{NO_ID, ResponseHead, time};
 use crate::Report;
 use crate::envelope::api::Api;
 use crate::envelope::finish::{self, Finish};
 use crate::envelope::members::put;
 use crate::envelope::usage;
 use crate::google::PLACEHOLDER;
-
-/// The id of a response whose source has none.
-const NO_ID: &str = "translated";
 
 /// Encloses the encoded contents.
 pub(super) fn response(

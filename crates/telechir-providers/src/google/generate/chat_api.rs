@@ -89,7 +89,7 @@ fn request(options: &RequestOptions, contents: &mut [Value]) -> Request {
 }
 
 /// Whether hosted tools are combined with calls that we execute, which a request must declare.
-fn combines_hosted_tools(tools: &[Value]) -> bool {
+pub(crate) fn combines_hosted_tools(tools: &[Value]) -> bool {
     const OWN: [&str; 2] = ["functionDeclarations", "computerUse"];
     let names = || {
         tools

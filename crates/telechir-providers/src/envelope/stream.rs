@@ -1,0 +1,191 @@
+//! Translates a streamed response while it arrives.
+//!
+//! Text and the arguments of plain functions are written as they come. A content whose translation
+//! needs all of it, such as a click, ends that: it and everything after it are written at the end,
+//! when the whole response is translated as without streaming. So the result does not depend on
+//! how the bytes were divided.
+
+mod head;
+mod live;
+mod writer;
+
+use serde_json::Value;
+
+use super::api::Api;
+use super::{TranslatedDocument, TranslationOptions, response};
+use crate::{DecodeError, Dialect, EncodeError, ResponseStream, StreamError};
+use head::HeadReader;
+use live::LiveContents;
+use writer::EventWriter;
+
+/// A response that is translated while it arrives.
+pub struct StreamTranslation {
+    from: Dialect,
+    to: Dialect,
+    options: TranslationOptions,
+    source: ResponseStream,
+    head: HeadReader,
+    live: LiveContents,
+    writer: EventWriter,
+}
+
+/// Why a stream cannot be translated. Texts read after "failed to".
+#[derive(Debug, thiserror::Error)]
+pub enum StreamTranslationError {
+    /// The dialect's responses are not streamed.
+    #[error("translate a stream: responses of {dialect} are not streamed")]
+    NotStreamed {
+        /// The name of the dialect.
+        dialect: &'static str,
+    },
+    /// The source's stream is broken, or the provider sent an error.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    /// The target dialect cannot represent the response.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// The response as a whole differs from what was already written of it.
+    #[error(
+        "translate the stream: its content {at} became another one at its end; translate the response without --stream"
+    )]
+    Changed {
+        /// Position of the content, from 0.
+        at: usize,
+    },
+}
+
+impl From<DecodeError> for StreamTranslationError {
+    fn from(error: DecodeError) -> Self {
+        Self::Stream(error.into())
+    }
+}
+
+impl Dialect {
+    /// Starts to translate a streamed response.
+    ///
+    /// # Errors
+    /// If responses of one of the two dialects are not streamed.
+    pub fn translate_stream(
+        self,
+        to: Self,
+        options: TranslationOptions,
+    ) -> Result<StreamTranslation, StreamTranslationError> {
+        let not_streamed = |dialect: Self| StreamTranslationError::NotStreamed {
+            dialect: dialect.name(),
+        };
+        let source = self.stream().ok_or_else(|| not_streamed(self))?;
+        to.stream().ok_or_else(|| not_streamed(to))?;
+        Ok(StreamTranslation {
+            from: self,
+            to,
+            source,
+            head: HeadReader::default(),
+            live: LiveContents::new(self, to, options.thinking),
+            writer: EventWriter::new(Api::of(to)),
+            options,
+        })
+    }
+}
+
+impl StreamTranslation {
+    /// Takes the next bytes, which may end anywhere in an event, and returns those to send on.
+    ///
+    /// # Errors
+    /// If the bytes are no events of the source, or the provider sent an error.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<u8>, StreamTranslationError> {
+        self.head.push(bytes);
+        for delta in self.source.push(bytes)? {
+            if self.live.push(delta) && !self.writer.has_started() {
+                self.writer.start(&self.head.found(&self.options));
+            }
+            self.live.write(&mut self.writer);
+        }
+        Ok(self.writer.take())
+    }
+
+    /// Ends the stream: the last bytes to send on, the whole translated response, and the report.
+    ///
+    /// # Errors
+    /// If the response is incomplete, or cannot be translated.
+    pub fn finish(mut self) -> Result<(Vec<u8>, TranslatedDocument), StreamTranslationError> {
+        let received = self.source.finish()?;
+        let mut report = received.report;
+        let head = response::read_head(self.from, received.response, &self.options, &mut report);
+        let mut translated = response::write(self.to, head, &received.turn, &self.options, report)?;
+        if !self.writer.has_started() {
+            self.writer
+                .start(&head::of_document(Api::of(self.to), &translated.document));
+        }
+        self.writer.keep_head(&mut translated.document);
+        let contents = writer::contents(Api::of(self.to), &translated.document);
+        let contents = self.live.ordered(contents);
+        let (written, late) = self.live.finish(&contents, &mut self.writer)?;
+        for (at, content) in contents.iter().enumerate().skip(written) {
+            self.writer.whole(at, content);
+        }
+        if !late.is_empty() {
+            let at = contents.len();
+            self.writer.open(at, &ContentStart::Text);
+            self.writer.grow(at, &ContentStart::Text, &late);
+            self.writer.close(at, &ContentStart::Text, &late);
+        }
+        self.writer.end(&translated.document);
+        Ok((self.writer.take(), translated))
+    }
+}
+
+impl std::fmt::Debug for StreamTranslation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StreamTranslation")
+            .field("from", &self.from)
+            .field("to", &self.to)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A content of a response that can be written piece by piece.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ContentStart {
+    Text,
+    Call { id: String, name: String },
+}
+
+/// The start of a translated content and its text, if it can be written piece by piece.
+fn start_of(api: Api, content: &Value) -> Option<(ContentStart, String)> {
+    let text = |pointer: &str| content.pointer(pointer).and_then(Value::as_str);
+    let call = |id: &str, name: &str, arguments: &str| {
+        let arguments = match content.pointer(arguments)? {
+            Value::String(text) => text.clone(),
+            json => json.to_string(),
+        };
+        let (id, name) = (text(id)?.to_owned(), text(name)?.to_owned());
+        Some((ContentStart::Call { id, name }, arguments))
+    };
+    let plain = |pointer: &str| Some((ContentStart::Text, text(pointer)?.to_owned()));
+    match (api, text("/type").unwrap_or_default()) {
+        (Api::Anthropic | Api::Invoke, "text") => plain("/text"),
+        (Api::Anthropic | Api::Invoke, "tool_use") => call("/id", "/name", "/input"),
+        (Api::Converse, _) if content.get("toolUse").is_some() => {
+            call("/toolUse/toolUseId", "/toolUse/name", "/toolUse/input")
+        }
+        (Api::Converse, _) => plain("/text"),
+        (Api::Responses, "message") if content.pointer("/content/1").is_none() => {
+            text("/content/0/type").filter(|kind| *kind == "output_text")?;
+            plain("/content/0/text")
+        }
+        (Api::Responses, "function_call") => call("/call_id", "/name", "/arguments"),
+        (Api::Chat | Api::Mistral, "function") => {
+            call("/id", "/function/name", "/function/arguments")
+        }
+        (Api::Chat | Api::Mistral, _) => plain("/text"),
+        (Api::Generate, _) if content.as_object()?.len() == 1 => plain("/text"),
+        (Api::Interactions, "model_output") if content.pointer("/content/1").is_none() => {
+            text("/content/0/type").filter(|kind| *kind == "text")?;
+            plain("/content/0/text")
+        }
+        (Api::Interactions, "function_call") => call("/id", "/name", "/arguments"),
+        (Api::Conversations, "message.output") => plain("/content"),
+        (Api::Conversations, "function.call") => call("/tool_call_id", "/name", "/arguments"),
+        _ => None,
+    }
+}

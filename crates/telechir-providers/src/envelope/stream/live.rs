@@ -1,0 +1,280 @@
+//! Which contents of a response are written while they arrive.
+
+use serde_json::Value;
+
+use super::{ContentStart, StreamTranslationError, start_of};
+use crate::envelope::ThinkingTranslation;
+use crate::envelope::api::Api;
+use crate::envelope::stream::writer::EventWriter;
+use crate::{CallDelta, Delta, Dialect, extra_tools, fallback_tools};
+
+/// Functions that stand for a screen, a shell or an editor: their calls may take another form.
+const OWN_FUNCTIONS: [&str; 11] = [
+    fallback_tools::COMPUTER,
+    fallback_tools::SHELL,
+    fallback_tools::EDITOR,
+    fallback_tools::MEMORY,
+    fallback_tools::PATCH,
+    extra_tools::BROWSER,
+    extra_tools::COMPUTER,
+    extra_tools::EXECUTE_BROWSER,
+    extra_tools::SHELL,
+    "bash",
+    "str_replace_editor",
+];
+
+/// A content that is being written.
+#[derive(Debug)]
+struct LiveContent {
+    /// Position in the source's response; calls and texts may be counted apart.
+    source: (bool, u64),
+    start: ContentStart,
+    text: String,
+    /// How many bytes of the text were written.
+    written: usize,
+    is_open: bool,
+    was_opened: bool,
+    /// Whether the source said that a call is complete.
+    has_ended: bool,
+}
+
+/// The leading contents of a response whose translation is known before they are complete.
+#[derive(Debug)]
+pub(super) struct LiveContents {
+    source: Api,
+    api: Api,
+    thinking: ThinkingTranslation,
+    /// Whether further contents can be written while they arrive.
+    is_live: bool,
+    contents: Vec<LiveContent>,
+}
+
+impl LiveContents {
+    pub(super) fn new(from: Dialect, to: Dialect, thinking: ThinkingTranslation) -> Self {
+        let (source, api) = (Api::of(from), Api::of(to));
+        Self {
+            source,
+            api,
+            thinking,
+            // An agent's chunk of text is complete in itself.
+            is_live: api != Api::Agents && source != Api::Agents,
+            contents: Vec::new(),
+        }
+    }
+
+    /// Takes a delta; whether it opened or extended a content.
+    pub(super) fn push(&mut self, delta: Delta) -> bool {
+        match delta {
+            Delta::Text { index, text } => self.text((false, index), &text),
+            Delta::Call(piece) => self.call(piece),
+            Delta::CallEnd { index } => {
+                let mut contents = self.contents.iter_mut();
+                if let Some(call) = contents.find(|content| content.source == (true, index)) {
+                    call.has_ended = true;
+                }
+                false
+            }
+            Delta::Reasoning { .. } => {
+                self.is_live &= self.drops_thinking();
+                false
+            }
+            Delta::Other { .. } => {
+                self.is_live = false;
+                false
+            }
+        }
+    }
+
+    /// Whether the target gets nothing of the source's thinking.
+    fn drops_thinking(&self) -> bool {
+        let foreign = matches!(
+            self.api,
+            Api::Responses
+                | Api::Generate
+                | Api::Interactions
+                | Api::Chat
+                | Api::Mistral
+                | Api::Conversations
+        );
+        let is_chat = |api| matches!(api, Api::Chat | Api::Mistral | Api::Conversations);
+        let is_other_provider = self.source.provider() != self.api.provider()
+            && !(is_chat(self.source) && is_chat(self.api));
+        foreign && is_other_provider && self.thinking == ThinkingTranslation::Drop
+    }
+
+    fn text(&mut self, source: (bool, u64), text: &str) -> bool {
+        if text.is_empty() {
+            return false;
+        }
+        if let Some(content) = self
+            .contents
+            .iter_mut()
+            .find(|content| content.source == source)
+        {
+            content.text.push_str(text);
+            return true;
+        }
+        let follows_text = self
+            .contents
+            .last()
+            .is_some_and(|last| last.start == ContentStart::Text);
+        let is_one_message = matches!(self.api, Api::Chat | Api::Mistral);
+        if follows_text || (is_one_message && !self.contents.is_empty()) {
+            self.is_live = false;
+        }
+        self.open(source, ContentStart::Text, text)
+    }
+
+    fn call(&mut self, piece: CallDelta) -> bool {
+        let source = (true, piece.index);
+        if let Some(content) = self
+            .contents
+            .iter_mut()
+            .find(|content| content.source == source)
+        {
+            content.text.push_str(&piece.arguments);
+            return true;
+        }
+        let start = piece.call_id.zip(piece.name);
+        let start = start.filter(|(id, name)| self.is_plain_call(id, name));
+        let Some((id, name)) = start else {
+            self.is_live = false;
+            return false;
+        };
+        let is_known = |content: &LiveContent| matches!(&content.start, ContentStart::Call { id: other, .. } if *other == id);
+        self.is_live &= !self.contents.iter().any(is_known);
+        self.open(source, ContentStart::Call { id, name }, &piece.arguments)
+    }
+
+    /// Whether the call is written with the same id and name, and piece by piece.
+    fn is_plain_call(&self, id: &str, name: &str) -> bool {
+        let is_google = matches!(self.source, Api::Generate | Api::Interactions);
+        let is_plain = |text: &str| {
+            let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+            !text.is_empty() && text.len() <= 40 && text.bytes().all(allowed)
+        };
+        let is_nine = id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let needs_nine = matches!(self.api, Api::Mistral | Api::Conversations);
+        self.api != Api::Generate
+            && !is_google
+            && is_plain(id)
+            && is_plain(name)
+            && (is_nine || !needs_nine)
+            && !OWN_FUNCTIONS.contains(&name)
+    }
+
+    fn open(&mut self, source: (bool, u64), start: ContentStart, text: &str) -> bool {
+        if !self.is_live {
+            return false;
+        }
+        self.contents.push(LiveContent {
+            source,
+            start,
+            text: text.to_owned(),
+            written: 0,
+            is_open: false,
+            was_opened: false,
+            has_ended: false,
+        });
+        true
+    }
+
+    /// Writes what arrived. Where contents follow each other, only the last is open.
+    pub(super) fn write(&mut self, writer: &mut EventWriter) {
+        if !writer.has_started() {
+            return;
+        }
+        let is_parallel = matches!(self.api, Api::Chat | Api::Mistral | Api::Responses);
+        let mut before: Option<&mut LiveContent> = None;
+        for (at, content) in self.contents.iter_mut().enumerate() {
+            if !is_parallel && let Some(before) = before {
+                let is_call = matches!(before.start, ContentStart::Call { .. });
+                if is_call && !before.has_ended {
+                    return;
+                }
+                if before.is_open {
+                    before.close(at.saturating_sub(1), writer);
+                }
+            }
+            if content.is_open || !content.was_opened {
+                content.write(at, writer);
+            }
+            before = Some(content);
+        }
+    }
+
+    /// The translated contents, with those that were opened first: a chat message has its text
+    /// and its calls in different members, so that they have no order.
+    pub(super) fn ordered(&self, mut translated: Vec<Value>) -> Vec<Value> {
+        if !matches!(self.api, Api::Chat | Api::Mistral) {
+            return translated;
+        }
+        for (at, content) in self.contents.iter().enumerate() {
+            let is_it = |value: &Value| {
+                start_of(self.api, value).is_some_and(|(start, _)| start == content.start)
+            };
+            let found = translated.iter().skip(at).position(is_it);
+            if let Some(found) = found {
+                let value = translated.remove(at + found);
+                translated.insert(at, value);
+            }
+        }
+        translated
+    }
+
+    /// Writes the rest of the opened contents; returns how many they are, and text that the source
+    /// added to a content that had been closed.
+    pub(super) fn finish(
+        &mut self,
+        translated: &[Value],
+        writer: &mut EventWriter,
+    ) -> Result<(usize, String), StreamTranslationError> {
+        let opened = self
+            .contents
+            .iter()
+            .take_while(|content| content.was_opened);
+        let opened = opened.count();
+        let mut late = String::new();
+        for (at, content) in self.contents.iter_mut().enumerate().take(opened) {
+            let found = translated
+                .get(at)
+                .and_then(|content| start_of(self.api, content));
+            let same = found.filter(|(start, text)| {
+                *start == content.start
+                    && (*start != ContentStart::Text || text.starts_with(&content.text))
+            });
+            let Some((start, text)) = same else {
+                return Err(StreamTranslationError::Changed { at });
+            };
+            if start == ContentStart::Text {
+                content.text = text;
+            }
+            if content.is_open {
+                content.write(at, writer);
+                content.close(at, writer);
+            } else {
+                late.push_str(&content.text[content.written..]);
+            }
+        }
+        Ok((opened, late))
+    }
+}
+
+impl LiveContent {
+    fn write(&mut self, at: usize, writer: &mut EventWriter) {
+        if !self.was_opened {
+            writer.open(at, &self.start);
+            (self.is_open, self.was_opened) = (true, true);
+        }
+        let rest = &self.text[self.written..];
+        if !rest.is_empty() {
+            writer.grow(at, &self.start, rest);
+            self.written = self.text.len();
+        }
+    }
+
+    fn close(&mut self, at: usize, writer: &mut EventWriter) {
+        writer.close(at, &self.start, &self.text);
+        self.is_open = false;
+    }
+}
