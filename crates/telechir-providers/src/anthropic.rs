@@ -63,7 +63,7 @@ pub(crate) const JANUARY_2025: models::ToolVersion = models::ToolVersion::Januar
 pub(crate) const NEWEST_WITHOUT_TOOLSETS: models::ToolVersion = models::ToolVersion::November2025;
 
 pub(crate) use chat_api::{AnthropicChat, unbound_thinking};
-pub(crate) use declare::declare;
+pub(crate) use declare::{BROWSER_MEMBERS, COMPUTER_MEMBERS, declare};
 pub(crate) use decode_history::{decode_history, decode_response};
 pub(crate) use encode_content::FORWARDED_PREFIX;
 pub(crate) use encode_history::encode_history;

@@ -17,7 +17,7 @@ use crate::{Declaration, EncodeError, Report, ToolOffer};
 const INTERFACE: &str = "2026-10-21";
 const BROWSER_TOOLSET: &str = "browser_toolset_20260801";
 
-const COMPUTER_MEMBERS: [&str; 17] = [
+pub(crate) const COMPUTER_MEMBERS: [&str; 17] = [
     "screenshot",
     "zoom",
     "left_click",
@@ -36,7 +36,7 @@ const COMPUTER_MEMBERS: [&str; 17] = [
     "hold_key",
     "wait",
 ];
-const BROWSER_MEMBERS: [&str; 31] = [
+pub(crate) const BROWSER_MEMBERS: [&str; 31] = [
     "navigate",
     "list_tabs",
     "new_tab",

@@ -1,6 +1,7 @@
 //! Whole requests and responses in every dialect, translated to every other.
 
 mod streams;
+mod vectors;
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::Content;

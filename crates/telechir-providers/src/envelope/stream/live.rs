@@ -6,7 +6,7 @@ use super::{ContentStart, StreamTranslationError, start_of};
 use crate::envelope::ThinkingTranslation;
 use crate::envelope::api::Api;
 use crate::envelope::stream::writer::EventWriter;
-use crate::{CallDelta, Delta, Dialect, extra_tools, fallback_tools};
+use crate::{CallDelta, Delta, Dialect, anthropic, extra_tools, fallback_tools};
 
 /// Functions that stand for a screen, a shell or an editor: their calls may take another form.
 const OWN_FUNCTIONS: [&str; 11] = [
@@ -161,6 +161,16 @@ impl LiveContents {
             && is_plain(name)
             && (is_nine || !needs_nine)
             && !OWN_FUNCTIONS.contains(&name)
+            && !self.is_toolset_member(name)
+    }
+
+    /// Whether the name may be that of a toolset's member, which a delta does not tell apart from a
+    /// function.
+    fn is_toolset_member(&self, name: &str) -> bool {
+        let is_anthropic = matches!(self.source, Api::Anthropic | Api::Invoke);
+        is_anthropic
+            && (anthropic::COMPUTER_MEMBERS.contains(&name)
+                || anthropic::BROWSER_MEMBERS.contains(&name))
     }
 
     fn open(&mut self, source: (bool, u64), start: ContentStart, text: &str) -> bool {
