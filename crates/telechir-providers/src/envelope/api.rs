@@ -77,7 +77,9 @@ impl Api {
 
     /// Where the instructions of a request stand.
     pub(super) fn instructions_pointer(self) -> String {
-        let name = self.system_member().unwrap_or(self.messages_member());
+        let name = self
+            .system_member()
+            .unwrap_or_else(|| self.messages_member());
         format!("/{name}")
     }
 
@@ -113,8 +115,8 @@ impl Api {
 
     /// The path of a request for a model that is not in the body.
     pub(super) fn path(self, model: &str, is_stream: bool) -> Option<String> {
-        let suffix = |whole: &str, stream: &str| {
-            let operation = if is_stream { stream } else { whole };
+        let suffix = |complete: &str, stream: &str| {
+            let operation = if is_stream { stream } else { complete };
             format!("/model/{model}/{operation}")
         };
         match self {

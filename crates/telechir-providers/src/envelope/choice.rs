@@ -264,10 +264,10 @@ fn any(word: &str) -> &str {
     if word == "required" { "any" } else { word }
 }
 
-fn own_name<'a>(
-    name: &'a str,
+fn own_name(
+    name: &str,
     of: fn(&(&'static str, &'static str, &'static str)) -> &'static str,
-) -> &'a str {
+) -> &str {
     let own = OWN_TOOLS.iter().find(|(_, _, function)| *function == name);
     own.map_or(name, of)
 }

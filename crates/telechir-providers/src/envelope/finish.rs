@@ -28,9 +28,9 @@ use Finish::{
     StopSequence,
 };
 
-type Row = (Finish, &'static str);
+type FinishRow = (Finish, &'static str);
 
-const ANTHROPIC: &[Row] = &[
+const ANTHROPIC: &[FinishRow] = &[
     (Stop, "end_turn"),
     (StopSequence, "stop_sequence"),
     (Calls, "tool_use"),
@@ -40,7 +40,7 @@ const ANTHROPIC: &[Row] = &[
     (Pause, "pause_turn"),
     (Pause, "compaction"),
 ];
-const CONVERSE: &[Row] = &[
+const CONVERSE: &[FinishRow] = &[
     (Stop, "end_turn"),
     (StopSequence, "stop_sequence"),
     (Calls, "tool_use"),
@@ -51,7 +51,7 @@ const CONVERSE: &[Row] = &[
     (Malformed, "malformed_tool_use"),
     (Malformed, "malformed_model_output"),
 ];
-const GENERATE: &[Row] = &[
+const GENERATE: &[FinishRow] = &[
     (Stop, "STOP"),
     (MaxTokens, "MAX_TOKENS"),
     (ContentFilter, "SAFETY"),
@@ -72,7 +72,7 @@ const GENERATE: &[Row] = &[
     (Pause, "CONTINUATION"),
     (Other, "OTHER"),
 ];
-const CHAT: &[Row] = &[
+const CHAT: &[FinishRow] = &[
     (Stop, "stop"),
     (Calls, "tool_calls"),
     (Calls, "function_call"),
@@ -80,7 +80,7 @@ const CHAT: &[Row] = &[
     (ContentFilter, "content_filter"),
     (Failed, "error"),
 ];
-const MISTRAL: &[Row] = &[
+const MISTRAL: &[FinishRow] = &[
     (Stop, "stop"),
     (Calls, "tool_calls"),
     (MaxTokens, "length"),
@@ -88,13 +88,13 @@ const MISTRAL: &[Row] = &[
     (Failed, "error"),
 ];
 /// The `reason` of an incomplete response; other ends are its status.
-const RESPONSES: &[Row] = &[
+const RESPONSES: &[FinishRow] = &[
     (Stop, "completed"),
     (MaxTokens, "max_output_tokens"),
     (ContentFilter, "content_filter"),
     (Pause, "max_messages"),
 ];
-const INTERACTIONS: &[Row] = &[
+const INTERACTIONS: &[FinishRow] = &[
     (Stop, "completed"),
     (Calls, "requires_action"),
     (MaxTokens, "incomplete"),
@@ -102,7 +102,7 @@ const INTERACTIONS: &[Row] = &[
     (Pause, "requires_continuation"),
 ];
 
-fn rows(api: Api) -> &'static [Row] {
+fn rows(api: Api) -> &'static [FinishRow] {
     match api {
         Api::Anthropic | Api::Invoke => ANTHROPIC,
         Api::Converse => CONVERSE,

@@ -48,16 +48,16 @@ impl History {
             return None;
         }
         let (dialect, member) = (*dialect, *member);
-        let is_kept = |name: &str| name == member || INSTRUCTIONS.contains(&name);
+        let is_instruction = |name: &str| name == member || INSTRUCTIONS.contains(&name);
         let aside = rest
             .iter()
-            .filter(|(name, value)| !is_kept(name) && !value.is_null());
+            .filter(|(name, value)| !is_instruction(name) && !value.is_null());
         let members: Vec<String> = aside.map(|(name, _)| name.clone()).collect();
-        let kept = rest.iter().filter(|(name, _)| is_kept(name));
-        let kept: Map<String, Value> = kept
+        let instructions = rest.iter().filter(|(name, _)| is_instruction(name));
+        let instructions: Map<String, Value> = instructions
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
-        *rest = kept;
+        *rest = instructions;
         (!members.is_empty()).then_some(SetAside { dialect, members })
     }
 

@@ -330,8 +330,8 @@ impl Written {
     /// The newest version of Anthropic's API rejects sampling, and only it has toolsets.
     fn sampling(&mut self) {
         const SAMPLING: [&str; 3] = ["temperature", "top_p", "top_k"];
-        let has = |name: &&str| self.document.get(*name).is_some();
-        if !SAMPLING.iter().any(|name| has(&name)) {
+        let has = |name: &str| self.document.get(name).is_some();
+        if !SAMPLING.iter().any(|name| has(name)) {
             return;
         }
         let tools = self.document.get("tools").map(Value::to_string);

@@ -22,6 +22,8 @@ pub(super) struct ResponseHead {
     id: Option<String>,
     model: Option<String>,
     is_model_mapped: bool,
+    /// Where the id, the model and the time stood.
+    pointers: [&'static str; 3],
     /// Seconds since 1970.
     created: Option<u64>,
     finish: Finish,
@@ -145,6 +147,7 @@ fn read(api: Api, document: Value, report: &mut Report) -> ResponseHead {
             id: None,
             model: None,
             is_model_mapped: false,
+            pointers: [""; 3],
             created: None,
             finish: Finish::Stop,
             word: String::new(),
@@ -159,6 +162,7 @@ fn read(api: Api, document: Value, report: &mut Report) -> ResponseHead {
         id: members.take_text(at.id).filter(|id| !id.is_empty()),
         model: members.take_text(at.model),
         is_model_mapped: false,
+        pointers: [at.id, at.model, at.created],
         created: members.take(at.created).as_ref().and_then(time::read),
         finish: Finish::Stop,
         word: members.take_text(at.finish).unwrap_or_default(),

@@ -37,9 +37,9 @@ pub(super) struct FoundSetting {
     pub(super) pointer: &'static str,
 }
 
-type Row = (Setting, &'static str);
+type SettingRow = (Setting, &'static str);
 
-const ANTHROPIC: &[Row] = &[
+const ANTHROPIC: &[SettingRow] = &[
     (Model, "/model"),
     (MaxTokens, "/max_tokens"),
     (Temperature, "/temperature"),
@@ -49,7 +49,7 @@ const ANTHROPIC: &[Row] = &[
     (User, "/metadata/user_id"),
     (Stream, "/stream"),
 ];
-const INVOKE: &[Row] = &[
+const INVOKE: &[SettingRow] = &[
     (MaxTokens, "/max_tokens"),
     (Temperature, "/temperature"),
     (TopP, "/top_p"),
@@ -57,7 +57,7 @@ const INVOKE: &[Row] = &[
     (Stop, "/stop_sequences"),
     (User, "/metadata/user_id"),
 ];
-const RESPONSES: &[Row] = &[
+const RESPONSES: &[SettingRow] = &[
     (Model, "/model"),
     (MaxTokens, "/max_output_tokens"),
     (Temperature, "/temperature"),
@@ -67,7 +67,7 @@ const RESPONSES: &[Row] = &[
     (Metadata, "/metadata"),
     (Stream, "/stream"),
 ];
-const CONVERSE: &[Row] = &[
+const CONVERSE: &[SettingRow] = &[
     (Model, "/modelId"),
     (Model, "/model"),
     (MaxTokens, "/inferenceConfig/maxTokens"),
@@ -77,7 +77,7 @@ const CONVERSE: &[Row] = &[
     (Stop, "/inferenceConfig/stopSequences"),
     (Metadata, "/requestMetadata"),
 ];
-const GENERATE: &[Row] = &[
+const GENERATE: &[SettingRow] = &[
     (Model, "/model"),
     (MaxTokens, "/generationConfig/maxOutputTokens"),
     (Temperature, "/generationConfig/temperature"),
@@ -89,7 +89,7 @@ const GENERATE: &[Row] = &[
     (Stop, "/generationConfig/stopSequences"),
     (Metadata, "/labels"),
 ];
-const INTERACTIONS: &[Row] = &[
+const INTERACTIONS: &[SettingRow] = &[
     (Model, "/model"),
     (MaxTokens, "/generation_config/max_output_tokens"),
     (Temperature, "/generation_config/temperature"),
@@ -99,7 +99,7 @@ const INTERACTIONS: &[Row] = &[
     (Metadata, "/labels"),
     (Stream, "/stream"),
 ];
-const CHAT: &[Row] = &[
+const CHAT: &[SettingRow] = &[
     (Model, "/model"),
     (MaxTokens, "/max_tokens"),
     (MaxTokens, "/max_completion_tokens"),
@@ -114,7 +114,7 @@ const CHAT: &[Row] = &[
     (Metadata, "/metadata"),
     (Stream, "/stream"),
 ];
-const MISTRAL: &[Row] = &[
+const MISTRAL: &[SettingRow] = &[
     (Model, "/model"),
     (MaxTokens, "/max_tokens"),
     (Temperature, "/temperature"),
@@ -126,7 +126,7 @@ const MISTRAL: &[Row] = &[
     (Metadata, "/metadata"),
     (Stream, "/stream"),
 ];
-const CONVERSATIONS: &[Row] = &[
+const CONVERSATIONS: &[SettingRow] = &[
     (Model, "/model"),
     (MaxTokens, "/completion_args/max_tokens"),
     (Temperature, "/completion_args/temperature"),
@@ -138,7 +138,7 @@ const CONVERSATIONS: &[Row] = &[
     (Metadata, "/metadata"),
     (Stream, "/stream"),
 ];
-const FRAMEWORK: &[Row] = &[
+const FRAMEWORK: &[SettingRow] = &[
     (Model, "/options/model_id"),
     (Model, "/options/model"),
     (MaxTokens, "/options/max_tokens"),
@@ -152,7 +152,7 @@ const FRAMEWORK: &[Row] = &[
     (Metadata, "/options/metadata"),
 ];
 
-fn rows(api: Api) -> &'static [Row] {
+fn rows(api: Api) -> &'static [SettingRow] {
     match api {
         Api::Anthropic => ANTHROPIC,
         Api::Invoke => INVOKE,

@@ -121,7 +121,7 @@ impl StreamTranslation {
         let contents = self.live.ordered(contents);
         let (written, late) = self.live.finish(&contents, &mut self.writer)?;
         for (at, content) in contents.iter().enumerate().skip(written) {
-            self.writer.whole(at, content);
+            self.writer.complete(at, content);
         }
         if !late.is_empty() {
             let at = contents.len();

@@ -29,23 +29,23 @@ use Count::{
     CacheRead, CacheWrite, Input, Output, Reasoning, ToolInput, Total, UncachedInput, VisibleOutput,
 };
 
-type Row = (Count, &'static str);
+type CountRow = (Count, &'static str);
 
-const ANTHROPIC: &[Row] = &[
+const ANTHROPIC: &[CountRow] = &[
     (UncachedInput, "/input_tokens"),
     (Output, "/output_tokens"),
     (CacheRead, "/cache_read_input_tokens"),
     (CacheWrite, "/cache_creation_input_tokens"),
     (Reasoning, "/output_tokens_details/thinking_tokens"),
 ];
-const CONVERSE: &[Row] = &[
+const CONVERSE: &[CountRow] = &[
     (UncachedInput, "/inputTokens"),
     (Output, "/outputTokens"),
     (Total, "/totalTokens"),
     (CacheRead, "/cacheReadInputTokens"),
     (CacheWrite, "/cacheWriteInputTokens"),
 ];
-const RESPONSES: &[Row] = &[
+const RESPONSES: &[CountRow] = &[
     (Input, "/input_tokens"),
     (CacheRead, "/input_tokens_details/cached_tokens"),
     (CacheWrite, "/input_tokens_details/cache_write_tokens"),
@@ -53,7 +53,7 @@ const RESPONSES: &[Row] = &[
     (Reasoning, "/output_tokens_details/reasoning_tokens"),
     (Total, "/total_tokens"),
 ];
-const GENERATE: &[Row] = &[
+const GENERATE: &[CountRow] = &[
     (Input, "/promptTokenCount"),
     (CacheRead, "/cachedContentTokenCount"),
     (ToolInput, "/toolUsePromptTokenCount"),
@@ -61,7 +61,7 @@ const GENERATE: &[Row] = &[
     (Reasoning, "/thoughtsTokenCount"),
     (Total, "/totalTokenCount"),
 ];
-const INTERACTIONS: &[Row] = &[
+const INTERACTIONS: &[CountRow] = &[
     (Input, "/total_input_tokens"),
     (CacheRead, "/total_cached_tokens"),
     (ToolInput, "/total_tool_use_tokens"),
@@ -69,20 +69,20 @@ const INTERACTIONS: &[Row] = &[
     (Reasoning, "/total_thought_tokens"),
     (Total, "/total_tokens"),
 ];
-const CHAT: &[Row] = &[
+const CHAT: &[CountRow] = &[
     (Input, "/prompt_tokens"),
     (CacheRead, "/prompt_tokens_details/cached_tokens"),
     (Output, "/completion_tokens"),
     (Reasoning, "/completion_tokens_details/reasoning_tokens"),
     (Total, "/total_tokens"),
 ];
-const FRAMEWORK: &[Row] = &[
+const FRAMEWORK: &[CountRow] = &[
     (Input, "/input_token_count"),
     (Output, "/output_token_count"),
     (Total, "/total_token_count"),
 ];
 
-fn rows(api: Api) -> &'static [Row] {
+fn rows(api: Api) -> &'static [CountRow] {
     match api {
         Api::Anthropic | Api::Invoke => ANTHROPIC,
         Api::Converse => CONVERSE,

@@ -1,4 +1,9 @@
 //! Whole requests and responses in every dialect, translated to every other.
+#![expect(clippy::expect_used, reason = "a failed setup step fails the test")]
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a test looks at few kinds of contents and values"
+)]
 
 mod streams;
 mod vectors;
@@ -63,8 +68,8 @@ fn leaves(value: &Value, pointer: &str, found: &mut Vec<(String, Value)>) {
 
 fn is_reported(losses: &[Loss], pointer: &str) -> bool {
     losses.iter().any(|loss| {
-        let place = loss.location.as_str();
-        place.starts_with('/') && (pointer.starts_with(place) || place.starts_with(pointer))
+        let path = loss.location.as_str();
+        path.starts_with('/') && (pointer.starts_with(path) || path.starts_with(pointer))
     })
 }
 
@@ -490,7 +495,7 @@ fn an_error_body_becomes_the_other_providers() {
 }
 
 #[test]
-fn thinking_goes_over_as_text_if_asked_for() {
+fn thinking_becomes_text_by_an_option() {
     let response = document(RESPONSES, Dialect::AnthropicMessages);
     let options = TranslationOptions {
         thinking: ThinkingTranslation::Text,
@@ -506,8 +511,8 @@ fn thinking_goes_over_as_text_if_asked_for() {
             !dropped.document.to_string().contains("Look it up."),
             "{to}"
         );
-        let kept = translate_with(Dialect::AnthropicMessages, to, &response, &options);
-        let text = kept.document.to_string();
+        let retained = translate_with(Dialect::AnthropicMessages, to, &response, &options);
+        let text = retained.document.to_string();
         assert!(
             text.contains("<thinking>\\nLook it up.\\n</thinking>"),
             "{to}: {text}"
@@ -559,4 +564,63 @@ fn settings_around_messages_are_one_line_and_no_loss() {
             assert!(others.is_empty(), "{from} to {to}: {others:?}");
         }
     }
+}
+
+#[test]
+fn what_stands_around_a_response_is_translated_or_reported() {
+    let mut lost = Vec::new();
+    for (from, response) in documents(RESPONSES) {
+        for to in Dialect::ALL.into_iter().filter(|to| *to != from) {
+            let translated = translate(from, to, &response);
+            let mut around = response.clone();
+            let members = around.as_object_mut().expect("a response");
+            for member in [
+                "content",
+                "output",
+                "steps",
+                "outputs",
+                "messages",
+                "completion",
+            ] {
+                members.shift_remove(member);
+            }
+            for list in ["choices", "candidates"] {
+                if let Some(Value::Object(first)) = members.get_mut(list).map(|list| &mut list[0]) {
+                    first.shift_remove("message");
+                    first.shift_remove("content");
+                }
+            }
+            let (mut before, mut after) = (Vec::new(), Vec::new());
+            leaves(&around, "", &mut before);
+            leaves(&translated.document, "", &mut after);
+            for (pointer, value) in before {
+                let name = pointer.rsplit('/').next().unwrap_or_default();
+                // Ends, totals and times have tests of their own; the rest is the same everywhere.
+                let is_word = [
+                    "type",
+                    "role",
+                    "object",
+                    "status",
+                    "stop_reason",
+                    "stopReason",
+                    "finishReason",
+                    "finish_reason",
+                    "index",
+                    "tool_choice",
+                    "parallel_tool_calls",
+                    "created",
+                    "created_at",
+                ];
+                let is_count = value.is_number() && pointer.to_lowercase().contains("token");
+                if is_word.contains(&name) || is_count || value.is_null() {
+                    continue;
+                }
+                let survived = after.iter().any(|(_, found)| *found == value);
+                if !survived && !is_reported(&translated.report.losses, &pointer) {
+                    lost.push(format!("{from} to {to}: {pointer} = {value}"));
+                }
+            }
+        }
+    }
+    assert!(lost.is_empty(), "lost in silence:\n{}", lost.join("\n"));
 }

@@ -232,28 +232,29 @@ fn add_head(api: Api, head: &ResponseHead, document: &mut Value, report: &mut Re
         Api::Chat | Api::Mistral => ("/id", "/model", "/created"),
         Api::Converse | Api::Agents => ("", "", ""),
     };
+    let [id_at, model_at, created_at] = head.pointers;
     let why = "the target's response has no such member";
     match (&head.id, id) {
         (None, "/conversation_id" | "/id") => put(document, id, NO_ID),
         (None, _) => {}
-        (Some(found), "") => report.lost(format!("response id `{found}`"), "/id", why),
+        (Some(found), "") => report.lost(format!("response id `{found}`"), id_at, why),
         (Some(found), pointer) => put(document, pointer, found.as_str()),
     }
     match (&head.model, model) {
         (None, _) => {}
-        (Some(found), "") => report.lost(format!("model `{found}`"), "/model", why),
+        (Some(found), "") => report.lost(format!("model `{found}`"), model_at, why),
         (Some(found), pointer) => {
             put(document, pointer, found.as_str());
             if !head.is_model_mapped {
                 let why = "the target does not have this model; map it with --model-map";
                 let how = "as it is named";
-                report.preserved(format!("model `{found}`"), "/model", why, how);
+                report.preserved(format!("model `{found}`"), model_at, why, how);
             }
         }
     }
     match (head.created, created) {
         (None, _) => {}
-        (Some(found), "") => report.lost(format!("time {found}"), "/created_at", why),
+        (Some(found), "") => report.lost(format!("time {found}"), created_at, why),
         (Some(found), pointer) if matches!(api, Api::Responses | Api::Chat | Api::Mistral) => {
             put(document, pointer, found);
         }
@@ -319,7 +320,7 @@ fn add_finish(api: Api, head: &ResponseHead, document: &mut Value, report: &mut 
 /// Reports the explanation of the end, where the target has none.
 fn report_detail(api: Api, head: &ResponseHead, report: &mut Report) {
     let Some(detail) = &head.detail else { return };
-    let has_place = match api {
+    let has_member = match api {
         Api::Anthropic | Api::Invoke => matches!(
             head.finish,
             Finish::StopSequence | Finish::Refusal | Finish::ContentFilter
@@ -328,7 +329,7 @@ fn report_detail(api: Api, head: &ResponseHead, report: &mut Report) {
         Api::Chat | Api::Mistral => head.finish == Finish::Refusal,
         _ => false,
     };
-    if !has_place {
+    if !has_member {
         let why = "the target does not explain the end of a response";
         report.lost(format!("explanation `{detail}`"), head.word_pointer, why);
     }

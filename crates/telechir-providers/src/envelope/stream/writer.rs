@@ -123,14 +123,14 @@ impl EventWriter {
     }
 
     /// Writes a content that is complete.
-    pub(super) fn whole(&mut self, at: usize, content: &Value) {
+    pub(super) fn complete(&mut self, at: usize, content: &Value) {
         match self.api {
-            Api::Anthropic | Api::Invoke => anthropic::whole(self, at, content),
-            Api::Converse => converse::whole(self, at, content),
-            Api::Responses => responses::whole(self, at, content),
-            Api::Interactions => google::whole_step(self, at, content),
-            Api::Chat | Api::Mistral => chat::whole(self, content),
-            Api::Conversations => conversations::whole(self, at, content),
+            Api::Anthropic | Api::Invoke => anthropic::complete(self, at, content),
+            Api::Converse => converse::complete(self, at, content),
+            Api::Responses => responses::complete(self, at, content),
+            Api::Interactions => google::complete_step(self, at, content),
+            Api::Chat | Api::Mistral => chat::complete(self, content),
+            Api::Conversations => conversations::complete(self, at, content),
             Api::Generate => google::part_chunk(self, content),
             Api::Agents => {
                 for (name, payload) in content.as_object().into_iter().flatten() {

@@ -37,7 +37,7 @@ fn anthropic_stream() -> Vec<u8> {
             "stop_sequence": null, "usage": usage}}),
         start(0, json!({"type": "text", "text": ""})),
         delta(0, text("I lo")),
-        delta(0, text("ok – ünd call.")),
+        delta(0, text("ok – naïve.")),
         stop(0),
         start(1, call("abcdefgh1", "get_weather")),
         delta(1, input("{\"city\"")),
@@ -133,20 +133,22 @@ fn a_translated_stream_is_the_translated_response() {
         for to in streamed() {
             let (pieces, document) = run(from, to, &stream, usize::MAX, &options);
             let turn = decode(to, &pieces.concat());
-            let whole = match from == to {
+            let complete = match from == to {
                 true => received.response.clone(),
                 false => translate(from, to, &received.response).document,
             };
-            let (whole, _) = to.decode_response(whole.to_string()).expect("a response");
+            let (complete, _) = to
+                .decode_response(complete.to_string())
+                .expect("a response");
             let at = format!("{from} to {to}");
-            assert_eq!(texts(turn.contents()), texts(whole.contents()), "{at}");
-            assert_eq!(calls(turn.contents()), calls(whole.contents()), "{at}");
+            assert_eq!(texts(turn.contents()), texts(complete.contents()), "{at}");
+            assert_eq!(calls(turn.contents()), calls(complete.contents()), "{at}");
             assert_eq!(
                 commands(turn.contents()),
-                commands(whole.contents()),
+                commands(complete.contents()),
                 "{at}"
             );
-            assert_eq!(texts(turn.contents()), ["I look – ünd call."], "{at}");
+            assert_eq!(texts(turn.contents()), ["I look – naïve."], "{at}");
             // The document that the translation returns is the one that its events make.
             let (document, _) = to
                 .decode_response(document.document.to_string())
@@ -163,11 +165,11 @@ fn how_a_stream_is_divided_changes_nothing() {
     for from in streamed() {
         let stream = stream_of(from);
         for to in streamed() {
-            let (whole, _) = run(from, to, &stream, usize::MAX, &options);
+            let (complete, _) = run(from, to, &stream, usize::MAX, &options);
             for size in [1, 7, 64] {
                 let (pieces, _) = run(from, to, &stream, size, &options);
-                let (pieces, whole) = (pieces.concat(), whole.concat());
-                assert!(pieces == whole, "{from} to {to} in pieces of {size}");
+                let (pieces, complete) = (pieces.concat(), complete.concat());
+                assert!(pieces == complete, "{from} to {to} in pieces of {size}");
             }
         }
     }
@@ -198,7 +200,7 @@ fn text_and_arguments_go_on_as_they_arrive() {
             written.contains(expected) && written.contains("I lo"),
             "{to}: {written}"
         );
-        assert!(!written.contains("ünd"), "{to}: {written}");
+        assert!(!written.contains("naïve"), "{to}: {written}");
         let more = end_of("\\\"Os\"}}");
         let written = translation.push(&stream[until..more]).expect("events");
         let written = String::from_utf8_lossy(&written).into_owned();

@@ -1,4 +1,4 @@
-//! Every document and stream of the vectors, translated whole to every dialect.
+//! Every document and stream of the vectors, translated as a whole to every dialect.
 
 use std::fs;
 use std::path::Path;
@@ -76,7 +76,7 @@ fn a_response_that_decodes_is_translated_with_its_calls() {
                 continue;
             };
             for to in Dialect::ALL.into_iter().filter(|to| *to != from) {
-                // What the messages alone cannot become, the whole response cannot either.
+                // What the messages alone cannot become, the complete response cannot either.
                 let Ok(translated) = from.translate(to, text.as_bytes(), &options) else {
                     continue;
                 };
@@ -115,12 +115,12 @@ fn a_stream_that_decodes_is_translated_to_the_same_turn() {
             let Some((bytes, received)) = decoded() else {
                 continue;
             };
-            let whole = received.response.to_string();
+            let complete = received.response.to_string();
             for to in Dialect::ALL
                 .into_iter()
                 .filter(|to| *to != from && to.stream().is_some())
             {
-                let Ok(expected) = from.translate(to, whole.as_bytes(), &options) else {
+                let Ok(expected) = from.translate(to, complete.as_bytes(), &options) else {
                     continue;
                 };
                 let Ok((expected, _)) = to.decode_response(expected.document.to_string()) else {

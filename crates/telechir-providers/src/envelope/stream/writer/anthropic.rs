@@ -61,7 +61,7 @@ pub(super) fn close(writer: &mut EventWriter, at: usize) {
     send(writer, &json!({"type": "content_block_stop", "index": at}));
 }
 
-pub(super) fn whole(writer: &mut EventWriter, at: usize, block: &Value) {
+pub(super) fn complete(writer: &mut EventWriter, at: usize, block: &Value) {
     let mut empty = block.clone();
     match (start_of(writer.api, block), block["type"].as_str()) {
         (Some((start, text)), _) => {

@@ -51,7 +51,7 @@ pub(super) fn grow(writer: &mut EventWriter, start: &ContentStart, piece: &str) 
     send(writer, &delta, &Value::Null);
 }
 
-pub(super) fn whole(writer: &mut EventWriter, content: &Value) {
+pub(super) fn complete(writer: &mut EventWriter, content: &Value) {
     match start_of(writer.api, content) {
         Some((ContentStart::Text, text)) => {
             send(writer, &json!({"content": text}), &Value::Null);

@@ -32,7 +32,7 @@ pub(super) fn grow(writer: &mut EventWriter, at: usize, start: &ContentStart, pi
     }
 }
 
-pub(super) fn whole(writer: &mut EventWriter, at: usize, entry: &Value) {
+pub(super) fn complete(writer: &mut EventWriter, at: usize, entry: &Value) {
     if let Some((start, text)) = start_of(writer.api, entry) {
         return grow(writer, at, &start, &text);
     }

@@ -34,7 +34,7 @@ pub(super) fn close(writer: &mut EventWriter, at: usize) {
     writer.frame("contentBlockStop", &json!({"contentBlockIndex": at}));
 }
 
-pub(super) fn whole(writer: &mut EventWriter, at: usize, block: &Value) {
+pub(super) fn complete(writer: &mut EventWriter, at: usize, block: &Value) {
     match start_of(writer.api, block) {
         Some((start, text)) => {
             open(writer, at, &start);

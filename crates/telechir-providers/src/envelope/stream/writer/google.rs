@@ -62,7 +62,7 @@ pub(super) fn close_step(writer: &mut EventWriter, at: usize) {
     writer.event("step.stop", &event);
 }
 
-pub(super) fn whole_step(writer: &mut EventWriter, at: usize, step: &Value) {
+pub(super) fn complete_step(writer: &mut EventWriter, at: usize, step: &Value) {
     match start_of(writer.api, step) {
         Some((start, text)) => {
             open_step(writer, at, &start);

@@ -118,7 +118,7 @@ pub(super) fn close(writer: &mut EventWriter, at: usize, start: &ContentStart, t
     );
 }
 
-pub(super) fn whole(writer: &mut EventWriter, at: usize, item: &Value) {
+pub(super) fn complete(writer: &mut EventWriter, at: usize, item: &Value) {
     let is_plain = |start: &ContentStart| item["id"] == item_id(at, start).as_str();
     if let Some((start, text)) = start_of(writer.api, item).filter(|(start, _)| is_plain(start)) {
         open(writer, at, &start);
