@@ -5,17 +5,24 @@
 //! runs the checks. `docs/conform.md` describes the format.
 
 mod check;
+mod documents;
 mod kinds;
 mod manifest;
+mod recognize;
 mod streams;
 mod strip_raw;
+mod wild;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::{Dialect, Loss};
 
+pub use documents::{FoundDocument, FoundDocuments};
 pub use manifest::{Manifest, ManifestError};
+pub use recognize::{DocumentKind, recognize};
 pub use strip_raw::without_raw;
+pub use wild::{PairReport, WildReport, check_document};
 
 /// What a codec is expected to do with a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -103,6 +110,12 @@ impl Vector {
     /// Checks the document. `bytes` are the contents of `file`.
     pub fn check(&self, bytes: &[u8]) -> VectorReport {
         check::check(self, bytes)
+    }
+
+    /// The histories, requests and responses of the document with their dialect, to translate them;
+    /// empty for tools, errors and documents that are expected to be rejected.
+    pub fn translatable(&self, bytes: &[u8]) -> Vec<(Dialect, Value)> {
+        check::translatable(self, bytes)
     }
 
     /// The row of a document whose file cannot be read, with the reason.

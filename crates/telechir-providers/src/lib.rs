@@ -48,6 +48,7 @@ mod report;
 mod settings;
 mod stream;
 mod unknown_members;
+pub mod survival;
 
 pub use capabilities::{Availability, Capability, capabilities};
 pub use codec::Endpoint;

@@ -48,6 +48,26 @@ pub(super) fn check(vector: &Vector, bytes: &[u8]) -> VectorReport {
     row
 }
 
+/// The documents to translate; a stream is the response that it assembles.
+pub(super) fn translatable(vector: &Vector, bytes: &[u8]) -> Vec<(Dialect, Value)> {
+    let by_operation = kinds::dialect_of(vector, bytes);
+    let dialect = match (by_operation, &vector.dialect) {
+        (Some(Ok(dialect)), _) => dialect,
+        (None, Ok(dialect)) => *dialect,
+        (Some(Err(_)), _) | (None, Err(_)) => return Vec::new(),
+    };
+    let targets = match vector.expect {
+        Expect::Valid => kinds::targets(vector, bytes).unwrap_or_default(),
+        Expect::Invalid => Vec::new(),
+    };
+    let document = |(_, target)| match target {
+        CheckTarget::History(json) | CheckTarget::Response(json) => Some((dialect, json)),
+        CheckTarget::Stream(stream) => Some((dialect, streams::check(dialect, &stream).response?)),
+        CheckTarget::Tools(_) | CheckTarget::Error(_) => None,
+    };
+    targets.into_iter().filter_map(document).collect()
+}
+
 pub(super) fn unreadable(vector: &Vector, problem: &str) -> VectorReport {
     VectorReport {
         problems: vec![format!("cannot read the file: {problem}")],

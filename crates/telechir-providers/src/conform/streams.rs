@@ -74,7 +74,7 @@ fn decoded(base64: &str) -> Result<Vec<u8>, String> {
 }
 
 /// Builds server-sent events, named by their `event` or their `type`.
-fn sse(events: &[Value]) -> String {
+pub(super) fn sse(events: &[Value]) -> String {
     let mut text = String::new();
     // Chat completions end with `[DONE]`, unless the stream was truncated.
     let mut is_finished_chat = false;

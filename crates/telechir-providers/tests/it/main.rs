@@ -35,4 +35,5 @@ mod recordings;
 mod result_order;
 mod sdk;
 mod streams;
+mod survival;
 mod without_raw;

@@ -1,0 +1,294 @@
+//! The values of a document: texts, numbers and booleans with their paths.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+/// One step of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Member(String),
+    Index(usize),
+    /// Into a string that holds JSON.
+    Json,
+}
+
+/// A value of a document.
+#[derive(Clone, Debug)]
+pub(super) struct Leaf {
+    pub(super) steps: Vec<Step>,
+    /// A text, number or boolean; an element of a list that has none of its own is an object.
+    pub(super) value: Value,
+    /// The types and set flags of the objects around the value, innermost last.
+    pub(super) kinds: Vec<String>,
+}
+
+/// Fields whose value only repeats what the structure expresses.
+const STRUCTURE: [&str; 3] = ["type", "role", "object"];
+/// Flags that are false when absent.
+const DEFAULT_FALSE: [&str; 9] = [
+    "is_error",
+    "isError",
+    "timed_out",
+    "timedOut",
+    "hosted",
+    "informational_only",
+    "thought",
+    "prefix",
+    "stream",
+];
+/// Numbers that are zero when absent: a command that does not fail.
+const DEFAULT_ZERO: [&str; 4] = ["exit_code", "exitCode", "return_code", "returnCode"];
+/// Values that other dialects express by absence: a call or result that is complete, and an image
+/// that is sent in full detail.
+const DEFAULT_TEXTS: [(&str, &[&str]); 4] = [
+    ("status", &["completed", "success"]),
+    ("detail", &["auto", "high", "original"]),
+    ("execution", &["client"]),
+    ("outcome", &["success", "OUTCOME_OK"]),
+];
+const MAX_EXCERPT_CHARS: usize = 100;
+
+/// All values of a document, in its order.
+pub(super) fn of(document: &Value) -> Vec<Leaf> {
+    let mut collector = Collector::default();
+    collector.value(document);
+    collector.leaves
+}
+
+#[derive(Default)]
+struct Collector {
+    steps: Vec<Step>,
+    kinds: Vec<String>,
+    leaves: Vec<Leaf>,
+}
+
+impl Collector {
+    fn value(&mut self, value: &Value) {
+        match value {
+            Value::Null => {}
+            Value::Object(members) => {
+                let outer_kinds = self.kinds.len();
+                let kind = members.get("type").and_then(Value::as_str);
+                self.kinds.extend(kind.map(str::to_owned));
+                let flags = members.iter().filter(|(_, value)| **value == true);
+                self.kinds.extend(flags.map(|(name, _)| name.clone()));
+                for (name, value) in members {
+                    if STRUCTURE.contains(&name.as_str()) && value.is_string() {
+                        continue;
+                    }
+                    self.step(Step::Member(name.clone()), value);
+                }
+                self.kinds.truncate(outer_kinds);
+            }
+            Value::Array(items) => {
+                for (at, item) in items.iter().enumerate() {
+                    let before = self.leaves.len();
+                    self.step(Step::Index(at), item);
+                    if self.leaves.len() == before && has_type(item) {
+                        self.steps.push(Step::Index(at));
+                        self.push(item);
+                        self.steps.pop();
+                    }
+                }
+            }
+            Value::String(text) => {
+                if let Some(json) = json_in(text) {
+                    let before = self.leaves.len();
+                    self.step(Step::Json, &json);
+                    if self.leaves.len() > before {
+                        return;
+                    }
+                }
+                if !text.trim().is_empty() && !self.is_default(value) {
+                    self.push(value);
+                }
+            }
+            Value::Number(number) if self.is_own_index(number.as_u64()) => {}
+            value if self.is_default(value) => {}
+            Value::Number(_) | Value::Bool(_) => self.push(value),
+        }
+    }
+
+    fn step(&mut self, step: Step, value: &Value) {
+        self.steps.push(step);
+        self.value(value);
+        self.steps.pop();
+    }
+
+    fn push(&mut self, value: &Value) {
+        self.leaves.push(Leaf {
+            steps: self.steps.clone(),
+            value: value.clone(),
+            kinds: self.kinds.clone(),
+        });
+    }
+
+    /// Whether the value means the same as its absence, in every dialect.
+    fn is_default(&self, value: &Value) -> bool {
+        let Some(Step::Member(name)) = self.steps.last() else {
+            return false;
+        };
+        match value {
+            Value::Bool(false) => DEFAULT_FALSE.contains(&name.as_str()),
+            // The type of the content implies it.
+            Value::Bool(true) => name == "user_input_request",
+            Value::Number(number) => {
+                number.as_i64() == Some(0) && DEFAULT_ZERO.contains(&name.as_str())
+            }
+            Value::String(text) => DEFAULT_TEXTS
+                .iter()
+                .any(|(field, values)| field == name && values.contains(&text.as_str())),
+            _ => false,
+        }
+    }
+
+    /// Whether this is the `index` of a list's element, which equals its position.
+    fn is_own_index(&self, number: Option<u64>) -> bool {
+        let [.., Step::Index(at), Step::Member(name)] = &self.steps[..] else {
+            return false;
+        };
+        name == "index" && number == u64::try_from(*at).ok()
+    }
+}
+
+fn has_type(item: &Value) -> bool {
+    item.get("type").is_some_and(Value::is_string)
+}
+
+/// The object or list that a text holds as JSON.
+pub(super) fn json_in(text: &str) -> Option<Value> {
+    let text = text.trim();
+    let is_enclosed = (text.starts_with('{') && text.ends_with('}'))
+        || (text.starts_with('[') && text.ends_with(']'));
+    is_enclosed
+        .then(|| serde_json::from_str(text).ok())
+        .flatten()
+}
+
+impl Leaf {
+    /// The value as text; a text without its surrounding space.
+    pub(super) fn text(&self) -> String {
+        match &self.value {
+            Value::String(text) => text.trim().to_owned(),
+            other => other.to_string(),
+        }
+    }
+
+    /// The field that holds the value, through lists.
+    pub(super) fn name(&self) -> &str {
+        self.names().next().unwrap_or_default()
+    }
+
+    /// The fields around the value, innermost first.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.steps.iter().rev().filter_map(|step| match step {
+            Step::Member(name) => Some(name.as_str()),
+            Step::Index(_) | Step::Json => None,
+        })
+    }
+
+    /// The JSON pointer.
+    pub(super) fn pointer(&self) -> String {
+        pointer(&self.steps)
+    }
+
+    /// The path without positions in lists.
+    pub(super) fn path(&self) -> String {
+        let mut path = String::new();
+        for step in &self.steps {
+            match step {
+                Step::Member(name) => {
+                    path.push('/');
+                    path.push_str(name);
+                }
+                Step::Index(_) => path.push_str("/*"),
+                Step::Json => path.push('#'),
+            }
+        }
+        path
+    }
+
+    /// The pointer of the innermost element of a list that holds the value.
+    pub(super) fn element(&self) -> String {
+        let is_index = |step: &Step| matches!(step, Step::Index(_));
+        let end = self.steps.iter().rposition(is_index);
+        pointer(&self.steps[..end.map_or(0, |end| end + 1)])
+    }
+
+    /// The start of the value as JSON.
+    pub(super) fn excerpt(&self) -> String {
+        let text = self.value.to_string();
+        match text.char_indices().nth(MAX_EXCERPT_CHARS) {
+            Some((end, _)) => format!("{}…", &text[..end]),
+            None => text,
+        }
+    }
+
+    /// The document with another value here; without the element if `value` is null.
+    pub(super) fn replaced(&self, document: &Value, value: Option<Value>) -> Value {
+        let Some(value) = value else {
+            return self.removed(document);
+        };
+        let mut changed = document.clone();
+        edit(&mut changed, &self.steps, &mut |slot| *slot = value.clone());
+        changed
+    }
+
+    /// The document without the value.
+    pub(super) fn removed(&self, document: &Value) -> Value {
+        let mut changed = document.clone();
+        let Some((last, parents)) = self.steps.split_last() else {
+            return Value::Null;
+        };
+        edit(&mut changed, parents, &mut |slot| match (last, slot) {
+            (Step::Member(name), Value::Object(members)) => {
+                members.shift_remove(name);
+            }
+            (Step::Index(at), Value::Array(items)) if *at < items.len() => {
+                items.remove(*at);
+            }
+            _ => {}
+        });
+        changed
+    }
+}
+
+fn pointer(steps: &[Step]) -> String {
+    let mut pointer = String::new();
+    for step in steps {
+        let _infallible = match step {
+            Step::Member(name) => {
+                write!(pointer, "/{}", name.replace('~', "~0").replace('/', "~1"))
+            }
+            Step::Index(at) => write!(pointer, "/{at}"),
+            Step::Json => write!(pointer, "#"),
+        };
+    }
+    pointer
+}
+
+fn edit(value: &mut Value, steps: &[Step], change: &mut dyn FnMut(&mut Value)) {
+    let Some((step, rest)) = steps.split_first() else {
+        return change(value);
+    };
+    match (step, value) {
+        (Step::Member(name), Value::Object(members)) => {
+            if let Some(value) = members.get_mut(name) {
+                edit(value, rest, change);
+            }
+        }
+        (Step::Index(at), Value::Array(items)) => {
+            if let Some(value) = items.get_mut(*at) {
+                edit(value, rest, change);
+            }
+        }
+        (Step::Json, Value::String(text)) => {
+            if let Some(mut json) = json_in(text) {
+                edit(&mut json, rest, change);
+                *text = json.to_string();
+            }
+        }
+        _ => {}
+    }
+}
