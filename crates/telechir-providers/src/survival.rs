@@ -42,7 +42,7 @@ pub enum Fault {
 /// One value that was lost without an entry, or one entry without a loss.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What is wrong.
+    /// Whether the value is missing, or the entry is.
     pub fault: Fault,
     /// The value's JSON pointer in the source. `#` continues inside a string that holds JSON.
     pub pointer: String,
@@ -58,7 +58,7 @@ pub struct Finding {
 /// One translation with its findings.
 #[derive(Debug)]
 pub struct FollowedTranslation {
-    /// The target dialect.
+    /// The dialect of the written document.
     pub to: Dialect,
     /// The translated document and the report of both steps, or why there is none.
     pub written: Result<(Value, Report), EncodeError>,

@@ -149,9 +149,11 @@ const CONFORM_EXAMPLES: &str = "\
 Examples:
   telechir conform crates/telechir-providers/tests/vectors/openai
   telechir conform my-vectors --dialect functions --json
+  telechir conform --wild recordings --findings 200
 
-The folder contains a manifest.json that lists its documents, or files named KIND__NAME.json; see
-docs/conform.md for the format. Exit code 0: every document passed; 1: one failed; 2: usage.";
+Without --wild, the folder contains a manifest.json that lists its documents, or files named
+KIND__NAME.json; see docs/conform.md for the format. Exit code 0: every document passed; 1: one failed; 2: usage.
+With --wild, exit code 1 also means that a translation loses a value without reporting it.";
 
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
@@ -541,6 +543,13 @@ pub(crate) struct ConformArguments {
     /// Folder of the documents.
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
+    /// Recognize documents of unknown origin in all files below DIR, and follow every value into
+    /// every other dialect.
+    #[arg(long, conflicts_with = "dialect")]
+    pub(crate) wild: bool,
+    /// Number of findings to list.
+    #[arg(long, value_name = "N", default_value_t = 50, requires = "wild")]
+    pub(crate) findings: usize,
     /// Dialect of documents whose dialect neither the manifest nor their kind sets.
     #[arg(long, value_parser = dialects())]
     pub(crate) dialect: Option<Dialect>,

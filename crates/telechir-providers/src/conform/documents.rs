@@ -84,17 +84,15 @@ impl FoundDocuments {
             return;
         }
         if let Some((dialect, kind)) = recognize(value) {
-            return match value {
-                Value::Array(events) if kind == DocumentKind::Stream => {
-                    self.events(at, dialect, events, depth);
-                }
-                _ => self.documents.push(FoundDocument {
-                    at: at.to_owned(),
-                    dialect,
-                    kind,
-                    json: value.clone(),
-                }),
-            };
+            if let (Value::Array(events), DocumentKind::Stream) = (value, kind) {
+                return self.events(at, dialect, events, depth);
+            }
+            return self.documents.push(FoundDocument {
+                at: at.to_owned(),
+                dialect,
+                kind,
+                json: value.clone(),
+            });
         }
         match value {
             Value::Object(fields) => {

@@ -178,7 +178,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The objects of a list.
-    fn objects(&self, name: &str) -> Vec<Fields<'a>> {
+    fn objects(&self, name: &str) -> Vec<Self> {
         objects(self.list(name).unwrap_or_default())
     }
 
@@ -322,9 +322,12 @@ impl<'a> Fields<'a> {
             return None;
         }
         match self.list("input") {
-            Some(items) => list_dialect(items, Some(self)).map(|dialect| match dialect {
-                Dialect::Functions | Dialect::AnthropicMessages => Dialect::OpenaiResponses,
-                other => other,
+            Some(items) => list_dialect(items, Some(self)).map(|dialect| {
+                let is_message = [Dialect::Functions, Dialect::AnthropicMessages];
+                match is_message.contains(&dialect) {
+                    true => Dialect::OpenaiResponses,
+                    false => dialect,
+                }
             }),
             None => self.text("input").map(|_| Dialect::OpenaiResponses),
         }

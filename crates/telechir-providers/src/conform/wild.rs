@@ -34,7 +34,7 @@ pub struct WildReport {
 /// The translation of one document to one dialect.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PairReport {
-    /// The target dialect.
+    /// The name of the dialect of the translated document.
     pub to: String,
     /// Why the document cannot be translated; absent if it was.
     pub refused: Option<String>,

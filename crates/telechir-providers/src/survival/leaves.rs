@@ -139,7 +139,7 @@ impl Collector {
             Value::String(text) => DEFAULT_TEXTS
                 .iter()
                 .any(|(field, values)| field == name && values.contains(&text.as_str())),
-            _ => false,
+            Value::Null | Value::Array(_) | Value::Object(_) => false,
         }
     }
 
@@ -169,9 +169,9 @@ pub(super) fn json_in(text: &str) -> Option<Value> {
 impl Leaf {
     /// The value as text; a text without its surrounding space.
     pub(super) fn text(&self) -> String {
-        match &self.value {
-            Value::String(text) => text.trim().to_owned(),
-            other => other.to_string(),
+        match self.value.as_str() {
+            Some(text) => text.trim().to_owned(),
+            None => self.value.to_string(),
         }
     }
 

@@ -59,8 +59,8 @@ const TERMS: [(&[&str], &[&str]); 15] = [
     (&["max output length", "max output"], &["output limit"]),
     (&["exit code", "return code"], &["exit code", "outcome"]),
     (
-        &["is error", "error", "success", "statu"],
-        &["failure", "error", "outcome", "statu"],
+        &["is error", "error", "success", "status"],
+        &["failure", "error", "outcome", "status"],
     ),
     (
         &[
@@ -279,7 +279,7 @@ fn words(text: &str) -> String {
     let mut words = String::from(" ");
     let mut word = String::new();
     let mut end = |word: &mut String| {
-        if word.len() > 3 && word.ends_with('s') {
+        if word.len() > 3 && word.ends_with('s') && !word.ends_with("us") {
             word.pop();
         }
         if !word.is_empty() {

@@ -60,11 +60,10 @@ fn values_of_openai_survive() {
 }
 
 /// Without the folder of recordings there is no input.
-#[test]
-fn values_of_recordings_survive() {
+fn check_recordings(provider: &str) {
     let known = Known::read();
     let mut problems = Vec::new();
-    for (name, document) in recorded() {
+    for (name, document) in recorded(provider) {
         let report = check_document(document.dialect, document.kind, &document.json);
         problems.extend(known::problems(&name, &report));
         let mut lost = Lost::default();
@@ -73,6 +72,37 @@ fn values_of_recordings_survive() {
         problems.extend(unlisted.map(|line| format!("{name}: {line}")));
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn values_of_recordings_of_anthropic_survive() {
+    check_recordings("anthropic");
+}
+
+#[test]
+fn values_of_recordings_of_bedrock_survive() {
+    check_recordings("bedrock");
+}
+
+#[test]
+fn values_of_recordings_of_google_survive() {
+    check_recordings("google");
+}
+
+#[test]
+fn values_of_recordings_of_mistral_survive() {
+    check_recordings("mistral");
+}
+
+#[test]
+fn values_of_recordings_of_openai_survive() {
+    check_recordings("openai");
+}
+
+#[test]
+fn the_list_is_as_the_example_writes_it() {
+    let written = std::fs::read_to_string(known::file()).unwrap();
+    assert_eq!(written, Known::read().page());
 }
 
 #[test]

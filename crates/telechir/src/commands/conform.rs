@@ -1,5 +1,8 @@
 //! `conform`: decodes, encodes and round-trips a folder of test vectors; prints a table.
 
+mod wild;
+mod wild_table;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
@@ -25,6 +28,9 @@ struct ConformOutput {
 }
 
 pub(crate) fn conform(arguments: &ConformArguments) -> Result<ExitCode, CliError> {
+    if arguments.wild {
+        return wild::wild(arguments);
+    }
     let folder = &arguments.folder;
     let manifest = manifest(folder, arguments.dialect)?;
     if manifest.vectors.is_empty() {

@@ -76,3 +76,53 @@ fn a_missing_folder_is_named() {
     assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("/nowhere/at/all"), "{}", run.stderr);
 }
+
+const EXCHANGE: &str = r#"
+interactions:
+- request:
+    body: '{"model": "claude-x", "max_tokens": 9, "messages": [{"role": "user", "content": "Open the quarterly report."}]}'
+  response:
+    body:
+      string: '{"error": {"message": "overloaded"}}'
+"#;
+
+#[test]
+fn unknown_files_are_searched_for_documents_of_providers() {
+    let telechir = Telechir::new();
+    let folder = telechir.folder().join("wild");
+    fs::create_dir_all(folder.join("deeper")).expect("a folder");
+    fs::write(folder.join("deeper/exchange.yaml"), EXCHANGE).expect("a cassette");
+    fs::write(
+        folder.join("notes.md"),
+        "Nothing of a provider, but long enough.",
+    )
+    .expect("a text");
+    fs::write(folder.join("package.json"), r#"{"name": "package"}"#).expect("a package");
+    let folder = folder.to_string_lossy().into_owned();
+    let run = telechir.run(&["conform", "--wild", &folder, "--json"], "");
+    let summary: serde_json::Value = serde_json::from_str(&run.stdout).expect("JSON");
+    assert_eq!(summary["files"], 3);
+    assert_eq!(summary["documents"], 2);
+    assert_eq!(summary["provider_errors"], 1);
+    assert_eq!(summary["sources"]["anthropic-messages"]["identical"], 1);
+    assert_eq!(summary["pairs"].as_array().map(Vec::len), Some(12));
+    assert_eq!(summary["not_recognized"].as_array().map(Vec::len), Some(2));
+    let found = summary["findings"].as_array().expect("a list");
+    assert_eq!(run.code, Some(i32::from(!found.is_empty())), "{found:?}");
+    let is_message = |finding: &serde_json::Value| finding["pointer"] == "/messages/0/content";
+    assert!(!found.iter().any(is_message), "{found:?}");
+}
+
+#[test]
+fn a_folder_without_documents_of_providers_fails() {
+    let telechir = Telechir::new();
+    let folder = telechir.folder().to_string_lossy().into_owned();
+    fs::write(telechir.folder().join("a.txt"), "nothing").expect("a text");
+    let run = telechir.run(&["conform", "--wild", &folder], "");
+    assert_eq!(run.code, Some(1), "{}", run.stdout);
+    assert!(
+        run.stderr.contains("found no document of a provider"),
+        "{}",
+        run.stderr
+    );
+}

@@ -57,13 +57,13 @@ pub(crate) fn vectors(folder: &str) -> Vec<Translatable> {
     documents.collect()
 }
 
-/// The documents recorded by other projects, from a folder beside this one. We may not redistribute
+/// The documents of a provider recorded by other projects, from a folder beside this one. We may not redistribute
 /// them; without the folder there are none.
-pub(crate) fn recorded() -> Vec<(String, FoundDocument)> {
+pub(crate) fn recorded(provider: &str) -> Vec<(String, FoundDocument)> {
     let project = Path::new(env!("CARGO_MANIFEST_DIR"));
     let beside = project
         .ancestors()
-        .map(|folder| folder.join("shared/fixtures"));
+        .map(|folder| folder.join("shared/fixtures").join(provider));
     let mut files = Vec::new();
     let folder = beside.into_iter().find(|folder| folder.is_dir());
     folder.iter().for_each(|folder| collect(folder, &mut files));
@@ -163,6 +163,13 @@ impl Known {
             }
         }
         Self(folders)
+    }
+
+    /// The list as the example writes it.
+    pub(crate) fn page(mut self) -> String {
+        let names = FOLDERS.into_iter().chain(["recordings"]);
+        let sections = names.map(|name| (name, self.0.remove(name).unwrap_or_default()));
+        page(&sections.collect::<Vec<_>>())
     }
 
     /// Losses of a folder that are new, and listed ones that no longer occur.
