@@ -22,11 +22,11 @@ const MIN_TEXT_BYTES: usize = 24;
 pub struct FoundDocument {
     /// The JSON pointer in the file, or the line; empty for the complete file.
     pub at: String,
-    /// The recognized dialect.
+    /// The dialect, by the structure of the document; its model tells equal dialects apart.
     pub dialect: Dialect,
     /// What the document is; a stream is the response that it assembles.
     pub kind: DocumentKind,
-    /// The document.
+    /// The document without what surrounds it in the file.
     pub json: Value,
 }
 

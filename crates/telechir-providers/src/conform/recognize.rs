@@ -10,7 +10,7 @@ use crate::Dialect;
 pub enum DocumentKind {
     /// A request with its messages.
     Request,
-    /// One response.
+    /// A complete response to a request.
     Response,
     /// A list of messages or items.
     History,

@@ -17,7 +17,7 @@ use crate::{DecodeError, Dialect};
 /// The results of one document.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WildReport {
-    /// The recognized dialect.
+    /// The name of the document's dialect.
     pub dialect: String,
     /// What the document is.
     pub kind: DocumentKind,
