@@ -186,38 +186,21 @@ impl Dialect {
     /// If the history lacks something that the dialect requires.
     pub fn encode_history(self, history: &History) -> Result<(Value, Report), EncodeError> {
         let codec = self.codec();
-        let messages = match codec.keeps_unknown_members() {
+        let mut report = Report::default();
+        let mut messages = match codec.keeps_unknown_members() {
             true => Cow::Borrowed(history.messages.as_slice()),
             false => forced_function::without_marks(&history.messages),
         };
-        if let Cow::Owned(messages) = messages {
-            let envelope = history.envelope.clone();
-            return self.encode_history(&History { messages, envelope });
-        }
         let accepts = |dialect: &str| codec.accepts_unknown_of(dialect);
-        let (messages, mut report) = match foreign_contents::remove(&history.messages, &accepts) {
-            Some((remaining, losses)) => (Cow::Owned(remaining), losses),
-            None => (Cow::Borrowed(&history.messages), Report::default()),
-        };
-        let raw_dialect = codec.raw_dialect();
-        let images = codec.images_of_model();
-        let messages = match generated_images::move_to_user(&messages, raw_dialect, images) {
-            Some((moved, losses)) => {
-                report.absorb(losses);
-                Cow::Owned(moved)
-            }
-            None => messages,
-        };
-        let messages = match codec.allows_duplicate_ids() {
-            true => messages,
-            false => match duplicate_ids::deduplicate(&messages, raw_dialect) {
-                Some((unique, losses)) => {
-                    report.absorb(losses);
-                    Cow::Owned(unique)
-                }
-                None => messages,
-            },
-        };
+        let remaining = foreign_contents::remove(&messages, &accepts);
+        replace(&mut messages, remaining, &mut report);
+        let (raw_dialect, images) = (codec.raw_dialect(), codec.images_of_model());
+        let moved = generated_images::move_to_user(&messages, raw_dialect, images);
+        replace(&mut messages, moved, &mut report);
+        if !codec.allows_duplicate_ids() {
+            let unique = duplicate_ids::deduplicate(&messages, raw_dialect);
+            replace(&mut messages, unique, &mut report);
+        }
         let (document, losses) = match messages {
             Cow::Borrowed(_) => codec.encode_history(history)?,
             Cow::Owned(messages) => {
@@ -306,6 +289,18 @@ pub enum Envelope {
         /// All fields in their order, with null in place of the list.
         rest: Map<String, Value>,
     },
+}
+
+/// Replaces the messages by changed ones, if any.
+fn replace(
+    messages: &mut Cow<'_, [Message]>,
+    changed: Option<(Vec<Message>, Report)>,
+    report: &mut Report,
+) {
+    if let Some((changed, losses)) = changed {
+        *messages = Cow::Owned(changed);
+        report.absorb(losses);
+    }
 }
 
 impl fmt::Display for Dialect {

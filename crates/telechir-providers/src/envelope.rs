@@ -82,7 +82,8 @@ pub enum TranslationError {
 
 impl Dialect {
     /// Translates a request, a response, an error body or a history to another dialect. A document
-    /// for the same dialect stays as it is, except for mapped model names.
+    /// for the same dialect stays as it is, except for mapped model names. Neutral documents have no
+    /// settings: from and to them, only the messages are translated.
     ///
     /// ```
     /// use telechir_providers::{Dialect, TranslationOptions};
@@ -110,6 +111,9 @@ impl Dialect {
                 document: settings::with_mapped_model(source, value, options),
                 ..TranslatedDocument::default()
             });
+        }
+        if self == Self::Neutral || to == Self::Neutral {
+            return history::translate(self, to, document, options);
         }
         match source.kind_of(&value) {
             DocumentKind::Request => request::translate(self, to, value, options),

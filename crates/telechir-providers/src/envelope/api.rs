@@ -41,7 +41,8 @@ impl Api {
             Dialect::BedrockAgents => Self::Agents,
             Dialect::GoogleGenerateContent => Self::Generate,
             Dialect::GoogleInteractions => Self::Interactions,
-            Dialect::AgentFramework => Self::Framework,
+            // Only the messages of neutral documents are translated.
+            Dialect::AgentFramework | Dialect::Neutral => Self::Framework,
             Dialect::Functions | Dialect::FunctionsInline => Self::Chat,
             Dialect::MistralChat => Self::Mistral,
             Dialect::MistralConversations => Self::Conversations,

@@ -64,11 +64,7 @@ pub(super) fn content(
     let Some(mut content) = unreadable(&kind, members, &problem) else {
         let why = format!("it is invalid: {problem}");
         report.preserved(&kind, location, why, "as an unknown content");
-        let kind = Some(kind);
-        return Content::Other(UnknownContent {
-            kind,
-            json: original,
-        });
+        return Content::Other(UnknownContent::from(original));
     };
     if kind.ends_with("_result") {
         let why = format!("it is invalid: {problem}");

@@ -77,6 +77,11 @@ fn response(dialect: Dialect) -> Value {
                 ]},
             ],
         }),
+        Dialect::Neutral => json!([
+            {"type": "text", "text": TEXT},
+            {"type": "function_call", "call_id": "call00001", "name": "tide",
+             "arguments": format!(r#"{{"harbour":"{HARBOUR}"}}"#)},
+        ]),
         Dialect::Functions | Dialect::FunctionsInline | Dialect::MistralChat => chat,
         Dialect::MistralConversations => json!({
             "object": "conversation.response", "conversation_id": AROUND, "outputs": [
@@ -120,7 +125,7 @@ fn request(dialect: Dialect) -> Option<Value> {
             "model": AROUND, "inputs": [{"type": "message.input", "role": "user", "content": TEXT}],
         }),
         // A request is the call of a client; only its messages are JSON.
-        Dialect::AgentFramework | Dialect::BedrockAgents => return None,
+        Dialect::AgentFramework | Dialect::BedrockAgents | Dialect::Neutral => return None,
     })
 }
 

@@ -41,7 +41,7 @@ pub(crate) async fn mcp(arguments: McpArguments) -> Result<ExitCode, CliError> {
     };
     let catalog = ToolCatalog::new(has, &selection).map_err(CliError::usage)?;
     // A policy that cannot be read must not be noticed with the first call.
-    let policy = crate::policy::load(arguments.safety.policy.as_deref())?;
+    let policy = crate::policy::load(&arguments.safety)?;
     let digest = arguments.safety.policy.is_some().then(|| policy.digest());
     let name = match &arguments.session {
         Some(name) => name.clone(),

@@ -21,6 +21,7 @@ fn folder(dialect: Dialect) -> &'static str {
         | Dialect::BedrockAgents => "bedrock",
         Dialect::GoogleGenerateContent | Dialect::GoogleInteractions => "google",
         Dialect::AgentFramework => "agent-framework",
+        Dialect::Neutral => "neutral",
         Dialect::Functions | Dialect::FunctionsInline => "functions",
         Dialect::MistralChat | Dialect::MistralConversations => "mistral",
     }
