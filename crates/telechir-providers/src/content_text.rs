@@ -99,12 +99,14 @@ pub(crate) fn hosted_label(what: &str, hosted: &HostedCall) -> String {
 pub(crate) fn hosted_texts(hosted: &HostedCall) -> Vec<String> {
     let status = hosted.status.as_deref();
     let status = status.filter(|status| !matches!(*status, "completed" | "success"));
+    let has_error = |content: &Content| matches!(content, Content::Error(_));
+    // An error states it, too.
     let exit_code = hosted
         .meta
         .additional_properties
         .values()
         .find_map(|settings| settings.get("return_code")?.as_i64())
-        .filter(|code| *code != 0);
+        .filter(|code| *code != 0 && !hosted.results.iter().any(has_error));
     let status = status.map(|status| format!("({status})"));
     let exit_code = exit_code.map(|code| format!("(exit code {code})"));
     let parts = hosted.inputs.iter().chain(&hosted.results);

@@ -113,7 +113,14 @@ impl Dialect {
             });
         }
         if self == Self::Neutral || to == Self::Neutral {
-            return history::translate(self, to, document, options);
+            let mut translated = history::translate(self, to, document, options)?;
+            for loss in &mut translated.report.losses {
+                // Other reports of whole documents have JSON pointers.
+                if value.get(&loss.location).is_some() {
+                    loss.location.insert(0, '/');
+                }
+            }
+            return Ok(translated);
         }
         match source.kind_of(&value) {
             DocumentKind::Request => request::translate(self, to, value, options),

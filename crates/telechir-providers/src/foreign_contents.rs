@@ -2,6 +2,7 @@
 
 use telechir_protocol::{Content, Message, UnknownContent};
 
+use crate::content_text;
 use crate::report::Report;
 
 /// Whether unknown contents of this dialect are accepted.
@@ -63,17 +64,19 @@ fn remove_from(
         let location = format!("{location}[{at}]");
         at += 1;
         if is_foreign(content, accepts) {
-            if let Content::Other(other) = content {
-                report.lost(
-                    format!("content of type `{}`", name_of(other)),
-                    &location,
-                    format!(
-                        "only {} has it",
-                        other.dialect.as_deref().unwrap_or_default()
-                    ),
-                );
-            }
-            return false;
+            let Content::Other(other) = &*content else {
+                return false;
+            };
+            let what = format!("content of type `{}`", name_of(other));
+            let owner = other.dialect.as_deref().unwrap_or_default();
+            let why = format!("only {owner} has it");
+            let Some(text) = content_text::as_text(content) else {
+                report.lost(what, &location, why);
+                return false;
+            };
+            report.preserved(what, &location, why, "as a link in a text");
+            *content = Content::text(text);
+            return true;
         }
         if let Content::FunctionResult(result) = content {
             remove_from(

@@ -39,6 +39,7 @@ mod foreign_contents;
 mod generated_images;
 mod google;
 mod image_formats;
+mod instructions;
 mod misrouted;
 mod mistral;
 mod neutral;

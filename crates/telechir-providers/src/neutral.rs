@@ -34,6 +34,11 @@ impl Codec for Neutral {
         true
     }
 
+    /// Neutral JSON holds any object with its dialect.
+    fn accepts_unknown_of(&self, _dialect: &str) -> bool {
+        true
+    }
+
     fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
         envelope::read_response(document)
     }
@@ -54,7 +59,7 @@ impl Codec for Neutral {
     }
 
     fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
-        Ok((envelope::write_history(history), Report::default()))
+        Ok(envelope::write_history(history))
     }
 
     /// The tools as they were given; a declaration of another dialect stays a `raw` tool.

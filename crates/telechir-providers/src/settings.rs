@@ -46,7 +46,7 @@ fn names_of<'a>((name, value): (&'a String, &'a Value)) -> Vec<&'a str> {
     }
 }
 
-/// Reports the settings of other providers and the unknown fields of a content.
+/// Reports the settings of other providers in a content.
 pub(crate) fn report_content(content: &Content, own: &str, location: &str, report: &mut Report) {
     let Some(meta) = content.meta() else {
         return;
@@ -54,12 +54,6 @@ pub(crate) fn report_content(content: &Content, own: &str, location: &str, repor
     for (provider, names) in of_other_providers(meta, own) {
         let what = format!("settings of {provider}: {}", names.join(", "));
         report.lost(what, location, "they belong to another provider");
-    }
-    let extra = meta.extra.iter().filter(|(_, value)| !value.is_null());
-    let names: Vec<&str> = extra.map(|(name, _)| name.as_str()).collect();
-    if !names.is_empty() {
-        let what = format!("fields {}", names.join(", "));
-        report.lost(what, location, "the API has no fields for them");
     }
 }
 

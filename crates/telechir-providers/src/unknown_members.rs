@@ -31,8 +31,10 @@ fn find<'a>(contents: &'a [Content], list: &str, lost: &mut Vec<(&'a str, String
     for (at, content) in contents.iter().enumerate() {
         let location = format!("{list}[{at}]");
         let meta = content.meta();
-        for name in meta.into_iter().flat_map(|meta| meta.extra.keys()) {
-            lost.push((name, location.clone()));
+        for (name, value) in meta.into_iter().flat_map(|meta| meta.extra.iter()) {
+            if !value.is_null() {
+                lost.push((name, location.clone()));
+            }
         }
         for (name, inner) in nested(content) {
             find(inner, &format!("{location}.{name}"), lost);

@@ -6,7 +6,7 @@ use telechir_protocol::{Content, InvalidTurn, Message, Meta, ModelTurn, Raw, Rol
 
 use super::function_mapping::FunctionCalls;
 use super::{DIALECT, PROVIDER, encode_native, read, sidecar, write};
-use crate::chat::assistant_message;
+use crate::instructions;
 use crate::{DecodeError, Envelope, History, Report};
 
 /// The property of a message that was a content without a message.
@@ -237,44 +237,17 @@ pub(super) fn write_history(history: &History) -> (Value, Report) {
             rest,
         } if *dialect == DIALECT => put_back(member, rest, list),
         Envelope::Object { rest, .. } => {
-            list.splice(0..0, instructions(rest, history, &mut report));
+            let instructions = instructions::of_envelope(rest, history, &mut report);
+            let texts = instructions.iter();
+            let texts: Vec<Value> = texts
+                .map(|text| write::message(text, &mut FunctionCalls::default()))
+                .collect();
+            list.splice(0..0, texts);
             Value::Array(list)
         }
         Envelope::List => Value::Array(list),
     };
     (value, report)
-}
-
-/// The instructions of another dialect's envelope as a message. Its other fields are reported.
-fn instructions(rest: &Map<String, Value>, history: &History, report: &mut Report) -> Vec<Value> {
-    let names = [
-        "system",
-        "instructions",
-        "systemInstruction",
-        "system_instruction",
-    ];
-    let why = "a list of messages has no request or response members";
-    let has_message = history
-        .messages
-        .first()
-        .is_some_and(|message| message.role == Role::System);
-    let mut messages = Vec::new();
-    for (name, value) in rest.iter().filter(|(_, value)| !value.is_null()) {
-        let is_instructions = names.contains(&name.as_str());
-        if is_instructions && has_message {
-            continue;
-        }
-        let what = format!("member `{name}`");
-        match assistant_message::instructions(value).filter(|_| is_instructions) {
-            Some(text) => {
-                report.preserved(what, name, why, "as a system message");
-                let text = Message::new(Role::System, vec![Content::text(text)]);
-                messages.push(write::message(&text, &mut FunctionCalls::default()));
-            }
-            None => report.lost(what, name, why),
-        }
-    }
-    messages
 }
 
 fn put_back(member: &str, rest: &Map<String, Value>, mut list: Vec<Value>) -> Value {

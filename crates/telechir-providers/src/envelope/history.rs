@@ -5,7 +5,7 @@ use telechir_protocol::{Content, Message, Role, TextContent};
 
 use super::api::Api;
 use super::{ThinkingTranslation, TranslatedDocument, TranslationError, TranslationOptions};
-use crate::{Dialect, Envelope, History, Loss, Report};
+use crate::{Dialect, Envelope, History, Loss, Report, instructions};
 
 /// The members around the messages of another dialect, which a list of messages cannot hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl History {
             return None;
         }
         let (dialect, member) = (*dialect, *member);
-        let is_instruction = |name: &str| name == member || INSTRUCTIONS.contains(&name);
+        let is_instruction = |name: &str| name == member || instructions::MEMBERS.contains(&name);
         let aside = rest
             .iter()
             .filter(|(name, value)| !is_instruction(name) && !value.is_null());
@@ -74,14 +74,6 @@ impl History {
         }
     }
 }
-
-/// Members that hold instructions in some API.
-const INSTRUCTIONS: [&str; 4] = [
-    "system",
-    "instructions",
-    "systemInstruction",
-    "system_instruction",
-];
 
 /// Whether the dialect writes readable thinking of others as its own.
 fn has_thinking_text(to: Dialect) -> bool {

@@ -6,7 +6,7 @@ use telechir_protocol::{Content, InvalidTurn, Message, ModelTurn, Role};
 
 use super::call_ids::CallIds;
 use super::read::{self, DIALECT};
-use crate::{DecodeError, Envelope, History, Report};
+use crate::{DecodeError, Envelope, History, Report, instructions};
 
 /// The member of an envelope around a list of contents.
 const CONTENTS: &str = "contents";
@@ -224,7 +224,20 @@ fn wrong(problem: impl Into<String>) -> DecodeError {
 
 /// Encodes a history in the form that it was decoded from; one of another dialect is a list of
 /// messages.
-pub(super) fn write_history(history: &History) -> Value {
+pub(super) fn write_history(history: &History) -> (Value, Report) {
+    let mut report = Report::default();
+    let document = match &history.envelope {
+        Envelope::Object { dialect, rest, .. } if *dialect != DIALECT => {
+            let instructions = instructions::of_envelope(rest, history, &mut report);
+            let messages = instructions.iter().chain(&history.messages);
+            messages.map(message_json).collect()
+        }
+        _ => own_document(history),
+    };
+    (document, report)
+}
+
+fn own_document(history: &History) -> Value {
     let contents = || -> Vec<Value> {
         let all = history
             .messages

@@ -64,7 +64,7 @@ pub(super) fn content(
     let Some(mut content) = unreadable(&kind, members, &problem) else {
         let why = format!("it is invalid: {problem}");
         report.preserved(&kind, location, why, "as an unknown content");
-        return Content::Other(UnknownContent::from(original));
+        return Content::Other(UnknownContent::new(DIALECT, original));
     };
     if kind.ends_with("_result") {
         let why = format!("it is invalid: {problem}");

@@ -151,7 +151,13 @@ fn a_request_keeps_its_messages_and_functions() {
                 text.contains("Oslo") && text.contains("rain"),
                 "{from} to {to}: {text}"
             );
-            if to != Dialect::BedrockAgents {
+            // Neutral documents have no settings.
+            let has_tools = !matches!(to, Dialect::BedrockAgents | Dialect::Neutral);
+            assert!(
+                to == Dialect::BedrockAgents || text.contains("Be brief."),
+                "{from} to {to}: {text}"
+            );
+            if has_tools {
                 assert!(text.contains("Be brief."), "{from} to {to}: {text}");
                 assert!(text.contains("Weather of a city"), "{from} to {to}: {text}");
             }
@@ -246,7 +252,9 @@ fn a_response_keeps_its_contents_and_counts() {
                 calls(after.contents()),
                 "{from} to {to}"
             );
-            let counts = [from, to].map(|dialect| dialect != Dialect::BedrockAgents);
+            let has_counts =
+                |dialect| !matches!(dialect, Dialect::BedrockAgents | Dialect::Neutral);
+            let counts = [from, to].map(has_counts);
             // The neutral count of Anthropic's input and Converse's leaves out the cache.
             if counts == [true, true] {
                 assert_eq!(

@@ -211,7 +211,9 @@ fn the_exit_code_of_a_command_that_a_provider_ran_is_in_its_text() {
     for to in CHAT.into_iter().chain([Dialect::OpenaiResponses]) {
         let (text, _) = translated(Dialect::AnthropicMessages, to, &document);
         assert!(
-            text.contains("exit code 17") && text.contains("no rule"),
+            text.to_lowercase().matches("exit code").count() == 1
+                && text.contains("17")
+                && text.contains("no rule"),
             "{to}: {text}"
         );
     }
