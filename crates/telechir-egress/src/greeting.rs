@@ -35,6 +35,15 @@ pub(crate) fn read(bytes: &[u8]) -> Greeting {
     greeting
 }
 
+/// The host of a name as it was sent, in lower case and without a trailing dot; none if it has other
+/// characters than names and addresses have. It appears in messages and recordings.
+fn host_of(name: &str) -> Option<String> {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let is_plain = |c: u8| c.is_ascii_alphanumeric() || b".-_:".contains(&c);
+    let is_host = !name.is_empty() && name.bytes().all(is_plain);
+    is_host.then(|| name.to_ascii_lowercase())
+}
+
 #[cfg(test)]
 mod tests {
     use super::client_hello::tests::{client_hello, extension};
@@ -112,5 +121,29 @@ mod tests {
             let text = bytes.escape_ascii();
             assert!(matches!(read, Greeting::Unnamed(_)), "{text}: {read:?}");
         }
+    }
+
+    /// Such a name reaches messages, recordings and terminals.
+    #[test]
+    fn a_name_with_other_characters_names_nothing() {
+        for name in [
+            "a\u{1b}[2Jb",
+            "good.example\0.evil.example",
+            "good.example\nHost: x",
+            "b\u{fc}cher.example",
+            "\u{202e}elpmaxe.doog",
+            "a b",
+            "a/b",
+            "u@a",
+            ".",
+        ] {
+            let hello = client_hello(&[extension::name(name)]);
+            assert!(matches!(read(&hello), Greeting::Unnamed(_)), "{name:?}");
+            let request = format!("GET / HTTP/1.1\r\nHost: {name}\r\n\r\n");
+            let greeting = read(request.as_bytes());
+            assert!(matches!(greeting, Greeting::Unnamed(_)), "{name:?}");
+        }
+        let hello = client_hello(&[extension::name("_dmarc.X-1.example")]);
+        assert_eq!(read(&hello), named("_dmarc.x-1.example"));
     }
 }

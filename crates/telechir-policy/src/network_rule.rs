@@ -137,7 +137,11 @@ impl Remote {
 
     fn at(host: &str, port: u16) -> Option<Self> {
         let url = Url::parse(&format!("https://{host}:{port}/")).ok()?;
-        let is_bare = url.username().is_empty() && url.path() == "/" && url.host().is_some();
+        // Nothing of the host's text became another part of the URL.
+        let is_bare = url.username().is_empty()
+            && url.path() == "/"
+            && url.query().is_none()
+            && url.fragment().is_none();
         is_bare.then_some(Self { url })
     }
 
@@ -365,4 +369,18 @@ impl Gate {
 
 fn lets_through(rule: &Rule<UrlMatch>) -> bool {
     rule.verdict < Verdict::Ask
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_a_host_and_a_port_and_nothing_else() {
+        for host in ["u@example.com", "a/b", "a?b", "a#b", "", "a b"] {
+            assert_eq!(Remote::at(host, 443), None, "{host:?}");
+        }
+        let remote = Remote::at("Example.com.", 80).map(|remote| remote.host());
+        assert_eq!(remote.as_deref(), Some("example.com"));
+    }
 }

@@ -1,6 +1,6 @@
 //! Reads the SNI of a TLS ClientHello.
 
-use super::Greeting;
+use super::{Greeting, host_of};
 
 /// The type of a record with handshake messages.
 pub(super) const HANDSHAKE: u8 = 22;
@@ -90,8 +90,7 @@ fn only_name(body: &[u8]) -> Option<String> {
     let mut names = ByteReader(ByteReader(body).length_prefixed::<2>()?);
     names.take(1).filter(|kind| *kind == [0])?;
     let name = std::str::from_utf8(names.length_prefixed::<2>()?).ok()?;
-    let name = name.strip_suffix('.').unwrap_or(name);
-    (names.0.is_empty() && !name.is_empty()).then(|| name.to_ascii_lowercase())
+    host_of(name).filter(|_| names.0.is_empty())
 }
 
 /// Reads from the front of a byte slice.

@@ -1,7 +1,7 @@
 //! Reads the host of an HTTP/1.1 request, which browsers send in a tunnel for a WebSocket without
 //! TLS.
 
-use super::Greeting;
+use super::{Greeting, host_of};
 
 const NOT_KNOWN: &str = "it is neither TLS nor HTTP";
 const NO_HOST: &str = "its request does not name one host";
@@ -70,6 +70,5 @@ fn host(headers: &[u8]) -> Option<String> {
         Some(address) => address.split_once(']')?.0,
         None => host.split_once(':').map_or(host, |(name, _)| name),
     };
-    let name = name.strip_suffix('.').unwrap_or(name);
-    (!name.is_empty()).then(|| name.to_ascii_lowercase())
+    host_of(name)
 }

@@ -499,3 +499,23 @@ fn a_list_of_arguments_is_read_as_its_words_or_not_at_all() {
         }
     }
 }
+
+/// With `shopt -s extglob` they match file names.
+#[test]
+fn extended_patterns_are_never_certain() {
+    for line in [
+        "echo @(a|b)",
+        "ls !(x)",
+        "ls ?(a)b",
+        "rm +(a)",
+        "ls *(a)",
+        "ls a@(b)c",
+        "! (ls)",
+    ] {
+        let reading = read_command(&Command::Line(line.to_owned()));
+        assert!(
+            matches!(reading, CommandReading::Unknown(_)),
+            "{line}: {reading:?}"
+        );
+    }
+}
