@@ -66,16 +66,23 @@ impl InputLimit {
         Ok(())
     }
 
+    /// `names` are pairs of class and instance. The windows of a program share their class, while
+    /// menus and dialogs can have instances of their own.
     fn check(&self, names: &[String]) -> Result<(), XError> {
-        let mut names = names.iter().filter(|name| !name.is_empty()).peekable();
-        let name = names.peek().copied();
+        let Some(windows) = &self.windows else {
+            return Ok(());
+        };
+        let pairs = names.chunks(2);
+        let mut names = pairs.filter_map(|pair| pair.iter().find(|name| !name.is_empty()));
+        let name = names.clone().next();
         let is_of = |window: &Vec<String>| match name {
             Some(_) => names.clone().all(|name| window.contains(name)),
             None => window.iter().all(String::is_empty),
         };
-        if self.windows.iter().flatten().any(is_of) {
+        if windows.iter().any(is_of) {
             return Ok(());
         }
+        let name = names.next();
         let name = name.map_or_else(
             || "one without a name".to_owned(),
             |name| format!("{name:?}"),
@@ -84,5 +91,49 @@ impl InputLimit {
             "Not sent: the input would now reach another window ({name}) than when the call was \
              judged. Take a screenshot and try again."
         )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owned(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_window_is_one_of_the_judged_if_all_its_classes_are() {
+        let mut limit = InputLimit::default();
+        assert!(limit.check(&owned(&["XTerm", "xterm"])).is_ok());
+        limit.set(Some(vec![
+            owned(&["Firefox", "Navigator"]),
+            owned(&["Tabbed", "tabbed", "Viewer", "viewer"]),
+            owned(&["", "nameless"]),
+        ]));
+        for names in [
+            &["Firefox", "Navigator"][..],
+            &["Firefox", "Popup"],
+            &["Tabbed", "tabbed"],
+            &["Tabbed", "tabbed", "Viewer", "viewer"],
+            &["", "nameless"],
+        ] {
+            assert!(limit.check(&owned(names)).is_ok(), "{names:?}");
+        }
+        for names in [
+            &["XTerm", "xterm"][..],
+            &["Firefox", "Navigator", "XTerm", "xterm"],
+            &["Tabbed", "tabbed", "XTerm", "xterm"],
+            &["", "xterm"],
+            &["", ""],
+            &[],
+        ] {
+            assert!(limit.check(&owned(names)).is_err(), "{names:?}");
+        }
+        limit.set(Some(vec![owned(&["", ""])]));
+        assert!(limit.check(&[]).is_ok() && limit.check(&owned(&["", ""])).is_ok());
+        assert!(limit.check(&owned(&["XTerm", "xterm"])).is_err());
+        limit.set(Some(Vec::new()));
+        assert!(limit.check(&owned(&["Firefox", "Navigator"])).is_err());
     }
 }

@@ -200,7 +200,7 @@ async fn children(connection: &Connection, window: Window) -> Result<Vec<Window>
     Ok(tree.map(|tree| tree.children).unwrap_or_default())
 }
 
-/// The class and the instance of a window; empty if it has none.
+/// The class and the instance of a window; empty if it has neither.
 async fn class_of(connection: &Connection, window: Window) -> Result<Vec<String>, XError> {
     let x = connection.x();
     let class = x.get_property(
@@ -213,9 +213,11 @@ async fn class_of(connection: &Connection, window: Window) -> Result<Vec<String>
     )?;
     let class = ignore_destroyed(connection.reply(class).await)?;
     let class = class.map(|class| inspect::text(&class)).unwrap_or_default();
-    let names = class.split('\0').filter(|name| !name.is_empty());
-    // The property has the instance first.
-    Ok(names.rev().map(str::to_owned).collect())
+    let mut names = class.split('\0').map(str::to_owned);
+    let (instance, class) = (names.next(), names.next());
+    let names = [class.unwrap_or_default(), instance.unwrap_or_default()];
+    let is_empty = names.iter().all(String::is_empty);
+    Ok(if is_empty { Vec::new() } else { names.into() })
 }
 
 fn names(window: WindowInfo) -> Vec<String> {
