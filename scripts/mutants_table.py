@@ -16,7 +16,7 @@ INTRODUCTION = """# Mutation testing
 
 `make mutants` changes one expression of a crate at a time, such as `||` to `&&`, and runs the crate's own tests. If none of them fails, the mutant survives: nothing checks that expression. The goal is that at most 3 % survive in the crates that decide, filter, record and confine, and that each survivor has its reason here.
 
-A timeout counts as caught: the tests noticed that the program no longer ends. Mutants that do not compile do not count.
+A timeout counts as caught: the tests noticed that the program no longer ends. Mutants that do not compile do not count. Where not all mutants of a crate ran, those that ran are a sample: every Nth, in one or more parts.
 """
 
 
