@@ -160,11 +160,15 @@ async fn connect_socket(
     found: &ResolvedAddress,
     socket: SocketAddr,
 ) -> io::Result<TcpStream> {
-    let is_here = found.is_this_machine || found.address.to_canonical().is_loopback();
     match &inner.upstream {
-        Some(upstream) if !is_here => upstream.connect(socket).await,
+        Some(upstream) if !is_here(found) => upstream.connect(socket).await,
         _ => TcpStream::connect(socket).await,
     }
+}
+
+/// Whether an address leads back to this machine, in whatever spelling.
+fn is_here(found: &ResolvedAddress) -> bool {
+    found.is_this_machine || found.address.to_canonical().is_loopback()
 }
 
 /// The decision that reports a refusal.
@@ -193,4 +197,29 @@ pub(crate) fn invalid_target(inner: &EgressShared, target: &str, why: &ProxyRefu
         target,
         why.to_string(),
     ));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_this_machine_are_recognized() {
+        for (address, is_this_machine, expected) in [
+            ("192.0.2.7", true, true),
+            ("127.0.0.1", false, true),
+            ("::1", false, true),
+            ("::ffff:127.0.0.9", false, true),
+            ("127.0.0.1", true, true),
+            ("192.0.2.7", false, false),
+            ("2001:db8::1", false, false),
+        ] {
+            let address = address.parse().expect("an address");
+            let found = ResolvedAddress {
+                address,
+                is_this_machine,
+            };
+            assert_eq!(is_here(&found), expected, "{found:?}");
+        }
+    }
 }

@@ -63,3 +63,33 @@ impl Egress {
         Ok(self.serve(listener, Admission::Everyone))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Some programs read one spelling, some the other.
+    #[test]
+    fn each_variable_is_there_once_in_both_spellings() {
+        let variables = Egress::environment();
+        let value = |name: &str| {
+            let mut found = variables.iter().filter(|(other, _)| other == name);
+            let value = found.next().map(|(_, value)| value.as_str());
+            assert!(found.next().is_none(), "{name} is there twice");
+            value
+        };
+        let proxy = Some("http://127.0.0.1:3128");
+        for name in [
+            "HTTP_PROXY",
+            "http_proxy",
+            "HTTPS_PROXY",
+            "https_proxy",
+            "ALL_PROXY",
+        ] {
+            assert_eq!(value(name), proxy, "{name}");
+        }
+        assert_eq!(value("npm_config_proxy"), proxy);
+        assert_eq!(value("NO_PROXY"), value("no_proxy"));
+        assert_eq!(value("NODE_USE_ENV_PROXY"), Some("1"));
+    }
+}
