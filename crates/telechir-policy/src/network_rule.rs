@@ -79,9 +79,9 @@ impl Remote {
         let (host, port) = authority.rsplit_once(':').ok_or_else(unreadable)?;
         let port: u16 = match port.parse() {
             Ok(0) | Err(_) => return Err(unreadable()),
-            Ok(port) if port_is_plain(authority) => port,
-            Ok(_) => return Err(unreadable()),
+            Ok(port) => port,
         };
+        // A sign is refused, too: some parsers read `+80` as a number, others do not.
         if !authority.bytes().all(is_plain) || (host.contains(':') != host.starts_with('[')) {
             return Err(unreadable());
         }
@@ -167,12 +167,6 @@ impl Remote {
     pub fn port(&self) -> u16 {
         self.url.port_or_known_default().unwrap_or(443)
     }
-}
-
-/// Accepts only digits: some parsers read `+80` as a number, others do not.
-fn port_is_plain(authority: &str) -> bool {
-    let mut digits = authority.bytes().rev().take_while(|c| *c != b':');
-    digits.all(|c| c.is_ascii_digit())
 }
 
 /// Judges one client's connections by the rules of a policy.
@@ -382,5 +376,19 @@ mod tests {
         }
         let remote = Remote::at("Example.com.", 80).map(|remote| remote.host());
         assert_eq!(remote.as_deref(), Some("example.com"));
+    }
+
+    #[test]
+    fn a_port_is_a_number_without_a_sign() {
+        for authority in [
+            "a.example:+443",
+            "a.example:0",
+            "a.example:65536",
+            "a.example:",
+            "a.example",
+        ] {
+            assert!(Remote::for_tunnel(authority).is_err(), "{authority}");
+        }
+        assert!(Remote::for_tunnel("a.example:443").is_ok());
     }
 }
