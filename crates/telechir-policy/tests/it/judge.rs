@@ -37,8 +37,8 @@ fn only_names_that_may_be_permitted_are_resolved() {
                   [[url]]\nhost = ['b.example']\nverdict = 'allow'\nreason = 'Listed.'";
     assert_eq!(judge(closed).hosts_to_resolve(&actions), ["b.example"]);
     // A question is about the addresses, too.
-    let asks = closed.replace("'allow'", "'ask'");
-    assert_eq!(judge(&asks).hosts_to_resolve(&actions), ["b.example"]);
+    let requests = closed.replace("'allow'", "'ask'");
+    assert_eq!(judge(&requests).hosts_to_resolve(&actions), ["b.example"]);
     let opening: Vec<bool> = actions.iter().map(Judge::opens_url).collect();
     assert_eq!(
         opening,
