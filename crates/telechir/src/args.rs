@@ -128,7 +128,7 @@ Examples:
   telechir exec --dialect openai-responses --browser=https://example.com --shell < response.json
   telechir exec --dialect anthropic-messages --session work --desktop --shell < response.json
   telechir exec --dialect anthropic-messages --session work < next-response.json
-  telechir exec --dialect neutral --shell --tools tools.json < calls.json
+  telechir exec --dialect neutral --shell --tools-from tools.json < calls.json
 
 Approval prompts appear on the terminal, never on stdin; without a terminal the answer is no.
 Exit code 0: every call has a result (possibly an error result); 1: failed; 2: usage; 3: a loss in
@@ -382,7 +382,7 @@ pub(crate) struct SafetyArguments {
     /// The request's tools in the neutral form (see `tools --from`): a tool with the approval_mode
     /// always_require needs your approval of each of its calls, also of those that the policy
     /// allows.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long = "tools-from", value_name = "FILE")]
     pub(crate) tools: Option<PathBuf>,
     /// Keep the recording (journal and screenshots) in this folder.
     #[arg(long, value_name = "DIR")]

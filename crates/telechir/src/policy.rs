@@ -12,7 +12,7 @@ use crate::tools_file;
 /// Maximum size of a policy file; real ones have a few kilobytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The policy of `--policy`, or the default policy, with the approvals that the tools of `--tools`
+/// The policy of `--policy`, or the default policy, with the approvals that the tools of `--tools-from`
 /// require.
 pub(crate) fn load(safety: &SafetyArguments) -> Result<Policy, CliError> {
     let policy = match &safety.policy {

@@ -139,7 +139,7 @@ fn an_approval_mode_is_stricter_than_the_policy_and_never_looser() {
     let denied = exec(
         &telechir,
         "neutral",
-        &["--tools", &tools("always")],
+        &["--tools-from", &tools("always")],
         &response,
     )
     .json();
@@ -147,7 +147,7 @@ fn an_approval_mode_is_stricter_than_the_policy_and_never_looser() {
         assert_eq!(result["error"]["kind"], "denied", "{result}");
     }
     for mode in ["never", "policy"] {
-        let reply = exec(&telechir, "neutral", &["--tools", &tools(mode)], &response).json();
+        let reply = exec(&telechir, "neutral", &["--tools-from", &tools(mode)], &response).json();
         assert_eq!(reply[0]["outputs"][0]["stdout"], "done\n", "{mode}");
     }
     let file = telechir.folder().join("deny.toml");
@@ -161,7 +161,7 @@ fn an_approval_mode_is_stricter_than_the_policy_and_never_looser() {
         "--shell",
         "--policy",
         &file.to_string_lossy(),
-        "--tools",
+        "--tools-from",
         &tools("never"),
     ]
     .map(str::to_owned);
