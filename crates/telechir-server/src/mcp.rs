@@ -125,7 +125,7 @@ impl McpServer {
         let by = AskBy::of(context);
         let answer = match calls::follow(progress, &by, context).await {
             calls::Followed::Answered(answer) => answer,
-            calls::Followed::Asks(waiting, question) => {
+            calls::Followed::NeedsInput(waiting, question) => {
                 return Ok(self.calls.hold(waiting, &question, key)?.into());
             }
         };

@@ -11,7 +11,7 @@ use telechir_protocol::{
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolStatus {
-    /// It was executed.
+    /// All of it was executed; a command ended with exit code 0, or runs in the background.
     Success,
     /// It failed; the message tells why.
     Error,
@@ -21,7 +21,7 @@ pub enum ToolStatus {
     Timeout,
     /// A command waits for input on its terminal.
     AwaitingInput,
-    /// It was stopped.
+    /// It was stopped before its end; what it did until then stays.
     Cancelled,
 }
 

@@ -36,7 +36,7 @@ impl ArgumentError {
         }
     }
 
-    pub(crate) fn whole(message: impl Into<String>) -> Self {
+    pub(crate) fn of_call(message: impl Into<String>) -> Self {
         Self {
             pointer: String::new(),
             message: message.into(),

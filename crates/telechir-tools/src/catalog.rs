@@ -9,11 +9,11 @@ use crate::schema::{Argument, Kind, object, optional, required};
 /// What the session behind the tools has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
-    /// A desktop.
+    /// A desktop with windows, mouse and keyboard.
     pub desktop: bool,
-    /// A browser.
+    /// A browser, with or without a window.
     pub browser: bool,
-    /// A shell.
+    /// A shell whose state lasts from call to call.
     pub shell: bool,
 }
 
@@ -37,7 +37,7 @@ pub struct ToolSelection {
 /// What a tool does to its environment, as the hints of MCP's tool annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToolHints {
-    /// It changes nothing.
+    /// It only observes: neither the screen nor a file changes.
     pub read_only: bool,
     /// It may change or delete what exists.
     pub destructive: bool,
@@ -422,7 +422,7 @@ impl ToolCatalog {
     ) -> Result<ToolRequest, ArgumentError> {
         let Some(entry) = self.entries.iter().find(|entry| entry.name == tool) else {
             let names: Vec<&str> = self.entries.iter().map(|entry| entry.name).collect();
-            return Err(ArgumentError::whole(format!(
+            return Err(ArgumentError::of_call(format!(
                 "no tool is named `{tool}`; there are {}",
                 names.join(", ")
             )));

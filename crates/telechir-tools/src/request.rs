@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::{Command, Content, ShellAction, ShellCall};
 
 use crate::arguments::ArgumentError;
-use crate::schema::{point, whole};
+use crate::schema::{integer, point};
 
 /// Wheel notches of `execute_gui` without `clicks`.
 const GUI_SCROLL: i64 = 5;
@@ -29,7 +29,7 @@ pub enum ToolRequest {
         /// How many, from 1 to 50.
         last_n: usize,
     },
-    /// The session itself.
+    /// The session itself, without a device.
     Session(SessionVerb),
 }
 
@@ -42,9 +42,9 @@ pub enum ToolRequest {
 pub enum SessionVerb {
     /// Start it if necessary, and execute this call, if any, which opens a page.
     Open(Option<Content>),
-    /// Describe it.
+    /// Return its name, devices, state and age.
     Status,
-    /// Close it.
+    /// End it with all its programs, unless it was named.
     Close,
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn read(
     match tool {
         "execute_cli" => shell(&arguments).map(ToolRequest::Call),
         "get_action_history" => {
-            let last_n = arguments.get("last_n").and_then(whole);
+            let last_n = arguments.get("last_n").and_then(integer);
             let last_n = last_n.and_then(|n| usize::try_from(n).ok());
             Ok(ToolRequest::History {
                 last_n: last_n.unwrap_or(HISTORY_LENGTH),
@@ -225,7 +225,7 @@ fn scrolled(arguments: &mut Map<String, Value>, amount: &str, default: i64) {
     if arguments.get("action").and_then(Value::as_str) != Some("scroll") {
         return;
     }
-    let notches = arguments.remove(amount).as_ref().and_then(whole);
+    let notches = arguments.remove(amount).as_ref().and_then(integer);
     let notches = notches.unwrap_or(default);
     let direction = arguments.remove("direction");
     let (dx, dy) = match direction.as_ref().and_then(Value::as_str) {
@@ -279,11 +279,11 @@ fn object(value: Value) -> Map<String, Value> {
 fn computer(action: Map<String, Value>) -> Result<Content, ArgumentError> {
     let call = json!({"type": "computer_call", "call_id": "", "actions": [action]});
     let content: Content = serde_json::from_value(call)
-        .map_err(|error| ArgumentError::whole(format!("the arguments do not fit: {error}")))?;
+        .map_err(|error| ArgumentError::of_call(format!("the arguments do not fit: {error}")))?;
     match &content {
         Content::ComputerCall(call) if call.exception.is_some() => {
             let exception = call.exception.clone().unwrap_or_default();
-            Err(ArgumentError::whole(exception))
+            Err(ArgumentError::of_call(exception))
         }
         _ => Ok(content),
     }

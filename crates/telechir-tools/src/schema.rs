@@ -101,7 +101,7 @@ impl Kind {
         match self {
             Self::Text => value.is_string(),
             Self::Number(min, max) => value.as_f64().is_some_and(|n| (min..=max).contains(&n)),
-            Self::Integer(min, max) => whole(value).is_some_and(|n| (min..=max).contains(&n)),
+            Self::Integer(min, max) => integer(value).is_some_and(|n| (min..=max).contains(&n)),
             Self::Flag => value.is_boolean(),
             Self::OneOf(words) => value.as_str().is_some_and(|word| words.contains(&word)),
             Self::Texts => value
@@ -114,7 +114,7 @@ impl Kind {
 }
 
 /// A whole number, also written as `3.0`.
-pub(crate) fn whole(value: &Value) -> Option<i64> {
+pub(crate) fn integer(value: &Value) -> Option<i64> {
     let exact = |number: f64| {
         let is_exact = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
         #[expect(
@@ -190,9 +190,9 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_are_exact() {
-        assert_eq!(whole(&json!(3.0)), Some(3));
-        assert_eq!(whole(&json!(3.5)), None);
-        assert_eq!(whole(&json!(1e300)), None);
+    fn integers_are_exact() {
+        assert_eq!(integer(&json!(3.0)), Some(3));
+        assert_eq!(integer(&json!(3.5)), None);
+        assert_eq!(integer(&json!(1e300)), None);
     }
 }

@@ -23,14 +23,14 @@ use crate::session_access::Approvals;
 /// How long a question stays open for a client that has to repeat its request.
 const QUESTION_TIME: Duration = Duration::from_secs(300);
 /// Maximum number of calls that wait for the user.
-const MAX_HELD: usize = 64;
+const MAX_WAITING: usize = 64;
 
 /// A question, and where its answer goes.
-type Asked = (Question, oneshot::Sender<Decision>);
+type OpenQuestion = (Question, oneshot::Sender<Decision>);
 
 /// Sends the questions of one call to whoever follows it.
 #[derive(Debug)]
-struct QuestionSender(mpsc::Sender<Asked>);
+struct QuestionSender(mpsc::Sender<OpenQuestion>);
 
 #[async_trait]
 impl Approvals for QuestionSender {
@@ -49,7 +49,7 @@ impl Approvals for QuestionSender {
 #[derive(Debug)]
 pub(super) struct Progress {
     task: JoinHandle<ToolAnswer>,
-    questions: mpsc::Receiver<Asked>,
+    questions: mpsc::Receiver<OpenQuestion>,
 }
 
 impl Drop for Progress {
@@ -95,7 +95,7 @@ impl Waiting {
 pub(super) enum Followed {
     Answered(ToolAnswer),
     /// Its client must ask the user and repeat the request.
-    Asks(Waiting, Question),
+    NeedsInput(Waiting, Question),
 }
 
 /// Waits until a call ends or its client must ask the user.
@@ -113,7 +113,7 @@ pub(super) async fn follow(
                 let elapsed = started.elapsed();
                 return Followed::Answered(ToolAnswer::failed(ToolStatus::Cancelled, why, elapsed));
             }
-            Some(asked) = progress.questions.recv() => asked,
+            Some(question) = progress.questions.recv() => question,
             ended = &mut progress.task => {
                 let elapsed = started.elapsed();
                 let failed = |_| ToolAnswer::failed(ToolStatus::Error, "the call was ended", elapsed);
@@ -127,7 +127,7 @@ pub(super) async fn follow(
                     question: question.clone(),
                     decide,
                 };
-                return Followed::Asks(waiting, question);
+                return Followed::NeedsInput(waiting, question);
             }
             AskBy::Request(peer) => elicitation::ask(peer, &question).await.decision(&question),
             AskBy::Nothing => elicitation::refused(
@@ -156,7 +156,7 @@ impl CallKey {
 }
 
 #[derive(Debug)]
-struct Held {
+struct WaitingCall {
     waiting: Waiting,
     key: CallKey,
     since: Instant,
@@ -164,7 +164,7 @@ struct Held {
 
 /// The calls whose client is asking the user, by the state that it must return.
 #[derive(Debug, Default)]
-pub(super) struct Calls(Mutex<HashMap<String, Held>>);
+pub(super) struct Calls(Mutex<HashMap<String, WaitingCall>>);
 
 impl Calls {
     /// Keeps a call until its client repeats the request, and returns the result that asks for it.
@@ -180,14 +180,14 @@ impl Calls {
         let requests = elicitation::input_requests(question).map_err(|error| internal(&error))?;
         let state = random_state().map_err(|error| internal(&error))?;
         let since = Instant::now();
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        held.retain(|_, held| held.since.elapsed() < QUESTION_TIME);
-        if held.len() >= MAX_HELD {
+        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.retain(|_, call| call.since.elapsed() < QUESTION_TIME);
+        if calls.len() >= MAX_WAITING {
             return Err(internal(&"too many calls wait for the user"));
         }
-        held.insert(
+        calls.insert(
             state.clone(),
-            Held {
+            WaitingCall {
                 waiting,
                 key,
                 since,
@@ -204,8 +204,8 @@ impl Calls {
         let invalid = |why: &str| {
             ErrorData::invalid_params(format!("requestState {why}; nothing was executed"), None)
         };
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(found) = held.get(state) else {
+        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(found) = calls.get(state) else {
             return Err(invalid("is unknown, or was used before"));
         };
         if found.key != *key {
@@ -213,8 +213,8 @@ impl Calls {
                 "belongs to a call with another tool or other arguments",
             ));
         }
-        match held.remove(state) {
-            Some(held) if held.since.elapsed() < QUESTION_TIME => Ok(held.waiting),
+        match calls.remove(state) {
+            Some(call) if call.since.elapsed() < QUESTION_TIME => Ok(call.waiting),
             _ => Err(invalid("has expired")),
         }
     }

@@ -88,8 +88,8 @@ pub(super) async fn ask(peer: &Peer<RoleServer>, question: &Question) -> Answer 
     let Ok(params) = form(question) else {
         return Answer::NotYes;
     };
-    let asked = peer.create_elicitation_with_timeout(params, Some(MAX_THOUGHT));
-    match asked.await {
+    let answered = peer.create_elicitation_with_timeout(params, Some(MAX_THOUGHT));
+    match answered.await {
         Ok(result) => of_result(&result),
         Err(error) => {
             tracing::warn!(%error, "the client could not ask its user");

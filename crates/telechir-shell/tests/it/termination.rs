@@ -234,7 +234,8 @@ async fn an_inaccessible_workspace_is_reported() {
         error.to_string().starts_with("start the sandboxed shell: "),
         "{error}"
     );
-    assert!(error.to_string().contains("Permission denied"), "{error}");
+    let closed = closed.display().to_string();
+    assert!(error.to_string().contains(&closed), "{error}");
 }
 
 #[tokio::test]

@@ -105,7 +105,7 @@ fn unknown_files_are_searched_for_documents_of_providers() {
     assert_eq!(summary["documents"], 2);
     assert_eq!(summary["provider_errors"], 1);
     assert_eq!(summary["sources"]["anthropic-messages"]["identical"], 1);
-    assert_eq!(summary["pairs"].as_array().map(Vec::len), Some(12));
+    assert_eq!(summary["pairs"].as_array().map(Vec::len), Some(13));
     assert_eq!(summary["not_recognized"].as_array().map(Vec::len), Some(2));
     let found = summary["findings"].as_array().expect("a list");
     assert_eq!(run.code, Some(i32::from(!found.is_empty())), "{found:?}");

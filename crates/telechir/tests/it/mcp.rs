@@ -225,16 +225,16 @@ fn asking(folder: &std::path::Path) -> String {
 }
 
 #[test]
-fn an_approval_is_asked_by_the_client_and_used_once() {
+fn a_client_gets_the_approval_and_it_is_used_once() {
     require(Component::Sandbox);
     let folder = tempfile::tempdir().expect("a folder");
     let policy = asking(folder.path());
     let mut client = Client::start(MODERN, &[&policy]);
     let arguments = json!({"command": "echo approved"});
     let params = json!({"name": "execute_cli", "arguments": arguments});
-    let asked = client.request("tools/call", params.clone())["result"].clone();
-    assert_eq!(asked["resultType"], "input_required", "{asked}");
-    let question = &asked["inputRequests"]["approval"]["params"]["message"];
+    let needed = client.request("tools/call", params.clone())["result"].clone();
+    assert_eq!(needed["resultType"], "input_required", "{needed}");
+    let question = &needed["inputRequests"]["approval"]["params"]["message"];
     assert!(
         question
             .as_str()
@@ -247,7 +247,7 @@ fn an_approval_is_asked_by_the_client_and_used_once() {
             "inputResponses": {"approval": {"action": "accept", "content": {"answer": answer}}},
         })
     };
-    let state = &asked["requestState"];
+    let state = &needed["requestState"];
     let other = client.request("tools/call", retry(state, "yes", &json!({"command": "id"})));
     assert_eq!(other["error"]["code"], -32_602, "{other}");
     let done = client.request("tools/call", retry(state, "yes", &arguments));
@@ -266,9 +266,9 @@ fn an_approval_is_asked_by_the_client_and_used_once() {
         json!({"action": "accept"}),
         json!({"action": "accept", "content": {"answer": "no"}}),
     ] {
-        let asked = client.request("tools/call", params.clone())["result"].clone();
+        let needed = client.request("tools/call", params.clone())["result"].clone();
         let refused = json!({
-            "name": "execute_cli", "arguments": arguments, "requestState": asked["requestState"],
+            "name": "execute_cli", "arguments": arguments, "requestState": needed["requestState"],
             "inputResponses": {"approval": answer},
         });
         let refused = client.request("tools/call", refused);
@@ -279,7 +279,7 @@ fn an_approval_is_asked_by_the_client_and_used_once() {
 }
 
 #[test]
-fn a_client_with_a_handshake_is_asked_by_a_request() {
+fn a_client_with_a_handshake_gets_a_request() {
     require(Component::Sandbox);
     let folder = tempfile::tempdir().expect("a folder");
     let policy = asking(folder.path());
@@ -306,7 +306,7 @@ fn a_client_with_a_handshake_is_asked_by_a_request() {
 }
 
 #[test]
-fn a_rule_for_the_terminal_is_never_asked_through_a_client() {
+fn a_rule_for_the_terminal_never_reaches_a_client() {
     require(Component::Sandbox);
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("terminal.toml");

@@ -147,7 +147,13 @@ fn an_approval_mode_is_stricter_than_the_policy_and_never_looser() {
         assert_eq!(result["error"]["kind"], "denied", "{result}");
     }
     for mode in ["never", "policy"] {
-        let reply = exec(&telechir, "neutral", &["--tools-from", &tools(mode)], &response).json();
+        let reply = exec(
+            &telechir,
+            "neutral",
+            &["--tools-from", &tools(mode)],
+            &response,
+        )
+        .json();
         assert_eq!(reply[0]["outputs"][0]["stdout"], "done\n", "{mode}");
     }
     let file = telechir.folder().join("deny.toml");
