@@ -383,7 +383,7 @@ pub(crate) struct SafetyArguments {
     /// always_require needs your approval of each of its calls, also of those that the policy
     /// allows.
     #[arg(long = "tools-from", value_name = "FILE")]
-    pub(crate) tools: Option<PathBuf>,
+    pub(crate) tools_from: Option<PathBuf>,
     /// Keep the recording (journal and screenshots) in this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,

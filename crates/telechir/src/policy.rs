@@ -19,7 +19,7 @@ pub(crate) fn load(safety: &SafetyArguments) -> Result<Policy, CliError> {
         Some(file) => read(file)?,
         None => Policy::default_policy(),
     };
-    let Some(file) = &safety.tools else {
+    let Some(file) = &safety.tools_from else {
         return Ok(policy);
     };
     let tools = tools_file::read(file)?;
