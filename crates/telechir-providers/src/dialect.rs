@@ -12,7 +12,7 @@ use crate::codec::{ChatApi, Codec, Endpoint};
 use crate::{
     Declaration, DecodeError, EncodeError, Report, ToolOffer, agent_framework, anthropic, bedrock,
     chat, declare, duplicate_ids, forced_function, foreign_contents, generated_images, google,
-    image_formats, misrouted, mistral, neutral, openai, precision, settings, unknown_members,
+    image_formats, misrouted, mistral, neutral, openai, precision, settings,
 };
 
 /// A provider's JSON format for tool calls and results.
@@ -176,7 +176,16 @@ impl Dialect {
     /// # Errors
     /// If the results lack something that the dialect requires.
     pub fn encode_results(self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        self.codec().encode_results(turn)
+        let codec = self.codec();
+        let mut reply = codec.encode_results(turn)?;
+        if !codec.keeps_unknown_members() {
+            let items = Value::Array(std::mem::take(&mut reply.items));
+            settings::report_results(turn.results(), self.name(), &items, &mut reply.report);
+            if let Value::Array(items) = items {
+                reply.items = items;
+            }
+        }
+        Ok(reply)
     }
 
     /// Encodes a history in its original envelope, or as the dialect's list of messages or items if
@@ -210,12 +219,8 @@ impl Dialect {
         };
         report.absorb(losses);
         image_formats::report_webp(codec, &history.messages, &mut report);
-        // Agent Framework's messages keep the fields of every provider.
-        if self != Self::AgentFramework {
-            settings::report_messages(&history.messages, codec.name(), &document, &mut report);
-        }
         if !codec.keeps_unknown_members() {
-            unknown_members::report(self.name(), &history.messages, &mut report);
+            settings::report_history(&history.messages, self.name(), &document, &mut report);
         }
         Ok((document, report))
     }

@@ -36,7 +36,7 @@ use telechir_protocol::{Meta, Raw};
 pub(crate) use generate::{GenerateContent, combines_hosted_tools};
 pub(crate) use interactions::Interactions;
 
-use crate::{Report, settings};
+use crate::Report;
 
 /// The name under which contents keep settings that only this provider has.
 const PROVIDER: &str = "google";
@@ -112,7 +112,7 @@ fn others(object: &Map<String, Value>, known: &[&str]) -> Map<String, Value> {
 fn report_losses(
     report: &mut Report,
     location: &str,
-    meta: &Meta,
+    _meta: &Meta,
     item_id: Option<&str>,
     status: Option<&str>,
 ) {
@@ -125,18 +125,6 @@ fn report_losses(
             format!("status {status}"),
             location,
             "the API has no field for it",
-        );
-    }
-    for (provider, names) in settings::of_other_providers(meta, PROVIDER) {
-        let what = format!("settings of {provider}: {}", names.join(", "));
-        report.lost(what, location, "they belong to another provider");
-    }
-    if !meta.extra.is_empty() {
-        let names = meta.extra.keys().cloned().collect::<Vec<_>>().join(", ");
-        report.lost(
-            format!("fields {names}"),
-            location,
-            "the API has no fields for them",
         );
     }
 }

@@ -49,7 +49,6 @@ mod report;
 mod settings;
 mod stream;
 pub mod survival;
-mod unknown_members;
 
 pub use capabilities::{Availability, Capability, capabilities};
 pub use codec::Endpoint;

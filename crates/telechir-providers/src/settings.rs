@@ -1,11 +1,16 @@
-//! What a content or message has beyond its neutral fields, and another dialect cannot repeat.
+//! What a message or content has beyond its neutral values: settings of a provider, fields that
+//! nobody knows, ids of items, names of files. What an encoded document lacks of it is reported by
+//! name, so that no codec has to.
 
-use std::collections::HashSet;
+mod fields;
+mod written;
 
 use serde_json::Value;
-use telechir_protocol::{Content, Message, Meta, Role};
+use telechir_protocol::{Content, Message, Meta, Role, ToolResult};
 
-use crate::Report;
+use self::fields::Field;
+use self::written::WrittenValues;
+use crate::{Loss, Report};
 
 /// Stores the fields of a message or call that its dialect does not know.
 pub(crate) const MEMBERS: &str = "members";
@@ -15,142 +20,211 @@ pub(crate) const ENTRY_MEMBERS: &str = "entry_members";
 /// Stores the type of an entry of Mistral's conversations; no message of its chat has it.
 pub(crate) const ENTRY: &str = "entry";
 
-/// The dialects that write the fields stored under a provider and a name.
-const OWNERS: [(&str, &str, &[&str]); 3] = [
-    ("functions", MEMBERS, &["functions", "functions-inline"]),
-    ("mistral", MEMBERS, &["mistral-chat"]),
-    ("mistral", ENTRY_MEMBERS, &["mistral-conversations"]),
-];
-
-/// Providers other than `own` with the names of their significant settings. A setting is not
-/// significant if neutral values repeat it or only the provider itself can use it.
-pub(crate) fn of_other_providers<'a>(meta: &'a Meta, own: &str) -> Vec<(&'a str, Vec<&'a str>)> {
-    let others = meta
-        .additional_properties
-        .iter()
-        .filter(|(provider, _)| *provider != own);
-    let named = others.map(|(provider, settings)| {
-        let settings = settings.as_object().into_iter().flatten();
-        let significant = settings.filter(|(name, value)| is_significant(name, value));
-        let names: Vec<&str> = significant.flat_map(names_of).collect();
-        (provider.as_str(), names)
-    });
-    named.filter(|(_, names)| !names.is_empty()).collect()
-}
-
-/// The name of a setting, or the names of the fields that it stores.
-fn names_of<'a>((name, value): (&'a String, &'a Value)) -> Vec<&'a str> {
-    match value.as_object().filter(|_| name == MEMBERS) {
-        Some(fields) => fields.keys().map(String::as_str).collect(),
-        None => vec![name.as_str()],
-    }
-}
-
-/// Reports the settings of other providers in a content.
-pub(crate) fn report_content(content: &Content, own: &str, location: &str, report: &mut Report) {
-    let Some(meta) = content.meta() else {
-        return;
-    };
-    for (provider, names) in of_other_providers(meta, own) {
-        let what = format!("settings of {provider}: {}", names.join(", "));
-        report.lost(what, location, "they belong to another provider");
-    }
-}
-
-/// Reports the fields of messages that `dialect` cannot repeat and that `document`, its encoding of
-/// them, does not contain.
-pub(crate) fn report_messages(
+/// Reports the fields of messages and contents that `document`, their encoding, lacks.
+pub(crate) fn report_history(
     messages: &[Message],
     dialect: &str,
     document: &Value,
     report: &mut Report,
 ) {
-    let mut written: Option<HashSet<&str>> = None;
+    let mut reporter = Reporter::new(dialect, document, report);
     for (at, message) in messages.iter().enumerate() {
-        let fields = OWNERS
-            .iter()
-            .filter(|(.., owners)| !owners.contains(&dialect))
-            .filter_map(|(provider, name, _)| message.meta.property(provider, name)?.as_object());
-        let fields: Vec<(&String, &Value)> = fields
-            .flatten()
-            .chain(framework_fields(message))
-            .filter(|(name, value)| is_of_message(message, name) && !is_empty(value))
-            .collect();
-        if fields.is_empty() {
-            continue;
+        let location = format!("messages[{at}]");
+        reporter.message(message, &location);
+        reporter.contents(&message.contents, &format!("{location}.contents"));
+    }
+}
+
+/// Reports the fields of results that `items`, their encoding, lack.
+pub(crate) fn report_results(
+    results: &[ToolResult],
+    dialect: &str,
+    items: &Value,
+    report: &mut Report,
+) {
+    let mut reporter = Reporter::new(dialect, items, report);
+    for result in results {
+        let id = result.call_id().map_or("", |id| id.as_str());
+        reporter.content(&result.clone().into_content(), &format!("call {id}"));
+    }
+}
+
+struct Reporter<'a> {
+    dialect: &'a str,
+    document: &'a Value,
+    /// Absent until the first field is looked for.
+    written: Option<WrittenValues<'a>>,
+    report: &'a mut Report,
+    /// How many losses the codec reported.
+    of_codec: usize,
+    /// The names of the current message's own fields that were reported.
+    of_message: Vec<String>,
+}
+
+impl<'a> Reporter<'a> {
+    fn new(dialect: &'a str, document: &'a Value, report: &'a mut Report) -> Self {
+        let of_codec = report.losses.len();
+        Self {
+            dialect,
+            document,
+            written: None,
+            report,
+            of_codec,
+            of_message: Vec::new(),
         }
-        let written = written.get_or_insert_with(|| texts(document));
-        let lost = fields
+    }
+
+    /// Reports the fields of the message itself.
+    fn message(&mut self, message: &Message, location: &str) {
+        let mut all = fields::of_framework_message(message);
+        all.extend(fields::of_settings(&message.meta, self.dialect));
+        // A result repeats the name of its function.
+        let is_result = message.role == Role::Tool;
+        all.retain(|field| !is_result || !matches!(field.name.as_str(), "name" | "tool_name"));
+        let (ids, names): (Vec<_>, Vec<_>) = self
+            .lost(all, location, "")
             .into_iter()
-            .filter(|(_, value)| value.as_str().is_none_or(|text| !written.contains(text)));
-        let names: Vec<String> = lost.map(|(name, _)| format!("`{name}`")).collect();
-        if !names.is_empty() {
-            let what = format!("fields of the message: {}", names.join(", "));
+            .partition(|(owner, _)| owner == fields::ITEM_ID);
+        self.item_ids(ids.into_iter().flat_map(|(_, ids)| ids), location);
+        self.of_message = names.into_iter().flat_map(|(_, names)| names).collect();
+        if !self.of_message.is_empty() {
+            let names = self.of_message.iter().map(|name| format!("`{name}`"));
+            let names = names.collect::<Vec<_>>().join(", ");
+            let what = format!("fields of the message: {names}");
             let why = "a message of this dialect has no such fields";
-            report.lost(what, format!("messages[{at}]"), why);
+            self.report.lost(what, location, why);
         }
     }
-}
 
-/// The fields of a message of Agent Framework that are not neutral.
-fn framework_fields(message: &Message) -> impl Iterator<Item = (&String, &Value)> {
-    const NEUTRAL: [&str; 4] = ["type", "role", "contents", "additional_properties"];
-    let raw = message.meta.raw_representation.as_ref();
-    let raw = raw.filter(|raw| raw.dialect == "agent-framework");
-    let fields = raw.and_then(|raw| raw.json().as_object());
-    let properties = fields.and_then(|fields| fields.get("additional_properties")?.as_object());
-    let own = fields
-        .into_iter()
-        .flatten()
-        .filter(|(name, _)| !NEUTRAL.contains(&name.as_str()));
-    own.chain(properties.into_iter().flatten())
-}
-
-/// A result repeats the name of its function.
-fn is_of_message(message: &Message, name: &str) -> bool {
-    message.role != Role::Tool || !matches!(name, "name" | "tool_name")
-}
-
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty(),
-        Value::Object(members) => members.is_empty(),
-        Value::String(_) | Value::Number(_) | Value::Bool(_) => false,
+    fn item_ids(&mut self, ids: impl IntoIterator<Item = String>, location: &str) {
+        for id in ids {
+            let why = "no field of the encoded content holds it";
+            self.report.lost(format!("item id {id}"), location, why);
+        }
     }
-}
 
-/// All texts of a document.
-fn texts(document: &Value) -> HashSet<&str> {
-    let mut texts = HashSet::new();
-    let mut open = vec![document];
-    while let Some(value) = open.pop() {
-        match value {
-            Value::String(text) => {
-                texts.insert(text.as_str());
+    fn contents(&mut self, contents: &[Content], list: &str) {
+        for (at, content) in contents.iter().enumerate() {
+            self.content(content, &format!("{list}[{at}]"));
+        }
+    }
+
+    fn content(&mut self, content: &Content, location: &str) {
+        if let Some(meta) = content.meta() {
+            self.fields_of(content, meta, location);
+        }
+        for (name, inner) in parts(content) {
+            self.contents(inner, &format!("{location}.{name}"));
+        }
+    }
+
+    fn fields_of(&mut self, content: &Content, meta: &Meta, location: &str) {
+        let mut all = fields::of_settings(meta, self.dialect);
+        all.extend(fields::neutral(content, self.dialect));
+        all.retain(|field| !self.of_message.contains(&field.name));
+        if matches!(content, Content::Reasoning(_)) && self.has_reported_thinking(location) {
+            all.retain(|field| field.owner == fields::ITEM_ID);
+        }
+        let id = fields::call_id(content).unwrap_or_default();
+        for (owner, names) in self.lost(all, location, id) {
+            if owner == fields::ITEM_ID {
+                self.item_ids(names, location);
+            } else if owner.is_empty() {
+                let kind = content.type_name().unwrap_or("the content");
+                let what = format!("fields of {kind}: {}", names.join(", "));
+                let why = "the API has no fields for them";
+                self.report.lost(what, location, why);
+            } else {
+                let what = format!("settings of {owner}: {}", names.join(", "));
+                self.report
+                    .lost(what, location, "they belong to another provider");
             }
-            Value::Array(items) => open.extend(items),
-            Value::Object(members) => open.extend(members.values()),
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
-    texts
+
+    /// Whether the codec reported the whole of the reasoning at a location.
+    fn has_reported_thinking(&self, location: &str) -> bool {
+        let mut losses = self.report.losses[..self.of_codec].iter();
+        losses.any(|loss| {
+            let words = ["thinking", "reasoning"];
+            loss.location.starts_with(location) && words.iter().any(|word| loss.what.contains(word))
+        })
+    }
+
+    /// The names of the fields that the document lacks and that the codec has not reported, by
+    /// owner.
+    fn lost(
+        &mut self,
+        all: Vec<Field<'_>>,
+        location: &str,
+        id: &str,
+    ) -> Vec<(String, Vec<String>)> {
+        let mut lost: Vec<(String, Vec<String>)> = Vec::new();
+        for field in all {
+            let document = self.document;
+            let written = self
+                .written
+                .get_or_insert_with(|| WrittenValues::of(document));
+            let by_codec = &self.report.losses[..self.of_codec];
+            if written.has(&field)
+                || by_codec
+                    .iter()
+                    .any(|loss| names(loss, &field, location, id))
+            {
+                continue;
+            }
+            let name = match field.owner {
+                fields::ITEM_ID => field.value.as_str().unwrap_or_default().to_owned(),
+                _ => field.name,
+            };
+            match lost.iter_mut().find(|(owner, _)| owner == field.owner) {
+                Some((_, names)) if names.contains(&name) => {}
+                Some((_, names)) => names.push(name),
+                None => lost.push((field.owner.to_owned(), vec![name])),
+            }
+        }
+        lost
+    }
 }
 
-fn is_significant(name: &str, value: &Value) -> bool {
-    match name {
-        _ if value.is_null() => false,
-        // The original form of a content, and settings that its neutral fields repeat.
-        "form" | "name" | "input" | "toolset_name" | "action" | "actions" | "summary"
-        | "logprobs" | "id" | "return_code" | "result" | "stream" | "image" | "file"
-        | "images_after" | "execution" | "arguments" | "info" | "tool" | "file_type"
-        | "file_name" | "type" | "no_id" | "index" | "member" | "thinking" | "document_name" => {
-            false
+/// Whether a loss of the codec names a field of the content at `location` with the call id `id`.
+fn names(loss: &Loss, field: &Field<'_>, location: &str, id: &str) -> bool {
+    let has_word = |text: &str, word: &str| {
+        let is_part = |c: char| c == '_' || c == '-' || c.is_alphanumeric();
+        text.split(|c: char| !is_part(c)).any(|part| part == word)
+    };
+    let value = field.value.as_str().filter(|text| text.len() > 1);
+    let is_here = loss.location.starts_with(location)
+        || location.starts_with(&loss.location)
+        || (!id.is_empty() && (has_word(&loss.location, id) || has_word(&loss.what, id)));
+    let last = field.name.rsplit('.').next().unwrap_or(&field.name);
+    let is_named = field.owner != fields::ITEM_ID && is_here && has_word(&loss.what, last);
+    is_named || value.is_some_and(|value| loss.what.contains(value))
+}
+
+/// The contents inside a content, with the names of their lists.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "no other content contains contents"
+)]
+fn parts(content: &Content) -> Vec<(&'static str, &[Content])> {
+    match content {
+        Content::FunctionResult(result) => vec![("items", &result.items)],
+        Content::CommandCall(call)
+        | Content::CommandResult(call)
+        | Content::ImageGenerationCall(call)
+        | Content::ImageGenerationResult(call) => {
+            vec![("inputs", &call.inputs), ("results", &call.results)]
         }
-        "status" => value != "completed",
-        // Other dialects always send images in full detail.
-        "detail" => !matches!(value.as_str(), Some("auto" | "high" | "original")),
-        "caller" => value.get("type").is_none_or(|kind| kind != "direct"),
-        _ => true,
+        Content::ApprovalRequest(request) => {
+            vec![("call", std::slice::from_ref(request.call.as_ref()))]
+        }
+        Content::ApprovalResponse(response) => response
+            .call
+            .as_deref()
+            .map(|call| ("call", std::slice::from_ref(call)))
+            .into_iter()
+            .collect(),
+        _ => Vec::new(),
     }
 }

@@ -12,7 +12,7 @@ use super::write::MessageWriter;
 use crate::content_text;
 use crate::fallback_tools::{self, CallInfo, RenderedResult};
 use crate::fields::passed_on;
-use crate::settings::{self, ENTRY};
+use crate::settings::ENTRY;
 
 /// An assistant message under construction.
 #[derive(Debug, Default)]
@@ -52,7 +52,6 @@ impl MessageWriter {
         };
         let mut parts = Vec::new();
         for content in contents {
-            self.note_content(content, path);
             match self.part_of(message, content) {
                 Some(part) => parts.push(part),
                 None => self.write_as_text(content, path, &mut parts),
@@ -106,7 +105,6 @@ impl MessageWriter {
     fn write_assistant_message(&mut self, message: &Message, contents: &[Content], path: &str) {
         let mut draft = AssistantMessage::default();
         for content in contents {
-            self.note_content(content, path);
             self.add(&mut draft, message, content, path);
         }
         self.note_annotations(contents, path);
@@ -289,13 +287,6 @@ impl MessageWriter {
         draft
             .parts
             .push(json!({"type": "text", "text": text.trim_end()}));
-    }
-
-    /// Reports the settings of other providers and unknown fields.
-    pub(super) fn note_content(&mut self, content: &Content, path: &str) {
-        if !matches!(content, Content::Usage(_) | Content::Error(_)) {
-            settings::report_content(content, self.flavour.provider(), path, &mut self.report);
-        }
     }
 
     fn note_annotations(&mut self, contents: &[Content], path: &str) {

@@ -326,7 +326,6 @@ impl MessageWriter {
             return self.write_late_result(&id, rendered, path);
         }
         self.unanswered.retain(|unanswered| *unanswered != id);
-        self.note_content(content, path);
         add_addresses(self.flavour, &mut rendered, result, path, &mut self.report);
         self.note_acknowledged(content, path);
         let item = assistant_message::result(self, &id, &rendered, known.as_ref(), message);

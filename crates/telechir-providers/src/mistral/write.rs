@@ -15,7 +15,7 @@ use crate::chat::parts;
 use crate::chat::write::{add_addresses, result_of, synthetic_id};
 use crate::fallback_tools::{self, FunctionInvocation};
 use crate::fields::{Fields, joined_texts, kind, object_of, passed_on, raw_of, text};
-use crate::{Envelope, History, Report, settings};
+use crate::{Envelope, History, Report};
 
 /// Writes a history in its original envelope, or as a list of entries.
 pub(super) fn write_history(history: &History) -> (Value, Report) {
@@ -166,9 +166,6 @@ impl EntryWriter {
         while !rest.is_empty() {
             let path = format!("{path}.contents[{at}]");
             let count = self.contents(message, rest, &path);
-            for content in rest.iter().take(count) {
-                settings::report_content(content, PROVIDER, &path, &mut self.report);
-            }
             rest = rest.get(count..).unwrap_or_default();
             at += count;
         }

@@ -21,8 +21,8 @@ use super::envelope::enclose;
 use super::item::{Item, kind, passed_on, raw_of};
 use super::item_kinds::HOSTED_ITEMS;
 use super::read::{is_instructions, matches_json, unedited};
-use super::{DIALECT, PROVIDER, check};
-use crate::{EncodeError, Envelope, History, Report, content_text, fallback_tools, settings};
+use super::{DIALECT, check};
+use crate::{EncodeError, Envelope, History, Report, content_text, fallback_tools};
 
 pub(super) use message::message_text;
 
@@ -211,9 +211,6 @@ impl ItemWriter {
             .iter()
             .take_while(|content| message::is_part(content, message))
             .count();
-        for content in rest.iter().take(part_count.max(1)) {
-            self.note_settings(content, path);
-        }
         if part_count > 0 {
             self.write_message(message, &rest[..part_count], path);
             return Ok(part_count);
@@ -253,14 +250,6 @@ impl ItemWriter {
             Content::Other(other) => self.other(other, path),
         }
         Ok(1)
-    }
-
-    /// Reports settings of other providers as lost. Usage and errors are reported separately.
-    fn note_settings(&mut self, content: &Content, path: &str) {
-        if matches!(content, Content::Usage(_) | Content::Error(_)) {
-            return;
-        }
-        settings::report_content(content, PROVIDER, path, &mut self.report);
     }
 
     /// Remembers the item type of a call and the screenshot of a result.

@@ -42,6 +42,8 @@ const TERMS: [(&[&str], &[&str]); 15] = [
             "reasoning content",
             "redacted content",
             "reasoning text",
+            "text reasoning",
+            "protected data",
         ],
         &["reasoning", "thinking", "thought"],
     ),

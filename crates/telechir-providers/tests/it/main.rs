@@ -34,6 +34,7 @@ mod precision;
 mod recordings;
 mod result_order;
 mod sdk;
+mod settings;
 mod streams;
 mod survival;
 mod without_raw;

@@ -3,14 +3,13 @@
 use telechir_protocol::{CallId, Meta};
 
 use super::location;
-use crate::anthropic::PROVIDER;
-use crate::{Report, settings};
+use crate::Report;
 
 /// Reports the values of a content that a block has no field for.
 pub(in crate::anthropic) fn report_losses(
     report: &mut Report,
     location: &str,
-    meta: &Meta,
+    _meta: &Meta,
     item_id: Option<&str>,
     status: Option<&str>,
 ) {
@@ -20,14 +19,6 @@ pub(in crate::anthropic) fn report_losses(
     }
     if let Some(status) = status.filter(|status| *status != "completed") {
         report.lost(format!("status {status}"), location, why);
-    }
-    for (provider, names) in settings::of_other_providers(meta, PROVIDER) {
-        let what = format!("settings of {provider}: {}", names.join(", "));
-        report.lost(what, location, "they belong to another provider");
-    }
-    if !meta.extra.is_empty() {
-        let names = meta.extra.keys().cloned().collect::<Vec<_>>().join(", ");
-        report.lost(format!("fields {names}"), location, why);
     }
 }
 

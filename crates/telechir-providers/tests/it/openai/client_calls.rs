@@ -100,10 +100,12 @@ fn a_tool_search_and_its_tools_reach_other_dialects_as_a_function() {
     let arguments = messages[0]["tool_calls"][0]["function"]["arguments"].as_str();
     assert!(arguments.unwrap().contains("invoices"));
     assert!(messages[1]["content"].as_str().unwrap().contains("book"));
-    assert!(
-        report.losses.iter().all(|loss| loss.preserved_as.is_some()),
-        "{report:?}"
-    );
+    let lost = report
+        .losses
+        .iter()
+        .filter(|loss| loss.preserved_as.is_none());
+    let lost: Vec<&str> = lost.map(|loss| loss.what.as_str()).collect();
+    assert_eq!(lost, ["item id tsc_7"]);
 }
 
 #[test]

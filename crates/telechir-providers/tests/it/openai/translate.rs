@@ -364,7 +364,7 @@ fn significant_settings_of_another_provider_are_reported() {
     };
     assert_eq!(
         lost(messages(call(&caller))),
-        ["settings of anthropic: caller"]
+        ["settings of anthropic: caller.tool_id"]
     );
     assert!(lost(messages(call(&json!({"type": "direct"})))).is_empty());
 }
