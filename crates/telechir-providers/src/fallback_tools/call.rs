@@ -10,7 +10,7 @@ use telechir_protocol::{
 
 use super::{COMPUTER, EDITOR, MEMORY, PATCH, SHELL, edit, shell};
 use crate::extra_tools;
-use crate::fields::Fields;
+use crate::fields::{Fields, present};
 
 /// What is needed to decode the result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,6 +170,48 @@ fn shortened(text: &str) -> String {
 
 /// The call as a function name and arguments; `None` if the content is not a call.
 pub(crate) fn to_function_call(content: &Content) -> Option<FunctionInvocation> {
+    let mut called = readable_call(content)?;
+    if let Some(arguments) = unread_arguments(content) {
+        called.arguments = arguments;
+    }
+    Some(called)
+}
+
+/// Whether this is a call of our tools whose arguments could not be read.
+pub(crate) fn is_unread(content: &Content) -> bool {
+    if let Content::ComputerCall(call) = content {
+        call.exception.is_some() && call.actions.is_empty()
+    } else if let Content::ShellCall(call) = content {
+        call.exception.is_some() && call.commands.is_empty()
+    } else if let Content::EditCall(call) = content {
+        call.exception.is_some() && call.operations.is_empty()
+    } else {
+        false
+    }
+}
+
+/// The arguments of a call that could not be read, as they came.
+pub(crate) fn unread_arguments(content: &Content) -> Option<Arguments> {
+    if !is_unread(content) {
+        return None;
+    }
+    let raw = content.meta()?.raw_representation.as_ref()?;
+    let mut open: Vec<&Fields> = raw.json().as_object().into_iter().collect();
+    while let Some(members) = open.pop() {
+        let names = ["arguments", "input", "args"];
+        if let Some(value) = names.into_iter().find_map(|name| present(members, name)) {
+            return Some(match value {
+                Value::Object(arguments) => Arguments::Json(arguments.clone()),
+                Value::String(text) => Arguments::Text(text.clone()),
+                other => Arguments::Text(other.to_string()),
+            });
+        }
+        open.extend(members.values().filter_map(Value::as_object));
+    }
+    None
+}
+
+fn readable_call(content: &Content) -> Option<FunctionInvocation> {
     if let Content::ComputerCall(call) = content {
         return Some(computer_function(call));
     }

@@ -193,6 +193,7 @@ impl EntryReader {
         }
         let mut content = fallback_tools::decode_call(name, call_id, arguments);
         set_item_id(&mut content, owned(entry, "id"));
+        keep_unread(&mut content, entry);
         if let Some((_, known)) = fallback_tools::call_info(&content) {
             self.calls_by_id.insert(call_id.to_owned(), known);
         }
@@ -274,6 +275,14 @@ fn set_item_id(content: &mut Content, id: Option<String>) {
         call.item_id = id;
     } else if let Content::FunctionCall(call) = content {
         call.item_id = id;
+    }
+}
+
+/// Keeps the entry of a call that cannot be read, for its arguments.
+fn keep_unread(content: &mut Content, entry: &Fields) {
+    let is_unread = fallback_tools::is_unread(content);
+    if let Some(meta) = content.meta_mut().filter(|_| is_unread) {
+        meta.raw_representation = raw(DIALECT, Value::Object(entry.clone())).raw_representation;
     }
 }
 

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 use telechir_protocol::{
-    Command, ComputerCall, EditCall, EditTool, FunctionCall, Meta, ShellAction, ShellCall,
+    Command, ComputerCall, Content, EditCall, EditTool, FunctionCall, Meta, ShellAction, ShellCall,
 };
 
 use super::PROVIDER;
 use super::item::property;
-use crate::extra_tools;
+use crate::{extra_tools, fallback_tools};
 
 /// Values of the `form` property, set if the item type differs from the default of the neutral
 /// call.
@@ -81,11 +81,14 @@ impl CallForm {
             }
             _ => false,
         };
+        // Only a function call can carry arguments that could not be read.
+        let content = Content::ShellCall(call.clone());
+        let is_unread = fallback_tools::unread_arguments(&content).is_some();
         let item = if local {
             CallItem::LocalShell {
                 item_id: call.item_id.clone(),
             }
-        } else if call.action == ShellAction::Execute {
+        } else if call.action == ShellAction::Execute && !is_unread {
             CallItem::Shell {
                 commands: call.commands.len(),
                 max_output: call.max_output,

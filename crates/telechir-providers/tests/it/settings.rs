@@ -97,3 +97,31 @@ fn flat_properties_of_the_framework_are_reported_by_name() {
         }
     }
 }
+
+#[test]
+fn arguments_that_cannot_be_read_arrive_as_they_came() {
+    let broken = "{\"action\": \"click\", \"coordinate\": [3, ";
+    let chat = json!([
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": null, "tool_calls": [
+            {"id": "Ab3dE5gH7", "type": "function", "function": {"name": "computer", "arguments": broken}},
+            {"id": "Ab3dE5gH8", "type": "function", "function": {"name": "shell", "arguments": broken}},
+        ]},
+    ]);
+    let entries = json!([
+        {"type": "message.input", "role": "user", "content": "Go."},
+        {"type": "function.call", "tool_call_id": "Ab3dE5gH7", "name": "computer", "arguments": broken},
+        {"type": "function.call", "tool_call_id": "Ab3dE5gH8", "name": "shell", "arguments": broken},
+    ]);
+    for (from, document) in [
+        (Dialect::Functions, chat),
+        (Dialect::MistralConversations, entries),
+    ] {
+        for to in CHAT.into_iter().chain([Dialect::OpenaiResponses]) {
+            let (text, report) = translated(from, to, &document);
+            let written = Value::from(broken).to_string();
+            let count = text.matches(&written).count();
+            assert_eq!(count, 2, "{from} to {to}: {text}\n{report:?}");
+        }
+    }
+}

@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 use telechir_protocol::{
-    Action, Arguments, Command, ComputerCall, EditCall, EditTool, FunctionCall, SafetyCheck,
-    SafetySource, ShellAction, ShellCall, ShellEnvironment,
+    Action, Arguments, Command, ComputerCall, Content, EditCall, EditTool, FunctionCall,
+    SafetyCheck, SafetySource, ShellAction, ShellCall, ShellEnvironment,
 };
 
 use super::{ItemWriter, client_call};
-use crate::extra_tools;
 use crate::openai::action::ActionLoss;
 use crate::openai::call_form::{CallForm, CallItem};
 use crate::openai::item::{Item, object_of, restore};
 use crate::openai::read::TOOL_CALL_FIELDS;
+use crate::{extra_tools, fallback_tools};
 
 impl ItemWriter {
     pub(super) fn computer_call(&mut self, call: &ComputerCall, path: &str) {
@@ -84,6 +84,8 @@ impl ItemWriter {
             self.report.lost(what, path, why);
         }
         let (name, arguments) = extra_tools::encode_computer_call(call);
+        let unread = fallback_tools::unread_arguments(&Content::ComputerCall(call.clone()));
+        let arguments = unread.map_or(arguments, |unread| unread.to_text());
         if crate::openai::item::raw_of(&call.meta).is_none() {
             let names = call
                 .actions
@@ -228,7 +230,9 @@ impl ItemWriter {
 
     /// Encodes what the shell tool does not support as a call of our own function.
     fn shell_function(&mut self, call: &ShellCall, path: &str) {
-        let Some(arguments) = extra_tools::encode_shell_call(call) else {
+        let unread = fallback_tools::unread_arguments(&Content::ShellCall(call.clone()));
+        let unread = unread.map(|unread| unread.to_text());
+        let Some(arguments) = unread.or_else(|| extra_tools::encode_shell_call(call)) else {
             return;
         };
         self.note_surroundings(call, path);
