@@ -158,9 +158,9 @@ fn is_significant(name: &str, value: &Value) -> bool {
     ];
     match name {
         "form" | "name" | "input" | "toolset_name" | "action" | "actions" | "summary"
-        | "return_code" | "result" | "result_form" | "response" | "content_type" | "stream"
-        | "images_after" | "execution" | "type" | "index" | "member" | "choice_number"
-        | "legacy_vocabulary" | "choice" | ENTRY => false,
+        | "return_code" | "result" | "result_form" | "content_type" | "stream" | "images_after"
+        | "execution" | "type" | "index" | "member" | "choice_number" | "legacy_vocabulary"
+        | "choice" | ENTRY => false,
         _ if FLAGS.contains(&name) => !value.is_boolean(),
         "status" => value != "completed",
         // Other dialects always send images in full detail.
