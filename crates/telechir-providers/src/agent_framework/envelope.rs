@@ -46,7 +46,8 @@ pub(super) fn read_history(document: Value) -> Result<(History, Report), DecodeE
             return Err(wrong("expected a list or an object"));
         }
     };
-    let messages = read_messages(messages, &mut report)?;
+    let mut messages = read_messages(messages, &mut report)?;
+    read::mark_answered(&mut messages);
     Ok((History { messages, envelope }, report))
 }
 

@@ -1,9 +1,11 @@
 //! Decodes a content of the framework.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 use telechir_protocol::{
-    Action, Arguments, CallId, ComputerCall, Content, FunctionCall, FunctionResult, Meta, Raw,
-    ShellCall, UnknownContent,
+    Action, Arguments, CallId, ComputerCall, Content, FunctionCall, FunctionResult, Message, Meta,
+    Raw, ShellCall, UnknownContent,
 };
 
 use super::function_mapping::{self, FunctionCalls};
@@ -99,7 +101,7 @@ pub(super) fn plain(mut members: Map<String, Value>, calls: &FunctionCalls) -> C
     }
     match serde_json::from_value(Value::Object(members.clone())) {
         // Kept unchanged, with its default fields.
-        Ok(Content::Other(_)) => other(original),
+        Ok(Content::Other(_)) => unknown_call(&kind, &original).unwrap_or_else(|| other(original)),
         Ok(Content::FunctionCall(call)) => function_mapping::decode_call(call),
         Ok(Content::FunctionResult(result)) => calls.result(result),
         Ok(content) => content,
@@ -260,6 +262,76 @@ fn hosted(kind: &str, mut members: Map<String, Value>) -> Option<Content> {
         meta.set_property(PROVIDER, "server_name", server);
     }
     Some(content)
+}
+
+/// A call of a type that this version does not know, as a function call: it gets a result.
+fn unknown_call(kind: &str, members: &Map<String, Value>) -> Option<Content> {
+    const AROUND: [&str; 6] = [
+        "type",
+        "call_id",
+        "tool_name",
+        "annotations",
+        "additional_properties",
+        "raw_representation",
+    ];
+    let is_call = kind.ends_with("_tool_call") && !encode_native::has_type(Some(kind));
+    let call_id = text(members, "call_id").filter(|id| is_call && !id.is_empty())?;
+    let arguments = match members.get("arguments") {
+        Some(Value::Object(arguments)) => Arguments::Json(arguments.clone()),
+        Some(Value::String(arguments)) => Arguments::Text(arguments.clone()),
+        _ => {
+            let others = members.iter();
+            let others = others.filter(|(name, _)| !AROUND.contains(&name.as_str()));
+            Arguments::Json(
+                others
+                    .map(|(name, value)| (name.clone(), value.clone()))
+                    .collect(),
+            )
+        }
+    };
+    let name = text(members, "tool_name").unwrap_or(kind);
+    let mut call = FunctionCall {
+        call_id: Some(call_id.into()),
+        ..FunctionCall::new(name, arguments)
+    };
+    if let Some(Value::Object(properties)) = members.get("additional_properties") {
+        call.meta.additional_properties = properties.clone();
+    }
+    call.meta.set_property(PROVIDER, "type", kind.into());
+    Some(Content::FunctionCall(call))
+}
+
+/// Marks the calls of unknown types that the framework answered itself.
+pub(super) fn mark_answered(messages: &mut [Message]) {
+    let contents = messages.iter().flat_map(|message| &message.contents);
+    let results = contents.filter_map(|content| {
+        let Content::Other(other) = content else {
+            return None;
+        };
+        let kind = other.kind.as_deref()?;
+        let id = text(&other.json, "call_id").filter(|_| kind.ends_with("_tool_result"))?;
+        Some(id.to_owned())
+    });
+    let answered: HashSet<String> = results.collect();
+    let contents = messages
+        .iter_mut()
+        .flat_map(|message| &mut message.contents);
+    for content in contents {
+        if let Content::FunctionCall(call) = content
+            && is_unknown_call(call)
+            && let Some(id) = &call.call_id
+            && answered.contains(id.as_str())
+        {
+            call.requires_local_execution = false;
+        }
+    }
+}
+
+/// Whether the call is of a type that this version does not know.
+pub(super) fn is_unknown_call(call: &FunctionCall) -> bool {
+    let kind = call.meta.property(PROVIDER, "type");
+    let kind = kind.and_then(Value::as_str);
+    kind.is_some() && !encode_native::has_type(kind)
 }
 
 /// A call that cannot be decoded gets an error result; anything else is kept unchanged.

@@ -149,7 +149,14 @@ fn own_raw(content: &Content, calls: &FunctionCalls) -> Option<Value> {
     }
     let mut now = content.clone();
     now.meta_mut()?.raw_representation = None;
-    (read::plain(members, calls) == now).then(|| raw.json().clone())
+    let mut again = read::plain(members, calls);
+    // The original does not tell who answers such a call.
+    if let (Content::FunctionCall(again), Content::FunctionCall(now)) = (&mut again, &now)
+        && read::is_unknown_call(again)
+    {
+        again.requires_local_execution = now.requires_local_execution;
+    }
+    (again == now).then(|| raw.json().clone())
 }
 
 /// A text for the model that repeats what only the sidecar has.

@@ -237,3 +237,27 @@ fn fields_of_a_message_are_reported_elsewhere() {
         assert!(whats.contains(&expected), "{to}: {whats:?}");
     }
 }
+
+#[test]
+fn a_call_of_an_unknown_type_gets_an_answer_unless_the_framework_gave_one() {
+    let call = |id: &str| json!({"type": "map_tool_call", "call_id": id, "city": "Oslo", "additional_properties": {}});
+    let result = json!({"type": "map_tool_result", "call_id": "m_2", "image": "x"});
+    let document = json!({"messages": [{"type": "message", "role": "assistant",
+        "contents": [call("m_1"), call("m_2"), result], "additional_properties": {}}]});
+    let (turn, _) = DIALECT.decode_response(document.to_string()).unwrap();
+    let open: Vec<String> = turn
+        .calls()
+        .iter()
+        .filter_map(|call| Some(call.call_id()?.as_str().to_owned()))
+        .collect();
+    assert_eq!(open, ["m_1"]);
+    let (history, _) = DIALECT.decode_history(document.to_string()).unwrap();
+    let (again, _) = DIALECT.encode_history(&history).unwrap();
+    for at in 0..2 {
+        let content = |document: &Value| document["messages"][0]["contents"][at].clone();
+        assert_eq!(content(&again), content(&document));
+    }
+    let (chat, _) = Dialect::Functions.encode_history(&history).unwrap();
+    assert!(chat.to_string().contains("map_tool_call"), "{chat}");
+    assert!(chat.to_string().contains("Oslo"), "{chat}");
+}
