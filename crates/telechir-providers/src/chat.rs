@@ -8,6 +8,7 @@
 pub(crate) mod assistant_message;
 mod call;
 pub(crate) mod chat_api;
+mod content_list;
 pub(crate) mod declare;
 mod encode_result;
 mod envelope;

@@ -9,7 +9,7 @@ use crate::fields::{Fields, kind, object, object_of, present, raw, raw_of, some_
 use crate::settings::MEMBERS;
 
 /// Property that stores the entry type, if it is not `function`.
-const FORM: &str = "form";
+pub(super) const FORM: &str = "form";
 const CUSTOM: &str = "custom";
 /// The older form, in which a message has one call without an id.
 const LEGACY: &str = "function_call";

@@ -5,10 +5,11 @@ use telechir_protocol::{AnsweredTurn, CallId, Content, Message, Role, ToolCall};
 
 use super::Flavour;
 use super::call;
+use super::content_list::{self, CONTENT_LIST};
 use super::ollama;
 use super::read::{LEGACY_ROLE, MEMBERS};
 use super::write::MessageWriter;
-use crate::EncodedReply;
+use crate::{EncodedReply, fallback_tools};
 
 /// Encodes the results of a turn.
 pub(super) fn encode_results(flavour: Flavour, turn: &AnsweredTurn) -> EncodedReply {
@@ -45,7 +46,22 @@ pub(super) fn encode_results(flavour: Flavour, turn: &AnsweredTurn) -> EncodedRe
         writer.result(result, &content, &message, &path);
     }
     let (items, report) = writer.finish();
+    let listed = pairs
+        .iter()
+        .filter_map(|(content, _)| listed_call(flavour, content));
+    let listed: Vec<(String, String)> = listed.collect();
+    let items = items.into_iter();
+    let items = items.map(|item| content_list::as_result(&listed, item));
+    let items = items.collect();
     EncodedReply { items, report }
+}
+
+/// The id and the function of a call that came in a `content_list`.
+fn listed_call(flavour: Flavour, content: &Content) -> Option<(String, String)> {
+    let form = content.meta()?.property(flavour.provider(), call::FORM)?;
+    let (id, _) = fallback_tools::call_info(content).filter(|_| form == CONTENT_LIST)?;
+    let called = fallback_tools::to_function_call(content)?;
+    Some((id?.to_owned(), called.name))
 }
 
 fn content_of(call: ToolCall) -> Content {

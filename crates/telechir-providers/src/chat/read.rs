@@ -8,7 +8,7 @@ use telechir_protocol::{Content, Message, ReasoningContent, Role};
 
 use super::call::{self, given_id};
 use super::parts;
-use super::{Flavour, ollama, result_images};
+use super::{Flavour, content_list, ollama, result_images};
 use crate::Report;
 use crate::fallback_tools::{self, CallInfo, FunctionOutput};
 use crate::fields::{Fields, list, owned, present, raw, some_text, text};
@@ -163,6 +163,19 @@ impl MessageReader {
             parts::read(self.flavour, value.get("content"))
         };
         contents.extend(ollama::images(value));
+        for result in content_list::results(value) {
+            let id = result.call_id.as_ref();
+            let known = id.and_then(|id| self.calls_by_id.get(id));
+            let output = FunctionOutput {
+                call_id: result.call_id.as_deref().map(Into::into),
+                name: result.name,
+                text: Some(result.text),
+                parts: Vec::new(),
+                meta: Default::default(),
+            };
+            contents.push(fallback_tools::decode_result(known, output));
+        }
+        content_list::remove_known(&mut members, value);
         members.extend(present(value, "name").map(|name| ("name".to_owned(), name.clone())));
         keep_members(&mut meta, provider, members);
         Message {
@@ -185,6 +198,16 @@ impl MessageReader {
         for entry in list(value, "tool_calls") {
             let generated = self.next_id();
             let read = call::read(self.flavour, entry, &generated);
+            self.remember(&read, &generated);
+            contents.push(read.content);
+        }
+        for entry in content_list::calls(value) {
+            let generated = self.next_id();
+            let mut read = call::read(self.flavour, &entry, &generated);
+            if let Some(meta) = read.content.meta_mut() {
+                let form = content_list::CONTENT_LIST.into();
+                meta.set_property(self.flavour.provider(), call::FORM, form);
+            }
             self.remember(&read, &generated);
             contents.push(read.content);
         }

@@ -1,7 +1,7 @@
 //! What services add to chat completions or leave out.
 
 use serde_json::{Value, json};
-use telechir_protocol::{Command, Content, ToolCall};
+use telechir_protocol::{Command, Content, FunctionResult, Meta, ToolCall, ToolResult};
 use telechir_providers::{DecodeError, Dialect, StreamError};
 
 use super::{DIALECT, calls, history_of, reply, turn_of, written};
@@ -199,4 +199,39 @@ fn ollama_s_own_request_round_trips_and_its_images_and_results_are_read() {
         &read.messages[2].contents[0],
         Content::ShellResult(_)
     ));
+}
+
+#[test]
+fn a_call_in_a_content_list_is_executed_and_answered_in_one() {
+    let call = json!({"type": "tool_use", "tool_use": {"tool_use_id": "tooluse_7", "name": "tide", "input": {"harbour": "Hirtshals"}}});
+    let message = json!({"role": "assistant", "content": "I look.", "content_list": [{"type": "text", "text": "I look."}, call]});
+    let response = json!({"choices": [{"message": message}]});
+    let (turn, _) = DIALECT.decode_response(response.to_string()).unwrap();
+    let calls = turn.calls();
+    let [ToolCall::Function(call)] = calls.as_slice() else {
+        panic!("{calls:?}")
+    };
+    assert_eq!(call.name, "tide");
+    assert_eq!(call.arguments.to_value().unwrap()["harbour"], "Hirtshals");
+    let result = FunctionResult {
+        call_id: Some("tooluse_7".into()),
+        name: None,
+        items: Vec::new(),
+        result: Some("high at six".into()),
+        error: None,
+        meta: Meta::default(),
+    };
+    let answered = turn.answer(vec![ToolResult::Function(result)]).unwrap();
+    let reply = DIALECT.encode_results(&answered).unwrap();
+    let result = &reply.items[0]["content_list"][0]["tool_results"];
+    assert_eq!(result["tool_use_id"], "tooluse_7", "{reply:?}");
+    assert_eq!(result["content"][0]["text"], "high at six");
+
+    let document = json!([{"role": "user", "content": "When?"}, message, reply.items[0]]);
+    let history = history_of(DIALECT, &document);
+    assert_eq!(written(DIALECT, &history).0, document);
+    let (other, _) = written(Dialect::AnthropicMessages, &history);
+    for value in ["tool_use", "Hirtshals", "tool_result", "high at six"] {
+        assert!(other.to_string().contains(value), "{value}: {other}");
+    }
 }
