@@ -203,7 +203,9 @@ pub(crate) fn unread_arguments(content: &Content) -> Option<Arguments> {
             return Some(match value {
                 Value::Object(arguments) => Arguments::Json(arguments.clone()),
                 Value::String(text) => Arguments::Text(text.clone()),
-                other => Arguments::Text(other.to_string()),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
+                    Arguments::Text(value.to_string())
+                }
             });
         }
         open.extend(members.values().filter_map(Value::as_object));

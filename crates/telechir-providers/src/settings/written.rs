@@ -85,7 +85,11 @@ impl<'a> WrittenValues<'a> {
     pub(super) fn has(&self, field: &Field<'_>) -> bool {
         match field.value.as_ref() {
             Value::String(text) => self.texts.contains(&(text.len(), start(text).into())),
-            other => {
+            other @ (Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::Array(_)
+            | Value::Object(_)) => {
                 let name = field.name.rsplit('.').next().unwrap_or(&field.name);
                 self.members.contains(&(name.into(), other.to_string()))
             }
