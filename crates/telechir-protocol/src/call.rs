@@ -2,6 +2,8 @@
 
 mod tool_call_like;
 
+use std::collections::HashSet;
+
 pub use tool_call_like::ToolCallLike;
 
 use crate::{
@@ -31,6 +33,17 @@ impl ToolCall {
             Self::Edit(call) => Some(&call.call_id),
             Self::Function(call) => call.call_id.as_ref(),
         }
+    }
+
+    /// Makes this a call that is answered with the reason instead of being executed.
+    fn set_exception(&mut self, reason: String) {
+        let exception = match self {
+            Self::Computer(call) => &mut call.exception,
+            Self::Shell(call) => &mut call.exception,
+            Self::Edit(call) => &mut call.exception,
+            Self::Function(call) => &mut call.exception,
+        };
+        *exception = Some(reason);
     }
 }
 
@@ -73,7 +86,9 @@ impl ToolResult {
     }
 }
 
-/// A model's response. Its local calls have distinct ids.
+/// A model's response. Each of its local calls has an id.
+///
+/// Some servers give one id to two calls. Only the first of them is executed; see [`Self::calls`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelTurn {
     contents: Vec<Content>,
@@ -84,12 +99,6 @@ pub struct ModelTurn {
 /// Why a response is not a turn that can be answered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTurn {
-    /// Two calls of one response have the same id, so their results could not be distinguished.
-    #[error("read the turn: two of its calls have the id {call_id}; nothing was executed")]
-    DuplicateCallId {
-        /// The id that two calls share.
-        call_id: CallId,
-    },
     /// A call has no id, so it cannot be answered.
     #[error("read the turn: its call of `{name}` has no id to answer to; nothing was executed")]
     MissingCallId {
@@ -125,25 +134,19 @@ impl ModelTurn {
     /// Creates a turn from the contents of a response.
     ///
     /// # Errors
-    /// When two local calls share an id, or one has none.
+    /// When a local call has no id.
     pub fn new(contents: Vec<Content>) -> Result<Self, InvalidTurn> {
         let turn = Self {
             contents,
             leaves_functions: false,
         };
-        let mut seen = std::collections::HashSet::new();
-        for call in turn.calls() {
-            let Some(call_id) = call.call_id().filter(|id| !id.as_str().is_empty()) else {
-                let name = match &call {
-                    ToolCall::Function(call) => call.name.clone(),
+        for call in turn.local_calls() {
+            if call.call_id().is_none_or(|id| id.as_str().is_empty()) {
+                let name = match call {
+                    ToolCall::Function(call) => call.name,
                     ToolCall::Computer(_) | ToolCall::Shell(_) | ToolCall::Edit(_) => String::new(),
                 };
                 return Err(InvalidTurn::MissingCallId { name });
-            };
-            if !seen.insert(call_id.clone()) {
-                return Err(InvalidTurn::DuplicateCallId {
-                    call_id: call_id.clone(),
-                });
             }
         }
         Ok(turn)
@@ -191,7 +194,26 @@ impl ModelTurn {
 
     /// The calls that this program answers, in order. Calls that the provider or the caller
     /// executes, or whose result is part of the response, are not included.
+    ///
+    /// A call with the id of an earlier one has an `exception`, so it is answered with an error and
+    /// never executed: a result that named the id alone could not show which call it belongs to.
     pub fn calls(&self) -> Vec<ToolCall> {
+        let mut calls = self.calls_as_sent();
+        let mut seen = HashSet::new();
+        for call in &mut calls {
+            let id = call.call_id().cloned();
+            if let Some(id) = id.filter(|id| !seen.insert(id.clone())) {
+                call.set_exception(format!(
+                    "an earlier call of the same response has the id {id}, too, and only the first \
+                     call with an id is executed; make this call again in the next turn."
+                ));
+            }
+        }
+        calls
+    }
+
+    /// The calls that this program answers, as the model sent them.
+    fn calls_as_sent(&self) -> Vec<ToolCall> {
         let mut calls = self.local_calls();
         calls.retain(|call| match call {
             ToolCall::Function(call) => !self.leaves(call),
@@ -201,8 +223,7 @@ impl ModelTurn {
     }
 
     fn local_calls(&self) -> Vec<ToolCall> {
-        let answered: std::collections::HashSet<&CallId> =
-            self.contents.iter().filter_map(result_id).collect();
+        let answered: HashSet<&CallId> = self.contents.iter().filter_map(result_id).collect();
         let local = |call: &ToolCall| call.call_id().is_none_or(|id| !answered.contains(id));
         self.contents
             .iter()
@@ -211,7 +232,8 @@ impl ModelTurn {
             .collect()
     }
 
-    /// Pairs the turn with its results, which are put into the order of the calls.
+    /// Pairs the turn with its results, which are put into the order of the calls. Results of one
+    /// id belong to the calls with that id in their order.
     ///
     /// # Errors
     /// When a call has no result, or a result no call.
@@ -271,7 +293,33 @@ impl AnsweredTurn {
 
     /// Each call with its result.
     pub fn pairs(&self) -> impl Iterator<Item = (ToolCall, &ToolResult)> {
-        self.turn.calls().into_iter().zip(&self.results)
+        self.turn.calls_as_sent().into_iter().zip(&self.results)
+    }
+
+    /// The same turn without calls that have the id of an earlier call, and the ids of the removed
+    /// ones; `None` if all ids are distinct. For services that accept one result per id.
+    pub fn without_repeated_ids(&self) -> Option<(Self, Vec<CallId>)> {
+        let ids = self.results.iter().filter_map(ToolResult::call_id);
+        let mut known = HashSet::new();
+        let repeated: Vec<CallId> = ids.filter(|id| !known.insert(*id)).cloned().collect();
+        if repeated.is_empty() {
+            return None;
+        }
+        let mut seen = HashSet::new();
+        let is_first = |content: &&Content| {
+            let call = local_call(content);
+            let id = call.as_ref().and_then(ToolCall::call_id);
+            id.is_none_or(|id| !known.contains(id) || seen.insert(id.clone()))
+        };
+        let contents = self.turn.contents.iter().filter(is_first).cloned();
+        let turn = ModelTurn {
+            contents: contents.collect(),
+            leaves_functions: self.turn.leaves_functions,
+        };
+        let mut seen = HashSet::new();
+        let mut results = self.results.clone();
+        results.retain(|result| result.call_id().is_none_or(|id| seen.insert(id.clone())));
+        Some((Self { turn, results }, repeated))
     }
 }
 

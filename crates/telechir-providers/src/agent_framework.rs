@@ -50,6 +50,10 @@ impl Codec for AgentFramework {
         true
     }
 
+    fn accepts_results_of_one_id(&self) -> bool {
+        true
+    }
+
     fn keeps_unknown_members(&self) -> bool {
         true
     }

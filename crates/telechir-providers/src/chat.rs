@@ -44,6 +44,10 @@ impl Codec for ChatCompletions {
         self.0.accepts_unknown_of(dialect)
     }
 
+    fn accepts_results_of_one_id(&self) -> bool {
+        true
+    }
+
     fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
         envelope::read_response(self.0, document)
     }

@@ -38,6 +38,11 @@ pub(crate) trait Codec: Sync {
         false
     }
 
+    /// Whether the service accepts two results of one id in one turn.
+    fn accepts_results_of_one_id(&self) -> bool {
+        false
+    }
+
     /// Whether contents are written with the members that no dialect knows.
     fn keeps_unknown_members(&self) -> bool {
         false

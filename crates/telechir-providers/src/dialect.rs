@@ -177,7 +177,20 @@ impl Dialect {
     /// If the results lack something that the dialect requires.
     pub fn encode_results(self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
         let codec = self.codec();
+        let single = match codec.accepts_results_of_one_id() {
+            true => None,
+            false => turn.without_repeated_ids(),
+        };
+        let (turn, repeated) = match &single {
+            Some((turn, repeated)) => (turn, repeated.as_slice()),
+            None => (turn, [].as_slice()),
+        };
         let mut reply = codec.encode_results(turn)?;
+        for id in repeated {
+            let what = format!("the error of a further call {id}");
+            let why = "the call was not executed, and the service accepts one result per id";
+            reply.report.lost(what, format!("call {id}"), why);
+        }
         if !codec.keeps_unknown_members() {
             let items = Value::Array(std::mem::take(&mut reply.items));
             settings::report_results(turn.results(), self.name(), &items, &mut reply.report);

@@ -31,7 +31,7 @@ pub enum DecodeError {
         /// The provider's error message.
         message: String,
     },
-    /// Two calls have the same id.
+    /// A call has no id.
     #[error(transparent)]
     InvalidTurn(#[from] InvalidTurn),
 }

@@ -54,6 +54,10 @@ impl Codec for Conversations {
         FLAVOUR.accepts_unknown_of(dialect)
     }
 
+    fn accepts_results_of_one_id(&self) -> bool {
+        true
+    }
+
     fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
         envelope::read_response(document)
     }

@@ -30,6 +30,10 @@ impl Codec for Neutral {
         true
     }
 
+    fn accepts_results_of_one_id(&self) -> bool {
+        true
+    }
+
     fn keeps_unknown_members(&self) -> bool {
         true
     }

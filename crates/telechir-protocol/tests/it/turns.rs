@@ -63,17 +63,49 @@ fn a_turn_with_anything_but_one_result_a_call_is_not_answered() {
 }
 
 #[test]
-fn two_calls_with_one_id_make_no_turn() {
+fn of_calls_with_one_id_the_first_is_executed_and_each_is_answered() {
     let mut contents = contents();
     contents.push(read(
-        json!({"type": "shell_call", "call_id": "a", "commands": []}),
+        json!({"type": "shell_call", "call_id": "a", "commands": ["rm notes"]}),
     ));
+    let turn = ModelTurn::new(contents).unwrap();
+    let exceptions: Vec<Option<String>> = turn.calls().iter().map(exception).collect();
+    assert_eq!(exceptions[..2], [None, None]);
+    assert!(
+        exceptions[2]
+            .as_ref()
+            .is_some_and(|reason| reason.contains("id a"))
+    );
+    // Each result goes to the call of its position.
+    let results = vec![seen("a"), ran("b"), ran("a")];
+    let answered = turn.clone().answer(results.clone()).unwrap();
+    assert_eq!(answered.results(), results);
     assert_eq!(
-        ModelTurn::new(contents),
-        Err(InvalidTurn::DuplicateCallId {
+        turn.answer(vec![seen("a"), ran("b")]),
+        Err(IncompleteTurn::Unanswered {
             call_id: "a".into()
         })
     );
+    // The calls stay as the model sent them.
+    assert!(answered.pairs().all(|(call, _)| exception(&call).is_none()));
+    let (single, repeated) = answered.without_repeated_ids().unwrap();
+    assert_eq!(repeated, ["a".into()]);
+    assert_eq!(single.results(), &results[..2]);
+    assert_eq!(single.pairs().count(), 2);
+    assert_eq!(single.without_repeated_ids(), None);
+}
+
+fn exception(call: &ToolCall) -> Option<String> {
+    match call {
+        ToolCall::Computer(call) => call.exception.clone(),
+        ToolCall::Shell(call) => call.exception.clone(),
+        ToolCall::Edit(call) => call.exception.clone(),
+        ToolCall::Function(call) => call.exception.clone(),
+    }
+}
+
+#[test]
+fn a_call_without_an_id_makes_no_turn() {
     let nameless = read(json!({"type": "function_call", "name": "sum", "arguments": "{}"}));
     assert_eq!(
         ModelTurn::new(vec![nameless]),

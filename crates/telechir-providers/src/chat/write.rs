@@ -325,7 +325,10 @@ impl MessageWriter {
             add_addresses(self.flavour, &mut rendered, result, path, &mut self.report);
             return self.write_late_result(&id, rendered, path);
         }
-        self.unanswered.retain(|unanswered| *unanswered != id);
+        // Two calls may have one id; each gets a result.
+        if let Some(at) = self.unanswered.iter().position(|open| *open == id) {
+            self.unanswered.remove(at);
+        }
         add_addresses(self.flavour, &mut rendered, result, path, &mut self.report);
         self.note_acknowledged(content, path);
         let item = assistant_message::result(self, &id, &rendered, known.as_ref(), message);

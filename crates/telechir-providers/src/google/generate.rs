@@ -37,6 +37,10 @@ impl Codec for GenerateContent {
         ImagesOfModel::PlainOnly
     }
 
+    fn accepts_results_of_one_id(&self) -> bool {
+        true
+    }
+
     fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
         envelope::read_response(document)
     }

@@ -34,6 +34,10 @@ impl Codec for Interactions {
         ImagesOfModel::PlainOnly
     }
 
+    fn accepts_results_of_one_id(&self) -> bool {
+        true
+    }
+
     fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
         envelope::read_response(document)
     }

@@ -363,7 +363,11 @@ impl EntryWriter {
             let entry = json!({"type": "message.input", "role": "user", "content": content});
             return self.push(entry, true);
         }
-        self.unanswered.retain(|(unanswered, _)| *unanswered != id);
+        // Two calls may have one id; each gets a result.
+        let answered = self.unanswered.iter().position(|(open, _)| *open == id);
+        if let Some(at) = answered {
+            self.unanswered.remove(at);
+        }
         let entry = object_of([
             ("type", "function.result".into()),
             ("tool_call_id", id.as_str().into()),

@@ -202,19 +202,6 @@ fn invalid_documents_are_errors_with_a_path() {
     }
 }
 
-#[test]
-fn rejects_a_turn_with_duplicate_call_ids() {
-    let block = json!({"type": "tool_use", "id": "a", "name": "f", "input": {}});
-    let message = json!({"type": "message", "role": "assistant", "content": [block, block]});
-    let item = json!({"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"});
-    let response = json!({"output": [item, item]});
-    for (dialect, document) in [(ANTHROPIC, message), (OPENAI, response)] {
-        let error = read(dialect, &document).unwrap_err();
-        assert!(matches!(error, DecodeError::InvalidTurn(_)), "{error}");
-        assert!(error.to_string().contains('a'), "{error}");
-    }
-}
-
 /// Unknown enum values and types beside known ones.
 #[test]
 fn keeps_unknown_values() {

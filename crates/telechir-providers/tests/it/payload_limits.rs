@@ -11,6 +11,7 @@ mod meter;
 mod shapes;
 
 use serde_json::{Value, json};
+use telechir_protocol::{ToolCall, ToolResult};
 use telechir_providers::{DecodeError, Dialect};
 
 use crate::mutations::failed;
@@ -257,20 +258,58 @@ fn a_response_of_another_dialect_is_rejected_or_preserved() {
     all_hold(pairs, None);
 }
 
+/// Services that count results, or find them by their position, get one for each call.
+const TWO_RESULTS: [Dialect; 8] = [
+    Dialect::GoogleGenerateContent,
+    Dialect::GoogleInteractions,
+    Dialect::AgentFramework,
+    Dialect::Functions,
+    Dialect::FunctionsInline,
+    Dialect::MistralChat,
+    Dialect::MistralConversations,
+    Dialect::Neutral,
+];
+
 #[test]
-fn duplicate_call_ids_are_an_error_with_the_id() {
+fn calls_with_one_id_are_answered_in_their_order_as_often_as_the_service_accepts() {
     for dialect in Dialect::ALL {
-        let call = ResponsePart::Call(Call::new(ID, "look_up", json!({})));
-        let document = response(dialect, &[call.clone(), call]);
-        // Calls of one invocation have no ids; their positions identify them.
+        let calls = ["moon", "sun"].map(|word| Call::new(ID, "look_up", json!({"word": word})));
+        let document = response(dialect, &calls.map(ResponsePart::Call));
         let decoded = dialect.decode_response(document.to_string());
-        if dialect == Dialect::BedrockAgents {
-            assert_eq!(decoded.unwrap().0.calls().len(), 2);
-            continue;
+        let (turn, _) = decoded.unwrap_or_else(|error| panic!("{dialect}: {error}"));
+        let calls = turn.calls();
+        assert_eq!(calls.len(), 2, "{dialect}");
+        let results = calls.iter().zip(["It is full.", "Not executed."]);
+        let results = results.map(|(call, text)| result_of(call, text));
+        let reply = dialect
+            .encode_results(&turn.clone().answer(results.collect()).unwrap())
+            .unwrap_or_else(|error| panic!("{dialect}: {error}"));
+        let written = json!(reply.items).to_string();
+        let first = written.find("It is full.");
+        assert!(first.is_some(), "{dialect}: {written}");
+        // Calls of one invocation have no ids; their positions identify them.
+        let is_distinct = calls[0].call_id() != calls[1].call_id();
+        assert_eq!(is_distinct, dialect == Dialect::BedrockAgents);
+        let exceptions = calls.iter().map(|call| match call {
+            ToolCall::Function(call) => call.exception.is_some(),
+            _ => panic!("{dialect}: {call:?}"),
+        });
+        assert_eq!(exceptions.collect::<Vec<_>>(), [false, !is_distinct]);
+        let second = written.find("Not executed.");
+        let losses = reply.report.losses.iter();
+        let reported = losses.filter(|loss| loss.what.contains(ID)).count();
+        if is_distinct || TWO_RESULTS.contains(&dialect) {
+            assert!(first < second, "{dialect}: {written}");
+            assert_eq!(reported, 0, "{dialect}");
+        } else {
+            assert_eq!((second, reported), (None, 1), "{dialect}: {written}");
         }
-        let error = decoded.map(|_| document).unwrap_err().to_string();
-        assert!(error.contains(ID), "{dialect}: {error}");
     }
+}
+
+fn result_of(call: &ToolCall, text: &str) -> ToolResult {
+    let result = json!({"call_id": call.call_id(), "name": "look_up", "result": text});
+    ToolResult::Function(serde_json::from_value(result).unwrap())
 }
 
 #[test]

@@ -55,27 +55,49 @@ fn a_first_page_that_is_no_url_is_a_usage_error() {
 }
 
 #[test]
-fn duplicate_ids_execute_nothing() {
+fn of_two_calls_with_one_id_the_first_is_executed() {
     require(Component::Sandbox);
     let telechir = Telechir::new();
     let workspace = telechir.folder().join("work");
     fs::create_dir(&workspace).expect("a folder");
-    let call = json!({"type": "tool_use", "id": "toolu_1", "name": "bash", "input": {"command": "touch made"}});
     let policy = telechir.permissive_policy();
     let workspace_text = workspace.to_str().expect("a path");
-    let ran = exec(
-        &telechir,
-        &[
+    let run = |dialect: &str, input: &str| {
+        let shell = [
             "--shell",
             "--workspace",
             workspace_text,
             "--policy",
             &policy,
-        ],
-        &message(&json!([call, call])),
-    );
-    ran.fails(1, &["toolu_1", "nothing was executed"]);
-    assert!(!workspace.join("made").exists());
+        ];
+        let mut arguments = vec!["exec", "--dialect", dialect];
+        arguments.extend(shell);
+        let ran = telechir.run(&arguments, input);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let items: Vec<serde_json::Value> = serde_json::from_str(&ran.stdout).expect("results");
+        (items, ran.stderr)
+    };
+    let command = "echo once >> made";
+    let call =
+        json!({"type": "tool_use", "id": "toolu_1", "name": "bash", "input": {"command": command}});
+    let (items, report) = run("anthropic-messages", &message(&json!([call, call])));
+    // The service rejects a second result of one id.
+    assert_eq!(items.len(), 1, "{items:?}");
+    assert_ne!(items[0]["is_error"], true, "{items:?}");
+    assert!(report.contains("a further call toolu_1"), "{report}");
+
+    let arguments = json!({ "command": command }).to_string();
+    let call = json!({"id": "call_0", "type": "function", "function": {"name": "shell", "arguments": arguments}});
+    let message = json!({"role": "assistant", "content": null, "tool_calls": [call, call]});
+    let response =
+        json!({"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]});
+    let (items, _) = run("functions", &response.to_string());
+    let ids: Vec<_> = items.iter().map(|item| &item["tool_call_id"]).collect();
+    assert_eq!(ids, ["call_0", "call_0"], "{items:?}");
+    let second = items[1]["content"].as_str().expect("a text");
+    assert!(second.contains("id call_0"), "{second}");
+    let made = fs::read_to_string(workspace.join("made")).expect("the first call's file");
+    assert_eq!(made, "once\nonce\n");
 }
 
 #[test]

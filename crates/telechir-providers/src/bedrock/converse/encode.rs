@@ -28,6 +28,7 @@ pub(super) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, Encode
     let answered = ModelTurn::new(contents)
         .ok()
         .and_then(|turn| turn.answer(results).ok())
+        .filter(|answered| answered.without_repeated_ids().is_none())
         .ok_or_else(|| {
             check::missing("two call ids are equal after illegal characters were replaced")
         })?;

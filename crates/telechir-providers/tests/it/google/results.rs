@@ -299,11 +299,3 @@ fn encodes_function_results_of_every_type() {
     );
     assert_eq!(encoded["parts"][0]["inlineData"]["data"], super::PNG);
 }
-
-#[test]
-fn rejects_duplicate_call_ids() {
-    let part = json!({"functionCall": {"id": "c1", "name": "take_screenshot", "args": {}}});
-    let bytes = response(&json!([part, part])).to_string();
-    let error = PARTS.decode_response(bytes.as_bytes()).unwrap_err();
-    assert!(error.to_string().contains("c1"), "{error}");
-}

@@ -9,6 +9,10 @@ use crate::without_raw::{Losses, check, note};
 /// If entries have several equivalent forms, one of them is written.
 const ENTRIES: &[(&str, &str)] = &[
     (
+        "[function.call].tool_call_id",
+        "of two calls with one id, the second gets one of its own",
+    ),
+    (
         "[function.call].arguments",
         "a valid call is written as text with its members, each once; an invalid one has \
          none",

@@ -150,19 +150,6 @@ fn modifiers_of_a_move_are_pressed_before_and_released_after() {
 }
 
 #[test]
-fn duplicate_call_ids_are_refused() {
-    let body = json!({"output": [click("c"), click("c")]}).to_string();
-    let error = DIALECT.decode_response(body.as_bytes()).unwrap_err();
-    assert!(
-        matches!(
-            error,
-            DecodeError::InvalidTurn(InvalidTurn::DuplicateCallId { .. })
-        ),
-        "{error}"
-    );
-}
-
-#[test]
 fn a_call_without_an_id_is_refused() {
     for kind in [
         "computer_call",
