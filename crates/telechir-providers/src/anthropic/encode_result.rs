@@ -15,6 +15,8 @@ use super::image::ImageTier;
 use super::media::{self, ImageCheck, Strictness, missing};
 use super::models::ToolVersion;
 use super::{PROVIDER, encode_content, fixed_texts, shell_text, tabs};
+use crate::content_text;
+use crate::fields::text_of_content;
 use crate::{EncodeError, EncodedReply, Report};
 
 /// Encodes the results of a turn: the blocks of the next user message.
@@ -382,11 +384,16 @@ impl ToolResultEncoder {
         if self.is_history {
             encode_call::report_losses(report, &location, &result.meta, None, None);
         }
+        let value = match &result.result {
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(Value::Null) | None => None,
+            Some(other) => Some(other.to_string()),
+        };
         if let Some(failure) = &result.error {
-            return Ok(ToolResultContent::Error(text_or(
-                &failure.message,
-                "It failed.",
-            )));
+            let message = text_or(&failure.message, "It failed.");
+            let rest = beside_error(result, value, &location, report);
+            let texts: Vec<String> = std::iter::once(message).chain(rest).collect();
+            return Ok(ToolResultContent::Error(texts.join("\n")));
         }
         let mut blocks = Vec::new();
         for item in &result.items {
@@ -394,13 +401,44 @@ impl ToolResultEncoder {
                 item, self.check, &location, report,
             )?);
         }
-        Ok(match &result.result {
-            _ if !blocks.is_empty() => ToolResultContent::Blocks(blocks),
-            Some(Value::String(text)) => ToolResultContent::Text(text.clone()),
-            Some(Value::Null) | None => ToolResultContent::Text(String::new()),
-            Some(other) => ToolResultContent::Text(other.to_string()),
-        })
+        if blocks.is_empty() {
+            return Ok(ToolResultContent::Text(value.unwrap_or_default()));
+        }
+        // Agent Framework repeats its texts as the value.
+        let texts: Vec<&str> = result.items.iter().filter_map(text_of_content).collect();
+        let value = value.filter(|value| *value != texts.join("\n"));
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            blocks.insert(0, json!({"type": "text", "text": value}));
+        }
+        Ok(ToolResultContent::Blocks(blocks))
     }
+}
+
+/// What a failed function returned, as text after its error: a failed result contains only text.
+fn beside_error(
+    result: &FunctionResult,
+    value: Option<String>,
+    location: &str,
+    report: &mut Report,
+) -> Vec<String> {
+    const WHY: &str = "a failed result contains only text";
+    let mut texts: Vec<String> = value.into_iter().collect();
+    for item in &result.items {
+        if let Some(text) = text_of_content(item) {
+            texts.push(text.to_owned());
+            continue;
+        }
+        let label = content_text::label(item);
+        match content_text::as_text(item) {
+            Some(text) => {
+                report.preserved(label, location, WHY, "as text after the error");
+                texts.push(text);
+            }
+            None => report.lost(label, location, WHY),
+        }
+    }
+    texts.retain(|text| !text.is_empty());
+    texts
 }
 
 fn result_meta(result: &ToolResult) -> &telechir_protocol::Meta {

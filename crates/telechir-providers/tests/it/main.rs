@@ -13,6 +13,7 @@ mod documents;
 mod duplicate_ids;
 mod envelope;
 mod envelopes;
+mod failed_results;
 mod foreign_contents;
 mod functions;
 mod generated_images;
