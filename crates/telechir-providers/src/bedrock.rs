@@ -20,7 +20,7 @@ mod path;
 
 pub(crate) use agents::BedrockAgents;
 pub(crate) use anthropic_body::{BedrockInvoke, BedrockMessages};
-pub(crate) use converse::BedrockConverse;
+pub(crate) use converse::{BedrockConverse, cache_marker, cache_point};
 
 /// Maximum size of one image in bytes of base64.
 const MAX_IMAGE_BASE64_BYTES: usize = 5 * 1024 * 1024;

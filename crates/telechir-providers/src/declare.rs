@@ -4,6 +4,8 @@ mod exclusions;
 mod hosted;
 mod settings;
 
+pub(crate) use settings::of_mut as settings_of;
+
 use crate::{Declaration, EncodeError, Report, ToolOffer};
 
 /// What a codec returns for an offer.

@@ -20,6 +20,7 @@ mod reasoning;
 mod request;
 mod response;
 mod settings;
+mod shared_settings;
 mod stream;
 mod tools;
 mod usage;

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 use telechir_protocol::{
-    CallId, Content, FunctionResult, Media, Meta, ReasoningContent, TextContent, ToolResult,
-    UnknownContent,
+    CallId, Content, DataContent, FunctionResult, Media, Meta, ReasoningContent, TextContent,
+    ToolResult, UnknownContent,
 };
 
+use super::media;
 use super::names::{self, Placeholder};
 use crate::{Report, anthropic};
 
@@ -135,6 +136,7 @@ pub(super) fn wrap_forwarded(content: &mut Content, opaque: &str) {
                 ])
             })
         }
+        Content::Data(data) => recording(data, opaque),
         Content::Text(text) if text.meta.raw_representation.is_none() => cited(text),
         Content::Reasoning(reasoning) if reasoning.meta.raw_representation.is_none() => {
             unsigned(reasoning).map(|json| {
@@ -157,6 +159,16 @@ fn forwarded(mut json: Map<String, Value>) -> Content {
     let kind = format!("{}{kind}", anthropic::FORWARDED_PREFIX);
     json.insert("type".to_owned(), kind.into());
     Content::Other(UnknownContent::new(anthropic::DIALECT, json))
+}
+
+/// The block of a sound or a video.
+fn recording(data: &DataContent, opaque: &str) -> Option<Map<String, Value>> {
+    let (name, format) = media::recording_format(data.media_type()?)?;
+    let block = serde_json::json!({"format": format, "source": {"bytes": data.base64()?}});
+    Some(Map::from_iter([
+        ("type".to_owned(), format!("{opaque}{name}").into()),
+        (name.to_owned(), block),
+    ]))
 }
 
 /// The raw JSON of a text with citations, if the text is unchanged.

@@ -13,6 +13,9 @@ mod encode;
 mod encode_block;
 mod stream;
 
+pub(crate) use decode_block::marker as cache_marker;
+pub(crate) use encode_block::cache_point;
+
 use serde_json::{Map, Value};
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 

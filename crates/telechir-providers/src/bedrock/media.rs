@@ -1,4 +1,4 @@
-//! Formats of images and documents by media type, and legal document names.
+//! Formats of images, documents, sounds and videos by media type, and legal document names.
 
 const IMAGES: [(&str, &str); 4] = [
     ("png", "image/png"),
@@ -24,6 +24,58 @@ const DOCUMENTS: [(&str, &str); 9] = [
     ("txt", "text/plain"),
     ("md", "text/markdown"),
 ];
+
+/// Each with the type that other providers use. A format with the type of another one is left out,
+/// so that its blocks stay as they are.
+const SOUNDS: [(&str, &str); 10] = [
+    ("mp3", "audio/mpeg"),
+    ("wav", "audio/wav"),
+    ("aac", "audio/aac"),
+    ("flac", "audio/flac"),
+    ("ogg", "audio/ogg"),
+    ("opus", "audio/opus"),
+    ("m4a", "audio/m4a"),
+    ("mp4", "audio/mp4"),
+    ("webm", "audio/webm"),
+    ("mkv", "audio/x-matroska"),
+];
+
+/// Other types of the same formats.
+const SOUND_ALIASES: [(&str, &str); 6] = [
+    ("mp3", "audio/mp3"),
+    ("mp3", "audio/mpga"),
+    ("wav", "audio/x-wav"),
+    ("wav", "audio/wave"),
+    ("flac", "audio/x-flac"),
+    ("m4a", "audio/x-m4a"),
+];
+
+const VIDEOS: [(&str, &str); 8] = [
+    ("mp4", "video/mp4"),
+    ("mov", "video/quicktime"),
+    ("mkv", "video/x-matroska"),
+    ("webm", "video/webm"),
+    ("flv", "video/x-flv"),
+    ("mpeg", "video/mpeg"),
+    ("wmv", "video/x-ms-wmv"),
+    ("three_gp", "video/3gpp"),
+];
+
+/// The media type of a block named `audio` or `video`.
+pub(super) fn recording_type(block: &str, format: &str) -> Option<&'static str> {
+    match block {
+        "audio" => second(&SOUNDS, format),
+        "video" => second(&VIDEOS, format),
+        _ => None,
+    }
+}
+
+/// The block's name and the format of a sound or a video; none if it is unsupported.
+pub(super) fn recording_format(media_type: &str) -> Option<(&'static str, &'static str)> {
+    let sound = first(&SOUNDS, media_type).or_else(|| first(&SOUND_ALIASES, media_type));
+    let video = || first(&VIDEOS, media_type).map(|format| ("video", format));
+    sound.map(|format| ("audio", format)).or_else(video)
+}
 
 fn second(table: &[(&'static str, &'static str)], first: &str) -> Option<&'static str> {
     let found = table.iter().find(|(name, _)| *name == first)?;

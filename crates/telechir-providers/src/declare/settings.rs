@@ -56,7 +56,7 @@ pub(super) fn provider_of(dialect: &str) -> Option<&'static str> {
 }
 
 /// The settings of a tool; none for a declaration in a provider's own format.
-pub(super) fn of_mut(tool: &mut Tool) -> Option<&mut Map<String, Value>> {
+pub(crate) fn of_mut(tool: &mut Tool) -> Option<&mut Map<String, Value>> {
     match tool {
         Tool::ComputerUse(tool) => Some(&mut tool.additional_properties),
         Tool::Shell(tool) => Some(&mut tool.additional_properties),

@@ -128,8 +128,39 @@ pub(super) fn translate(
     })
 }
 
+/// A text of the instructions.
+pub(super) struct Instruction {
+    pub(super) text: String,
+    /// Anthropic's `cache_control`.
+    pub(super) cache: Option<Value>,
+}
+
+impl Instruction {
+    pub(super) fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            cache: None,
+        }
+    }
+
+    /// A text content, which keeps the marker as a setting of Anthropic's.
+    pub(super) fn content(&self) -> Content {
+        let mut text = TextContent::new(self.text.as_str());
+        if let Some(cache) = &self.cache {
+            text.meta.set_property(ANTHROPIC, CACHE, cache.clone());
+        }
+        Content::Text(text)
+    }
+}
+
+const ANTHROPIC: &str = "anthropic";
+pub(super) const CACHE: &str = "cache_control";
+
 /// The leading instructions of a history, as texts; anything else in them is reported.
-pub(super) fn take_instructions(messages: &mut Vec<Message>, report: &mut Report) -> Vec<String> {
+pub(super) fn take_instructions(
+    messages: &mut Vec<Message>,
+    report: &mut Report,
+) -> Vec<Instruction> {
     let is_system = |message: &Message| matches!(message.role, Role::System | Role::Developer);
     let count = messages
         .iter()
@@ -139,7 +170,10 @@ pub(super) fn take_instructions(messages: &mut Vec<Message>, report: &mut Report
     for (at, message) in messages.drain(..count).enumerate() {
         for content in message.contents {
             match content {
-                Content::Text(text) => texts.push(text.text),
+                Content::Text(text) => texts.push(Instruction {
+                    cache: text.meta.property(ANTHROPIC, CACHE).cloned(),
+                    text: text.text,
+                }),
                 _ => report.lost(
                     "a part of the instructions that is not text",
                     format!("messages[{at}]"),

@@ -7,13 +7,13 @@ use telechir_protocol::{Message, Role};
 use super::api::Api;
 use super::choice::{self, ToolChoice};
 use super::format::{self, FoundFormat};
-use super::history;
+use super::history::{self, Instruction};
 use super::members::{Members, put};
 use super::reasoning::{self, Reasoning};
 use super::settings::{self, FoundSetting, Setting};
 use super::tools::{self, ReadTool};
 use super::{ThinkingTranslation, TranslatedDocument, TranslationError, TranslationOptions};
-use crate::{Dialect, Envelope, History, Report, google};
+use crate::{Dialect, Envelope, History, Report, bedrock, google};
 
 /// Anthropic requires a limit; this is the one of a conversation without another.
 const DEFAULT_MAX_TOKENS: u32 = 16_000;
@@ -29,7 +29,7 @@ struct RequestSettings {
     format: Option<FoundFormat>,
     reasoning: Reasoning,
     /// Instructions that the dialect's codec does not decode as a message.
-    system: Vec<String>,
+    system: Vec<Instruction>,
     /// Pointers of the members that no target has.
     left: Vec<String>,
 }
@@ -99,7 +99,7 @@ fn implied(api: Api) -> &'static [&'static str] {
 }
 
 /// Instructions in a member that the codec leaves in the envelope: a text, or blocks of text.
-fn system(api: Api, members: &mut Members, report: &mut Report) -> Vec<String> {
+fn system(api: Api, members: &mut Members, report: &mut Report) -> Vec<Instruction> {
     let Some(name) = api.system_member() else {
         return Vec::new();
     };
@@ -108,11 +108,11 @@ fn system(api: Api, members: &mut Members, report: &mut Report) -> Vec<String> {
         return Vec::new();
     }
     let blocks = match value {
-        Some(Value::String(text)) => return vec![text],
+        Some(Value::String(text)) => return vec![Instruction::new(text)],
         Some(Value::Array(blocks)) => blocks,
         _ => return Vec::new(),
     };
-    let mut texts = Vec::new();
+    let mut texts: Vec<Instruction> = Vec::new();
     for (at, block) in blocks.into_iter().enumerate() {
         let pointer = format!("/{name}/{at}");
         let Value::Object(block) = block else {
@@ -120,8 +120,15 @@ fn system(api: Api, members: &mut Members, report: &mut Report) -> Vec<String> {
         };
         for (member, value) in block {
             match (member.as_str(), value) {
-                ("text", Value::String(text)) => texts.push(text),
+                ("text", Value::String(text)) => texts.push(Instruction::new(text)),
                 ("type", _) | (_, Value::Null) => {}
+                (history::CACHE, marker) if !texts.is_empty() => {
+                    texts.last_mut().map(|last| last.cache.replace(marker));
+                }
+                ("cachePoint", point) if !texts.is_empty() => {
+                    let marker = bedrock::cache_marker(&point);
+                    texts.last_mut().map(|last| last.cache.replace(marker));
+                }
                 (member, _) => {
                     let why = "the target's instructions are text";
                     let pointer = format!("{pointer}/{member}");
@@ -147,8 +154,7 @@ fn prepared(
     let mut messages = history.messages;
     let texts = request.system.iter().rev();
     for text in texts {
-        let content = telechir_protocol::Content::text(text);
-        messages.insert(0, Message::new(Role::System, vec![content]));
+        messages.insert(0, Message::new(Role::System, vec![text.content()]));
     }
     messages
 }
@@ -159,7 +165,7 @@ struct Written {
     api: Api,
     messages: Vec<Message>,
     document: Value,
-    system: Vec<String>,
+    system: Vec<Instruction>,
     headers: Vec<(String, String)>,
     path: Option<String>,
     report: Report,
@@ -172,6 +178,7 @@ impl Written {
             Some(_) => history::take_instructions(&mut messages, &mut report),
             None if api == Api::Agents => {
                 let texts = history::take_instructions(&mut messages, &mut report);
+                let texts: Vec<String> = texts.into_iter().map(|text| text.text).collect();
                 if !texts.is_empty() {
                     let what = format!("instructions `{}`", texts.join("\n\n"));
                     let why = "an agent has its own instructions";
@@ -181,6 +188,14 @@ impl Written {
             }
             None => Vec::new(),
         };
+        let has_markers = matches!(api, Api::Anthropic | Api::Invoke | Api::Converse);
+        for text in system.iter().filter(|_| !has_markers) {
+            if let Some(marker) = &text.cache {
+                let what = format!("`cache_control` of the instructions: {marker}");
+                let why = "the target's instructions are text";
+                report.lost(what, source.instructions_pointer(), why);
+            }
+        }
         Self {
             to,
             api,
@@ -413,15 +428,31 @@ impl Written {
     }
 
     fn instructions(&self) -> Value {
-        let blocks =
-            |block: fn(&String) -> Value| self.system.iter().map(block).collect::<Vec<_>>();
+        let texts = || self.system.iter().map(|part| part.text.as_str());
+        let has_markers = self.system.iter().any(|part| part.cache.is_some());
         match self.api {
-            Api::Anthropic | Api::Invoke if self.system.len() > 1 => {
-                blocks(|text| json!({"type": "text", "text": text})).into()
+            Api::Anthropic | Api::Invoke if self.system.len() > 1 || has_markers => {
+                let block = |part: &Instruction| {
+                    let mut block = json!({"type": "text", "text": part.text});
+                    if let Some(marker) = &part.cache {
+                        block[history::CACHE] = marker.clone();
+                    }
+                    block
+                };
+                self.system.iter().map(block).collect()
             }
-            Api::Converse => blocks(|text| json!({"text": text})).into(),
-            Api::Generate => json!({"parts": blocks(|text| json!({"text": text}))}),
-            _ => self.system.join("\n\n").into(),
+            Api::Converse => {
+                let blocks = |part: &Instruction| {
+                    let point = part.cache.as_ref().map(bedrock::cache_point);
+                    std::iter::once(json!({"text": part.text})).chain(point)
+                };
+                self.system.iter().flat_map(blocks).collect()
+            }
+            Api::Generate => {
+                let parts: Vec<Value> = texts().map(|text| json!({"text": text})).collect();
+                json!({ "parts": parts })
+            }
+            _ => texts().collect::<Vec<_>>().join("\n\n").into(),
         }
     }
 }

@@ -6,7 +6,10 @@ use telechir_protocol::{ComputerUseTool, Environment, FunctionTool, HostedTool, 
 
 use super::api::Api;
 use super::format::lower_types;
+use super::history::CACHE;
 use super::members::{Members, put};
+use super::shared_settings::{self, SharedSetting};
+use crate::bedrock;
 use crate::{Declaration, Dialect, EncodeError, Report, ToolOffer, extra_tools, fallback_tools};
 
 /// A declared tool.
@@ -17,6 +20,15 @@ pub(super) struct ReadTool {
     pointer: String,
     /// Its settings that no neutral tool has.
     settings: Vec<String>,
+    /// Its settings that a hosted tool of another provider may have.
+    shared: Vec<SharedSetting>,
+}
+
+impl ReadTool {
+    /// Whether it is a toolset of Anthropic's with all tools of an MCP server.
+    pub(super) fn only_names_server(&self) -> bool {
+        self.name == "mcp_toolset" && self.settings.iter().all(|name| name == "mcp_server_name")
+    }
 }
 
 /// Members of a declaration that were not read yet.
@@ -36,6 +48,16 @@ impl Entry {
         let value = self.members.shift_remove(name)?;
         let text = value.as_str().and_then(|text| text.parse().ok());
         text.or_else(|| value.as_u64().and_then(|value| u32::try_from(value).ok()))
+    }
+
+    /// Takes Anthropic's `cache_control`.
+    fn cache(&mut self) -> Vec<SharedSetting> {
+        let marker = self.members.shift_remove(CACHE);
+        let marker = marker.filter(|marker| !marker.is_null());
+        marker
+            .map(|marker| SharedSetting::new(CACHE, marker))
+            .into_iter()
+            .collect()
     }
 
     fn settings(self) -> Vec<String> {
@@ -86,6 +108,9 @@ pub(super) fn read(api: Api, members: &mut Members) -> Vec<ReadTool> {
     for (at, entry) in members.take_list(pointer).into_iter().enumerate() {
         entries(api, entry, &format!("{pointer}/{at}"), &mut tools);
     }
+    if api == Api::Anthropic {
+        shared_settings::move_servers(members, &mut tools);
+    }
     if api == Api::Converse {
         let pointer = "/additionalModelRequestFields/tools";
         members.take("/additionalModelRequestFields/anthropic_beta");
@@ -135,6 +160,7 @@ fn unknown(name: &str, pointer: &str) -> ReadTool {
         name: name.to_owned(),
         pointer: pointer.to_owned(),
         settings: Vec::new(),
+        shared: Vec::new(),
     }
 }
 
@@ -154,10 +180,11 @@ fn typed(mut members: Map<String, Value>, pointer: &str) -> ReadTool {
 }
 
 /// A tool of ours or a hosted one.
-fn own(kind: &str, members: Map<String, Value>, pointer: &str) -> ReadTool {
+pub(super) fn own(kind: &str, members: Map<String, Value>, pointer: &str) -> ReadTool {
     let mut entry = Entry { members };
     let name = kind.to_owned();
     let base = undated(kind);
+    let mut shared = entry.cache();
     let tool = match base {
         "computer"
         | "computer_use_preview"
@@ -172,7 +199,19 @@ fn own(kind: &str, members: Map<String, Value>, pointer: &str) -> ReadTool {
         },
         "text_editor" | "apply_patch" => Some(Tool::Hosted(HostedTool::new("text_editor"))),
         "memory" => Some(Tool::Hosted(HostedTool::new("memory"))),
-        other => hosted(other, &mut entry),
+        "mcp" | "mcp_server" => {
+            let server = shared_settings::take_server(&mut entry.members);
+            let has_address = !server.is_empty();
+            shared.extend(server);
+            has_address.then(|| Tool::Hosted(HostedTool::new("mcp")))
+        }
+        other => {
+            let tool = hosted(other, &mut entry);
+            if tool.is_some() {
+                shared.extend(shared_settings::take(&mut entry.members));
+            }
+            tool
+        }
     };
     if tool.is_some() {
         entry.members.shift_remove("name");
@@ -182,6 +221,7 @@ fn own(kind: &str, members: Map<String, Value>, pointer: &str) -> ReadTool {
         name,
         pointer: pointer.to_owned(),
         settings: entry.settings(),
+        shared,
     }
 }
 
@@ -277,6 +317,7 @@ fn function(mut members: Map<String, Value>, pointer: &str) -> ReadTool {
     .filter(|schema| !schema.is_null());
     let parameters = schema.unwrap_or_else(|| json!({"type": "object", "properties": {}}));
     let mut entry = Entry { members };
+    let shared = entry.cache();
     let name = entry.text("name").unwrap_or_default();
     let description = entry.text("description");
     // The companion of a shell tool, which only telechir declares.
@@ -292,6 +333,7 @@ fn function(mut members: Map<String, Value>, pointer: &str) -> ReadTool {
             name,
             pointer: pointer.to_owned(),
             settings: Vec::new(),
+            shared,
         };
     }
     let mut tool = FunctionTool {
@@ -313,6 +355,7 @@ fn function(mut members: Map<String, Value>, pointer: &str) -> ReadTool {
         name,
         pointer: pointer.to_owned(),
         settings: entry.settings(),
+        shared,
     }
 }
 
@@ -356,6 +399,13 @@ fn generate_entry(name: &str, value: Value, pointer: &str, tools: &mut Vec<ReadT
                 tools.push(function(members, &format!("{pointer}/{at}")));
             }
         }
+        ("mcpServers" | "mcp_servers", Value::Array(servers)) => {
+            for (at, server) in servers.into_iter().enumerate() {
+                if let Value::Object(server) = server {
+                    tools.push(own("mcp_server", server, &format!("{pointer}/{at}")));
+                }
+            }
+        }
         (name, Value::Object(members)) => tools.push(own(name, members, pointer)),
         (name, _) => tools.push(unknown(name, pointer)),
     }
@@ -381,6 +431,10 @@ fn converse_entry(members: Map<String, Value>, pointer: &str, tools: &mut Vec<Re
             ("systemTool", value) => {
                 let name = value["name"].as_str().unwrap_or_default();
                 tools.push(own(name, Map::new(), pointer));
+            }
+            ("cachePoint", point) if !tools.is_empty() => {
+                let marker = SharedSetting::new(CACHE, bedrock::cache_marker(&point));
+                tools.last_mut().map(|last| last.shared.push(marker));
             }
             (kind, _) => tools.push(unknown(kind, pointer)),
         }
@@ -427,7 +481,10 @@ pub(super) fn write(
             report.lost(what, pointer, "the target's tool has no such setting");
         }
         match read.tool.and_then(|tool| supported(api, tool, model)) {
-            Some(tool) => {
+            Some(mut tool) => {
+                for setting in read.shared {
+                    setting.write(api, &mut tool, &read.name, &read.pointer, report);
+                }
                 offered.push((with_strict(api, tool, &read.pointer, report), read.pointer))
             }
             None => {
@@ -473,6 +530,7 @@ fn supported(api: Api, tool: Tool, model: Option<&str>) -> Option<Tool> {
         Tool::CodeInterpreter { .. } if !has("code_interpreter") => None,
         Tool::ImageGeneration { .. } if !has("image_generation") => None,
         Tool::Hosted(hosted) => match hosted.hosted_type.as_str() {
+            "mcp" if !has_mcp(api) => None,
             "web_search" if api == Api::Converse && is_nova(model) => {
                 Some(Tool::Hosted(HostedTool::new("nova_grounding")))
             }
@@ -483,6 +541,14 @@ fn supported(api: Api, tool: Tool, model: Option<&str>) -> Option<Tool> {
         },
         tool => Some(tool),
     }
+}
+
+/// Whether the API connects to the MCP servers that a request names.
+fn has_mcp(api: Api) -> bool {
+    matches!(
+        api,
+        Api::Anthropic | Api::Responses | Api::Generate | Api::Interactions
+    )
 }
 
 fn is_nova(model: Option<&str>) -> bool {

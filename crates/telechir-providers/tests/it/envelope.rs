@@ -5,6 +5,7 @@
     reason = "a test looks at few kinds of contents and values"
 )]
 
+mod shared_settings;
 mod streams;
 mod vectors;
 

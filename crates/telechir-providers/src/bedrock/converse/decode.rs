@@ -158,6 +158,7 @@ fn messages(
             );
             return Err(wrong(&problem));
         }
+        let blocks = decode_block::join_cache_points(blocks);
         let content: Vec<Value> = blocks.iter().map(decode_block::block).collect();
         let mut message = members.clone();
         message.insert("content".to_owned(), content.into());
@@ -172,6 +173,7 @@ fn messages(
         let mut blocks = blocks.into_iter();
         for content in &mut message.contents {
             restore_own_blocks(content, &mut blocks);
+            decode_block::read_recording(content);
         }
         if let Some(raw) = &mut message.meta.raw_representation {
             DIALECT.clone_into(&mut raw.dialect);

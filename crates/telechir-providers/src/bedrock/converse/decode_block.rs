@@ -2,9 +2,12 @@
 //! the field `bedrock`, from which [`encode_block`](super::encode_block) restores the original.
 
 use serde_json::{Map, Value, json};
+use telechir_protocol::{Content, DataContent};
 
+use super::encode_block::cache_point_members as cache_point;
 use super::{EXTRA, JsonObject, OPAQUE_PREFIX};
 use crate::bedrock::media;
+use crate::conversation::text_of;
 
 /// Converts a block; an unknown one gets a type with the prefix [`OPAQUE_PREFIX`].
 pub(super) fn block(original: &Value) -> Value {
@@ -12,11 +15,59 @@ pub(super) fn block(original: &Value) -> Value {
         return original.clone();
     };
     let mut named = members.iter();
-    let known = match (named.next(), named.next()) {
-        (Some((name, value)), None) => known(name, value),
+    let known = match (named.next(), named.next(), named.next()) {
+        (Some((name, value)), None, _) => known(name, value),
+        (Some((name, value)), Some((second, point)), None) if second == CACHE_POINT => {
+            known(name, value).map(|mut block| {
+                block["cache_control"] = marker(point);
+                block
+            })
+        }
         _ => None,
     };
     known.unwrap_or_else(|| opaque(members))
+}
+
+/// The member of a cache point.
+pub(super) const CACHE_POINT: &str = "cachePoint";
+
+/// Joins each cache point with the block before it: Anthropic marks the block itself.
+pub(super) fn join_cache_points(blocks: Vec<Value>) -> Vec<Value> {
+    let mut joined: Vec<Value> = Vec::with_capacity(blocks.len());
+    for block in blocks {
+        let point = block.as_object().filter(|members| members.len() == 1);
+        let point = point.and_then(|members| members.get(CACHE_POINT));
+        if let Some(point) = point.filter(|point| cache_point(&marker(point)) == **point)
+            && let Some(last) = joined.last_mut().filter(|last| can_be_marked(last))
+        {
+            last[CACHE_POINT] = point.clone();
+        } else {
+            joined.push(block);
+        }
+    }
+    joined
+}
+
+/// The `cache_control` of Anthropic's for a cache point.
+pub(crate) fn marker(point: &Value) -> Value {
+    let mut marker = json!({"type": "ephemeral"});
+    if let Some(ttl) = point.get("ttl") {
+        marker["ttl"] = ttl.clone();
+    }
+    marker
+}
+
+/// Whether Anthropic accepts a marker, or a further one, in the block.
+fn can_be_marked(original: &Value) -> bool {
+    if original.get(CACHE_POINT).is_some() {
+        return false;
+    }
+    let block = block(original);
+    match text_of(&block, "type") {
+        "text" => !text_of(&block, "text").is_empty(),
+        "image" | "document" | "tool_use" | "tool_result" => true,
+        _ => false,
+    }
 }
 
 fn opaque(members: &JsonObject) -> Value {
@@ -71,6 +122,22 @@ fn image(value: &Value) -> Option<Value> {
     let uri = location.get("uri")?.as_str()?;
     let extra = json!({"format": format, "s3Location": location});
     Some(json!({"type": "image", "source": {"type": "url", "url": uri}, EXTRA: extra}))
+}
+
+/// Replaces a sound or a video, which Anthropic does not have, by a neutral content.
+pub(super) fn read_recording(content: &mut Content) {
+    let Content::Other(other) = &*content else {
+        return;
+    };
+    let recording = ["audio", "video"].into_iter().find_map(|name| {
+        let [format, source] = exactly(other.json.get(name)?, ["format", "source"])?;
+        let [bytes] = exactly(source, ["bytes"])?;
+        let kind = media::recording_type(name, format.as_str()?)?;
+        Some(DataContent::from_base64(kind, bytes.as_str()?))
+    });
+    if let Some(recording) = recording.filter(|_| other.json.len() == 2) {
+        *content = Content::Data(recording);
+    }
 }
 
 fn document(value: &Value) -> Option<Value> {

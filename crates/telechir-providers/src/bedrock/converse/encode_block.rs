@@ -21,12 +21,17 @@ pub(super) fn blocks(block: &Value, location: &str, report: &mut Report) -> Vec<
 }
 
 /// The cache point for a `cache_control` marker.
-pub(super) fn cache_point(marker: &Value) -> Value {
+pub(crate) fn cache_point(marker: &Value) -> Value {
+    json!({"cachePoint": cache_point_members(marker)})
+}
+
+/// The members of the cache point for a `cache_control` marker.
+pub(super) fn cache_point_members(marker: &Value) -> Value {
     let mut point = json!({"type": "default"});
     if let Some(ttl) = marker.get("ttl").filter(|ttl| !ttl.is_null()) {
         point["ttl"] = ttl.clone();
     }
-    json!({"cachePoint": point})
+    point
 }
 
 fn convert(block: &Value, location: &str, report: &mut Report) -> Option<Value> {

@@ -6,7 +6,7 @@ use telechir_protocol::{
     Meta, ModelTurn, SafetySource, ShellOutcome, ShellResult, TabState, ToolCall, ToolResult,
 };
 
-use super::{PARTS, STEPS, call, history, image, reply, response, turn, turn_of_steps};
+use super::{PARTS, STEPS, call, history, image, reply, turn, turn_of_steps};
 
 fn answer(name: &str, args: Value, result: ToolResult) -> Value {
     let turn = turn(&json!([{"functionCall": {"id": "c1", "name": name, "args": args}}]));
