@@ -108,15 +108,56 @@ pub(crate) fn addressed(uri: &str, meta: Meta) -> Content {
     Content::Data(DataContent { media_type, ..data })
 }
 
+/// The property with the format as it was written, if another form would be written.
+const FORM: &str = "form";
+
+/// A sound: an object with its format or, in Mistral's API, base64 alone.
 fn audio(flavour: Flavour, part: &Fields) -> Option<Content> {
-    let audio = object(part, "input_audio")?;
-    let media_type = match text(audio, "format")? {
-        "mp3" => "audio/mpeg".to_owned(),
-        format => format!("audio/{format}"),
+    let is_mistral = matches!(flavour, Flavour::Mistral | Flavour::Conversations);
+    let mut data = match part.get("input_audio")? {
+        Value::String(base64) if is_mistral => {
+            DataContent::from_base64(sound_type(base64)?, base64)
+        }
+        Value::Object(audio) => {
+            let format = text(audio, "format")?;
+            let media_type = match format {
+                "mp3" | "mpga" => "audio/mpeg".to_owned(),
+                "wave" => "audio/wav".to_owned(),
+                format => format!("audio/{format}"),
+            };
+            let mut data = DataContent::from_base64(&media_type, text(audio, "data")?);
+            if is_mistral || sound_format(&media_type) != Some(format) {
+                data.meta
+                    .set_property(flavour.provider(), FORM, format.into());
+            }
+            data
+        }
+        _ => return None,
     };
-    let mut data = DataContent::from_base64(&media_type, text(audio, "data")?);
     keep(&mut data.meta, flavour.provider(), part, &PART_FIELDS);
     Some(Content::Data(data))
+}
+
+/// The type of a sound by its first bytes.
+fn sound_type(base64: &str) -> Option<&'static str> {
+    const STARTS: [(&str, &str); 5] = [
+        ("SUQz", "audio/mpeg"),
+        ("//", "audio/mpeg"),
+        ("UklGR", "audio/wav"),
+        ("T2dnU", "audio/ogg"),
+        ("ZkxhQ", "audio/flac"),
+    ];
+    let found = STARTS.iter().find(|(start, _)| base64.starts_with(start));
+    found.map(|(_, media_type)| *media_type)
+}
+
+/// The format of a sound by its type.
+fn sound_format(media_type: &str) -> Option<&str> {
+    Some(match media_type.strip_prefix("audio/")? {
+        "mpeg" | "mpga" | "x-mp3" => "mp3",
+        "x-wav" | "wave" | "vnd.wave" => "wav",
+        other => other,
+    })
 }
 
 fn file(flavour: Flavour, part: &Fields) -> Option<Content> {
@@ -304,18 +345,17 @@ fn data_part(flavour: Flavour, data: &DataContent) -> Option<Value> {
     if kind.starts_with("image/") {
         return Some(image_part(flavour, &data.uri, &data.meta));
     }
-    if let Some(format) = kind.strip_prefix("audio/") {
-        let format = match format {
-            "mpeg" | "mpga" | "x-mp3" => "mp3",
-            "x-wav" | "wave" | "vnd.wave" => "wav",
-            other => other,
+    if let Some(format) = sound_format(kind) {
+        let base64 = data.base64()?;
+        let form = data.meta.property(flavour.provider(), FORM);
+        let audio = match (flavour, form) {
+            (Flavour::Mistral | Flavour::Conversations, None) => base64.into(),
+            (_, Some(format)) => json!({"data": base64, "format": format}),
+            (_, None) => json!({"data": base64, "format": format}),
         };
-        let data = data.base64()?;
-        let audio = match flavour {
-            Flavour::Functions | Flavour::Inline => json!({"data": data, "format": format}),
-            Flavour::Mistral | Flavour::Conversations => data.into(),
-        };
-        return Some(json!({"type": "input_audio", "input_audio": audio}));
+        let mut part = object_of([("type", "input_audio".into()), ("input_audio", audio)]);
+        restore(&mut part, &data.meta, flavour.provider(), &PART_FIELDS);
+        return Some(Value::Object(part));
     }
     let name = data.name.as_deref().unwrap_or("file");
     Some(match flavour {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
 use telechir_protocol::{Content, DataContent, HostedCall, Media, Size};
 
 use crate::Report;
@@ -41,6 +42,32 @@ fn unescaped(text: &str) -> Option<Vec<u8>> {
         }
     }
     Some(bytes)
+}
+
+/// The property for the resolution at which the model sees an image, in the words of interactions.
+pub(super) const RESOLUTION: &str = "resolution";
+
+const LEVEL_PREFIX: &str = "MEDIA_RESOLUTION_";
+const LEVELS: [&str; 4] = ["low", "medium", "high", "ultra_high"];
+
+/// The level of a part's `mediaResolution`; none if that holds anything else.
+pub(super) fn resolution(part: &Map<String, Value>) -> Option<&'static str> {
+    let resolution = part.get("mediaResolution")?.as_object()?;
+    let level = resolution.get("level").filter(|_| resolution.len() == 1)?;
+    let level = level.as_str()?.strip_prefix(LEVEL_PREFIX)?;
+    LEVELS
+        .into_iter()
+        .find(|known| known.to_uppercase() == level)
+}
+
+/// A part's `mediaResolution` for a level.
+pub(super) fn media_resolution(level: &str) -> Value {
+    json!({"level": format!("{LEVEL_PREFIX}{}", level.to_uppercase())})
+}
+
+/// Whether this is a level that both APIs have.
+pub(super) fn is_level(level: &str) -> bool {
+    LEVELS.contains(&level)
 }
 
 /// The image or file of a content, if it is one.

@@ -23,6 +23,7 @@ mod images;
 mod job_input;
 mod live;
 mod matrix;
+mod media;
 mod mistral;
 mod mutations;
 mod neutral;

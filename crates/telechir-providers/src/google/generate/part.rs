@@ -10,7 +10,7 @@ use super::DIALECT;
 use crate::fields::hosted_failure;
 use crate::google::call::{self, RawCall};
 use crate::google::context::GoogleContext;
-use crate::google::media::standard;
+use crate::google::media::{RESOLUTION, media_resolution, resolution, standard};
 use crate::google::tool_result::{self, FunctionResponse};
 use crate::google::{PLACEHOLDER, PROVIDER, SIGNATURE, member, others, raw, text};
 
@@ -89,11 +89,12 @@ fn meta(part: &PartFields, payload: &[&str]) -> Meta {
     {
         meta.set_property(PROVIDER, SIGNATURE, signature.into());
     }
-    let known: Vec<&str> = payload
-        .iter()
-        .copied()
-        .chain(["thoughtSignature"])
-        .collect();
+    let mut known: Vec<&str> = payload.to_vec();
+    known.push("thoughtSignature");
+    if let Some(level) = resolution(part) {
+        meta.set_property(PROVIDER, RESOLUTION, level.into());
+        known.push("mediaResolution");
+    }
     let beside = others(part, &known);
     if !beside.is_empty() {
         meta.set_property(PROVIDER, BESIDE, beside.into());
@@ -280,6 +281,9 @@ fn code_execution_result(
 pub(super) fn restore_fields(part: &mut Value, payload: &str, meta: &Meta) {
     if let Some(signature) = meta.property(PROVIDER, SIGNATURE) {
         part["thoughtSignature"] = signature.clone();
+    }
+    if let Some(Value::String(level)) = meta.property(PROVIDER, RESOLUTION) {
+        part["mediaResolution"] = media_resolution(level);
     }
     let put = |object: &mut Value, name: &str| {
         let stored = meta.property(PROVIDER, name).and_then(Value::as_object);

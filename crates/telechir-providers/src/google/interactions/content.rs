@@ -7,7 +7,7 @@ use telechir_protocol::{
 
 use super::DIALECT;
 use crate::Report;
-use crate::google::media::{base64_of, media, standard};
+use crate::google::media::{RESOLUTION, base64_of, is_level, media, standard};
 use crate::google::{PROVIDER, others, raw, text};
 
 /// The property for fields without a neutral name.
@@ -46,7 +46,12 @@ pub(super) fn passed_on(other: &UnknownContent) -> &Map<String, Value> {
 
 fn meta(content: &Map<String, Value>, known: &[&str]) -> Meta {
     let mut meta = raw(DIALECT, Value::Object(content.clone()));
-    let beside = others(content, known);
+    let mut known = known.to_vec();
+    if let Some(level) = text(content, RESOLUTION).filter(|level| is_level(level)) {
+        meta.set_property(PROVIDER, RESOLUTION, level.into());
+        known.push(RESOLUTION);
+    }
+    let beside = others(content, &known);
     if !beside.is_empty() {
         meta.set_property(PROVIDER, BESIDE, beside.into());
     }
@@ -132,6 +137,10 @@ pub(super) fn write(content: &Content, location: &str, report: &mut Report) -> O
 }
 
 fn restore_fields(encoded: &mut Value, meta: Option<&Meta>) {
+    let level = meta.and_then(|meta| meta.property(PROVIDER, RESOLUTION));
+    if let Some(level) = level {
+        encoded[RESOLUTION] = level.clone();
+    }
     let beside = meta.and_then(|meta| meta.property(PROVIDER, BESIDE)?.as_object());
     for (name, value) in beside.into_iter().flatten() {
         if encoded.get(name).is_none() {
