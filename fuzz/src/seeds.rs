@@ -22,7 +22,7 @@ pub fn all(project: &Path) -> Vec<(&'static str, Vec<Vec<u8>>)> {
                 "policy_file" => plain(policies(project)),
                 "greeting" => plain(greetings::seeds()),
                 "cdp" => plain(messages::seeds()),
-                "sse" | "frames" | "pieces" => {
+                "sse" | "frames" | "pieces" | "envelope_stream" => {
                     with_heads(target.dialects, |dialect| vectors::streams(&files, dialect))
                 }
                 _ => with_heads(target.dialects, |dialect| {

@@ -19,7 +19,7 @@ pub struct Target {
 }
 
 /// All fuzz targets of the project.
-pub const TARGETS: [&Target; 16] = [
+pub const TARGETS: [&Target; 18] = [
     &ANTHROPIC,
     &OPENAI,
     &GOOGLE,
@@ -31,6 +31,8 @@ pub const TARGETS: [&Target; 16] = [
     &FRAMES,
     &PIECES,
     &NEUTRAL,
+    &ENVELOPE,
+    &ENVELOPE_STREAM,
     &SHELL,
     &PATCH,
     &POLICY_FILE,
@@ -76,8 +78,45 @@ pub const CHAT: Target = documents(
 /// Mistral's conversations.
 pub const MISTRAL: Target = documents("mistral", &[Dialect::MistralConversations]);
 
-/// Agent Framework's messages.
-pub const AGENT_FRAMEWORK: Target = documents("agent_framework", &[Dialect::AgentFramework]);
+/// Agent Framework's messages, and neutral contents as a dialect.
+pub const AGENT_FRAMEWORK: Target = documents(
+    "agent_framework",
+    &[Dialect::AgentFramework, Dialect::Neutral],
+);
+
+/// Whole requests and responses, translated, and their values followed.
+pub const ENVELOPE: Target = Target {
+    name: "envelope",
+    dialects: &Dialect::ALL,
+    check: |dialects, [which, other], bytes| {
+        check::whole(of(dialects, which), of(dialects, other), bytes);
+    },
+    damage: document,
+};
+
+/// Whole streams, translated.
+pub const ENVELOPE_STREAM: Target = Target {
+    name: "envelope_stream",
+    dialects: STREAMED,
+    check: |dialects, [which, other], bytes| {
+        let piece = usize::from(other) + 1;
+        check::whole_stream(of(dialects, which), of(dialects, other), bytes, piece);
+    },
+    damage: framing::stream,
+};
+
+/// The dialects that the target for whole streams reads and writes.
+const STREAMED: &[Dialect] = &[
+    Dialect::AnthropicMessages,
+    Dialect::OpenaiResponses,
+    Dialect::BedrockConverse,
+    Dialect::BedrockInvoke,
+    Dialect::GoogleGenerateContent,
+    Dialect::GoogleInteractions,
+    Dialect::Functions,
+    Dialect::MistralChat,
+    Dialect::MistralConversations,
+];
 
 /// Server-sent events of every dialect that streams them.
 pub const SSE: Target = streams(

@@ -91,6 +91,44 @@ fn damaged_documents_are_rejected_or_survive_a_round_trip() {
 }
 
 #[test]
+fn damaged_documents_translate_with_their_envelope_or_are_rejected() {
+    let files = vectors();
+    let mut wrong = Vec::new();
+    for dialect in Dialect::ALL {
+        let seeds = seeds::documents(&files, dialect);
+        let name = format!("{dialect}, whole");
+        let run = run(&name, &seeds, damage, |bytes, dice| {
+            let other = Dialect::ALL[dice.roll(Dialect::ALL.len())];
+            check::whole(dialect, other, bytes)
+        });
+        assert!(run.read > 0, "{dialect}: nothing translates");
+        wrong.extend(run.wrong);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn damaged_streams_translate_identically_for_every_split() {
+    let files = vectors();
+    let mut wrong = Vec::new();
+    let streamed: Vec<Dialect> = Dialect::ALL
+        .into_iter()
+        .filter(|dialect| dialect.stream().is_some())
+        .collect();
+    for dialect in &streamed {
+        let name = format!("{dialect}, whole streams");
+        let seeds = seeds::streams(&files, *dialect);
+        let run = run(&name, &seeds, framing::stream, |bytes, dice| {
+            let other = streamed[dice.roll(streamed.len())];
+            check::whole_stream(*dialect, other, bytes, 1 + dice.roll(100))
+        });
+        assert!(run.read > 0, "{dialect}: no stream translates");
+        wrong.extend(run.wrong);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
 fn damaged_streams_end_identically_for_every_split() {
     let files = vectors();
     let mut wrong = Vec::new();

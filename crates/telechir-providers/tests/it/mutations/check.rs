@@ -4,7 +4,10 @@ use telechir_protocol::{
     ComputerResult, EditResult, Failure, FailureKind, FunctionResult, Message, ModelTurn,
     ShellResult, ToolCall, ToolResult,
 };
-use telechir_providers::{Delta, Dialect, History, Report, StreamedResponse};
+use telechir_providers::{
+    Delta, Dialect, History, Report, StreamedResponse, ThinkingTranslation, TranslationOptions,
+    survival,
+};
 
 /// A document is rejected, or its decoded form has a bounded size, can be answered and encoded, and
 /// survives a round trip. Returns whether it was decoded.
@@ -26,6 +29,55 @@ pub(crate) fn document(dialect: Dialect, other: Dialect, bytes: &[u8]) -> bool {
     identity(dialect, &history, &report);
     let _may_refuse = other.encode_history(&history);
     true
+}
+
+/// Longer documents are not followed: each of their values is changed and translated again.
+const MAX_FOLLOWED_BYTES: usize = 1_000;
+
+/// A whole document translates or is rejected, and its values can be followed. Returns whether it
+/// was translated.
+pub(crate) fn whole(dialect: Dialect, other: Dialect, bytes: &[u8]) -> bool {
+    if bytes.len() <= MAX_FOLLOWED_BYTES
+        && let Ok(value) = serde_json::from_slice(bytes)
+    {
+        let _findings_or_error = survival::follow(dialect, &value, &[other]);
+    }
+    let Ok(translated) = dialect.translate(other, bytes, &options()) else {
+        return false;
+    };
+    is_bounded(translated.document.to_string().as_bytes(), bytes);
+    true
+}
+
+fn options() -> TranslationOptions {
+    TranslationOptions {
+        thinking: ThinkingTranslation::Text,
+        ..TranslationOptions::default()
+    }
+}
+
+/// A stream becomes the same stream for every split, or an error. Returns whether it was translated.
+pub(crate) fn whole_stream(dialect: Dialect, other: Dialect, bytes: &[u8], piece: usize) -> bool {
+    let complete = translated(dialect, other, std::iter::once(bytes));
+    let in_pieces = translated(dialect, other, bytes.chunks(piece.max(1)));
+    assert_eq!(complete, in_pieces, "to {other} in pieces of {piece}");
+    complete.is_some()
+}
+
+/// The written stream; none after an error.
+fn translated<'a>(
+    dialect: Dialect,
+    other: Dialect,
+    pieces: impl Iterator<Item = &'a [u8]>,
+) -> Option<Vec<u8>> {
+    let mut stream = dialect.translate_stream(other, options()).ok()?;
+    let mut written = Vec::new();
+    for piece in pieces {
+        written.extend(stream.push(piece).ok()?);
+    }
+    let (rest, _) = stream.finish().ok()?;
+    written.extend(rest);
+    Some(written)
 }
 
 fn identity(dialect: Dialect, history: &History, report: &Report) {

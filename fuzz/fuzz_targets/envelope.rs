@@ -1,0 +1,4 @@
+//! Whole requests and responses, translated.
+#![no_main]
+
+telechir_fuzz::fuzz!(ENVELOPE);

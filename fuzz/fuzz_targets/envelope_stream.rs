@@ -1,0 +1,4 @@
+//! Whole streams, translated.
+#![no_main]
+
+telechir_fuzz::fuzz!(ENVELOPE_STREAM);
