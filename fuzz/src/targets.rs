@@ -89,7 +89,7 @@ pub const ENVELOPE: Target = Target {
     name: "envelope",
     dialects: &Dialect::ALL,
     check: |dialects, [which, other], bytes| {
-        check::whole(of(dialects, which), of(dialects, other), bytes);
+        check::envelope(of(dialects, which), of(dialects, other), bytes);
     },
     damage: document,
 };
@@ -100,7 +100,7 @@ pub const ENVELOPE_STREAM: Target = Target {
     dialects: STREAMED,
     check: |dialects, [which, other], bytes| {
         let piece = usize::from(other) + 1;
-        check::whole_stream(of(dialects, which), of(dialects, other), bytes, piece);
+        check::envelope_stream(of(dialects, which), of(dialects, other), bytes, piece);
     },
     damage: framing::stream,
 };

@@ -114,25 +114,23 @@ const FORM: &str = "form";
 /// A sound: an object with its format or, in Mistral's API, base64 alone.
 fn audio(flavour: Flavour, part: &Fields) -> Option<Content> {
     let is_mistral = matches!(flavour, Flavour::Mistral | Flavour::Conversations);
-    let mut data = match part.get("input_audio")? {
-        Value::String(base64) if is_mistral => {
-            DataContent::from_base64(sound_type(base64)?, base64)
+    let sound = part.get("input_audio")?;
+    let mut data = if let Some(base64) = sound.as_str().filter(|_| is_mistral) {
+        DataContent::from_base64(sound_type(base64)?, base64)
+    } else {
+        let sound = sound.as_object()?;
+        let format = text(sound, "format")?;
+        let media_type = match format {
+            "mp3" | "mpga" => "audio/mpeg".to_owned(),
+            "wave" => "audio/wav".to_owned(),
+            format => format!("audio/{format}"),
+        };
+        let mut data = DataContent::from_base64(&media_type, text(sound, "data")?);
+        if is_mistral || sound_format(&media_type) != Some(format) {
+            let provider = flavour.provider();
+            data.meta.set_property(provider, FORM, format.into());
         }
-        Value::Object(audio) => {
-            let format = text(audio, "format")?;
-            let media_type = match format {
-                "mp3" | "mpga" => "audio/mpeg".to_owned(),
-                "wave" => "audio/wav".to_owned(),
-                format => format!("audio/{format}"),
-            };
-            let mut data = DataContent::from_base64(&media_type, text(audio, "data")?);
-            if is_mistral || sound_format(&media_type) != Some(format) {
-                data.meta
-                    .set_property(flavour.provider(), FORM, format.into());
-            }
-            data
-        }
-        _ => return None,
+        data
     };
     keep(&mut data.meta, flavour.provider(), part, &PART_FIELDS);
     Some(Content::Data(data))

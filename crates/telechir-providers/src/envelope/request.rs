@@ -122,12 +122,14 @@ fn system(api: Api, members: &mut Members, report: &mut Report) -> Vec<Instructi
             match (member.as_str(), value) {
                 ("text", Value::String(text)) => texts.push(Instruction::new(text)),
                 ("type", _) | (_, Value::Null) => {}
-                (history::CACHE, marker) if !texts.is_empty() => {
-                    texts.last_mut().map(|last| last.cache.replace(marker));
-                }
-                ("cachePoint", point) if !texts.is_empty() => {
-                    let marker = bedrock::cache_marker(&point);
-                    texts.last_mut().map(|last| last.cache.replace(marker));
+                (name @ (history::CACHE | "cachePoint"), marker) if !texts.is_empty() => {
+                    let marker = match name {
+                        history::CACHE => marker,
+                        _ => bedrock::cache_marker(&marker),
+                    };
+                    if let Some(last) = texts.last_mut() {
+                        last.cache = Some(marker);
+                    }
                 }
                 (member, _) => {
                     let why = "the target's instructions are text";

@@ -434,7 +434,9 @@ fn converse_entry(members: Map<String, Value>, pointer: &str, tools: &mut Vec<Re
             }
             ("cachePoint", point) if !tools.is_empty() => {
                 let marker = SharedSetting::new(CACHE, bedrock::cache_marker(&point));
-                tools.last_mut().map(|last| last.shared.push(marker));
+                if let Some(last) = tools.last_mut() {
+                    last.shared.push(marker);
+                }
             }
             (kind, _) => tools.push(unknown(kind, pointer)),
         }

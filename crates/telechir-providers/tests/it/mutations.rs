@@ -99,7 +99,7 @@ fn damaged_documents_translate_with_their_envelope_or_are_rejected() {
         let name = format!("{dialect}, whole");
         let run = run(&name, &seeds, damage, |bytes, dice| {
             let other = Dialect::ALL[dice.roll(Dialect::ALL.len())];
-            check::whole(dialect, other, bytes)
+            check::envelope(dialect, other, bytes)
         });
         assert!(run.read > 0, "{dialect}: nothing translates");
         wrong.extend(run.wrong);
@@ -120,7 +120,7 @@ fn damaged_streams_translate_identically_for_every_split() {
         let seeds = seeds::streams(&files, *dialect);
         let run = run(&name, &seeds, framing::stream, |bytes, dice| {
             let other = streamed[dice.roll(streamed.len())];
-            check::whole_stream(*dialect, other, bytes, 1 + dice.roll(100))
+            check::envelope_stream(*dialect, other, bytes, 1 + dice.roll(100))
         });
         assert!(run.read > 0, "{dialect}: no stream translates");
         wrong.extend(run.wrong);

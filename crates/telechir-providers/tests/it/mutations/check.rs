@@ -36,7 +36,7 @@ const MAX_FOLLOWED_BYTES: usize = 1_000;
 
 /// A whole document translates or is rejected, and its values can be followed. Returns whether it
 /// was translated.
-pub(crate) fn whole(dialect: Dialect, other: Dialect, bytes: &[u8]) -> bool {
+pub(crate) fn envelope(dialect: Dialect, other: Dialect, bytes: &[u8]) -> bool {
     if bytes.len() <= MAX_FOLLOWED_BYTES
         && let Ok(value) = serde_json::from_slice(bytes)
     {
@@ -57,7 +57,12 @@ fn options() -> TranslationOptions {
 }
 
 /// A stream becomes the same stream for every split, or an error. Returns whether it was translated.
-pub(crate) fn whole_stream(dialect: Dialect, other: Dialect, bytes: &[u8], piece: usize) -> bool {
+pub(crate) fn envelope_stream(
+    dialect: Dialect,
+    other: Dialect,
+    bytes: &[u8],
+    piece: usize,
+) -> bool {
     let complete = translated(dialect, other, std::iter::once(bytes));
     let in_pieces = translated(dialect, other, bytes.chunks(piece.max(1)));
     assert_eq!(complete, in_pieces, "to {other} in pieces of {piece}");
