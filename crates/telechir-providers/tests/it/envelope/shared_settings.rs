@@ -111,13 +111,13 @@ fn a_cache_marker_without_a_counterpart_is_reported() {
 }
 
 #[test]
-fn the_domains_and_the_place_of_a_search_go_along() {
-    let place = json!({"type": "approximate", "city": "Bern", "country": "CH"});
+fn the_domains_and_the_location_of_a_search_go_along() {
+    let location = json!({"type": "approximate", "city": "Bern", "country": "CH"});
     let request = json!({
         "model": "claude-sonnet-4-5", "max_tokens": 500,
         "messages": [{"role": "user", "content": "What is on tonight?"}],
         "tools": [{"type": "web_search_20250305", "name": "web_search", "max_uses": 3,
-            "allowed_domains": ["bern.example"], "user_location": place}],
+            "allowed_domains": ["bern.example"], "user_location": location}],
     });
     let there = translate(
         Dialect::AnthropicMessages,
@@ -130,7 +130,7 @@ fn the_domains_and_the_place_of_a_search_go_along() {
         tool["filters"],
         json!({"allowed_domains": ["bern.example"]})
     );
-    assert_eq!(tool["user_location"], place);
+    assert_eq!(tool["user_location"], location);
     assert!(is_reported(&there.report.losses, "/tools/0/max_uses"));
 
     let mut openai = there.document.clone();
@@ -142,7 +142,7 @@ fn the_domains_and_the_place_of_a_search_go_along() {
     );
     let tool = &back.document["tools"][0];
     assert_eq!(tool["allowed_domains"], json!(["bern.example"]));
-    assert_eq!(tool["user_location"], place);
+    assert_eq!(tool["user_location"], location);
     assert!(is_reported(
         &back.report.losses,
         "/tools/0/search_context_size"
