@@ -12,7 +12,7 @@ use crate::codec::{ChatApi, Codec, Endpoint};
 use crate::{
     Declaration, DecodeError, EncodeError, Report, ToolOffer, agent_framework, anthropic, bedrock,
     chat, declare, duplicate_ids, forced_function, foreign_contents, generated_images, google,
-    image_formats, misrouted, mistral, neutral, openai, precision, settings,
+    image_formats, misrouted, mistral, neutral, openai, precision, settings, unwritten_values,
 };
 
 /// A provider's JSON format for tool calls and results.
@@ -234,6 +234,7 @@ impl Dialect {
         image_formats::report_webp(codec, &history.messages, &mut report);
         if !codec.keeps_unknown_members() {
             settings::report_history(&history.messages, self.name(), &document, &mut report);
+            unwritten_values::report(&history.messages, raw_dialect, &document, &mut report);
         }
         Ok((document, report))
     }

@@ -49,6 +49,7 @@ mod report;
 mod settings;
 mod stream;
 pub mod survival;
+mod unwritten_values;
 
 pub use capabilities::{Availability, Capability, capabilities};
 pub use codec::Endpoint;

@@ -9,9 +9,9 @@
 //! `leaves` lists the values, `variants` changes one, `output` searches the translated document, and
 //! `naming` decides which values an entry of the report names.
 
-mod leaves;
-mod naming;
-mod output;
+pub(crate) mod leaves;
+pub(crate) mod naming;
+pub(crate) mod output;
 mod variants;
 
 use std::collections::HashMap;

@@ -281,11 +281,13 @@ impl<'a> AnthropicHistoryEncoder<'a> {
             return self.result(result_id(content), location);
         }
         let blocks = if hosted {
-            self.report.lost(
-                "a call that another provider executed",
-                location,
-                "this dialect has no block for it",
-            );
+            let id = encode_call::call_of(content).and_then(|call| call.call_id().cloned());
+            let what = match id {
+                Some(id) => format!("call {id}"),
+                None => "a call that another provider executed".to_owned(),
+            };
+            let why = "another provider executed it, and this dialect has no block for it";
+            self.report.lost(what, location, why);
             Vec::new()
         } else {
             self.plain_blocks(content, location)?

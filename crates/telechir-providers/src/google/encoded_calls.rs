@@ -34,7 +34,8 @@ impl EncodedCalls {
             Some(encoded) if !encoded.is_empty() => encoded,
             _ => {
                 let why = "a result names its function, and no earlier call has this id";
-                report.lost("a result", location, why);
+                let id = result.call_id().map_or("", |id| id.as_str());
+                report.lost(format!("result {id}").trim_end(), location, why);
                 Vec::new()
             }
         }

@@ -96,11 +96,11 @@ pub(super) fn hosted_text(
             Media::HostedFile(file) => format!("file {}", file.file_id),
         };
         let why = "code that Google runs returns only text";
-        report.lost(
-            format!("{what} of hosted code {id}").trim_end(),
-            location,
-            why,
-        );
+        let location = match id {
+            "" => location.to_owned(),
+            id => format!("hosted code {id}"),
+        };
+        report.lost(what, location, why);
     }
     let is_own = |code: &str| code.starts_with("OUTCOME_") || code == IS_ERROR;
     let texts = hosted_output(&contents, &is_own);

@@ -6,19 +6,28 @@ use serde_json::Value;
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     Member(String),
     Index(usize),
     /// Into a string that holds JSON.
     Json,
 }
 
+impl Step {
+    fn member(&self) -> Option<&str> {
+        match self {
+            Self::Member(name) => Some(name.as_str()),
+            Self::Index(_) | Self::Json => None,
+        }
+    }
+}
+
 /// A value of a document.
 #[derive(Clone, Debug)]
-pub(super) struct Leaf {
-    pub(super) steps: Vec<Step>,
+pub(crate) struct Leaf {
+    pub(crate) steps: Vec<Step>,
     /// A text, number or boolean; an element of a list that has none of its own is an object.
-    pub(super) value: Value,
+    pub(crate) value: Value,
     /// The types and set flags of the objects around the value, innermost last.
     pub(super) kinds: Vec<String>,
 }
@@ -51,19 +60,45 @@ const MAX_EXCERPT_CHARS: usize = 100;
 
 /// All values of a document, in its order.
 pub(super) fn of(document: &Value) -> Vec<Leaf> {
-    let mut collector = Collector::default();
+    let mut collector = Collector::new(&|_, _| true);
     collector.value(document);
     collector.leaves
 }
 
-#[derive(Default)]
-struct Collector {
+/// The values of documents that `selects` wants, by their field and value. A path begins with the
+/// position of its document.
+pub(crate) fn select<'a>(
+    documents: impl Iterator<Item = &'a Value>,
+    selects: &dyn Fn(&str, &Value) -> bool,
+) -> Vec<Leaf> {
+    let mut collector = Collector::new(selects);
+    for (at, document) in documents.enumerate() {
+        collector.step(Step::Index(at), document);
+    }
+    collector.leaves
+}
+
+struct Collector<'a> {
     steps: Vec<Step>,
     kinds: Vec<String>,
     leaves: Vec<Leaf>,
+    /// The number of values so far, also of those that are not collected.
+    visited: usize,
+    /// Whether to collect the value of a field.
+    selects: &'a dyn Fn(&str, &Value) -> bool,
 }
 
-impl Collector {
+impl<'a> Collector<'a> {
+    fn new(selects: &'a dyn Fn(&str, &Value) -> bool) -> Self {
+        Self {
+            steps: Vec::new(),
+            kinds: Vec::new(),
+            leaves: Vec::new(),
+            visited: 0,
+            selects,
+        }
+    }
+
     fn value(&mut self, value: &Value) {
         match value {
             Value::Null => {}
@@ -83,9 +118,9 @@ impl Collector {
             }
             Value::Array(items) => {
                 for (at, item) in items.iter().enumerate() {
-                    let before = self.leaves.len();
+                    let before = self.visited;
                     self.step(Step::Index(at), item);
-                    if self.leaves.len() == before && has_type(item) {
+                    if self.visited == before && has_type(item) {
                         self.steps.push(Step::Index(at));
                         self.push(item);
                         self.steps.pop();
@@ -94,9 +129,9 @@ impl Collector {
             }
             Value::String(text) => {
                 if let Some(json) = json_in(text) {
-                    let before = self.leaves.len();
+                    let before = self.visited;
                     self.step(Step::Json, &json);
-                    if self.leaves.len() > before {
+                    if self.visited > before {
                         return;
                     }
                 }
@@ -117,6 +152,11 @@ impl Collector {
     }
 
     fn push(&mut self, value: &Value) {
+        self.visited += 1;
+        let name = self.steps.iter().rev().find_map(Step::member);
+        if !(self.selects)(name.unwrap_or_default(), value) {
+            return;
+        }
         self.leaves.push(Leaf {
             steps: self.steps.clone(),
             value: value.clone(),
@@ -157,7 +197,7 @@ fn has_type(item: &Value) -> bool {
 }
 
 /// The object or list that a text holds as JSON.
-pub(super) fn json_in(text: &str) -> Option<Value> {
+pub(crate) fn json_in(text: &str) -> Option<Value> {
     let text = text.trim();
     let is_enclosed = (text.starts_with('{') && text.ends_with('}'))
         || (text.starts_with('[') && text.ends_with(']'));
@@ -168,7 +208,7 @@ pub(super) fn json_in(text: &str) -> Option<Value> {
 
 impl Leaf {
     /// The value as text; a text without its surrounding space.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match self.value.as_str() {
             Some(text) => text.trim().to_owned(),
             None => self.value.to_string(),
@@ -176,16 +216,13 @@ impl Leaf {
     }
 
     /// The field that holds the value, through lists.
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.names().next().unwrap_or_default()
     }
 
     /// The fields around the value, innermost first.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.steps.iter().rev().filter_map(|step| match step {
-            Step::Member(name) => Some(name.as_str()),
-            Step::Index(_) | Step::Json => None,
-        })
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.steps.iter().rev().filter_map(Step::member)
     }
 
     /// The JSON pointer.

@@ -99,7 +99,7 @@ const TERMS: [(&[&str], &[&str]); 15] = [
 ];
 
 /// The entries of a report, ready to match.
-pub(super) struct Names<'a> {
+pub(crate) struct Names<'a> {
     entries: Vec<Entry<'a>>,
 }
 
@@ -134,7 +134,7 @@ struct Entry<'a> {
 }
 
 impl<'a> Names<'a> {
-    pub(super) fn of(report: &'a Report, leaves: &[Leaf]) -> Self {
+    pub(crate) fn of(report: &'a Report, leaves: &[Leaf]) -> Self {
         let entries = report.losses.iter().map(|loss| Entry {
             what: &loss.what,
             words: words(&loss.what),
@@ -149,7 +149,7 @@ impl<'a> Names<'a> {
     }
 
     /// Whether an entry names the value: by itself, its field or the type of its object.
-    pub(super) fn name(&self, leaf: &Leaf) -> bool {
+    pub(crate) fn name(&self, leaf: &Leaf) -> bool {
         self.entries.iter().any(|entry| entry.names(leaf))
     }
 
@@ -265,7 +265,8 @@ fn contents(what: &str, leaves: &[Leaf]) -> Vec<String> {
     Vec::new()
 }
 
-fn contains_word(text: &str, word: &str) -> bool {
+/// Whether a text contains a word that no letter or digit continues.
+pub(crate) fn contains_word(text: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(word).any(|(at, found)| {
         let before = text[..at].chars().next_back();

@@ -39,4 +39,5 @@ mod sdk;
 mod settings;
 mod streams;
 mod survival;
+mod unwritten_values;
 mod without_raw;

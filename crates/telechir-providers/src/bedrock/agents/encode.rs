@@ -327,7 +327,9 @@ impl AgentsItemEncoder<'_> {
             "user" => self.request(&blocks, location),
             _ => {
                 let why = "instructions are part of the agent's definition";
-                self.report.lost("instructions", location, why);
+                let role = text_of(message, "role");
+                let what = format!("text content of the {role} message");
+                self.report.lost(what, location, why);
                 Ok(())
             }
         }

@@ -1,0 +1,92 @@
+//! What no encoder expected to lose has an entry in the report, too, under its own name.
+
+use serde_json::{Value, json};
+use telechir_providers::{Dialect, Report};
+
+/// The report of a translation that keeps the raw representations.
+fn report(from: &str, document: &Value, to: &str) -> Report {
+    let from: Dialect = from.parse().unwrap();
+    let (history, mut report) = from.decode_history(document.to_string()).unwrap();
+    let to: Dialect = to.parse().unwrap();
+    let (_, losses) = to.encode_history(&history).unwrap();
+    report.absorb(losses);
+    report
+}
+
+fn names(report: &Report, word: &str) -> bool {
+    report.losses.iter().any(|loss| loss.what.contains(word))
+}
+
+fn signed_text() -> Value {
+    json!({"contents": [
+        {"role": "user", "parts": [{"text": "What is the weather in Oslo?"}]},
+        {"role": "model", "parts": [{
+            "text": "I look at the forecast.",
+            "thoughtSignature": "c2lnbmF0dXJlLW9mLXRoZS1mb3JlY2FzdA==",
+        }]},
+    ]})
+}
+
+#[test]
+fn a_signature_of_a_part_is_named() {
+    for to in ["anthropic-messages", "bedrock-converse", "bedrock-agents"] {
+        let report = report("google-generate-content", &signed_text(), to);
+        assert!(names(&report, "thought_signature"), "{to}: {report:?}");
+    }
+}
+
+#[test]
+fn a_field_that_nobody_knows_is_named() {
+    let document = json!([{"role": "model", "parts": [
+        {"text": "The film is ready.", "futureHint": {"mood": "cheerful-and-bright"}},
+    ]}]);
+    for to in [
+        "anthropic-messages",
+        "bedrock-converse",
+        "google-interactions",
+    ] {
+        let report = report("google-generate-content", &document, to);
+        assert!(names(&report, "mood"), "{to}: {report:?}");
+    }
+}
+
+#[test]
+fn a_result_without_its_call_is_named_by_its_id() {
+    let document = json!([
+        {"type": "function_call_output", "call_id": "call_orphan", "output": "It rains."},
+    ]);
+    for to in ["google-generate-content", "google-interactions"] {
+        let report = report("openai-responses", &document, to);
+        assert!(names(&report, "call_orphan"), "{to}: {report:?}");
+    }
+}
+
+#[test]
+fn values_that_arrive_have_no_entry() {
+    let document = json!([
+        {"role": "user", "content": [{"type": "text", "text": "List the open tickets."}]},
+        {"role": "assistant", "content": [
+            {"type": "tool_use", "id": "toolu_9", "name": "tickets", "input": {"state": "open", "limit": 30}},
+        ]},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "toolu_9", "content": "Printer jam in room 4"},
+        ]},
+    ]);
+    for to in Dialect::ALL {
+        let report = report("anthropic-messages", &document, to.name());
+        assert!(!names(&report, "fields"), "{to}: {report:?}");
+    }
+}
+
+#[test]
+fn an_item_id_that_becomes_the_id_of_the_call_has_no_entry() {
+    let document = json!({"outputs": [
+        {"type": "tool.execution", "id": "exec_of_search", "name": "web_search",
+         "arguments": "{\"query\": \"height of the tower\"}"},
+        {"type": "message.output", "role": "assistant", "content": "330 metres"},
+    ]});
+    for to in ["google-generate-content", "google-interactions"] {
+        let report = report("mistral-conversations", &document, to);
+        assert!(!names(&report, "item id"), "{to}: {report:?}");
+    }
+}
