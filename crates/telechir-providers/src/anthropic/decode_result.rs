@@ -181,7 +181,13 @@ fn function(block: &Block, id: CallId, name: Option<String>, is_error: bool) -> 
     let meta = meta(block, KNOWN);
     let (mut items, mut result, mut error) = (Vec::new(), None, None);
     match block.get("content") {
-        _ if is_error => error = text_or_failure(block, true).1,
+        _ if is_error => {
+            error = text_or_failure(block, true).1;
+            let others = parts(block)
+                .iter()
+                .filter(|part| part.get("type").is_none_or(|kind| kind != "text"));
+            items.extend(others.filter_map(item));
+        }
         Some(Value::String(all_text)) => result = Some(Value::from(all_text.as_str())),
         _ => items.extend(parts(block).iter().filter_map(item)),
     }

@@ -143,6 +143,10 @@ pub(super) fn data_block(
         );
         return Ok(None);
     };
+    if kind.starts_with("text/") && kind != "text/plain" {
+        let why = "a text document has no other type";
+        report.preserved(format!("media type {kind}"), location, why, "as text/plain");
+    }
     let mut block = json!({"type": "document", "source": source});
     if let Some(name) = &data.name {
         block["title"] = name.as_str().into();

@@ -311,7 +311,15 @@ fn executable(call: &HostedCall, location: &str, report: &mut Report) -> Value {
     } else {
         "PYTHON"
     };
-    let language = own.cloned().unwrap_or_else(|| default.into());
+    let arguments = call.meta.property(PROVIDER, "arguments");
+    let of_step = arguments.and_then(|arguments| arguments.get("language")?.as_str());
+    let of_step = of_step.map(|language| match language {
+        "python" => "PYTHON",
+        _ => "LANGUAGE_UNSPECIFIED",
+    });
+    let language = own
+        .cloned()
+        .unwrap_or_else(|| of_step.unwrap_or(default).into());
     let code = hosted_text(call, location, report).unwrap_or_default();
     let mut payload = Map::new();
     if let Some(id) = &call.call_id {
