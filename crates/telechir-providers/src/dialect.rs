@@ -234,7 +234,7 @@ impl Dialect {
         image_formats::report_webp(codec, &history.messages, &mut report);
         if !codec.keeps_unknown_members() {
             settings::report_history(&history.messages, self.name(), &document, &mut report);
-            unwritten_values::report(&history.messages, raw_dialect, &document, &mut report);
+            unwritten_values::report(&history.messages, codec.name(), &document, &mut report);
         }
         Ok((document, report))
     }

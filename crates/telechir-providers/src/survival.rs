@@ -11,7 +11,7 @@
 
 pub(crate) mod leaves;
 pub(crate) mod naming;
-pub(crate) mod output;
+mod output;
 mod variants;
 
 use std::collections::HashMap;

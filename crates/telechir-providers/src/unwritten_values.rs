@@ -16,17 +16,18 @@ use telechir_protocol::{Content, Message, Raw};
 
 use crate::Report;
 use crate::survival::leaves::{self, Leaf, Step};
-use crate::survival::naming::{Names, contains_word};
-use crate::survival::output::{is_binary, normal_base64};
+use crate::survival::naming::Names;
 
 /// Texts from this length on do not occur by chance, and their lines are searched one by one.
 const MIN_DISTINCT_CHARS: usize = 8;
 
+/// Longer texts of base64's characters are binary data.
+const MIN_BINARY_BYTES: usize = 256;
+const SAMPLE_BYTES: usize = 128;
+
 /// Fields that a decoder converts: another dialect expresses them in other words.
-const CONVERTED: [&str; 21] = [
-    "bytes",
+const CONVERTED: [&str; 19] = [
     "code",
-    "data",
     "detail",
     "environment",
     "finish_reason",
@@ -69,11 +70,10 @@ struct ForeignJson<'a> {
     location: String,
     /// Whether it has calls whose inputs a decoder converted.
     has_actions: bool,
-    is_reasoning: bool,
 }
 
-/// Reports what `document`, which a codec with raw representations of the dialect `own` wrote, lacks
-/// of the contents' original JSON, and then of the messages'.
+/// Reports what `document`, which the dialect `own` wrote, lacks of the contents' original JSON, and
+/// then of the messages'.
 pub(crate) fn report(messages: &[Message], own: &str, document: &Value, report: &mut Report) {
     let contents = foreign_contents(messages, own);
     let messages = foreign_messages(messages, own);
@@ -126,27 +126,45 @@ fn foreign_contents<'a>(messages: &'a [Message], own: &str) -> Vec<ForeignJson<'
     let mut foreign = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         let around = message.meta.raw_representation.as_ref();
-        // Its contents are the neutral ones, and keep no JSON of their own.
-        let is_neutral = around.is_some_and(|raw| raw.dialect == FRAMEWORK);
+        // Contents of other dialects have JSON of their own, or are in that of their message.
+        let is_neutral = around.is_none_or(|raw| raw.dialect == FRAMEWORK);
         for (index, content) in message.contents.iter().enumerate() {
-            // Usage and unknown contents are reported as a whole.
-            if matches!(content, Content::Usage(_) | Content::Other(_)) {
-                continue;
-            }
-            let json = match raw_of(content) {
-                Some(raw) => (raw.dialect != own).then(|| Cow::Borrowed(raw.json())),
-                None if is_neutral => serde_json::to_value(content).ok().map(Cow::Owned),
-                None => None,
+            let json = match (raw_of(content), content) {
+                // Usage is not part of a conversation.
+                (_, Content::Usage(_)) => None,
+                (_, Content::Other(other)) => {
+                    let is_foreign = other.dialect.as_deref().is_some_and(|other| other != own);
+                    is_foreign.then(|| Cow::Owned(Value::Object(other.json.clone())))
+                }
+                (Some(raw), _) => (raw.dialect != own).then(|| Cow::Borrowed(raw.json())),
+                (None, _) if is_neutral => neutral_texts(content).map(Cow::Owned),
+                (None, _) => None,
             };
             foreign.extend(json.map(|json| ForeignJson {
                 json,
                 location: format!("messages[{at}].contents[{index}]"),
                 has_actions: has_actions(content),
-                is_reasoning: matches!(content, Content::Reasoning(_)),
             }));
         }
     }
     foreign
+}
+
+/// The fields of a neutral content that hold texts of the conversation.
+fn neutral_texts(content: &Content) -> Option<Value> {
+    const TEXTS: [&str; 10] = [
+        "type", "text", "name", "result", "items", "uri", "file_id", "image_id", "call_id",
+        "message",
+    ];
+    let mut json = serde_json::to_value(content).ok()?;
+    let fields = json.as_object_mut()?;
+    fields.retain(|name, _| TEXTS.contains(&name.as_str()));
+    if matches!(content, Content::Reasoning(_))
+        && let Some(text) = fields.shift_remove("text")
+    {
+        fields.insert("thinking".to_owned(), text);
+    }
+    Some(json)
 }
 
 fn foreign_messages<'a>(messages: &'a [Message], own: &str) -> Vec<ForeignJson<'a>> {
@@ -156,7 +174,6 @@ fn foreign_messages<'a>(messages: &'a [Message], own: &str) -> Vec<ForeignJson<'
             json: Cow::Borrowed(raw.json()),
             location: format!("messages[{at}]"),
             has_actions: message.contents.iter().any(has_actions),
-            is_reasoning: false,
         })
     });
     foreign.collect()
@@ -184,16 +201,17 @@ fn field_of(leaf: &Leaf) -> String {
         "" => "text",
         name => name,
     };
-    match &leaf.value {
-        Value::String(id) if name.to_lowercase().ends_with("id") => format!("`{name}` {id}"),
-        _ => format!("`{name}`"),
+    let id = leaf.value.as_str();
+    match id.filter(|_| name.to_lowercase().ends_with("id")) {
+        Some(id) => format!("`{name}` {id}"),
+        None => format!("`{name}`"),
     }
 }
 
 /// Whether a decoder converts the value, so that its absence shows nothing.
 fn is_converted(foreign: &ForeignJson<'_>, leaf: &Leaf) -> bool {
-    let is_listed = CONVERTED.contains(&leaf.name());
-    (is_listed && !(foreign.is_reasoning && leaf.name() == "data"))
+    let is_unfinished = leaf.name() == "status" && leaf.text() == "incomplete";
+    (CONVERTED.contains(&leaf.name()) && !is_unfinished)
         || (foreign.has_actions && leaf.names().any(|name| INPUTS.contains(&name)))
         // Settings of providers have entries of their own.
         || leaf.names().skip(2).any(|name| name == "additional_properties")
@@ -234,15 +252,21 @@ impl<'a> WrittenValues<'a> {
                     }
                 }
             }
-            Value::String(text) => {
-                self.texts.insert(text);
-                match is_binary(text) {
-                    true => {
-                        self.binary.insert(normal_base64(text));
+            Value::String(text) => match binary_key(text) {
+                Some(key) => {
+                    self.binary.insert(key);
+                    let short = text
+                        .split_once(',')
+                        .map_or(text.as_str(), |(_, short)| short);
+                    if short.len() < MIN_BINARY_BYTES {
+                        self.push(short);
                     }
-                    false => self.push(text),
                 }
-            }
+                None => {
+                    self.texts.insert(text);
+                    self.push(text);
+                }
+            },
         }
     }
 
@@ -254,26 +278,27 @@ impl<'a> WrittenValues<'a> {
     /// Whether the document has the value of a field, also as a part of a text.
     fn has(&self, name: &str, value: &Value) -> bool {
         match value {
-            Value::String(text) => self.has_text(text),
-            Value::Number(number) => contains_word(&self.all, &number.to_string()),
-            Value::Bool(_) => self.fields.contains(name) || contains_word(&self.all, name),
+            Value::String(text) => {
+                let encoded = encoded_text(name, value);
+                self.has_text(text) || encoded.is_some_and(|text| self.has_text(&text))
+            }
+            Value::Number(number) => contains_token(&self.all, &number.to_string()),
+            Value::Bool(_) => self.fields.contains(name) || contains_token(&self.all, name),
             Value::Null | Value::Array(_) | Value::Object(_) => true,
         }
     }
 
     fn has_text(&self, text: &str) -> bool {
+        if let Some(key) = binary_key(text) {
+            let is_short = payload(text).len() < MIN_BINARY_BYTES;
+            return self.binary.contains(&key) || (is_short && self.all.contains(payload(text)));
+        }
         // Calls of an agent share one id.
         let base = text
             .rsplit_once('_')
             .filter(|(_, at)| at.parse::<u32>().is_ok());
-        if base.is_some_and(|(base, _)| self.texts.contains(base)) {
+        if self.texts.contains(text) || base.is_some_and(|(base, _)| self.texts.contains(base)) {
             return true;
-        }
-        if self.texts.contains(text) || self.binary.contains(&normal_base64(text)) {
-            return true;
-        }
-        if is_binary(text) {
-            return self.all.contains(&normal_base64(text));
         }
         let text = text.trim();
         // Such as an empty object.
@@ -281,7 +306,7 @@ impl<'a> WrittenValues<'a> {
             return true;
         }
         if text.chars().count() < MIN_DISTINCT_CHARS {
-            return contains_word(&self.all, text);
+            return contains_token(&self.all, text) || self.has_split_id(text);
         }
         let escaped = Value::from(text).to_string();
         let mut lines = text.lines().map(str::trim);
@@ -289,10 +314,63 @@ impl<'a> WrittenValues<'a> {
             || self.all.contains(&escaped[1..escaped.len() - 1])
             || lines.any(|line| line.len() >= MIN_DISTINCT_CHARS && self.all.contains(line))
     }
+
+    /// Whether a call has this id that other dialects hold as several calls: `call_1-2of3`.
+    fn has_split_id(&self, id: &str) -> bool {
+        self.all.contains(&format!("\0{id}-1of"))
+    }
 }
 
-/// The text that Bedrock's agents carry as bytes.
+/// What identifies binary data, in base64 or as a `data:` URL: its length and three samples.
+fn binary_key(text: &str) -> Option<String> {
+    let url = text.strip_prefix("data:");
+    let payload = url.and_then(|url| url.split_once(','));
+    let payload = payload
+        .map_or(text, |(_, payload)| payload)
+        .trim_end_matches('=');
+    if url.is_none() && payload.len() < MIN_BINARY_BYTES {
+        return None;
+    }
+    let bytes = payload.as_bytes();
+    let middle = bytes.len() / 2;
+    let samples = [0, middle, bytes.len().saturating_sub(SAMPLE_BYTES)];
+    let samples = samples.map(|at| &bytes[at..bytes.len().min(at + SAMPLE_BYTES)]);
+    let mut key = payload.len().to_string();
+    for byte in samples.into_iter().flatten() {
+        key.push(match byte {
+            b'-' => '+',
+            b'_' => '/',
+            b'+' | b'/' => char::from(*byte),
+            byte if byte.is_ascii_alphanumeric() => char::from(*byte),
+            _ => return None,
+        });
+    }
+    Some(key)
+}
+
+/// Base64 without its URL and padding.
+fn payload(text: &str) -> &str {
+    let url = text
+        .strip_prefix("data:")
+        .and_then(|url| url.split_once(','));
+    url.map_or(text, |(_, payload)| payload)
+        .trim_end_matches('=')
+}
+
+/// Whether a text contains another one that is neither a part of a word nor of a path.
+fn contains_token(text: &str, token: &str) -> bool {
+    let continues = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '/');
+    text.match_indices(token).any(|(at, found)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + found.len()..].chars().next();
+        !before.is_some_and(|c| continues(c) || c == '.') && !after.is_some_and(continues)
+    })
+}
+
+/// The text that a file or a part of an agent's answer has as bytes.
 fn encoded_text(name: &str, value: &Value) -> Option<String> {
-    let bytes = value.as_str().filter(|_| name == "bytes")?;
+    let bytes = value
+        .as_str()
+        .filter(|_| matches!(name, "bytes" | "data"))?;
     String::from_utf8(STANDARD.decode(bytes).ok()?).ok()
 }

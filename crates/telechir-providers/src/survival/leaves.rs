@@ -121,9 +121,13 @@ impl<'a> Collector<'a> {
                     let before = self.visited;
                     self.step(Step::Index(at), item);
                     if self.visited == before && has_type(item) {
+                        let outer_kinds = self.kinds.len();
+                        let kind = item.get("type").and_then(Value::as_str);
+                        self.kinds.extend(kind.map(str::to_owned));
                         self.steps.push(Step::Index(at));
                         self.push(item);
                         self.steps.pop();
+                        self.kinds.truncate(outer_kinds);
                     }
                 }
             }

@@ -265,8 +265,7 @@ fn contents(what: &str, leaves: &[Leaf]) -> Vec<String> {
     Vec::new()
 }
 
-/// Whether a text contains a word that no letter or digit continues.
-pub(crate) fn contains_word(text: &str, word: &str) -> bool {
+fn contains_word(text: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(word).any(|(at, found)| {
         let before = text[..at].chars().next_back();

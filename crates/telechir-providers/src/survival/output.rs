@@ -102,7 +102,7 @@ impl OutputIndex {
 }
 
 /// Whether a text is binary data in base64, also as a `data:` URL.
-pub(crate) fn is_binary(text: &str) -> bool {
+pub(super) fn is_binary(text: &str) -> bool {
     let payload = payload(text);
     let is_base64 =
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=');
@@ -121,7 +121,7 @@ fn payload(text: &str) -> &str {
 }
 
 /// The payload in the standard alphabet without padding.
-pub(crate) fn normal_base64(text: &str) -> String {
+fn normal_base64(text: &str) -> String {
     let payload = payload(text).trim_end_matches('=');
     payload.replace('-', "+").replace('_', "/")
 }

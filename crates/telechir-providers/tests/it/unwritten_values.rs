@@ -90,3 +90,52 @@ fn an_item_id_that_becomes_the_id_of_the_call_has_no_entry() {
         assert!(!names(&report, "item id"), "{to}: {report:?}");
     }
 }
+
+#[test]
+fn a_failed_result_keeps_what_stands_beside_its_error() {
+    let document = json!([
+        {"role": "user", "content": "Search."},
+        {"role": "assistant", "content": [
+            {"type": "tool_use", "id": "toolu_4", "name": "archive", "input": {"year": 1999}}]},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "toolu_4", "is_error": true, "content": [
+                {"type": "text", "text": "The index is stale."},
+                {"type": "search_result", "source": "https://example.com/a", "title": "Annals of the harbour",
+                 "content": [{"type": "text", "text": "A ship arrived."}]},
+            ]}]},
+    ]);
+    let (history, _) = Dialect::AnthropicMessages
+        .decode_history(document.to_string())
+        .unwrap();
+    for to in Dialect::ALL {
+        let (written, report) = to.encode_history(&history).unwrap();
+        let is_written = written.to_string().contains("Annals of the harbour");
+        assert!(
+            is_written || names(&report, "search_result") || names(&report, "title"),
+            "{to}: {report:?}"
+        );
+    }
+}
+
+#[test]
+fn a_failed_function_keeps_its_output() {
+    let document = json!([
+        {"role": "assistant", "contents": [
+            {"type": "function_call", "call_id": "c5", "name": "convert", "arguments": {"file": "a"}}]},
+        {"role": "tool", "contents": [
+            {"type": "function_result", "call_id": "c5", "result": "12 of 30 pages are converted",
+             "error": {"kind": "device", "message": "The disk is full."}}]},
+    ]);
+    for to in ["anthropic-messages", "bedrock-converse", "bedrock-invoke"] {
+        let (history, _) = Dialect::Neutral
+            .decode_history(document.to_string())
+            .unwrap();
+        let to: Dialect = to.parse().unwrap();
+        let (written, _) = to.encode_history(&history).unwrap();
+        let written = written.to_string();
+        assert!(
+            written.contains("12 of 30 pages") && written.contains("The disk is full."),
+            "{to}: {written}"
+        );
+    }
+}

@@ -208,7 +208,12 @@ fn losses_of_function_calls_are_reported() {
         .iter()
         .map(|loss| loss.what.as_str())
         .collect();
-    let expected = ["thinking", "command_call", "the call of `web_search`"];
+    let expected = [
+        "thinking",
+        "command_call",
+        "the call of `web_search`",
+        "fields `call_id` x",
+    ];
     assert_eq!(whats, expected);
     let texts = ["[command_call] 1+1", "[web_search]"];
     let parts = texts.map(|text| json!({"type": "text", "text": text}));
