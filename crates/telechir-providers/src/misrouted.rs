@@ -152,14 +152,10 @@ fn reads(dialect: Dialect, of: &str) -> bool {
 fn is_content(dialect: Dialect, entry: &JsonObject) -> bool {
     let kind = kind(entry);
     let is_function = matches!(kind, "function_call" | "function_result");
-    match dialect {
-        Dialect::AgentFramework => is_function && entry.contains_key("call_id"),
-        Dialect::Neutral => {
-            let is_call = matches!(kind, "computer_call" | "shell_call");
-            is_call || is_function && entry.contains_key("call_id")
-        }
-        _ => false,
-    }
+    let is_neutral = dialect == Dialect::Neutral;
+    let is_call = matches!(kind, "computer_call" | "shell_call");
+    let has_functions = is_neutral || dialect == Dialect::AgentFramework;
+    (is_neutral && is_call) || (has_functions && is_function && entry.contains_key("call_id"))
 }
 
 fn kind(object: &JsonObject) -> &str {

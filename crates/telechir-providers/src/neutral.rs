@@ -68,9 +68,13 @@ impl Codec for Neutral {
 
     /// The tools as they were given; a declaration of another dialect stays a `raw` tool.
     fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
-        let tools = offer.tools.iter().map(|tool| match tool {
-            Tool::Raw(raw) if raw.dialect == DIALECT => raw.json.clone(),
-            tool => json!(tool),
+        let tools = offer.tools.iter().map(|tool| {
+            if let Tool::Raw(raw) = tool
+                && raw.dialect == DIALECT
+            {
+                return raw.json.clone();
+            }
+            json!(tool)
         });
         let declaration = Declaration {
             tools: tools.collect(),

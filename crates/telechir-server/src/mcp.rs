@@ -8,7 +8,6 @@ mod elicitation;
 mod result;
 
 use std::borrow::Cow;
-use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -221,12 +220,12 @@ impl ServerHandler for McpServer {
         Ok(ListToolsResult::with_all_items(tools))
     }
 
-    fn call_tool(
+    async fn call_tool(
         &self,
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
-    ) -> impl Future<Output = Result<CallToolResponse, ErrorData>> + Send {
-        async move { self.answer(&request, &context).await }
+    ) -> Result<CallToolResponse, ErrorData> {
+        self.answer(&request, &context).await
     }
 }
 

@@ -17,10 +17,6 @@ const HISTORY_LENGTH: usize = 10;
 
 /// What a tool's call asks for.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a call is made once and moved into its turn"
-)]
 pub enum ToolRequest {
     /// A call for a device of the session, whose id the caller sets.
     Call(Content),
@@ -280,11 +276,10 @@ fn computer(action: Map<String, Value>) -> Result<Content, ArgumentError> {
     let call = json!({"type": "computer_call", "call_id": "", "actions": [action]});
     let content: Content = serde_json::from_value(call)
         .map_err(|error| ArgumentError::of_call(format!("the arguments do not fit: {error}")))?;
-    match &content {
-        Content::ComputerCall(call) if call.exception.is_some() => {
-            let exception = call.exception.clone().unwrap_or_default();
-            Err(ArgumentError::of_call(exception))
-        }
-        _ => Ok(content),
+    if let Content::ComputerCall(call) = &content
+        && let Some(exception) = &call.exception
+    {
+        return Err(ArgumentError::of_call(exception.as_str()));
     }
+    Ok(content)
 }

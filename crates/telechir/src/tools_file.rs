@@ -28,7 +28,9 @@ pub(crate) fn read(file: &Path) -> Result<Vec<Tool>, CliError> {
             Some(_) => return Err(problem(&"`tools` is not a list")),
             None => vec![Value::Object(members)],
         },
-        _ => return Err(problem(&"expected a list of tools")),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            return Err(problem(&"expected a list of tools"));
+        }
     };
     let tools = entries
         .into_iter()

@@ -75,10 +75,8 @@ pub(crate) fn of_mut(tool: &mut Tool) -> Option<&mut Map<String, Value>> {
 /// Moves settings without a provider to `provider`, whose own settings win.
 pub(super) fn assign(tool: &mut Tool, provider: &str, path: &str, report: &mut Report) {
     // A hosted MCP server has an approval mode of its own.
-    let is_ours = match tool {
-        Tool::Hosted(hosted) => hosted.hosted_type != "mcp",
-        _ => true,
-    };
+    let is_mcp = matches!(tool, Tool::Hosted(hosted) if hosted.hosted_type == "mcp");
+    let is_ours = !is_mcp;
     let Some(settings) = of_mut(tool) else {
         return;
     };

@@ -48,7 +48,7 @@ pub(super) fn read_history(document: Value) -> Result<(History, Report), DecodeE
     let (messages, envelope) = match document {
         Value::Array(list) => reader.list(list)?,
         Value::Object(members) => reader.object(members)?,
-        other => {
+        other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
             let found = kind_of(&other);
             return Err(wrong(format!(
                 "expected a list or an object, found {found}"
@@ -94,7 +94,11 @@ impl Reader {
         if let Some(messages) = members.get_mut(MESSAGES) {
             let messages = match messages.take() {
                 Value::Array(list) => self.messages(list, MESSAGES)?,
-                other => {
+                other @ (Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::String(_)
+                | Value::Object(_)) => {
                     let found = kind_of(&other);
                     return Err(wrong(format!("`messages` is {found}, expected a list")));
                 }
@@ -181,7 +185,7 @@ impl Reader {
                 &mut self.ids,
                 &mut self.report,
             )),
-            other => {
+            other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_)) => {
                 let found = kind_of(&other);
                 Err(wrong(format!("{location} is {found}, expected a content")))
             }
@@ -232,7 +236,7 @@ pub(super) fn write_history(history: &History) -> (Value, Report) {
             let messages = instructions.iter().chain(&history.messages);
             messages.map(message_json).collect()
         }
-        _ => own_document(history),
+        Envelope::Object { .. } | Envelope::List => own_document(history),
     };
     (document, report)
 }

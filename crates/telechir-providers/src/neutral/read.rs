@@ -177,7 +177,11 @@ fn wrap_invalid_parts(
                 report.preserved("a content", location, why, "as an unknown content");
                 let json = match content.take() {
                     Value::Object(members) => members,
-                    other => Map::from_iter([("value".to_owned(), other)]),
+                    other @ (Value::Null
+                    | Value::Bool(_)
+                    | Value::Number(_)
+                    | Value::String(_)
+                    | Value::Array(_)) => Map::from_iter([("value".to_owned(), other)]),
                 };
                 *content = serde_json::json!({"type": "unknown_content", "json": json});
             }

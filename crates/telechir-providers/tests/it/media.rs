@@ -56,9 +56,11 @@ fn media(history: &History) -> Vec<&DataContent> {
         .messages
         .iter()
         .flat_map(|message| &message.contents);
-    let media = contents.filter_map(|content| match content {
-        Content::Data(data) => Some(data),
-        _ => None,
+    let media = contents.filter_map(|content| {
+        let Content::Data(data) = content else {
+            return None;
+        };
+        Some(data)
     });
     media.collect()
 }

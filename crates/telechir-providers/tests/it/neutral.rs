@@ -1,4 +1,5 @@
 //! The dialect `neutral`: the neutral contents as users of the decision records write them.
+#![expect(clippy::expect_used, reason = "a failed setup step fails the test")]
 
 use serde_json::{Value, json};
 use telechir_protocol::{Content, ToolCall};
@@ -38,12 +39,16 @@ fn translated(to: Dialect, document: &Value) -> (Value, Report) {
 /// The call's reason for its error result.
 #[track_caller]
 fn exception_of(content: &Content) -> &str {
-    let exception = match content {
-        Content::ComputerCall(call) => &call.exception,
-        Content::ShellCall(call) => &call.exception,
-        Content::EditCall(call) => &call.exception,
-        Content::FunctionCall(call) => &call.exception,
-        other => panic!("{other:?} is not a call"),
+    let exception = if let Content::ComputerCall(call) = content {
+        &call.exception
+    } else if let Content::ShellCall(call) = content {
+        &call.exception
+    } else if let Content::EditCall(call) = content {
+        &call.exception
+    } else if let Content::FunctionCall(call) = content {
+        &call.exception
+    } else {
+        panic!("{content:?} is not a call");
     };
     exception.as_deref().expect("an exception")
 }
@@ -394,9 +399,11 @@ fn a_forced_function_could_be_structured_output() {
             .iter()
             .flat_map(|message| &message.contents);
         let flags: Vec<bool> = contents
-            .filter_map(|content| match content {
-                Content::FunctionCall(call) => Some(call.could_be_structured_output),
-                _ => None,
+            .filter_map(|content| {
+                let Content::FunctionCall(call) = content else {
+                    return None;
+                };
+                Some(call.could_be_structured_output)
             })
             .collect();
         assert_eq!(flags, [true, false], "{dialect}");

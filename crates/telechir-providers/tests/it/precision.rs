@@ -113,7 +113,7 @@ fn stream(dialect: Dialect) -> Option<Vec<u8>> {
             r#"{"type": "function.call.delta", "id": "fc", "output_index": 0, "tool_call_id": "a", "name": "f", "arguments": "89012345678901}"}"#,
             r#"{"type": "conversation.response.done", "usage": {}}"#,
         ]),
-        _ => return None,
+        Dialect::AgentFramework | Dialect::Neutral => return None,
     })
 }
 

@@ -104,9 +104,10 @@ fn of_result(result: &ElicitResult) -> Answer {
         .as_ref()
         .and_then(|content| content.get("answer"));
     let is_yes = answer.and_then(Value::as_str) == Some("yes");
-    match result.action {
-        ElicitationAction::Accept if is_yes => Answer::Yes,
-        _ => Answer::NotYes,
+    if result.action == ElicitationAction::Accept && is_yes {
+        Answer::Yes
+    } else {
+        Answer::NotYes
     }
 }
 

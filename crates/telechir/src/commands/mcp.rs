@@ -83,11 +83,12 @@ impl McpSession {
         };
         let client = HostClient::enter(&self.paths, caller).await?;
         let mut owner = self.owner.lock().await;
-        if self.arguments.session.is_none() && owner.is_none() {
-            if let Probe::Alive(mut connection) = probe(&self.paths).await? {
-                connection.own().await?;
-                *owner = Some(connection);
-            }
+        if self.arguments.session.is_none()
+            && owner.is_none()
+            && let Probe::Alive(mut connection) = probe(&self.paths).await?
+        {
+            connection.own().await?;
+            *owner = Some(connection);
         }
         Ok(client)
     }

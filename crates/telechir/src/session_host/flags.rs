@@ -83,7 +83,10 @@ impl Flags {
         flags.add("--marks", devices.marks.map(|max| max.to_string()));
         flags.add("--no-sandbox", devices.no_sandbox.then(String::new));
         flags.add_browser(&devices.page);
-        flags.add("--tools-from", safety.tools_from.as_deref().map(absolute_path));
+        flags.add(
+            "--tools-from",
+            safety.tools_from.as_deref().map(absolute_path),
+        );
         flags.add("--record", safety.record.as_deref().map(absolute_path));
         flags.add("--run", safety.run.clone());
         flags.add("--idle-timeout", idle.map(|seconds| seconds.to_string()));

@@ -174,8 +174,7 @@ fn ollama_s_own_response_round_trips_and_its_result_names_the_function() {
         exit_code: Some(0),
         ..Default::default()
     };
-    let result =
-        telechir_protocol::ToolResult::Shell(telechir_protocol::ShellResult::new(id, vec![output]));
+    let result = ToolResult::Shell(telechir_protocol::ShellResult::new(id, vec![output]));
     let reply = reply(DIALECT, &response, vec![result]);
     assert_eq!(reply.items[0]["tool_name"], "shell");
     assert!(reply.items[0].get("tool_call_id").is_none());
