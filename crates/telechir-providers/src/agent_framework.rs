@@ -29,9 +29,6 @@ const DIALECT: &str = "agent-framework";
 /// The name under which contents keep settings that only the framework has.
 const PROVIDER: &str = "agent_framework";
 
-/// The additional property of the framework's contents that stores what it has no field for.
-const SIDECAR: &str = "telechir";
-
 /// The codec of `agent-framework`.
 pub(crate) struct AgentFramework;
 
@@ -40,12 +37,12 @@ impl Codec for AgentFramework {
         DIALECT
     }
 
-    /// The framework does not restrict the ids of calls.
     /// The neutral form beside the framework's fields holds any object.
     fn accepts_unknown_of(&self, _dialect: &str) -> bool {
         true
     }
 
+    /// The framework does not restrict the ids of calls.
     fn allows_duplicate_ids(&self) -> bool {
         true
     }

@@ -238,7 +238,7 @@ pub(super) fn write_history(history: &History) -> (Value, Report) {
             rest,
         } if *dialect == DIALECT => put_back(member, rest, list),
         Envelope::Object { rest, .. } => {
-            let instructions = instructions::of_envelope(rest, history, &mut report);
+            let instructions = instructions::of_envelope(rest, &history.messages, &mut report);
             let texts = instructions.iter();
             let texts: Vec<Value> = texts
                 .map(|text| write::message(text, &mut FunctionCalls::default()))

@@ -2,6 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+/// The additional property of the framework's contents that stores what it has no field for.
+pub(super) const SIDECAR: &str = "telechir";
+
 /// Texts longer than this are not stored twice; they are mostly images.
 const MAX_REPEATED_BYTES: usize = 512;
 
@@ -66,14 +69,14 @@ pub(super) fn insert(members: &mut Map<String, Value>, sidecar_json: Value) {
         .entry("additional_properties")
         .or_insert_with(|| Value::Object(Map::new()));
     if let Value::Object(properties) = properties {
-        properties.insert(super::SIDECAR.to_owned(), sidecar_json);
+        properties.insert(SIDECAR.to_owned(), sidecar_json);
     }
 }
 
 /// Removes the sidecar and returns it.
 pub(super) fn remove(members: &mut Map<String, Value>) -> Option<Value> {
     let properties = members.get_mut("additional_properties")?;
-    properties.as_object_mut()?.shift_remove(super::SIDECAR)
+    properties.as_object_mut()?.shift_remove(SIDECAR)
 }
 
 #[cfg(test)]

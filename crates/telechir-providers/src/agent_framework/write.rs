@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::{AnsweredTurn, Content, Message, Role, ToolResult};
 
 use super::function_mapping::FunctionCalls;
-use super::{DIALECT, SIDECAR, encode_native, read, sidecar};
+use super::sidecar::SIDECAR;
+use super::{DIALECT, encode_native, read, sidecar};
 use crate::{EncodedReply, Report};
 
 /// Encodes the results of a turn as a message. Nothing is lost: the sidecar keeps the rest.

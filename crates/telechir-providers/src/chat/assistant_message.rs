@@ -442,17 +442,3 @@ pub(super) fn result(
     restore_members(flavour, message, &mut item);
     item
 }
-
-/// The text of instructions, given as a string or as parts.
-pub(crate) fn instructions(value: &Value) -> Option<String> {
-    if let Some(text) = value.as_str() {
-        return Some(text.to_owned());
-    }
-    let parts = value
-        .get("parts")
-        .and_then(Value::as_array)
-        .or_else(|| value.as_array())?;
-    let text_of_part = |part: &Value| part.get("text")?.as_str().map(str::to_owned);
-    let texts: Option<Vec<String>> = parts.iter().map(text_of_part).collect();
-    texts.map(|texts| texts.join("\n\n"))
-}

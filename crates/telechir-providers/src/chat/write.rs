@@ -165,7 +165,7 @@ impl MessageWriter {
                 "systemInstruction",
                 "system_instruction",
             ];
-            let text = assistant_message::instructions(value)
+            let text = crate::instructions::text(value)
                 .filter(|_| instruction_fields.contains(&name.as_str()));
             let Some(text) = text else {
                 self.report

@@ -142,8 +142,7 @@ impl EntryWriter {
                 continue;
             }
             let names = ["system", "systemInstruction", "system_instruction"];
-            let text = crate::chat::assistant_message::instructions(value)
-                .filter(|_| names.contains(&name.as_str()));
+            let text = crate::instructions::text(value).filter(|_| names.contains(&name.as_str()));
             let Some(text) = text else {
                 self.report
                     .lost(format!("member `{name}`"), name.clone(), why);

@@ -232,7 +232,7 @@ pub(super) fn write_history(history: &History) -> (Value, Report) {
     let mut report = Report::default();
     let document = match &history.envelope {
         Envelope::Object { dialect, rest, .. } if *dialect != DIALECT => {
-            let instructions = instructions::of_envelope(rest, history, &mut report);
+            let instructions = instructions::of_envelope(rest, &history.messages, &mut report);
             let messages = instructions.iter().chain(&history.messages);
             messages.map(message_json).collect()
         }
