@@ -110,12 +110,18 @@ impl<'a> Reporter<'a> {
     }
 
     fn content(&mut self, content: &Content, location: &str) {
-        if let Some(meta) = content.meta() {
+        if let Some(meta) = content.meta().filter(|meta| !self.is_own(meta)) {
             self.fields_of(content, meta, location);
         }
         for (name, inner) in parts(content) {
             self.contents(inner, &format!("{location}.{name}"));
         }
+    }
+
+    /// Whether a content was read from this dialect, so that its own JSON has its fields.
+    fn is_own(&self, meta: &Meta) -> bool {
+        let raw = meta.raw_representation.as_ref();
+        raw.is_some_and(|raw| raw.dialect == self.dialect)
     }
 
     fn fields_of(&mut self, content: &Content, meta: &Meta, location: &str) {

@@ -288,6 +288,22 @@ impl<'a> Source<'a> {
     }
 }
 
+/// Whether a value belongs to one of the members around the messages.
+fn is_set_aside(leaf: &Leaf, aside: &[String]) -> bool {
+    let name = match &leaf.steps[..] {
+        [Step::Member(list), Step::Index(_), Step::Member(name), ..] => {
+            let inner = format!("{list}[].{name}");
+            if aside.contains(&inner) {
+                return true;
+            }
+            list
+        }
+        [Step::Member(name), ..] => name,
+        _ => return false,
+    };
+    aside.contains(name)
+}
+
 /// One translation while its values are followed.
 struct Target<'a> {
     to: Dialect,
@@ -318,12 +334,15 @@ impl<'a> Target<'a> {
             open: vec![false; source.leaves.len()],
             false_losses: Vec::new(),
         };
-        target.open_missed_values(source);
+        // `translate` names them in a line of its own.
+        let aside = history.clone().set_envelope_aside(to);
+        let aside = aside.map(|aside| aside.members).unwrap_or_default();
+        target.open_missed_values(source, &aside);
         target
     }
 
     /// Opens every value that neither the output has nor the report names.
-    fn open_missed_values(&mut self, source: &Source<'_>) {
+    fn open_missed_values(&mut self, source: &Source<'_>, aside: &[String]) {
         let Ok((document, report)) = &self.written else {
             return;
         };
@@ -339,7 +358,9 @@ impl<'a> Target<'a> {
                 true => index.has_anywhere(leaf),
                 false => index.has(leaf, count),
             };
-            self.open[at] = !arrived && !names.name(leaf) && !source.is_evident_media_type(leaf);
+            let is_aside = source.is_envelope(leaf) && is_set_aside(leaf, aside);
+            self.open[at] =
+                !arrived && !is_aside && !names.name(leaf) && !source.is_evident_media_type(leaf);
         }
         let false_losses = names.false_losses(&source.leaves, &index, &source.counts);
         let finding = |(entry, leaf): (String, &Leaf)| Finding {

@@ -26,7 +26,7 @@ const MIN_BINARY_BYTES: usize = 256;
 const SAMPLE_BYTES: usize = 128;
 
 /// Fields that a decoder converts: another dialect expresses them in other words.
-const CONVERTED: [&str; 19] = [
+const CONVERTED: [&str; 21] = [
     "code",
     "detail",
     "environment",
@@ -35,6 +35,8 @@ const CONVERTED: [&str; 19] = [
     "index",
     "is_error",
     "language",
+    "level",
+    "resolution",
     "media_type",
     "mimeType",
     "mime_type",

@@ -378,9 +378,15 @@ impl ShellSession {
             match &self.first {
                 Some(first) => wait_for_exit(first.as_fd()).await,
                 None => {
-                    // Processes started while the others were killed.
-                    while !self.processes().is_empty() {
-                        self.kill();
+                    // Processes started while the others were killed. One that just executes
+                    // another program shows no environment, so one look without any is not enough.
+                    let mut looks_without_any = 0;
+                    while looks_without_any < 2 {
+                        looks_without_any += 1;
+                        if !self.processes().is_empty() {
+                            looks_without_any = 0;
+                            self.kill();
+                        }
                         sleep(POLL_INTERVAL).await;
                     }
                     Ok(())

@@ -216,7 +216,9 @@ fn have_the_same_parts(from: Dialect, to: Dialect) -> bool {
     ];
     let chat = [Dialect::Functions, Dialect::FunctionsInline];
     let family = |dialects: &[Dialect]| dialects.contains(&from) && dialects.contains(&to);
-    family(&anthropic) || family(&chat) || to == Dialect::AgentFramework
+    // Their contents hold the original JSON.
+    let holds_original = matches!(to, Dialect::AgentFramework | Dialect::Neutral);
+    family(&anthropic) || family(&chat) || holds_original
 }
 
 fn has_object(value: &Value, object: &Map<String, Value>) -> bool {

@@ -52,7 +52,9 @@ impl History {
         let aside = rest
             .iter()
             .filter(|(name, value)| !is_instruction(name) && !value.is_null());
-        let members: Vec<String> = aside.map(|(name, _)| name.clone()).collect();
+        let mut members: Vec<String> = aside.map(|(name, _)| name.clone()).collect();
+        let around_message = rest.get(member).into_iter().chain(choices(&self.messages));
+        members.extend(fields_of_entries(member, around_message));
         let instructions = rest.iter().filter(|(name, _)| is_instruction(name));
         let instructions: Map<String, Value> = instructions
             .map(|(name, value)| (name.clone(), value.clone()))
@@ -73,6 +75,31 @@ impl History {
             message.meta.raw_representation = None;
         }
     }
+}
+
+/// The fields of the choices that a response's messages were in.
+fn choices(messages: &[Message]) -> impl Iterator<Item = &Value> {
+    let settings = messages
+        .iter()
+        .flat_map(|message| message.meta.additional_properties.values());
+    settings.filter_map(|settings| settings.get("choice"))
+}
+
+/// Names of the fields beside the messages in the entries of a list, such as
+/// `choices[].finish_reason`.
+fn fields_of_entries<'a>(list: &str, around: impl Iterator<Item = &'a Value>) -> Vec<String> {
+    let entries = around.flat_map(|value| match value {
+        Value::Array(entries) => entries.as_slice(),
+        one => std::slice::from_ref(one),
+    });
+    let fields = entries.filter_map(Value::as_object).flatten();
+    let mut names: Vec<String> = fields
+        .filter(|(_, value)| !value.is_null())
+        .map(|(name, _)| format!("{list}[].{name}"))
+        .collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
 /// Whether the dialect writes readable thinking of others as its own.
