@@ -75,12 +75,26 @@ const LAYERS: &[Layer] = &[
         ],
     },
     Layer {
+        name: "telechir-host",
+        ours: &[
+            "telechir-protocol",
+            "telechir-policy",
+            "telechir-process",
+            "telechir-runtime",
+        ],
+    },
+    Layer {
         name: "telechir-tools",
         ours: &["telechir-protocol"],
     },
     Layer {
         name: "telechir-server",
-        ours: &["telechir-protocol", "telechir-policy", "telechir-tools"],
+        ours: &[
+            "telechir-protocol",
+            "telechir-policy",
+            "telechir-host",
+            "telechir-tools",
+        ],
     },
     Layer {
         name: "telechir-agent",
@@ -106,6 +120,7 @@ const LAYERS: &[Layer] = &[
             "telechir-shell",
             "telechir-runtime",
             "telechir-agent",
+            "telechir-host",
             "telechir-tools",
             "telechir-server",
         ],
