@@ -10,6 +10,7 @@ mod error;
 mod folders;
 mod guardian;
 mod input;
+mod mcp_session;
 mod network;
 mod policy;
 mod progress;

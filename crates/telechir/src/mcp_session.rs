@@ -1,0 +1,157 @@
+//! The session behind `mcp`: found or started with the first call, through a session host.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value};
+use telechir_policy::{Digest, Interface, Question};
+use telechir_protocol::{CallId, Content, ModelTurn, ToolResult};
+use telechir_server::{Approvals, SessionAccess};
+use tokio::sync::Mutex;
+
+use crate::args::McpArguments;
+use crate::error::CliError;
+use crate::session_host::{Caller, HostClient, Probe, ScreenshotsFor, SessionPaths};
+use crate::session_host::{find, probe};
+
+/// How long a call waits while others use the same session; clients end a call after 60 seconds.
+const MAX_WAIT: Duration = Duration::from_secs(45);
+
+/// The session behind a server, which starts with the first call.
+#[derive(Debug)]
+pub(crate) struct McpSession {
+    paths: SessionPaths,
+    arguments: McpArguments,
+    digest: Option<Digest>,
+    /// The connection with which a session ends that was not named.
+    owner: Mutex<Option<HostClient>>,
+    calls: AtomicU64,
+}
+
+impl McpSession {
+    /// The session of these arguments, which is not started yet.
+    pub(crate) fn new(arguments: McpArguments) -> Result<Self, CliError> {
+        // A policy that cannot be read must not be noticed with the first call.
+        let policy = crate::policy::load(&arguments.safety)?;
+        let digest = arguments.safety.policy.is_some().then(|| policy.digest());
+        let name = match &arguments.session {
+            Some(name) => name.clone(),
+            None => format!("mcp-{}", std::process::id())
+                .parse()
+                .map_err(CliError::message)?,
+        };
+        Ok(Self {
+            paths: SessionPaths::of(&name)?,
+            digest,
+            owner: Mutex::default(),
+            calls: AtomicU64::new(0),
+            arguments,
+        })
+    }
+
+    async fn enter(&self) -> Result<HostClient, CliError> {
+        let caller = Caller {
+            devices: &self.arguments.devices,
+            safety: &self.arguments.safety,
+            idle_timeout: None,
+            queue_timeout: MAX_WAIT,
+            policy: self.digest,
+        };
+        let client = HostClient::enter(&self.paths, caller).await?;
+        let mut owner = self.owner.lock().await;
+        if self.arguments.session.is_none()
+            && owner.is_none()
+            && let Probe::Alive(mut connection) = probe(&self.paths).await?
+        {
+            connection.own().await?;
+            *owner = Some(connection);
+        }
+        Ok(client)
+    }
+
+    async fn call(
+        &self,
+        call: Content,
+        shows_screen: bool,
+        approvals: Box<dyn Approvals>,
+    ) -> Result<ToolResult, CliError> {
+        let turn = ModelTurn::new(vec![self.identified(call)])?;
+        let screenshots = ScreenshotsFor::Mcp {
+            on_request: !shows_screen,
+        };
+        let mut client = self.enter().await?;
+        let approvals = Arc::new(Mutex::new(approvals));
+        let ask = |question: Question| {
+            let approvals = Arc::clone(&approvals);
+            async move { approvals.lock().await.decide(&question).await }
+        };
+        let results = client
+            .converse(screenshots, Interface::Other, &turn, ask)
+            .await?;
+        let answered = turn.answer(results)?;
+        let result = answered.results().first().cloned();
+        result.ok_or_else(|| CliError::message("the session returned no result"))
+    }
+
+    /// The call with an id of its own: the protocol has none.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "tools make no other contents"
+    )]
+    fn identified(&self, mut call: Content) -> Content {
+        let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        let id = CallId::from(format!("mcp-{number}").as_str());
+        match &mut call {
+            Content::ComputerCall(call) => call.call_id = id,
+            Content::ShellCall(call) => call.call_id = id,
+            _ => {}
+        }
+        call
+    }
+}
+
+#[async_trait]
+impl SessionAccess for McpSession {
+    async fn execute(
+        &self,
+        call: Content,
+        shows_screen: bool,
+        approvals: Box<dyn Approvals>,
+    ) -> Result<ToolResult, String> {
+        let result = self.call(call, shows_screen, approvals).await;
+        result.map_err(|error| error.text().to_owned())
+    }
+
+    async fn describe(&self) -> Map<String, Value> {
+        let mut members = Map::new();
+        members.insert("session".to_owned(), self.paths.name.to_string().into());
+        let description = match probe(&self.paths).await {
+            Ok(Probe::Alive(client)) => serde_json::to_value(&client.description).ok(),
+            Ok(Probe::Dead | Probe::Changing | Probe::Nothing) | Err(_) => None,
+        };
+        members.insert("running".to_owned(), description.is_some().into());
+        for name in ["devices", "state", "age_seconds", "idle_seconds"] {
+            if let Some(value) = description.as_ref().and_then(|all| all.get(name)) {
+                members.insert(name.to_owned(), value.clone());
+            }
+        }
+        members
+    }
+
+    async fn close(&self) -> Result<(), String> {
+        if self.arguments.session.is_some() {
+            return Ok(());
+        }
+        let owner = self.owner.lock().await.take();
+        let found = find(&self.paths).await;
+        drop(owner);
+        match found {
+            Ok(Probe::Alive(client)) => client.close().await,
+            Ok(Probe::Dead | Probe::Changing | Probe::Nothing) => Ok(()),
+            Err(error) => Err(error),
+        }
+        .map_err(|error| error.text().to_owned())
+    }
+}
