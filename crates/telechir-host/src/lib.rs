@@ -1,3 +1,28 @@
 //! The session host: one process per session owns the devices, and every interface is a client of
-//! its socket. Holds the messages, both ends of the socket, and the approval queue; the devices are
-//! handed in.
+//! its socket.
+//!
+//! Clients: [`find`] or [`probe`] a session by its [`SessionPaths`], [`launch`] its host, and use it
+//! through a [`HostClient`]. The host: [`serve`] with the devices that a [`SessionStarter`] hands in.
+//! No device is in this crate, and nothing here reads flags or the environment.
+
+mod client;
+mod connection;
+mod error;
+mod frames;
+mod launch;
+mod message;
+mod paths;
+mod probe;
+mod running_call;
+mod server;
+
+pub use client::{ClosedSession, HostClient};
+pub use error::{HostError, HostErrorKind};
+pub use launch::{HostProgram, launch};
+pub use message::{
+    OpenApproval, PROTOCOL, ScreenshotsFor, SessionDescription, SessionState, TurnKey, TurnRequest,
+};
+pub use paths::{SessionName, SessionPaths};
+pub use probe::{Probe, find, probe};
+pub use running_call::{CallUpdate, RunningCall};
+pub use server::{HostApprover, HostEnd, HostSettings, HostedSession, SessionStarter, serve};

@@ -1,6 +1,7 @@
 //! The command line: every flag with its help text. Values of optional flags need `=`.
 
 mod browser;
+mod flag_text;
 mod translate;
 
 use std::fmt;
@@ -9,8 +10,10 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
+use serde::{Deserialize, Serialize};
 use telechir_browser::ProfileId;
 use telechir_egress::Upstream;
+use telechir_host::SessionName;
 use telechir_protocol::{Chord, Size};
 use telechir_providers::Dialect;
 use telechir_runtime::{Format, SessionLimits};
@@ -21,7 +24,6 @@ pub(crate) use browser::BrowserArguments;
 pub(crate) use translate::TranslateArguments;
 
 use crate::service::SERVICES;
-use crate::session_host::SessionName;
 
 /// Gives any model a computer, and you control over its actions.
 #[derive(Debug, Parser)]
@@ -176,7 +178,8 @@ pub(crate) struct DoctorArguments {
     pub(crate) record: Option<PathBuf>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct DeviceArguments {
     /// Provide a desktop: private by default, or an existing display with =DISPLAY (e.g. =:0).
     #[arg(long, value_name = "DISPLAY", num_args = 0..=1, require_equals = true, default_missing_value = "")]
@@ -206,6 +209,7 @@ pub(crate) struct DeviceArguments {
     /// Run the container of --shell=docker or podman with this OCI runtime, such as runsc (gVisor),
     /// a stronger wall than the kernel's namespaces.
     #[arg(long, value_name = "NAME", requires = "shell", value_parser = ContainerRuntime::parse)]
+    #[serde(with = "flag_text")]
     pub(crate) runtime: Option<ContainerRuntime>,
     /// Timeout of a command for which the model sets none [default: 30].
     #[arg(long, value_name = "SECONDS", requires = "shell", value_parser = clap::value_parser!(u64).range(1..=86400))]
@@ -216,15 +220,18 @@ pub(crate) struct DeviceArguments {
     /// Send requests that the policy allows through this upstream proxy, such as
     /// http://10.0.0.1:3128. The egress proxy still judges every request first.
     #[arg(long, value_name = "URL", conflicts_with = "cdp")]
+    #[serde(with = "flag_text")]
     pub(crate) proxy: Option<Upstream>,
     /// Provide a file editor for the workspace: apply_patch and text editor tools.
     #[arg(long)]
     pub(crate) editor: bool,
     /// Provide the editor's memory tool, with its files in this persistent folder.
     #[arg(long, value_name = "DIR", requires = "editor")]
+    #[serde(serialize_with = "flag_text::absolute_path")]
     pub(crate) memory_dir: Option<PathBuf>,
     /// Size of the private desktop and browser in pixels [default: 1280x800].
     #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]
+    #[serde(with = "flag_text")]
     pub(crate) display: Option<Size>,
     /// Show the model only this monitor of the desktop, by xrandr name or by number.
     #[arg(long, value_name = "MONITOR", requires = "desktop")]
@@ -232,13 +239,16 @@ pub(crate) struct DeviceArguments {
     /// Maximum width of screenshots; larger screens are scaled down, and the model's coordinates
     /// scaled back [default: 1280; `native`: the largest width the dialect and model accept].
     #[arg(long, value_name = "PIXELS", value_parser = screenshot_width)]
+    #[serde(with = "flag_text")]
     pub(crate) screenshot_width: Option<ScreenshotWidth>,
     /// Encoding of screenshots: png, webp (lossless, too) or jpeg [default: webp if the dialect
     /// accepts it, else png; the PNG of a headless page as it is].
     #[arg(long, value_name = "FORMAT", value_parser = screenshot_format)]
+    #[serde(with = "flag_text")]
     pub(crate) screenshot_format: Option<Format>,
     /// Folder shared by shell, editor and desktop [default: a new private folder].
     #[arg(long, value_name = "DIR")]
+    #[serde(serialize_with = "flag_text::absolute_path")]
     pub(crate) workspace: Option<PathBuf>,
     /// Use the workspace although another live session uses it. If telechir runs as root, its
     /// files stay with the session that came first, and this one can change only what others may.
@@ -263,6 +273,7 @@ pub(crate) struct DeviceArguments {
     pub(crate) stop_corner: Option<String>,
     /// Stop the session when this key combination is pressed on the desktop, e.g. ctrl+alt+Escape.
     #[arg(long, value_name = "CHORD", requires = "desktop", value_parser = chord)]
+    #[serde(with = "flag_text")]
     pub(crate) stop_key: Option<Chord>,
     /// Number up to N interactive elements in each screenshot and describe them, so that a model can
     /// target {"label": 7} instead of a point [default N: 99].
@@ -272,6 +283,7 @@ pub(crate) struct DeviceArguments {
     #[arg(long, requires = "browser")]
     pub(crate) no_sandbox: bool,
     #[command(flatten)]
+    #[serde(flatten)]
     pub(crate) page: BrowserArguments,
 }
 
@@ -369,23 +381,27 @@ const CORNERS: [(&str, Corner); 4] = [
     ("bottom-right", Corner::BottomRight),
 ];
 
-fn chord(text: &str) -> Result<Chord, String> {
+pub(crate) fn chord(text: &str) -> Result<Chord, String> {
     Chord::parse(text)
         .ok_or_else(|| "expected a key combination such as ctrl+alt+Escape".to_owned())
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct SafetyArguments {
     /// Judge calls by this policy [default: the built-in policy].
     #[arg(long, value_name = "FILE")]
+    #[serde(serialize_with = "flag_text::absolute_path")]
     pub(crate) policy: Option<PathBuf>,
     /// The request's tools in the neutral form (see `tools --from`): a tool with the approval_mode
     /// always_require needs your approval of each of its calls, also of those that the policy
     /// allows.
     #[arg(long = "tools-from", value_name = "FILE")]
+    #[serde(serialize_with = "flag_text::absolute_path")]
     pub(crate) tools_from: Option<PathBuf>,
     /// Keep the recording (journal and screenshots) in this folder.
     #[arg(long, value_name = "DIR")]
+    #[serde(serialize_with = "flag_text::absolute_path")]
     pub(crate) record: Option<PathBuf>,
     /// Name of this run in the recording. Sending a response again under the same name replays
     /// the recorded results, so that no action is executed twice.
@@ -503,18 +519,11 @@ pub(crate) enum ProfilesCommand {
     },
 }
 
-/// Arguments of the session host, as `exec --session` passes them.
+/// Arguments of the session host, which reads the session's configuration from stdin.
 #[derive(Debug, Args)]
 pub(crate) struct SessionHostArguments {
     /// Name of the session.
     pub(crate) name: SessionName,
-    /// Close the session after SECONDS without a call.
-    #[arg(long, value_name = "SECONDS")]
-    pub(crate) idle_timeout: u64,
-    #[command(flatten)]
-    pub(crate) devices: DeviceArguments,
-    #[command(flatten)]
-    pub(crate) safety: SafetyArguments,
 }
 
 #[derive(Debug, Args)]
@@ -675,7 +684,7 @@ impl fmt::Display for ScreenshotWidth {
     }
 }
 
-fn screenshot_width(text: &str) -> Result<ScreenshotWidth, String> {
+pub(crate) fn screenshot_width(text: &str) -> Result<ScreenshotWidth, String> {
     if text == "native" {
         return Ok(ScreenshotWidth::Native);
     }
@@ -688,7 +697,7 @@ fn screenshot_width(text: &str) -> Result<ScreenshotWidth, String> {
         .ok_or_else(|| "expected `native` or a number of pixels from 64 to 7680".to_owned())
 }
 
-fn screenshot_format(text: &str) -> Result<Format, String> {
+pub(crate) fn screenshot_format(text: &str) -> Result<Format, String> {
     Format::named(text).ok_or_else(|| {
         let names = Format::ALL.map(Format::name).join(", ");
         format!("unknown screenshot format `{text}`; expected one of {names}")
@@ -696,7 +705,7 @@ fn screenshot_format(text: &str) -> Result<Format, String> {
 }
 
 /// Parses `1280x800`. The limits are those that Chromium and X servers accept.
-fn size(text: &str) -> Result<Size, String> {
+pub(crate) fn size(text: &str) -> Result<Size, String> {
     let problem = || "expected WIDTHxHEIGHT from 64x64 to 7680x4320, e.g. 1280x800".to_string();
     let (width, height) = text.split_once('x').ok_or_else(problem)?;
     let number = |text: &str| text.parse::<u32>().map_err(|_| problem());
@@ -707,6 +716,11 @@ fn size(text: &str) -> Result<Size, String> {
     } else {
         Err(problem())
     }
+}
+
+/// A size as the flag `--display` has it.
+pub(crate) fn size_text(size: Size) -> String {
+    format!("{}x{}", size.width, size.height)
 }
 
 #[cfg(test)]

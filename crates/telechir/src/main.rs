@@ -17,6 +17,7 @@ mod progress;
 mod report;
 mod service;
 mod session;
+mod session_config;
 mod session_dir;
 mod session_host;
 mod tools_file;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
+use telechir_host::{HostClient, Probe, ScreenshotsFor, SessionPaths, TurnKey, TurnRequest, probe};
 use telechir_policy::{Digest, Interface, Question};
 use telechir_protocol::{CallId, Content, ModelTurn, ToolResult};
 use telechir_server::{Approvals, SessionAccess};
@@ -13,8 +14,7 @@ use tokio::sync::Mutex;
 
 use crate::args::McpArguments;
 use crate::error::CliError;
-use crate::session_host::{Caller, HostClient, Probe, ScreenshotsFor, SessionPaths};
-use crate::session_host::{find, probe};
+use crate::session_host::{Caller, answered_contents, enter, host_failure, paths};
 
 /// How long a call waits while others use the same session; clients end a call after 60 seconds.
 const MAX_WAIT: Duration = Duration::from_secs(45);
@@ -25,8 +25,8 @@ pub(crate) struct McpSession {
     paths: SessionPaths,
     arguments: McpArguments,
     digest: Option<Digest>,
-    /// The connection with which a session ends that was not named.
-    owner: Mutex<Option<HostClient>>,
+    /// The connection of all calls. A session that was not named ends with it.
+    client: Mutex<Option<Arc<HostClient>>>,
     calls: AtomicU64,
 }
 
@@ -43,31 +43,31 @@ impl McpSession {
                 .map_err(CliError::message)?,
         };
         Ok(Self {
-            paths: SessionPaths::of(&name)?,
+            paths: paths(&name)?,
             digest,
-            owner: Mutex::default(),
+            client: Mutex::default(),
             calls: AtomicU64::new(0),
             arguments,
         })
     }
 
-    async fn enter(&self) -> Result<HostClient, CliError> {
+    /// The connection to the session, which is found or started if there is none.
+    async fn connect(&self) -> Result<Arc<HostClient>, CliError> {
+        let mut connected = self.client.lock().await;
+        if let Some(client) = connected.as_ref().filter(|client| client.is_open()) {
+            return Ok(Arc::clone(client));
+        }
         let caller = Caller {
             devices: &self.arguments.devices,
             safety: &self.arguments.safety,
             idle_timeout: None,
-            queue_timeout: MAX_WAIT,
             policy: self.digest,
         };
-        let client = HostClient::enter(&self.paths, caller).await?;
-        let mut owner = self.owner.lock().await;
-        if self.arguments.session.is_none()
-            && owner.is_none()
-            && let Probe::Alive(mut connection) = probe(&self.paths).await?
-        {
-            connection.own().await?;
-            *owner = Some(connection);
+        let client = Arc::new(enter(&self.paths, caller).await?);
+        if self.arguments.session.is_none() {
+            client.own().await.map_err(host_failure)?;
         }
+        *connected = Some(Arc::clone(&client));
         Ok(client)
     }
 
@@ -78,18 +78,24 @@ impl McpSession {
         approvals: Box<dyn Approvals>,
     ) -> Result<ToolResult, CliError> {
         let turn = ModelTurn::new(vec![self.identified(call)])?;
-        let screenshots = ScreenshotsFor::Mcp {
-            on_request: !shows_screen,
+        let request = TurnRequest {
+            key: TurnKey::unique(),
+            screenshots: ScreenshotsFor::Mcp {
+                on_request: !shows_screen,
+            },
+            interface: Interface::Other,
+            queue_ms: u64::try_from(MAX_WAIT.as_millis()).unwrap_or(u64::MAX),
+            runs_on: false,
+            contents: answered_contents(&turn),
         };
-        let mut client = self.enter().await?;
+        let client = self.connect().await?;
         let approvals = Arc::new(Mutex::new(approvals));
         let ask = |question: Question| {
             let approvals = Arc::clone(&approvals);
             async move { approvals.lock().await.decide(&question).await }
         };
-        let results = client
-            .converse(screenshots, Interface::Other, &turn, ask)
-            .await?;
+        let mut call = client.execute(request).await.map_err(host_failure)?;
+        let results = call.results(ask, || {}).await.map_err(host_failure)?;
         let answered = turn.answer(results)?;
         let result = answered.results().first().cloned();
         result.ok_or_else(|| CliError::message("the session returned no result"))
@@ -128,7 +134,7 @@ impl SessionAccess for McpSession {
         let mut members = Map::new();
         members.insert("session".to_owned(), self.paths.name.to_string().into());
         let description = match probe(&self.paths).await {
-            Ok(Probe::Alive(client)) => serde_json::to_value(&client.description).ok(),
+            Ok(Probe::Alive(client)) => serde_json::to_value(client.description()).ok(),
             Ok(Probe::Dead | Probe::Changing | Probe::Nothing) | Err(_) => None,
         };
         members.insert("running".to_owned(), description.is_some().into());
@@ -144,14 +150,9 @@ impl SessionAccess for McpSession {
         if self.arguments.session.is_some() {
             return Ok(());
         }
-        let owner = self.owner.lock().await.take();
-        let found = find(&self.paths).await;
-        drop(owner);
-        match found {
-            Ok(Probe::Alive(client)) => client.close().await,
-            Ok(Probe::Dead | Probe::Changing | Probe::Nothing) => Ok(()),
-            Err(error) => Err(error),
-        }
-        .map_err(|error| error.text().to_owned())
+        let client = self.client.lock().await.take();
+        drop(client);
+        let closed = HostClient::close_session(&self.paths).await;
+        closed.map(drop).map_err(|error| error.to_string())
     }
 }

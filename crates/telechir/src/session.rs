@@ -2,9 +2,10 @@
 
 use std::future::Future;
 
+use telechir_host::ScreenshotsFor;
 use telechir_policy::{DisplayOwner, Policy};
 use telechir_protocol::{
-    Action, AnsweredTurn, ComputerCall, Content, ModelTurn, Size, TargetId, Tool, ToolResult,
+    Action, ComputerCall, Content, ModelTurn, Size, TargetId, Tool, ToolResult,
 };
 use telechir_providers::{Dialect, ScreenshotWhen};
 use telechir_runtime::{Approver, AutoScreenshot, Format, Journal, RunId, ScreenshotRule, Session};
@@ -17,7 +18,6 @@ use crate::error::CliError;
 use crate::folders;
 use crate::network::NetworkEvents;
 use crate::session_dir::SessionDir;
-use crate::session_host::ScreenshotsFor;
 
 /// A running session and the directory of its devices.
 #[derive(Debug)]
@@ -26,8 +26,6 @@ pub(crate) struct LiveSession {
     pub(crate) tools: Vec<Tool>,
     largest_screen: Option<Size>,
     screenshots: Screenshots,
-    /// Whether resent turns are answered from the recording, because the run has a name.
-    is_named: bool,
     network: NetworkEvents,
     folder: SessionDir,
 }
@@ -119,7 +117,6 @@ pub(crate) async fn start(
         tools,
         largest_screen,
         screenshots,
-        is_named: safety.run.is_some(),
         network,
         folder: devices.folder,
     })
@@ -147,16 +144,6 @@ impl LiveSession {
             }
         }
         Ok(())
-    }
-
-    /// Executes one of several turns: a repeated call id is a new call, unless the run has a name in
-    /// its recording.
-    pub(crate) async fn execute(&mut self, turn: ModelTurn) -> Result<AnsweredTurn, CliError> {
-        Ok(if self.is_named {
-            self.session.execute_once(turn).await?
-        } else {
-            self.session.execute(turn).await?
-        })
     }
 
     /// Opens a page before the model's first turn; the policy judges it like any call.

@@ -1,13 +1,18 @@
 //! Browser flags: profile, attachment to a running browser, limits and emulation.
 
 use clap::Args;
+use serde::{Deserialize, Serialize};
 use telechir_browser::{ColorScheme, Emulation, ProfileId, ProfileUse};
 
-#[derive(Debug, Args)]
+use super::flag_text;
+
+#[derive(Debug, Args, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct BrowserArguments {
     /// Use this profile with its cookies, storage and logins (create it with
     /// `telechir profiles create`). Without it a fresh profile is used and discarded.
     #[arg(long, value_name = "ID", requires = "browser")]
+    #[serde(with = "flag_text")]
     pub(crate) profile: Option<ProfileId>,
     /// Use a copy of the profile and discard the changes.
     #[arg(long, requires = "profile")]

@@ -4,13 +4,15 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use serde::Serialize;
+use telechir_host::{
+    ClosedSession, HostClient, Probe, SessionDescription, SessionName, SessionPaths, SessionState,
+    probe,
+};
 
 use crate::args::SessionsCommand;
 use crate::error::CliError;
 use crate::input::write_json;
-use crate::session_host::{
-    Probe, SessionDescription, SessionName, SessionPaths, SessionState, find, probe,
-};
+use crate::session_host::{folder, host_failure, paths};
 
 pub(crate) async fn sessions(command: SessionsCommand) -> Result<ExitCode, CliError> {
     match command {
@@ -38,16 +40,16 @@ struct SessionRow {
 
 async fn list(json: bool) -> Result<ExitCode, CliError> {
     let mut rows = Vec::new();
-    for paths in SessionPaths::all()? {
+    for paths in SessionPaths::all(&folder()?)? {
         let name = paths.name.to_string();
         match probe(&paths).await {
-            Ok(Probe::Alive(client)) => rows.push(SessionRow::of(client.description)),
+            Ok(Probe::Alive(client)) => rows.push(SessionRow::of(client.description().clone())),
             Ok(Probe::Dead) => rows.push(SessionRow::bare(name, SessionState::Gone)),
             Ok(Probe::Changing) => rows.push(SessionRow::bare(name, SessionState::Closing)),
             Ok(Probe::Nothing) => {}
             // An unreachable session must not hide the others.
             Err(failure) => {
-                let _best_effort = writeln!(io::stderr(), "telechir: {}", failure.text());
+                let _best_effort = writeln!(io::stderr(), "telechir: {}", failure);
             }
         }
     }
@@ -60,12 +62,13 @@ async fn list(json: bool) -> Result<ExitCode, CliError> {
 }
 
 async fn close(name: &SessionName) -> Result<ExitCode, CliError> {
-    match find(&SessionPaths::of(name)?).await? {
-        Probe::Alive(client) => client.close().await.map(|()| ExitCode::SUCCESS),
-        Probe::Dead => Err(CliError::message(format!(
+    let closed = HostClient::close_session(&paths(name)?).await;
+    match closed.map_err(host_failure)? {
+        ClosedSession::Closed => Ok(ExitCode::SUCCESS),
+        ClosedSession::Dead => Err(CliError::message(format!(
             "session {name} is already gone: its session host exited without closing it; nothing is left to close"
         ))),
-        Probe::Changing | Probe::Nothing => Err(CliError::message(format!(
+        ClosedSession::Nothing => Err(CliError::message(format!(
             "no session named {name}; run `telechir sessions list`"
         ))),
     }

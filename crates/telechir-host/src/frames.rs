@@ -8,31 +8,40 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 /// Maximum bytes of a control message.
-pub(super) const MAX_CONTROL_BYTES: usize = 1 << 20;
+pub(crate) const MAX_CONTROL_BYTES: usize = 1 << 20;
 /// Maximum bytes of a message with calls or results, which contain screenshots.
-pub(super) const MAX_CALL_BYTES: usize = 256 << 20;
+pub(crate) const MAX_CALL_BYTES: usize = 256 << 20;
+
+/// Size of the buffer that a long message does not leave larger.
+const RETAINED_BYTES: usize = 1 << 20;
 
 /// Timeout for writing to a peer that does not read.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Reads messages from a socket.
 #[derive(Debug)]
-pub(super) struct MessageReader {
+pub(crate) struct MessageReader {
     socket: OwnedReadHalf,
     buffer: Vec<u8>,
+    /// Length of the last message in bytes.
+    pub(crate) last_length: usize,
 }
 
 impl MessageReader {
-    pub(super) fn new(socket: OwnedReadHalf) -> Self {
-        let buffer = Vec::new();
-        Self { socket, buffer }
+    pub(crate) fn new(socket: OwnedReadHalf) -> Self {
+        Self {
+            socket,
+            buffer: Vec::new(),
+            last_length: 0,
+        }
     }
 
     /// The next message; none at the end of the stream. Cancel-safe.
-    pub(super) async fn next<T: DeserializeOwned>(&mut self, max: usize) -> io::Result<Option<T>> {
+    pub(crate) async fn next<T: DeserializeOwned>(&mut self, max: usize) -> io::Result<Option<T>> {
         loop {
             if let Some(message) = self.buffered_message(max)? {
                 return Ok(Some(message));
@@ -61,40 +70,55 @@ impl MessageReader {
         };
         let message = serde_json::from_slice(body);
         self.buffer.drain(..4 + length);
+        if self.buffer.capacity() > RETAINED_BYTES && self.buffer.len() < RETAINED_BYTES {
+            self.buffer.shrink_to(RETAINED_BYTES);
+        }
+        self.last_length = length;
         Ok(Some(message?))
     }
 }
 
-/// Writes messages to a socket.
+/// Writes messages to a socket, one after the other, for any number of senders.
 #[derive(Debug)]
-pub(super) struct MessageWriter(OwnedWriteHalf);
+pub(crate) struct MessageWriter {
+    socket: Mutex<Option<OwnedWriteHalf>>,
+}
 
 impl MessageWriter {
-    pub(super) fn new(socket: OwnedWriteHalf) -> Self {
-        Self(socket)
-    }
-
-    /// Sends a complete message. If this is dropped half way, the connection is unusable.
-    pub(super) async fn send(&mut self, message: &impl Serialize) -> io::Result<()> {
-        let mut bytes = vec![0; 4];
-        serde_json::to_writer(&mut bytes, message)?;
-        let length = bytes.len() - 4;
-        if length > MAX_CALL_BYTES {
-            return Err(too_long(length, MAX_CALL_BYTES));
-        }
-        let length = u32::try_from(length).map_err(io::Error::other)?;
-        bytes[..4].copy_from_slice(&length.to_be_bytes());
-        match timeout(WRITE_TIMEOUT, self.0.write_all(&bytes)).await {
-            Ok(written) => written,
-            Err(_) => Err(io::ErrorKind::TimedOut.into()),
+    pub(crate) fn new(socket: OwnedWriteHalf) -> Self {
+        Self {
+            socket: Mutex::new(Some(socket)),
         }
     }
 
-    /// Closes the writing side.
-    pub(super) async fn finish(&mut self) {
-        // The peer may be gone already.
-        let _best_effort = self.0.shutdown().await;
+    /// Sends a complete message with one write. After an error, and after this was dropped half
+    /// way, the connection is closed: the peer could not tell where the next message begins.
+    pub(crate) async fn send(&self, message: &impl Serialize) -> io::Result<()> {
+        let bytes = encode(message)?;
+        let mut socket = self.socket.lock().await;
+        let Some(mut writing) = socket.take() else {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        };
+        match timeout(WRITE_TIMEOUT, writing.write_all(&bytes)).await {
+            Ok(written) => written?,
+            Err(_) => return Err(io::ErrorKind::TimedOut.into()),
+        }
+        *socket = Some(writing);
+        Ok(())
     }
+}
+
+/// A message with its length in front.
+fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; 4];
+    serde_json::to_writer(&mut bytes, message)?;
+    let length = bytes.len() - 4;
+    if length > MAX_CALL_BYTES {
+        return Err(too_long(length, MAX_CALL_BYTES));
+    }
+    let length = u32::try_from(length).map_err(io::Error::other)?;
+    bytes[..4].copy_from_slice(&length.to_be_bytes());
+    Ok(bytes)
 }
 
 fn too_long(length: usize, max: usize) -> io::Error {
@@ -117,7 +141,7 @@ mod tests {
     async fn messages_arrive_complete_and_in_order() {
         let (mut reader, _writer, peer) = pair();
         let (_, writer) = peer.into_split();
-        let mut writer = MessageWriter::new(writer);
+        let writer = MessageWriter::new(writer);
         let long = "x".repeat(200_000);
         writer.send(&"first").await.unwrap();
         let (sent, read) = tokio::join!(writer.send(&long), async {

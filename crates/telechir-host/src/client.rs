@@ -1,0 +1,220 @@
+//! A client of a session host.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use telechir_policy::Decision;
+use tokio::time::timeout;
+
+use crate::connection::{Connection, Exchange};
+use crate::error::HostErrorKind;
+use crate::frames::{MessageReader, MessageWriter};
+use crate::message::{HostReply, HostRequest};
+use crate::probe::{CHANGE_TIMEOUT, exited, terminate};
+use crate::{
+    HostError, OpenApproval, Probe, RunningCall, SessionDescription, SessionPaths, TurnKey,
+    TurnRequest, find,
+};
+
+/// Timeout for a request that the session host answers at once.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Timeout for stopping all devices, one after the other.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(200);
+
+/// A connection to a session host that passed the version check. Any number of requests can be
+/// under way at once. Dropping it cancels its calls, unless they wait for an approval or run on.
+#[derive(Debug)]
+pub struct HostClient {
+    description: SessionDescription,
+    connection: Arc<Connection>,
+    process: OwnedFd,
+}
+
+impl HostClient {
+    pub(crate) fn new(
+        description: SessionDescription,
+        reader: MessageReader,
+        writer: MessageWriter,
+        process: OwnedFd,
+    ) -> Self {
+        let connection = Connection::new(description.name.clone(), reader, writer);
+        Self {
+            description,
+            connection,
+            process,
+        }
+    }
+
+    /// The session as it was when this client connected.
+    pub fn description(&self) -> &SessionDescription {
+        &self.description
+    }
+
+    /// Whether the session host still replies.
+    pub fn is_open(&self) -> bool {
+        self.connection.is_open()
+    }
+
+    /// Describes the session as it is now.
+    ///
+    /// # Errors
+    /// When the session host does not reply.
+    pub async fn describe(&self) -> Result<SessionDescription, HostError> {
+        let mut exchange = self.request(HostRequest::Describe).await?;
+        match self.reply(&mut exchange).await? {
+            HostReply::Described(description) => Ok(*description),
+            _ => Err(exchange.unexpected()),
+        }
+    }
+
+    /// Requests a turn. It waits for its turn in order of arrival.
+    ///
+    /// # Errors
+    /// When the request cannot be sent.
+    pub async fn execute(&self, request: TurnRequest) -> Result<RunningCall, HostError> {
+        let key = request.key.clone();
+        let exchange = self.request(HostRequest::Execute(request)).await?;
+        Ok(RunningCall::new(key, exchange, true))
+    }
+
+    /// Follows the turn with this key, which another client may have requested.
+    ///
+    /// # Errors
+    /// When the request cannot be sent.
+    pub async fn await_turn(&self, key: TurnKey) -> Result<RunningCall, HostError> {
+        let request = HostRequest::Await { key: key.clone() };
+        let exchange = self.request(request).await?;
+        Ok(RunningCall::new(key, exchange, false))
+    }
+
+    /// Cancels the turn with this key; it has stopped when its own request is answered.
+    ///
+    /// # Errors
+    /// When there is no such turn.
+    pub async fn cancel(&self, key: TurnKey) -> Result<(), HostError> {
+        self.done(HostRequest::Cancel { key }).await
+    }
+
+    /// The questions that wait for an answer.
+    ///
+    /// # Errors
+    /// When the session host does not reply.
+    pub async fn approvals(&self) -> Result<Vec<OpenApproval>, HostError> {
+        let mut exchange = self.request(HostRequest::ListApprovals).await?;
+        match self.reply(&mut exchange).await? {
+            HostReply::Approvals { open } => Ok(open),
+            _ => Err(exchange.unexpected()),
+        }
+    }
+
+    /// Answers the question with this code.
+    ///
+    /// # Errors
+    /// When no such question waits any more.
+    pub async fn answer_approval(&self, code: &str, decision: Decision) -> Result<(), HostError> {
+        let code = code.to_owned();
+        self.done(HostRequest::AnswerApproval { code, decision })
+            .await
+    }
+
+    /// Closes the session after this time without a call at the earliest.
+    ///
+    /// # Errors
+    /// When the session host does not reply.
+    pub async fn extend(&self, time: Duration) -> Result<(), HostError> {
+        let seconds = time.as_secs();
+        self.done(HostRequest::Extend { seconds }).await
+    }
+
+    /// Makes the session end when this client does.
+    ///
+    /// # Errors
+    /// When the session host does not reply.
+    pub async fn own(&self) -> Result<(), HostError> {
+        self.done(HostRequest::Own).await
+    }
+
+    /// Closes the session and waits until all its processes are gone.
+    ///
+    /// # Errors
+    /// When it does not close in time, or a device did not stop cleanly.
+    pub async fn close(self) -> Result<(), HostError> {
+        let name = &self.description.name;
+        let closed = async {
+            let mut exchange = self.request(HostRequest::Close).await?;
+            exchange.next("it may have been closed").await
+        };
+        let closed = timeout(CLOSE_TIMEOUT, closed).await;
+        let pid = self.description.pid;
+        let message = match closed {
+            Ok(Ok(HostReply::Closed {
+                problem: Some(text),
+            })) => Some(format!(
+                "session {name} is closed, but a device did not stop cleanly: {text}"
+            )),
+            // Another client may have closed it at the same time.
+            Ok(_) => None,
+            Err(_) => Some(too_slow(name, pid)),
+        };
+        let name = name.clone();
+        let ended = timeout(CHANGE_TIMEOUT, exited(self.process)).await;
+        match (message, ended) {
+            (Some(message), _) => Err(HostError::new(message)),
+            (None, Ok(_)) => Ok(()),
+            (None, Err(_)) => Err(HostError::new(too_slow(&name, pid))),
+        }
+    }
+
+    /// Closes the session with these paths, also one whose host has another version of the protocol.
+    /// Returns what was found.
+    ///
+    /// # Errors
+    /// When it does not close in time, or a device did not stop cleanly.
+    pub async fn close_session(paths: &SessionPaths) -> Result<ClosedSession, HostError> {
+        match find(paths).await {
+            Ok(Probe::Alive(client)) => client.close().await.map(|()| ClosedSession::Closed),
+            Ok(Probe::Dead) => Ok(ClosedSession::Dead),
+            Ok(Probe::Changing | Probe::Nothing) => Ok(ClosedSession::Nothing),
+            Err(error) if error.kind() == HostErrorKind::Version => {
+                terminate(paths, CLOSE_TIMEOUT).await?;
+                Ok(ClosedSession::Closed)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn request(&self, request: HostRequest) -> Result<Exchange, HostError> {
+        self.connection.request(request).await
+    }
+
+    async fn done(&self, request: HostRequest) -> Result<(), HostError> {
+        let mut exchange = self.request(request).await?;
+        match self.reply(&mut exchange).await? {
+            HostReply::Done => Ok(()),
+            _ => Err(exchange.unexpected()),
+        }
+    }
+
+    async fn reply(&self, exchange: &mut Exchange) -> Result<HostReply, HostError> {
+        let name = &self.description.name;
+        let silent = |_| HostError::new(format!("the session host of {name} does not reply"));
+        let reply = exchange.next("nothing is known about the request");
+        timeout(REPLY_TIMEOUT, reply).await.map_err(silent)?
+    }
+}
+
+/// What was found of a session that was to be closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClosedSession {
+    /// The session, which is closed now.
+    Closed,
+    /// The files of a session whose host had exited, which are removed now.
+    Dead,
+    /// No session with this name.
+    Nothing,
+}
+
+fn too_slow(name: &str, pid: u32) -> String {
+    format!("session {name} did not close in time; its session host is process {pid}")
+}

@@ -1,0 +1,56 @@
+//! Why a session host could not be used.
+
+use std::fmt::Display;
+use std::io;
+
+use thiserror::Error;
+
+/// What went wrong, for callers that continue differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostErrorKind {
+    /// The session executed other calls for too long; this one did not start.
+    Busy,
+    /// The call was cancelled.
+    Cancelled,
+    /// The connection to the session host was lost.
+    Lost,
+    /// The session host speaks another version of the protocol.
+    Version,
+    /// Anything else.
+    Other,
+}
+
+/// Why a session host could not be used: a sentence for the user.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{message}")]
+pub struct HostError {
+    kind: HostErrorKind,
+    message: String,
+}
+
+impl HostError {
+    /// An error without a kind of its own.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self::of(HostErrorKind::Other, message)
+    }
+
+    pub(crate) fn of(kind: HostErrorKind, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { kind, message }
+    }
+
+    pub(crate) fn unreachable(name: impl Display, error: impl Display) -> Self {
+        Self::new(format!("failed to reach session {name}: {error}"))
+    }
+
+    /// What went wrong.
+    pub fn kind(&self) -> HostErrorKind {
+        self.kind
+    }
+}
+
+impl From<io::Error> for HostError {
+    fn from(error: io::Error) -> Self {
+        Self::new(format!("failed to use the session's files: {error}"))
+    }
+}

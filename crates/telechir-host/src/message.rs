@@ -1,0 +1,272 @@
+//! Messages between clients and a session host. They use the neutral vocabulary: the dialect's own
+//! JSON stays with the client.
+//!
+//! Both sides exchange [`Hello`] and [`Greeting`], which no version changes. Then a client sends
+//! numbered requests, any number at once; each reply has the number of its request.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use telechir_policy::{Decision, Digest, Interface, Question};
+use telechir_protocol::{Content, ToolResult};
+
+/// Version of the messages. Increases when one changes its meaning; other versions are refused.
+pub const PROTOCOL: u32 = 2;
+
+/// Maximum length of a key in bytes.
+const MAX_KEY_BYTES: usize = 128;
+
+static KEYS: AtomicU64 = AtomicU64::new(0);
+
+/// The first message of a client.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Hello {
+    pub(crate) protocol: u32,
+    pub(crate) version: String,
+}
+
+impl Hello {
+    pub(crate) fn current() -> Self {
+        Self {
+            protocol: PROTOCOL,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+}
+
+/// The first message of a session host.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Greeting {
+    /// The versions agree; describes the session.
+    Welcome(Box<SessionDescription>),
+    /// The versions differ; the last message of the connection.
+    Refused {
+        /// For clients of other versions, which print it.
+        message: String,
+        /// Protocol of the host; absent in versions before 2.
+        #[serde(default)]
+        protocol: Option<u32>,
+        /// Version of the host; absent in versions before 2 of the protocol.
+        #[serde(default)]
+        version: Option<String>,
+    },
+}
+
+/// A request with its number, which its replies have, too.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Request {
+    pub(crate) id: u64,
+    pub(crate) request: HostRequest,
+}
+
+/// A reply with the number of its request.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Reply {
+    pub(crate) id: u64,
+    pub(crate) reply: HostReply,
+}
+
+/// What a client can request.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum HostRequest {
+    /// Describe the session.
+    Describe,
+    /// Execute the calls of a turn. The same key with the same contents joins the earlier request.
+    Execute(TurnRequest),
+    /// Follow the turn with this key.
+    Await { key: TurnKey },
+    /// Cancel the turn with this key.
+    Cancel { key: TurnKey },
+    /// List the questions that wait for an answer.
+    ListApprovals,
+    /// Answer the question with this code.
+    AnswerApproval { code: String, decision: Decision },
+    /// Close the session after this time without a call at the earliest.
+    Extend { seconds: u64 },
+    /// Close the session.
+    Close,
+    /// End the session when this connection ends.
+    Own,
+}
+
+/// A session host's reply.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum HostReply {
+    /// The description of the session.
+    Described(Box<SessionDescription>),
+    /// Other calls are executed first.
+    Queued,
+    /// The turn has started; also withdraws its last question.
+    Started,
+    /// The turn needs the user's approval.
+    Question(OpenApproval),
+    /// The results, one per call.
+    Answered { results: Vec<Content> },
+    /// The turn was cancelled: its keys are released and its commands killed.
+    Cancelled,
+    /// Other calls took longer than this one could wait; it did not start.
+    Busy,
+    /// The questions that wait for an answer.
+    Approvals { open: Vec<OpenApproval> },
+    /// The request is done, and there is nothing to report.
+    Done,
+    /// The request failed.
+    Failed { message: String },
+    /// The session is closed; `problem` describes devices that did not stop cleanly.
+    Closed { problem: Option<String> },
+}
+
+/// The calls of a turn, for whom they are executed, and how long that may take to start.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TurnRequest {
+    /// Identifies the turn; the same key again fetches its results and executes nothing.
+    pub key: TurnKey,
+    /// Whom the screenshots are for.
+    pub screenshots: ScreenshotsFor,
+    /// Where the client asks the user.
+    pub interface: Interface,
+    /// How long the turn may wait for others, in milliseconds.
+    pub queue_ms: u64,
+    /// Whether the turn continues when its client is gone. Otherwise it is then cancelled, unless
+    /// it waits for an approval.
+    #[serde(default)]
+    pub runs_on: bool,
+    /// The contents of the model's response.
+    pub contents: Vec<Content>,
+}
+
+/// The key of a turn: chosen by the client, unique in the session.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TurnKey(String);
+
+impl TurnKey {
+    /// Wraps a key of the client's choice.
+    pub fn new(key: impl Into<String>) -> Self {
+        Self(key.into())
+    }
+
+    /// Creates a key that no other client chooses.
+    pub fn unique() -> Self {
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let (process, within) = (std::process::id(), KEYS.fetch_add(1, Ordering::Relaxed));
+        Self(format!("{:x}-{process:x}-{within:x}", now.as_nanos()))
+    }
+
+    /// The key as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether the key is neither empty nor too long.
+    pub(crate) fn is_valid(&self) -> bool {
+        (1..=MAX_KEY_BYTES).contains(&self.0.len())
+    }
+}
+
+impl fmt::Display for TurnKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Whom the screenshots of a call are for, which decides their size, encoding and number.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScreenshotsFor {
+    /// A model that is reached in this dialect.
+    Dialect(String),
+    /// A client of the Model Context Protocol.
+    Mcp {
+        /// Whether only actions that take a screenshot return one.
+        on_request: bool,
+    },
+}
+
+/// A question that waits for an answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OpenApproval {
+    /// Names the question in the session.
+    pub code: String,
+    /// Key of the turn that waits.
+    pub key: TurnKey,
+    /// The question as the user must see it.
+    pub question: Question,
+}
+
+/// Description of a session for its clients.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SessionDescription {
+    /// Name of the session.
+    pub name: String,
+    /// Process id of its host.
+    pub pid: u32,
+    /// What the host is doing.
+    pub state: SessionState,
+    /// Some of `desktop`, `browser`, `shell`, `editor`.
+    pub devices: Vec<String>,
+    /// Time since the host started, in seconds.
+    pub age_seconds: u64,
+    /// Time since the last call ended, in seconds; zero during a call.
+    pub idle_seconds: u64,
+    /// The time without a call after which the session is closed, in seconds.
+    pub idle_limit_seconds: u64,
+    /// Number of calls that wait for others.
+    pub waiting: usize,
+    /// The configuration that the session was started with.
+    pub config: Value,
+    /// Digest of the session's policy.
+    pub policy: Digest,
+}
+
+/// State of a session host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionState {
+    /// The devices are starting.
+    Starting,
+    /// No call is running.
+    Idle,
+    /// A call is running.
+    Busy,
+    /// The devices are stopping.
+    Closing,
+    /// The session host exited without closing the session, for example because it was killed.
+    Gone,
+}
+
+impl SessionState {
+    /// The name in lists.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Idle => "idle",
+            Self::Busy => "busy",
+            Self::Closing => "closing",
+            Self::Gone => "gone",
+        }
+    }
+}
+
+/// The tool result in a content, if it is one.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "all other contents are not results"
+)]
+pub(crate) fn to_result(content: Content) -> Option<ToolResult> {
+    match content {
+        Content::ComputerResult(result) => Some(ToolResult::Computer(result)),
+        Content::ShellResult(result) => Some(ToolResult::Shell(result)),
+        Content::EditResult(result) => Some(ToolResult::Edit(result)),
+        Content::FunctionResult(result) => Some(ToolResult::Function(result)),
+        _ => None,
+    }
+}

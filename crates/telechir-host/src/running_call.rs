@@ -1,0 +1,176 @@
+//! A turn that a session host executes, as its client follows it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use telechir_policy::{Decision, Question};
+use telechir_protocol::ToolResult;
+use tokio::time::timeout;
+
+use crate::connection::Exchange;
+use crate::error::HostErrorKind;
+use crate::message::{HostReply, HostRequest, to_result};
+use crate::{HostError, OpenApproval, TurnKey};
+
+/// Timeout for the cancellation of a call: keys released, command killed.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// A turn under way. If its request is dropped before its end, it is cancelled.
+#[derive(Debug)]
+pub struct RunningCall {
+    key: TurnKey,
+    exchange: Exchange,
+    has_ended: bool,
+    /// Whether this client requested the turn, and does not only follow it.
+    is_own: bool,
+    has_started: bool,
+}
+
+/// What happens to a turn.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CallUpdate {
+    /// Other calls are executed first.
+    Queued,
+    /// It is executed now. An earlier question is withdrawn.
+    Started,
+    /// It waits for an approval.
+    Question(OpenApproval),
+    /// It has its results, one per call.
+    Answered(Vec<ToolResult>),
+}
+
+impl RunningCall {
+    pub(crate) fn new(key: TurnKey, exchange: Exchange, is_own: bool) -> Self {
+        Self {
+            key,
+            exchange,
+            has_ended: false,
+            is_own,
+            has_started: false,
+        }
+    }
+
+    /// The key of the turn.
+    pub fn key(&self) -> &TurnKey {
+        &self.key
+    }
+
+    /// Whether the turn was executed, at least in part.
+    pub fn has_started(&self) -> bool {
+        self.has_started
+    }
+
+    /// What happens next. Cancel-safe.
+    ///
+    /// # Errors
+    /// When the turn failed or was cancelled, or the session host is gone.
+    pub async fn next(&mut self) -> Result<CallUpdate, HostError> {
+        let context = match self.has_started {
+            true => "actions already started may have taken effect",
+            false => "nothing is known about the call",
+        };
+        let reply = self.exchange.next(context).await;
+        let reply = reply.inspect_err(|_| self.has_ended = true)?;
+        let ended = |kind, message: &str| Err(HostError::of(kind, message));
+        match reply {
+            HostReply::Queued => Ok(CallUpdate::Queued),
+            HostReply::Started => {
+                self.has_started = true;
+                Ok(CallUpdate::Started)
+            }
+            HostReply::Question(open) => {
+                self.has_started = true;
+                Ok(CallUpdate::Question(open))
+            }
+            HostReply::Answered { results } => {
+                self.has_ended = true;
+                let results = results.into_iter().filter_map(to_result).collect();
+                Ok(CallUpdate::Answered(results))
+            }
+            HostReply::Cancelled => {
+                self.has_ended = true;
+                ended(HostErrorKind::Cancelled, "the session cancelled the call")
+            }
+            HostReply::Busy => {
+                self.has_ended = true;
+                let message = "the session was busy for too long; nothing was executed";
+                ended(HostErrorKind::Busy, message)
+            }
+            HostReply::Described(_)
+            | HostReply::Approvals { .. }
+            | HostReply::Done
+            | HostReply::Failed { .. }
+            | HostReply::Closed { .. } => Err(self.exchange.unexpected()),
+        }
+    }
+
+    /// Waits for the results; asks the user by `ask` where the turn needs an approval, and calls
+    /// `queued` if it waits for others.
+    ///
+    /// # Errors
+    /// When the turn failed or was cancelled, or the session host is gone.
+    pub async fn results<A, F>(
+        &mut self,
+        ask: A,
+        queued: impl Fn(),
+    ) -> Result<Vec<ToolResult>, HostError>
+    where
+        A: Fn(Question) -> F,
+        F: Future<Output = Decision> + Send,
+    {
+        type Prompt<'a> = Pin<Box<dyn Future<Output = (String, Decision)> + Send + 'a>>;
+        let mut prompt: Option<Prompt<'_>> = None;
+        loop {
+            let answer = async {
+                match prompt.as_mut() {
+                    Some(prompt) => prompt.await,
+                    None => std::future::pending().await,
+                }
+            };
+            // Both futures are cancel-safe: the prompt and a partial message stay.
+            let update = tokio::select! {
+                (code, decision) = answer => {
+                    prompt = None;
+                    let request = HostRequest::AnswerApproval { code, decision };
+                    self.exchange.connection.request(request).await?;
+                    continue;
+                }
+                update = self.next() => update?,
+            };
+            match update {
+                CallUpdate::Queued => queued(),
+                CallUpdate::Started => prompt = None,
+                CallUpdate::Question(OpenApproval { code, question, .. }) => {
+                    let decision = ask(question);
+                    prompt = Some(Box::pin(async move { (code, decision.await) }));
+                }
+                CallUpdate::Answered(results) => return Ok(results),
+            }
+        }
+    }
+
+    /// Cancels the turn and waits until it has stopped.
+    pub async fn cancel(mut self) {
+        let key = self.key.clone();
+        let cancelled = async {
+            let request = HostRequest::Cancel { key };
+            let _reply = self.exchange.connection.request(request).await?;
+            loop {
+                self.next().await?;
+            }
+        };
+        let stopped: Result<Result<(), HostError>, _> = timeout(CANCEL_TIMEOUT, cancelled).await;
+        if !matches!(stopped, Ok(Err(error)) if error.kind() == HostErrorKind::Cancelled) {
+            tracing::warn!("the session host did not confirm the cancellation");
+        }
+    }
+}
+
+impl Drop for RunningCall {
+    fn drop(&mut self) {
+        if self.is_own && !self.has_ended {
+            self.exchange.connection.cancel_later(self.key.clone());
+        }
+    }
+}

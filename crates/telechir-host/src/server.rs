@@ -1,0 +1,400 @@
+//! The session host: starts the devices, serves turns in order of arrival, and closes the session.
+
+mod approver;
+mod calls;
+mod connections;
+mod status;
+
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use telechir_protocol::{AnsweredTurn, ModelTurn, ToolResult};
+use telechir_runtime::Session;
+use tokio::net::UnixListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+pub use approver::HostApprover;
+use calls::{Call, CallEnd, CallTable};
+use connections::{Closer, Connections, Shared};
+pub use status::HostSettings;
+use status::SessionStatus;
+
+use crate::launch::StartReport;
+use crate::paths::Lock;
+use crate::{HostError, ScreenshotsFor, SessionPaths, SessionState, TurnRequest};
+
+/// Time for the first client to connect before a failed start is reported to nobody.
+const FIRST_CLIENT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum number of requests to close the session that wait for its end.
+const MAX_CLOSERS: usize = 64;
+
+/// Starts the devices of a session.
+pub trait SessionStarter {
+    /// The session with its devices.
+    type Session: HostedSession;
+
+    /// Starts the devices. Questions go to `approver`.
+    fn start(self, approver: HostApprover) -> impl Future<Output = Result<Self::Session, String>>;
+}
+
+/// A session with everything that it owns, as a session host serves it.
+pub trait HostedSession {
+    /// The session itself.
+    fn session(&mut self) -> &mut Session;
+
+    /// Sends the screenshots of later turns as a client requires.
+    ///
+    /// # Errors
+    /// When the client's dialect is unknown.
+    fn set_screenshots(&mut self, whom: &ScreenshotsFor) -> Result<(), String>;
+
+    /// Prepares the first turn, which a page or a file may precede; called before every turn until
+    /// it succeeds once. A failure ends the session.
+    fn prepare(&mut self) -> impl Future<Output = Result<(), String>>;
+
+    /// Ends everything that the session owns.
+    fn close(self) -> impl Future<Output = Result<(), String>>;
+}
+
+/// How a session host ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostEnd {
+    /// The session is closed.
+    Closed,
+    /// Another process already serves the session.
+    Taken,
+    /// The session is closed because of this signal.
+    Signal(u8),
+}
+
+/// Serves a session until it is closed, idle for too long, or ended by a signal. `prepare` runs once
+/// the session's name is taken; its failure is reported to the process that launched this one.
+///
+/// # Errors
+/// When the session cannot be served, or was not closed cleanly.
+pub async fn serve<S: SessionStarter>(
+    paths: &SessionPaths,
+    prepare: impl FnOnce() -> Result<(HostSettings, S), String>,
+) -> Result<HostEnd, HostError> {
+    let Some(lock) = paths.claim()? else {
+        StartReport::Taken.print();
+        return Ok(HostEnd::Taken);
+    };
+    let prepared = prepare().and_then(|prepared| {
+        let listening = listen(paths, &lock).and_then(|listener| Ok((listener, Signals::new()?)));
+        let (listener, signals) = listening.map_err(|e| {
+            let socket = paths.socket();
+            format!("failed to listen on {}: {e}", socket.display())
+        })?;
+        Ok((prepared, listener, signals))
+    });
+    let ((settings, starter), listener, signals) = match prepared {
+        Ok(prepared) => prepared,
+        Err(reason) => {
+            paths.release(lock)?;
+            StartReport::Failed(reason.clone()).print();
+            return Err(HostError::new(reason));
+        }
+    };
+    StartReport::Ready.print();
+    let (closes, close_requests) = mpsc::channel(MAX_CLOSERS);
+    let calls = Arc::<CallTable>::default();
+    let shared = Arc::new(Shared {
+        status: SessionStatus::new(paths.name.to_string(), settings),
+        approver: HostApprover::new(Arc::clone(&calls)),
+        calls,
+        closes,
+    });
+    let host = SessionHost {
+        shared,
+        ends: Ends {
+            signals,
+            close_requests,
+        },
+        served: 0,
+    };
+    host.run(starter, paths, lock, listener).await
+}
+
+fn listen(paths: &SessionPaths, lock: &Lock) -> io::Result<UnixListener> {
+    paths.listen(lock)
+}
+
+/// Why a session ends.
+#[derive(Debug)]
+enum SessionEnd {
+    Idle,
+    Requested(Closer),
+    Signal(u8),
+    /// The start failed; the client received the reason.
+    Unstarted,
+}
+
+/// How a turn ended.
+#[derive(Debug, PartialEq, Eq)]
+enum TurnOutcome {
+    Done,
+    /// It was cancelled or invalid before anything started.
+    NotTaken,
+    /// The devices or the first page failed to start.
+    Unstarted,
+}
+
+#[derive(Debug)]
+struct SessionHost {
+    shared: Arc<Shared>,
+    ends: Ends,
+    served: u64,
+}
+
+impl SessionHost {
+    async fn run<S: SessionStarter>(
+        mut self,
+        starter: S,
+        paths: &SessionPaths,
+        lock: Lock,
+        listener: UnixListener,
+    ) -> Result<HostEnd, HostError> {
+        let shared = Arc::clone(&self.shared);
+        let mut connections = Connections::new();
+        let (session, end) = tokio::select! {
+            ended = self.serve_session(starter) => ended,
+            () = connections.accept_all(&listener, &shared) => (None, SessionEnd::Unstarted),
+        };
+        tracing::info!(?end, "the session ends");
+        shared.status.set(SessionState::Closing);
+        paths.stop_listening(listener);
+        shared.calls.close(&format!(
+            "session {}: it was closed; nothing was executed",
+            shared.status.name
+        ));
+        let closed = match session {
+            Some(session) => session.close().await,
+            None => Ok(()),
+        };
+        paths.release(lock)?;
+        self.report_closed(&end, closed.as_ref().err()).await;
+        connections.close().await;
+        closed.map_err(HostError::new)?;
+        Ok(match end {
+            SessionEnd::Signal(number) => HostEnd::Signal(number),
+            SessionEnd::Idle | SessionEnd::Requested(_) | SessionEnd::Unstarted => HostEnd::Closed,
+        })
+    }
+
+    /// Starts the devices and serves turns until the session ends.
+    async fn serve_session<S: SessionStarter>(
+        &mut self,
+        starter: S,
+    ) -> (Option<S::Session>, SessionEnd) {
+        let approver = self.shared.approver.clone();
+        let started = tokio::select! {
+            biased;
+            end = self.ends.next() => Err(end),
+            started = starter.start(approver) => Ok(started),
+        };
+        match started {
+            Err(end) => (None, end),
+            Ok(Err(message)) => {
+                tracing::warn!(message, "the session did not start");
+                // Report the failure to the client that started us, which may still be connecting.
+                let first = self.shared.calls.next();
+                if timeout(FIRST_CLIENT_TIMEOUT, first).await.is_ok() {
+                    self.shared.calls.finish(CallEnd::Failed(message.clone()));
+                }
+                self.shared.calls.close(&message);
+                (None, SessionEnd::Unstarted)
+            }
+            Ok(Ok(mut session)) => {
+                let end = self.serve_turns(&mut session).await;
+                (Some(session), end)
+            }
+        }
+    }
+
+    async fn serve_turns(&mut self, hosted: &mut impl HostedSession) -> SessionEnd {
+        let shared = Arc::clone(&self.shared);
+        loop {
+            shared.status.set(SessionState::Idle);
+            let stop = hosted.session().until_stopped();
+            let call = tokio::select! {
+                biased;
+                end = self.ends.next() => return end,
+                call = shared.calls.next() => call,
+                _why = stop => {
+                    hosted.session().finish_dropped_turn().await;
+                    continue;
+                }
+                () = shared.status.idle_too_long() => return SessionEnd::Idle,
+            };
+            shared.status.set(SessionState::Busy);
+            let served = tokio::select! {
+                biased;
+                end = self.ends.next() => Err(end),
+                turn = serve_turn(hosted, &shared, &call) => Ok(turn),
+            };
+            match served {
+                Err(end) => {
+                    let name = &shared.status.name;
+                    let message = format!("session {name} was closed during the call");
+                    shared.calls.finish(CallEnd::Failed(message));
+                    return end;
+                }
+                Ok((outcome, end)) => {
+                    shared.status.set(SessionState::Idle);
+                    shared.calls.finish(end);
+                    match outcome {
+                        TurnOutcome::Unstarted => return SessionEnd::Unstarted,
+                        TurnOutcome::NotTaken
+                            if self.served == 0 && shared.calls.waiting() == 0 =>
+                        {
+                            tracing::info!(
+                                "the client that started the session left without using it"
+                            );
+                            return SessionEnd::Unstarted;
+                        }
+                        TurnOutcome::NotTaken => {}
+                        TurnOutcome::Done => self.served += 1,
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reports the end to all clients that requested it.
+    async fn report_closed(&mut self, end: &SessionEnd, problem: Option<&String>) {
+        if let SessionEnd::Requested(closer) = end {
+            closer.reply(problem.cloned()).await;
+        }
+        let requests = &mut self.ends.close_requests;
+        requests.close();
+        while let Some(closer) = requests.recv().await {
+            closer.reply(problem.cloned()).await;
+        }
+    }
+}
+
+/// Executes a turn. Dropping this cancels it.
+async fn serve_turn(
+    hosted: &mut impl HostedSession,
+    shared: &Shared,
+    call: &Call,
+) -> (TurnOutcome, CallEnd) {
+    let Some(request) = call.take_request() else {
+        return (TurnOutcome::NotTaken, CallEnd::Cancelled);
+    };
+    shared.approver.set_interface(request.interface);
+    let outcome = {
+        let is_resumed = shared.status.is_resumed();
+        let work = execute(hosted, request, is_resumed);
+        tokio::select! {
+            biased;
+            () = call.cancelled() => None,
+            outcome = work => Some(outcome),
+        }
+    };
+    match outcome {
+        None => {
+            hosted.session().finish_dropped_turn().await;
+            (TurnOutcome::Done, CallEnd::Cancelled)
+        }
+        Some(Ok(answered)) => {
+            let results = answered.results().iter().cloned();
+            let results = results.map(ToolResult::into_content).collect();
+            (TurnOutcome::Done, CallEnd::Answered(results))
+        }
+        Some(Err(Problem::Invalid(message))) => (TurnOutcome::NotTaken, CallEnd::Failed(message)),
+        Some(Err(Problem::Unprepared(message))) => {
+            (TurnOutcome::Unstarted, CallEnd::Failed(message))
+        }
+        Some(Err(Problem::Failed(message))) => (TurnOutcome::Done, CallEnd::Failed(message)),
+    }
+}
+
+/// Why a turn has no results.
+enum Problem {
+    /// The request makes no sense.
+    Invalid(String),
+    /// The session cannot be used.
+    Unprepared(String),
+    /// It could not be executed to its end.
+    Failed(String),
+}
+
+async fn execute(
+    hosted: &mut impl HostedSession,
+    request: TurnRequest,
+    is_resumed: bool,
+) -> Result<AnsweredTurn, Problem> {
+    hosted
+        .set_screenshots(&request.screenshots)
+        .map_err(Problem::Invalid)?;
+    let turn = ModelTurn::new(request.contents);
+    let turn = turn.map_err(|e| Problem::Invalid(format!("failed to {e}")))?;
+    hosted.prepare().await.map_err(Problem::Unprepared)?;
+    let session = hosted.session();
+    let answered = match is_resumed {
+        true => session.execute_once(turn).await,
+        false => session.execute(turn).await,
+    };
+    answered.map_err(|e| Problem::Failed(format!("failed to {}", chain(&e))))
+}
+
+/// An error with its causes on one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let message = error.to_string();
+        if !text.contains(&message) {
+            text.push_str(": ");
+            text.push_str(&message);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// What ends a session from outside.
+#[derive(Debug)]
+struct Ends {
+    signals: Signals,
+    close_requests: mpsc::Receiver<Closer>,
+}
+
+impl Ends {
+    /// Waits for a signal or a close request. Cancel-safe.
+    async fn next(&mut self) -> SessionEnd {
+        tokio::select! {
+            number = self.signals.next() => SessionEnd::Signal(number),
+            Some(closer) = self.close_requests.recv() => SessionEnd::Requested(closer),
+        }
+    }
+}
+
+/// Signals that close a session.
+#[derive(Debug)]
+struct Signals([(u8, Signal); 3]);
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self([
+            (2, signal(SignalKind::interrupt())?),
+            (15, signal(SignalKind::terminate())?),
+            (1, signal(SignalKind::hangup())?),
+        ]))
+    }
+
+    async fn next(&mut self) -> u8 {
+        let [first, second, third] = &mut self.0;
+        tokio::select! {
+            _ = first.1.recv() => first.0,
+            _ = second.1.recv() => second.0,
+            _ = third.1.recv() => third.0,
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! Accepts clients, checks their identity and version, and answers their requests.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use telechir_policy::Digest;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::approver::HostApprover;
+use super::calls::{CallEnd, CallProgress, CallTable, Follower};
+use super::status::SessionStatus;
+use crate::SessionState;
+use crate::TurnRequest;
+use crate::frames::{MAX_CALL_BYTES, MAX_CONTROL_BYTES, MessageReader, MessageWriter};
+use crate::message::{Greeting, Hello, HostReply, HostRequest, PROTOCOL, Reply, Request};
+
+/// Maximum number of connections.
+const MAX_CONNECTIONS: usize = 512;
+/// Maximum number of requests of one connection that are not answered.
+const MAX_REQUESTS: usize = 1024;
+/// Time to send the last replies when the session is closed.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Timeout for a client's version.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(30);
+/// Pause after a failed accept.
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
+
+/// What all connections share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) status: SessionStatus,
+    pub(super) calls: Arc<CallTable>,
+    pub(super) approver: HostApprover,
+    /// Requests to close the session.
+    pub(super) closes: mpsc::Sender<Closer>,
+}
+
+/// Who requested to close the session.
+#[derive(Debug)]
+pub(super) enum Closer {
+    /// A client that waits for the reply to this request.
+    Client { writer: Arc<MessageWriter>, id: u64 },
+    /// The connection of the session's owner, which has ended.
+    Owner,
+}
+
+impl Closer {
+    /// Reports the end of the session.
+    pub(super) async fn reply(&self, problem: Option<String>) {
+        if let Self::Client { writer, id } = self {
+            send(writer, *id, HostReply::Closed { problem }).await;
+        }
+    }
+}
+
+/// All connections of the session's socket.
+#[derive(Debug)]
+pub(super) struct Connections {
+    tasks: JoinSet<()>,
+    is_closing: watch::Sender<bool>,
+}
+
+impl Connections {
+    pub(super) fn new() -> Self {
+        Self {
+            tasks: JoinSet::new(),
+            is_closing: watch::Sender::new(false),
+        }
+    }
+
+    /// Accepts clients until it is dropped.
+    pub(super) async fn accept_all(&mut self, listener: &UnixListener, shared: &Arc<Shared>) {
+        loop {
+            tokio::select! {
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, _)) if self.tasks.len() < MAX_CONNECTIONS => {
+                        let closing = self.is_closing.subscribe();
+                        self.tasks.spawn(serve_client(stream, Arc::clone(shared), closing));
+                    }
+                    Ok(_) => tracing::warn!("more than {MAX_CONNECTIONS} connections: one was closed"),
+                    Err(error) => {
+                        tracing::warn!(%error, "failed to accept a connection");
+                        // No event reports the end of, for example, a lack of file descriptors.
+                        sleep(ACCEPT_RETRY).await;
+                    }
+                },
+                Some(_) = self.tasks.join_next() => {}
+            }
+        }
+    }
+
+    /// Sends the replies that are left and ends all connections.
+    pub(super) async fn close(mut self) {
+        self.is_closing.send_replace(true);
+        let ended = async { while self.tasks.join_next().await.is_some() {} };
+        // A client that does not read by then notices the closed connection.
+        let _too_slow = timeout(CLOSE_TIMEOUT, ended).await;
+    }
+}
+
+async fn serve_client(stream: UnixStream, shared: Arc<Shared>, closing: watch::Receiver<bool>) {
+    let current = rustix::process::geteuid().as_raw();
+    match stream.peer_cred() {
+        Ok(peer) if peer.uid() == current => {}
+        Ok(peer) => {
+            tracing::warn!(uid = peer.uid(), "rejected a client of another user");
+            return;
+        }
+        Err(error) => {
+            tracing::warn!(%error, "rejected a client whose user cannot be determined");
+            return;
+        }
+    }
+    let (reader, writer) = stream.into_split();
+    let mut client = Client {
+        reader: MessageReader::new(reader),
+        writer: Arc::new(MessageWriter::new(writer)),
+        shared,
+        replies: JoinSet::new(),
+        is_owner: false,
+    };
+    if let Ok(Some(())) = timeout(HELLO_TIMEOUT, client.greet()).await {
+        client.serve(closing).await;
+    }
+}
+
+/// A client that is connected.
+struct Client {
+    reader: MessageReader,
+    writer: Arc<MessageWriter>,
+    shared: Arc<Shared>,
+    /// One task for each turn that the client follows.
+    replies: JoinSet<()>,
+    is_owner: bool,
+}
+
+impl Client {
+    /// Compares the versions; none if the client cannot be served.
+    async fn greet(&mut self) -> Option<()> {
+        let hello: Hello = self.reader.next(MAX_CONTROL_BYTES).await.ok()??;
+        let greeting = match hello.protocol {
+            PROTOCOL => Greeting::Welcome(Box::new(self.shared.describe())),
+            _ => refusal(&self.shared.status.name, &hello),
+        };
+        let sent = self.writer.send(&greeting).await;
+        (sent.is_ok() && hello.protocol == PROTOCOL).then_some(())
+    }
+
+    /// Answers requests until the client disconnects or the session is closed.
+    async fn serve(mut self, mut closing: watch::Receiver<bool>) {
+        loop {
+            let has_room = self.replies.len() < MAX_REQUESTS;
+            tokio::select! {
+                request = self.reader.next::<Request>(MAX_CALL_BYTES), if has_room => match request {
+                    Ok(Some(Request { id, request })) => self.answer(id, request).await,
+                    Ok(None) => break,
+                    Err(error) => {
+                        tracing::warn!(%error, "failed to read a request; the connection is closed");
+                        break;
+                    }
+                },
+                Some(_) = self.replies.join_next() => {}
+                () = closed(&mut closing) => {
+                    while self.replies.join_next().await.is_some() {}
+                    return;
+                }
+            }
+        }
+        if self.is_owner {
+            tracing::info!("the owner of the session is gone");
+            let _full_means_closing = self.shared.closes.try_send(Closer::Owner);
+        }
+    }
+
+    async fn answer(&mut self, id: u64, request: HostRequest) {
+        let reply = match request {
+            HostRequest::Describe => HostReply::Described(Box::new(self.shared.describe())),
+            HostRequest::Execute(request) => return self.execute(id, request).await,
+            HostRequest::Await { key } => match self.shared.calls.join(&key) {
+                Some(follower) => return self.follow(id, follower, None),
+                None => HostReply::Failed {
+                    message: format!("session {} has no turn {key}", self.shared.status.name),
+                },
+            },
+            HostRequest::Cancel { key } => {
+                // A turn that has ended needs no cancellation.
+                self.shared.calls.cancel(&key);
+                HostReply::Done
+            }
+            HostRequest::ListApprovals => HostReply::Approvals {
+                open: self.shared.approver.open(),
+            },
+            HostRequest::AnswerApproval { code, decision } => {
+                match self.shared.approver.answer(&code, decision) {
+                    true => HostReply::Done,
+                    false => HostReply::Failed {
+                        message: format!("no question {code} waits for an answer"),
+                    },
+                }
+            }
+            HostRequest::Extend { seconds } => {
+                self.shared.status.extend(Duration::from_secs(seconds));
+                HostReply::Done
+            }
+            HostRequest::Own => {
+                self.is_owner = true;
+                HostReply::Done
+            }
+            HostRequest::Close => {
+                let writer = Arc::clone(&self.writer);
+                // A full queue means that the session is closing anyway.
+                let _full_means_closing =
+                    self.shared.closes.try_send(Closer::Client { writer, id });
+                return;
+            }
+        };
+        send(&self.writer, id, reply).await;
+    }
+
+    async fn execute(&mut self, id: u64, request: TurnRequest) {
+        let deadline = Instant::now().checked_add(Duration::from_millis(request.queue_ms));
+        let digest = Digest::of_json(&serde_json::to_value(&request.contents).unwrap_or_default());
+        let bytes = self.reader.last_length;
+        match self.shared.calls.submit(request, digest, bytes) {
+            Ok(follower) => self.follow(id, follower, deadline),
+            Err(message) => send(&self.writer, id, HostReply::Failed { message }).await,
+        }
+    }
+
+    /// Reports the progress of a turn in a task of its own.
+    fn follow(&mut self, id: u64, follower: Follower, deadline: Option<Instant>) {
+        let (writer, shared) = (Arc::clone(&self.writer), Arc::clone(&self.shared));
+        self.replies.spawn(async move {
+            report(&writer, id, &follower, deadline, &shared).await;
+        });
+    }
+}
+
+impl Shared {
+    fn describe(&self) -> crate::SessionDescription {
+        self.status.describe(self.calls.waiting())
+    }
+}
+
+/// Reports a turn until its end. A turn that has not started at the deadline ends as busy.
+async fn report(
+    writer: &MessageWriter,
+    id: u64,
+    follower: &Follower,
+    deadline: Option<Instant>,
+    shared: &Shared,
+) {
+    let call = &follower.call;
+    let mut progress = call.progress();
+    let mut is_first = true;
+    let mut deadline = deadline;
+    loop {
+        let current = progress.borrow_and_update().clone();
+        let reply = match current {
+            CallProgress::Queued if is_first && follower.is_behind => Some(HostReply::Queued),
+            CallProgress::Queued => None,
+            CallProgress::Started => Some(HostReply::Started),
+            CallProgress::Question(open) => Some(HostReply::Question((*open).clone())),
+            CallProgress::Ended(end) => {
+                return send(writer, id, ended(end)).await;
+            }
+        };
+        is_first = false;
+        if let Some(reply) = reply {
+            send(writer, id, reply).await;
+        }
+        tokio::select! {
+            biased;
+            changed = progress.changed() => if changed.is_err() {
+                return;
+            },
+            () = expired(deadline) => {
+                deadline = None;
+                let is_starting = shared.status.state() == SessionState::Starting;
+                shared.calls.withdraw(call, is_starting);
+            }
+        }
+    }
+}
+
+fn ended(end: Arc<CallEnd>) -> HostReply {
+    match Arc::unwrap_or_clone(end) {
+        CallEnd::Answered(results) => HostReply::Answered { results },
+        CallEnd::Cancelled => HostReply::Cancelled,
+        CallEnd::Busy => HostReply::Busy,
+        CallEnd::Failed(message) => HostReply::Failed { message },
+    }
+}
+
+/// Waits until the session is closed.
+async fn closed(closing: &mut watch::Receiver<bool>) {
+    // The sender is dropped only with all connections.
+    let _is_closing = closing.wait_for(|is_closing| *is_closing).await.is_ok();
+}
+
+async fn expired(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Sends a reply. Errors are ignored: a lost connection is noticed when reading.
+async fn send(writer: &MessageWriter, id: u64, reply: HostReply) {
+    if let Err(error) = writer.send(&Reply { id, reply }).await {
+        tracing::debug!(%error, "failed to send a reply to a client");
+    }
+}
+
+fn refusal(name: &str, hello: &Hello) -> Greeting {
+    let current = Hello::current();
+    let message = format!(
+        "session {name} belongs to telechir {} (protocol {PROTOCOL}), but this is telechir {} \
+         (protocol {}); close it: telechir sessions close {name}, with that version or end process {}",
+        current.version,
+        hello.version,
+        hello.protocol,
+        std::process::id(),
+    );
+    Greeting::Refused {
+        message,
+        protocol: Some(PROTOCOL),
+        version: Some(current.version),
+    }
+}

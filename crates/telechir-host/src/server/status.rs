@@ -1,0 +1,150 @@
+//! The session's state as reported to clients, and when it counts as idle for too long.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use telechir_policy::Digest;
+use tokio::time::{Instant, sleep_until};
+
+use crate::{SessionDescription, SessionState};
+
+/// What a session host serves, apart from its devices.
+#[derive(Clone, Debug)]
+pub struct HostSettings {
+    /// Names of the devices.
+    pub devices: Vec<String>,
+    /// The configuration as clients compare it with theirs.
+    pub config: Value,
+    /// Digest of the policy.
+    pub policy: Digest,
+    /// The time without a call after which the session is closed.
+    pub idle_limit: Duration,
+    /// Whether resent turns are answered from the recording, because the run has a name in it.
+    pub is_resumed: bool,
+}
+
+/// The state of a session host.
+#[derive(Debug)]
+pub(super) struct SessionStatus {
+    pub(super) name: String,
+    settings: HostSettings,
+    started: Instant,
+    state: Mutex<StateSince>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct StateSince {
+    state: SessionState,
+    since: Instant,
+    /// The session is not closed for idleness before this.
+    extended_until: Instant,
+}
+
+impl SessionStatus {
+    pub(super) fn new(name: String, settings: HostSettings) -> Self {
+        let started = Instant::now();
+        Self {
+            name,
+            settings,
+            started,
+            state: Mutex::new(StateSince {
+                state: SessionState::Starting,
+                since: started,
+                extended_until: started,
+            }),
+        }
+    }
+
+    pub(super) fn is_resumed(&self) -> bool {
+        self.settings.is_resumed
+    }
+
+    pub(super) fn set(&self, state: SessionState) {
+        let mut current = self.lock();
+        (current.state, current.since) = (state, Instant::now());
+    }
+
+    pub(super) fn state(&self) -> SessionState {
+        self.lock().state
+    }
+
+    /// Moves the end for idleness to this time from now, unless it is later anyway.
+    pub(super) fn extend(&self, time: Duration) {
+        let mut current = self.lock();
+        let until = Instant::now().checked_add(time);
+        current.extended_until = until.unwrap_or(current.since).max(current.extended_until);
+    }
+
+    /// Waits until the session was idle for too long.
+    pub(super) async fn idle_too_long(&self) {
+        // The end may move while this waits.
+        while self.idle_end() > Instant::now() {
+            sleep_until(self.idle_end()).await;
+        }
+    }
+
+    fn idle_end(&self) -> Instant {
+        let current = *self.lock();
+        (current.since + self.settings.idle_limit).max(current.extended_until)
+    }
+
+    pub(super) fn describe(&self, waiting: usize) -> SessionDescription {
+        let current = *self.lock();
+        let idle = match current.state {
+            SessionState::Idle => current.since.elapsed(),
+            SessionState::Starting
+            | SessionState::Busy
+            | SessionState::Closing
+            | SessionState::Gone => Duration::ZERO,
+        };
+        SessionDescription {
+            name: self.name.clone(),
+            pid: std::process::id(),
+            state: current.state,
+            devices: self.settings.devices.clone(),
+            age_seconds: self.started.elapsed().as_secs(),
+            idle_seconds: idle.as_secs(),
+            idle_limit_seconds: self.settings.idle_limit.as_secs(),
+            waiting,
+            config: self.settings.config.clone(),
+            policy: self.settings.policy,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, StateSince> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(idle_limit: Duration) -> SessionStatus {
+        let settings = HostSettings {
+            devices: Vec::new(),
+            config: Value::Null,
+            policy: Digest::of_json(&Value::Null),
+            idle_limit,
+            is_resumed: false,
+        };
+        SessionStatus::new("a".to_owned(), settings)
+    }
+
+    #[test]
+    fn an_extension_moves_the_idle_end_but_never_forward() {
+        let second = Duration::from_secs(1);
+        let status = status(100 * second);
+        let before = status.idle_end();
+        status.extend(20 * second);
+        assert_eq!(status.idle_end(), before);
+        status.extend(200 * second);
+        let later = status.idle_end();
+        assert!(later > before + 90 * second);
+        status.extend(150 * second);
+        assert_eq!(status.idle_end(), later);
+        status.extend(Duration::MAX);
+        assert_eq!(status.idle_end(), later, "a time without an end is ignored");
+    }
+}

@@ -1,0 +1,262 @@
+//! What a session is started with, as one JSON document, and whether a later call agrees with it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::args::{DeviceArguments, SafetyArguments};
+use crate::error::CliError;
+
+/// The devices and the safety of a session, as its host reads them.
+#[derive(Debug, Deserialize)]
+pub(crate) struct SessionConfig {
+    #[serde(flatten)]
+    pub(crate) devices: DeviceArguments,
+    #[serde(flatten)]
+    pub(crate) safety: SafetyArguments,
+    /// The time without a call after which the session is closed, in seconds.
+    pub(crate) idle_timeout: u64,
+}
+
+/// What a caller gives: flags with their values, by their names without `--`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct GivenFlags(Map<String, Value>);
+
+impl GivenFlags {
+    /// The flags that were given, without defaults; paths are absolute.
+    pub(crate) fn new(
+        devices: &DeviceArguments,
+        safety: &SafetyArguments,
+        idle_timeout: Option<u64>,
+    ) -> Result<Self, CliError> {
+        #[derive(Serialize)]
+        struct Given<'a> {
+            #[serde(flatten)]
+            devices: &'a DeviceArguments,
+            #[serde(flatten)]
+            safety: &'a SafetyArguments,
+            idle_timeout: Option<u64>,
+        }
+        let given = Given {
+            devices,
+            safety,
+            idle_timeout,
+        };
+        let value = serde_json::to_value(given)
+            .map_err(|e| CliError::message(format!("failed to pass the flags on: {e}")))?;
+        let mut flags = match value {
+            Value::Object(flags) => flags,
+            _ => Map::new(),
+        };
+        flags.retain(|_, value| is_given(value));
+        Ok(Self(flags))
+    }
+
+    /// Whether a device was requested.
+    pub(crate) fn has_devices(&self) -> bool {
+        ["desktop", "browser", "shell", "editor"]
+            .iter()
+            .any(|name| self.0.contains_key(*name))
+    }
+
+    /// The configuration of a session that is started with these flags.
+    pub(crate) fn into_config(mut self, default_idle: u64) -> Value {
+        self.0
+            .entry("idle_timeout")
+            .or_insert_with(|| default_idle.into());
+        Value::Object(self.0)
+    }
+
+    /// Fails if a flag differs from the session's. The policy is not compared: a file may have
+    /// changed.
+    pub(crate) fn agree(&self, config: &Value, name: &str) -> Result<(), CliError> {
+        for (member, wanted) in self.0.iter().filter(|(member, _)| *member != "policy") {
+            let actual = config.get(member).filter(|value| is_given(value));
+            if actual == Some(wanted) {
+                continue;
+            }
+            let actual = actual.map_or_else(
+                || "was started without it".to_owned(),
+                |actual| format!("was started with {}", as_flag(member, actual)),
+            );
+            let wanted = as_flag(member, wanted);
+            let flag = flag_name(member);
+            return Err(CliError::usage(format!(
+                "{flag}: session {name} {actual}, but this call has {wanted}; omit the flag, or \
+                 close the session first: telechir sessions close {name}"
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl SessionConfig {
+    /// Reads the configuration that a caller passes to a session host.
+    pub(crate) fn read(config: &Value) -> Result<Self, CliError> {
+        Self::deserialize(config).map_err(|e| {
+            CliError::message(format!("failed to read the session's configuration: {e}"))
+        })
+    }
+
+    /// The configuration with the defaults that a later call may name.
+    pub(crate) fn with_defaults(&self, mut config: Value) -> Value {
+        if let Some(members) = config.as_object_mut() {
+            let size = crate::args::size_text(self.devices.screen_size());
+            members.entry("display").or_insert_with(|| size.into());
+        }
+        config
+    }
+
+    /// The devices of the session by their names.
+    pub(crate) fn device_names(&self) -> Vec<String> {
+        let devices = &self.devices;
+        let names = [
+            (devices.desktop.is_some(), "desktop"),
+            (devices.browser.is_some(), "browser"),
+            (devices.shell.is_some(), "shell"),
+            (devices.editor, "editor"),
+        ];
+        let present = names.into_iter().filter(|(is_present, _)| *is_present);
+        present.map(|(_, name)| name.to_owned()).collect()
+    }
+}
+
+fn is_given(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::Array(values) => !values.is_empty(),
+        Value::Bool(true) | Value::Number(_) | Value::String(_) | Value::Object(_) => true,
+    }
+}
+
+fn flag_name(member: &str) -> String {
+    format!("--{}", member.replace('_', "-"))
+}
+
+/// A flag with its value, as it is written on the command line.
+fn as_flag(member: &str, value: &Value) -> String {
+    let flag = flag_name(member);
+    match value {
+        Value::Bool(_) | Value::Null => flag,
+        Value::String(text) if text.is_empty() => flag,
+        Value::String(text) => format!("{flag}={text}"),
+        Value::Array(values) => {
+            let flags: Vec<String> = values.iter().map(|value| as_flag(member, value)).collect();
+            flags.join(" ")
+        }
+        Value::Number(_) | Value::Object(_) => format!("{flag}={value}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args, Command, FromArgMatches};
+    use serde_json::json;
+
+    use super::*;
+
+    fn parsed(flags: &[&str]) -> (DeviceArguments, SafetyArguments) {
+        let command =
+            SafetyArguments::augment_args(DeviceArguments::augment_args(Command::new("t")));
+        let matches = command.get_matches_from(std::iter::once(&"t").chain(flags));
+        (
+            DeviceArguments::from_arg_matches(&matches).unwrap(),
+            SafetyArguments::from_arg_matches(&matches).unwrap(),
+        )
+    }
+
+    fn given(flags: &[&str]) -> GivenFlags {
+        let (devices, safety) = parsed(flags);
+        GivenFlags::new(&devices, &safety, None).unwrap()
+    }
+
+    const EVERY_FLAG: &[&str] = &[
+        "--desktop",
+        "--browser=https://example.com/",
+        "--headless",
+        "--downloads",
+        "--search=https://s.example/?q={query}",
+        "--shell=docker:debian:12",
+        "--shell-env=A",
+        "--shell-env=B",
+        "--runtime=runsc",
+        "--command-timeout=40",
+        "--max-output-bytes=2048",
+        "--proxy=http://10.0.0.1:3128",
+        "--editor",
+        "--memory-dir=/m",
+        "--display=1024x768",
+        "--monitor=HDMI-1",
+        "--screenshot-width=native",
+        "--screenshot-format=jpeg",
+        "--workspace=/w",
+        "--share-workspace",
+        "--yes-this-folder",
+        "--start-app=xterm -e a",
+        "--type-by-paste",
+        "--restart-desktop",
+        "--stop-corner=top-left",
+        "--stop-key=ctrl+alt+Escape",
+        "--marks=7",
+        "--no-sandbox",
+        "--profile=p",
+        "--no-persist",
+        "--browser-memory-limit=512",
+        "--scale=1.5",
+        "--locale=de-AT",
+        "--timezone=Europe/Vienna",
+        "--user-agent=x y",
+        "--color-scheme=dark",
+        "--policy=/p.toml",
+        "--tools-from=/t.json",
+        "--record=/r",
+        "--run=n",
+    ];
+
+    #[test]
+    fn every_flag_reaches_the_session_host_unchanged() {
+        let flags = given(EVERY_FLAG);
+        let config = flags.clone().into_config(900);
+        let read = SessionConfig::read(&config).unwrap();
+        let again = GivenFlags::new(&read.devices, &read.safety, None).unwrap();
+        assert_eq!(again, flags);
+        assert_eq!(read.idle_timeout, 900);
+        // Each flag of the command line is in the table above, or conflicts with one of it.
+        let command =
+            SafetyArguments::augment_args(DeviceArguments::augment_args(Command::new("t")));
+        for argument in command.get_arguments() {
+            let member = argument.get_id().as_str();
+            assert!(flags.0.contains_key(member) || member == "cdp", "{member}");
+        }
+        assert_eq!(given(&["--browser", "--cdp=ws://h/"]).0["cdp"], "ws://h/");
+    }
+
+    #[test]
+    fn an_omitted_flag_agrees_and_another_value_does_not() {
+        let session = given(&["--desktop", "--display=1280x800"]).into_config(900);
+        for same in [&[][..], &["--display=1280x800"], &["--desktop"]] {
+            assert!(given(same).agree(&session, "a").is_ok(), "{same:?}");
+        }
+        for (other, fragment) in [
+            (&["--display=800x600"][..], "--display=1280x800"),
+            (&["--shell"], "was started without it"),
+            (&["--desktop=:0"], "was started with --desktop,"),
+            (
+                &["--desktop", "--start-app=a", "--start-app=b"],
+                "--start-app=a --start-app=b",
+            ),
+        ] {
+            let refused = given(other).agree(&session, "a").unwrap_err();
+            assert!(refused.text().contains(fragment), "{}", refused.text());
+        }
+    }
+
+    #[test]
+    fn the_devices_and_the_defaults_are_described() {
+        let config = given(&["--shell", "--desktop"]).into_config(5);
+        let read = SessionConfig::read(&config).unwrap();
+        assert_eq!(read.device_names(), ["desktop", "shell"]);
+        let described = read.with_defaults(config);
+        assert_eq!(described["display"], json!("1280x800"));
+        assert_eq!(described["idle_timeout"], json!(5));
+    }
+}
