@@ -5,5 +5,6 @@
 
 pub mod mcp;
 mod session_access;
+mod stdio;
 
 pub use session_access::{Approvals, SessionAccess};

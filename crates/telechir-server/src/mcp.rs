@@ -18,15 +18,17 @@ use rmcp::model::{
     PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::{RequestContext, RoleServer, serve_server};
-use rmcp::transport::io::stdio_pipes;
+use rmcp::transport::async_rw::AsyncRwTransport;
 use serde_json::{Map, Value};
 use telechir_tools::{
     ActionHistory, HistoryEntry, SessionVerb, ToolAnswer, ToolCatalog, ToolDefinition, ToolRequest,
     ToolStatus,
 };
 use tokio::sync::Mutex as AsyncMutex;
+use tokio::time::timeout;
 
 use crate::session_access::SessionAccess;
+use crate::stdio;
 use calls::{CallKey, Calls, Progress};
 use elicitation::AskBy;
 
@@ -40,7 +42,15 @@ Each call waits until the screen is still. A command that waits for input return
 awaiting_input: answer it with stdin.\n\
 Some actions ask the user. If one is denied, do not work around it; tell the user what you need.";
 
-/// Serves standard input and output until the client is gone, then closes the session.
+/// How long a client that is gone still gets the answers of calls that ended already.
+const LAST_ANSWERS: Duration = Duration::from_millis(300);
+/// How long the end of the session is waited for. It ends without this process, too.
+const CLOSE_TIME: Duration = Duration::from_millis(1500);
+/// Longest message of a client: the arguments of a call may have megabytes of escaped text.
+const MAX_MESSAGE_BYTES: usize = 64 << 20;
+
+/// Serves standard input and output until the client is gone, then cancels its calls and closes the
+/// session.
 ///
 /// # Errors
 /// When the connection fails before the client is gone.
@@ -50,18 +60,34 @@ pub async fn serve_stdio(
     version: &str,
 ) -> Result<(), String> {
     let server = McpServer::new(catalog, Arc::clone(&session), version);
-    let ended = match serve_server(server.clone(), stdio_pipes()).await {
+    let (input, output, mut client) = stdio::open().map_err(|error| error.to_string())?;
+    let transport =
+        AsyncRwTransport::new_server(input, output).with_max_line_length(MAX_MESSAGE_BYTES);
+    let served = tokio::select! {
+        served = serve_server(server.clone(), transport) => served,
+        () = client.ended() => return Ok(()),
+    };
+    let ended = match served {
         Ok(running) => {
-            let ended = running.waiting().await;
-            ended.map(drop).map_err(|error| error.to_string())
+            let calls = running.cancellation_token();
+            let ended = running.waiting();
+            tokio::pin!(ended);
+            tokio::select! {
+                ended = &mut ended => ended.map(drop).map_err(|error| error.to_string()),
+                () = client.ended() => {
+                    calls.cancel();
+                    let _last_answers = timeout(LAST_ANSWERS, ended).await;
+                    Ok(())
+                }
+            }
         }
         // A client that leaves before its first message is not an error.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
         Err(error) => Err(error.to_string()),
     };
     server.calls.drop_all();
-    let closed = session.close().await;
-    ended.and(closed)
+    let closed = timeout(CLOSE_TIME, session.close()).await;
+    ended.and_then(|()| closed.unwrap_or(Ok(())))
 }
 
 /// Answers the requests of one client.

@@ -1,5 +1,7 @@
 //! `mcp`: whole runs of the binary by messages of the protocol, in both of its eras.
 
+mod ends;
+
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
