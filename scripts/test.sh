@@ -6,6 +6,8 @@ cd "$(dirname "$0")/.."
 
 # The providers' own SDKs check what is encoded for them.
 scripts/sdk.sh
+# MCP clients that people use drive `telechir mcp`.
+scripts/mcp-clients.sh
 # MiniWoB++ pages for the browser tests.
 scripts/miniwob-pages.sh
 

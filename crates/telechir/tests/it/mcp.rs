@@ -1,5 +1,6 @@
 //! `mcp`: whole runs of the binary by messages of the protocol, in both of its eras.
 
+mod clients;
 mod ends;
 
 use std::fs;
