@@ -47,6 +47,7 @@ mod openai;
 mod precision;
 mod report;
 mod settings;
+mod split_ids;
 mod stream;
 pub mod survival;
 mod unwritten_values;

@@ -10,17 +10,10 @@ use telechir_protocol::{
 use super::context::BlockContext;
 use super::decode_block::{self, text};
 use super::fixed_texts;
+use crate::split_ids::PartId;
 
-/// The id of one part; `index` starts at 1.
-pub(super) fn part_id(base: &str, index: usize, count: usize) -> String {
-    if count == 1 {
-        base.to_owned()
-    } else {
-        format!("{base}-{index}of{count}")
-    }
-}
-
-fn part_of(block: &Value) -> Option<(&str, &str, usize, usize)> {
+/// The block's type, and which part it is.
+fn part_of(block: &Value) -> Option<(&str, PartId<'_>)> {
     let block = block.as_object()?;
     let kind = text(block, "type")?;
     let id = match kind {
@@ -28,26 +21,28 @@ fn part_of(block: &Value) -> Option<(&str, &str, usize, usize)> {
         "tool_result" => text(block, "tool_use_id")?,
         _ => return None,
     };
-    let (base, position) = id.rsplit_once('-')?;
-    let (index, count) = position.split_once("of")?;
-    Some((kind, base, index.parse().ok()?, count.parse().ok()?))
+    Some((kind, PartId::parse(id)?))
 }
 
 /// The number of parts in the complete run that the blocks start with; 1 for a single block.
 pub(super) fn run_length(blocks: &[Value]) -> usize {
-    let Some((kind, base, 1, count)) = blocks.first().and_then(part_of) else {
+    let Some((kind, first)) = blocks.first().and_then(part_of) else {
         return 1;
     };
-    let fits = |(at, block)| part_of(block) == Some((kind, base, at + 1, count));
+    let count = first.count;
+    let fits = |(at, block)| {
+        let number = at + 1;
+        part_of(block) == Some((kind, PartId { number, ..first }))
+    };
     let is_complete =
-        count > 1 && count <= blocks.len() && blocks[..count].iter().enumerate().all(fits);
+        first.is_first() && count <= blocks.len() && blocks[..count].iter().enumerate().all(fits);
     if is_complete { count } else { 1 }
 }
 
 /// Decodes a run of parts into one content; none if they do not belong together.
 pub(super) fn join(raw: &Raw, context: &BlockContext) -> Option<Content> {
     let run = raw.json().as_array()?;
-    let (_, base, ..) = run.first().and_then(part_of)?;
+    let (_, first) = run.first().and_then(part_of)?;
     let parts: Vec<Content> = run
         .iter()
         .map(|part| {
@@ -55,7 +50,7 @@ pub(super) fn join(raw: &Raw, context: &BlockContext) -> Option<Content> {
                 .map(|part| decode_block::decode(part, context))
         })
         .collect::<Option<_>>()?;
-    let id = CallId::from(base);
+    let id = CallId::from(first.base);
     computer_call(&id, raw, &parts)
         .map(Content::ComputerCall)
         .or_else(|| shell_call(&id, raw, &parts).map(Content::ShellCall))

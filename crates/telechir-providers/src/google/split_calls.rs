@@ -6,24 +6,21 @@ use telechir_protocol::{
     CallId, ComputerCall, ComputerResult, Content, FailureKind, Meta, Raw, StepOutcome, StepState,
 };
 
+use crate::split_ids::{self, PartId};
+
 /// The id of one part; `number` starts at 1.
 pub(super) fn part_id(base: &CallId, number: usize, count: usize) -> CallId {
-    if count == 1 {
-        base.clone()
-    } else {
-        CallId::from(format!("{base}-{number}of{count}"))
-    }
+    CallId::from(split_ids::part_id(base.as_str(), number, count))
 }
 
-fn part_of(content: &Content) -> Option<(bool, &str, usize, usize)> {
+/// Whether the content is a result, and which part it is.
+fn part_of(content: &Content) -> Option<(bool, PartId<'_>)> {
     let (is_result, id) = match content {
         Content::ComputerCall(call) if call.exception.is_none() => (false, &call.call_id),
         Content::ComputerResult(result) => (true, &result.call_id),
         _ => return None,
     };
-    let (base, part) = id.as_str().rsplit_once('-')?;
-    let (number, count) = part.split_once("of")?;
-    Some((is_result, base, number.parse().ok()?, count.parse().ok()?))
+    Some((is_result, PartId::parse(id.as_str())?))
 }
 
 /// Joins complete runs of parts into one content each.
@@ -32,20 +29,20 @@ pub(super) fn join(contents: Vec<Content>) -> Vec<Content> {
     let mut run: Vec<Content> = Vec::new();
     for content in contents {
         let continues = match (part_of(&content), run.last().and_then(part_of)) {
-            (Some((result, base, number, count)), Some((last_result, last_base, last, total))) => {
-                (result, base, count) == (last_result, last_base, total) && number == last + 1
+            (Some((is_result, part)), Some((last_is_result, last))) => {
+                is_result == last_is_result && part.follows(&last)
             }
             _ => false,
         };
         if !continues {
             joined.append(&mut run);
         }
-        let starts = matches!(part_of(&content), Some((_, _, 1, count)) if count > 1);
+        let starts = part_of(&content).is_some_and(|(_, part)| part.is_first());
         if !continues && !starts {
             joined.push(content);
             continue;
         }
-        let is_last = matches!(part_of(&content), Some((_, _, number, count)) if number == count);
+        let is_last = part_of(&content).is_some_and(|(_, part)| part.number == part.count);
         run.push(content);
         if is_last {
             match joined_content(&run) {
@@ -63,8 +60,8 @@ pub(super) fn join(contents: Vec<Content>) -> Vec<Content> {
 
 /// Joins all parts of a call or a result.
 fn joined_content(parts: &[Content]) -> Option<Content> {
-    let (_, base, ..) = parts.first().and_then(part_of)?;
-    let base = CallId::from(base);
+    let (_, first) = parts.first().and_then(part_of)?;
+    let base = CallId::from(first.base);
     if let Some(calls) = all(parts, |part| match part {
         Content::ComputerCall(call) => Some(call),
         _ => None,

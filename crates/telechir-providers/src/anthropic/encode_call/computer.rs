@@ -6,11 +6,12 @@ use telechir_protocol::{Action, ComputerCall};
 use super::losses::{legal_id, report_losses};
 use super::{EncodedToolUse, ToolUseStyle, finish, location};
 use crate::Report;
+use crate::anthropic::PROVIDER;
 use crate::anthropic::decode_call::{BROWSER, COMPUTER, FORM, LEGACY_TOOL, toolset_name};
 use crate::anthropic::encode_action::{self, LossNotes, ToolsetMember};
 use crate::anthropic::models::ToolVersion;
-use crate::anthropic::{PROVIDER, split_calls};
 use crate::extra_tools;
+use crate::split_ids;
 
 pub(super) fn computer(
     call: &ComputerCall,
@@ -80,7 +81,7 @@ pub(super) fn computer(
             let base = legal_id(&call.call_id, report);
             let blocks = members.into_iter().enumerate().map(|(at, mut member)| {
                 member.action = indices.get(member.action).copied().unwrap_or(member.action);
-                member_block(&split_calls::part_id(&base, at + 1, count), member, toolset)
+                member_block(&split_ids::part_id(&base, at + 1, count), member, toolset)
             });
             finish(blocks.collect::<Vec<_>>(), &call.meta)
         }

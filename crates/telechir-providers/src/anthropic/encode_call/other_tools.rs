@@ -5,7 +5,8 @@ use telechir_protocol::{Arguments, EditCall, EditTool, FunctionCall, ShellAction
 
 use super::losses::{legal, legal_id, report_losses};
 use super::{EncodedToolUse, ToolUseStyle, finish, location};
-use crate::anthropic::{PROVIDER, split_calls};
+use crate::anthropic::PROVIDER;
+use crate::split_ids;
 use crate::{Report, extra_tools, precision};
 
 pub(super) fn shell(call: &ShellCall, style: ToolUseStyle, report: &mut Report) -> EncodedToolUse {
@@ -75,7 +76,7 @@ pub(super) fn shell(call: &ShellCall, style: ToolUseStyle, report: &mut Report) 
     };
     let count = inputs.len();
     let block = |(at, input): (usize, Value)| {
-        let id = split_calls::part_id(&id, at + 1, count);
+        let id = split_ids::part_id(&id, at + 1, count);
         (
             json!({"type": "tool_use", "id": id, "name": "bash", "input": input}),
             at,

@@ -11,6 +11,7 @@ use super::{CONFIRMATION, DIALECT, MAX_CALLS, PROVIDER, decode, ids, parameters}
 use crate::anthropic;
 use crate::bedrock::{adapt, detect};
 use crate::conversation::text_of;
+use crate::split_ids::{self, PartId};
 use crate::{EncodeError, EncodedReply, Envelope, History, Report};
 
 pub(super) fn missing(problem: impl Into<String>) -> EncodeError {
@@ -107,13 +108,7 @@ fn content_to_anthropic(content: &Content) -> Content {
                 one => std::slice::from_ref(one),
             };
             let count = inputs.len();
-            let part = |at| {
-                if count == 1 {
-                    id.clone()
-                } else {
-                    format!("{id}-{at}of{count}")
-                }
-            };
+            let part = |number| split_ids::part_id(&id, number, count);
             let ids: Vec<String> = (1..=count).map(part).collect();
             let blocks = decode::blocks_of(inputs, &ids)?;
             let message = json!([{"role": "assistant", "content": blocks}]);
@@ -144,12 +139,7 @@ fn blocks_of<'a>(blocks: &'a [Value], id: &'a str) -> impl Iterator<Item = &'a V
 
 /// A call's id without the suffix of a part.
 fn base_of(id: &str) -> &str {
-    let part = id.rsplit_once('-').filter(|(_, position)| {
-        position
-            .split_once("of")
-            .is_some_and(|(at, count)| at.parse::<u32>().is_ok() && count.parse::<u32>().is_ok())
-    });
-    part.map_or(id, |(base, _)| base)
+    PartId::parse(id).map_or(id, |part| part.base)
 }
 
 fn strip_own_meta(meta: &mut Meta) {
