@@ -15,7 +15,8 @@ mod write;
 use serde_json::{Map, Value};
 use telechir_protocol::{AnsweredTurn, ApprovalMode, FunctionTool, ModelTurn, Size, Tool};
 
-use crate::codec::{ChatApi, Codec};
+use crate::chat_api::ChatApi;
+use crate::codec::Codec;
 use crate::fallback_tools;
 use crate::openai::Responses;
 use crate::stream::StreamDecoder;

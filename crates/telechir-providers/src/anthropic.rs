@@ -40,7 +40,8 @@ mod xdotool_keys;
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
-use crate::codec::{ChatApi, Codec};
+use crate::chat_api::ChatApi;
+use crate::codec::Codec;
 use crate::generated_images::ImagesOfModel;
 use crate::stream::{SseDecoder, StreamDecoder};
 use crate::{

@@ -2,14 +2,12 @@
 //! that the caller prints.
 
 use serde_json::Value;
-use telechir_protocol::{AnsweredTurn, ModelTurn, Size, UsageContent};
+use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
+use crate::chat_api::ChatApi;
 use crate::generated_images::ImagesOfModel;
 use crate::stream::StreamDecoder;
-use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, History, Report, Request, RequestOptions,
-    ScreenshotWhen, StopReason, ToolOffer,
-};
+use crate::{Declaration, DecodeError, EncodeError, History, Report, ToolOffer};
 
 /// The operations of one dialect. [`Dialect`](crate::Dialect) documents each of them for callers.
 pub(crate) trait Codec: Sync {
@@ -82,42 +80,21 @@ pub(crate) trait Codec: Sync {
     fn chat_api(&self) -> Option<&'static dyn ChatApi>;
 }
 
-/// A provider's API for conversations. The items are sent again with every request.
-pub(crate) trait ChatApi: Sync {
-    /// The first item of a conversation: the task.
-    fn first_message(&self, task: &str) -> Value;
-
-    /// The name and value of the header that carries the API key.
-    fn key_header(&self, key: &str) -> (&'static str, String);
-
-    /// Builds the next request. Removes old screenshots from the items.
-    fn request(&self, options: &RequestOptions, items: &mut Vec<Value>) -> Request;
-
-    /// Why a response without content ended; `None` if there is content to decode.
-    fn failure(&self, _response: &Value) -> Option<StopReason> {
-        None
-    }
-
-    /// Adds a response to the items; returns why it ended and how many tokens it used.
-    fn push_response(
-        &self,
-        response: &Value,
-        has_calls: bool,
-        items: &mut Vec<Value>,
-    ) -> (StopReason, UsageContent);
-
-    /// Adds encoded results to the items.
-    fn push_results(&self, results: Vec<Value>, items: &mut Vec<Value>);
-
-    /// The API's default host and path prefix.
-    fn endpoint(&self) -> Endpoint;
+/// Which results carry a screenshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScreenshotWhen {
+    /// The result of every call.
+    EveryCall,
+    /// The last result of a batch of calls.
+    LastOfBatch,
 }
 
-/// The base URL of a provider's API.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Endpoint {
-    /// For example `https://api.anthropic.com`; absent when it differs for each account.
-    pub host: Option<&'static str>,
-    /// For example `/v1`. Users may write it after the host or leave it out.
-    pub prefix: &'static str,
+/// Encoded results of a turn, ready to send.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct EncodedReply {
+    /// Anthropic: the blocks of the next user message. OpenAI: the next input items. Neutral: the
+    /// results.
+    pub items: Vec<Value>,
+    /// What could not be encoded exactly.
+    pub report: Report,
 }

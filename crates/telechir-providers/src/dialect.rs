@@ -5,14 +5,16 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, Message, ModelTurn, Size, json_limits};
 
-use crate::codec::{ChatApi, Codec, Endpoint};
+use crate::chat_api::{ChatApi, Endpoint};
+use crate::codec::Codec;
 use crate::{
-    Declaration, DecodeError, EncodeError, Report, ToolOffer, agent_framework, anthropic, bedrock,
-    chat, declare, duplicate_ids, forced_function, foreign_contents, generated_images, google,
-    image_formats, misrouted, mistral, neutral, openai, precision, settings, unwritten_values,
+    Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen,
+    ToolOffer, agent_framework, anthropic, bedrock, chat, declare, duplicate_ids, forced_function,
+    foreign_contents, generated_images, google, image_formats, misrouted, mistral, neutral, openai,
+    precision, settings, unwritten_values,
 };
 
 /// A provider's JSON format for tool calls and results.
@@ -55,16 +57,6 @@ pub enum Dialect {
 pub struct UnknownDialect {
     /// The name as given; the case of names matters.
     pub name: String,
-}
-
-/// Encoded results of a turn, ready to send.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct EncodedReply {
-    /// Anthropic: the blocks of the next user message. OpenAI: the next input items. Neutral: the
-    /// results.
-    pub items: Vec<Value>,
-    /// What could not be encoded exactly.
-    pub report: Report,
 }
 
 impl Dialect {
@@ -273,41 +265,6 @@ impl Dialect {
     pub fn service(self) -> Option<Endpoint> {
         self.codec().chat_api().map(ChatApi::endpoint)
     }
-}
-
-/// Which results carry a screenshot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScreenshotWhen {
-    /// The result of every call.
-    EveryCall,
-    /// The last result of a batch of calls.
-    LastOfBatch,
-}
-
-/// Messages with the envelope they were decoded from.
-#[derive(Clone, Debug, PartialEq)]
-pub struct History {
-    /// The messages, oldest first.
-    pub messages: Vec<Message>,
-    /// The document around the messages.
-    pub envelope: Envelope,
-}
-
-/// The document around a list of messages. The same dialect writes it back.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum Envelope {
-    /// None: the document is a list.
-    #[default]
-    List,
-    /// An object of this dialect whose field `member` is the list.
-    Object {
-        /// The dialect it was decoded from.
-        dialect: &'static str,
-        /// `messages`, `input`, `output` or `content`.
-        member: &'static str,
-        /// All fields in their order, with null in place of the list.
-        rest: Map<String, Value>,
-    },
 }
 
 /// Replaces the messages by changed ones, if any.

@@ -14,6 +14,11 @@ pub(crate) fn text<'a>(fields: &'a Fields, name: &str) -> Option<&'a str> {
     fields.get(name)?.as_str()
 }
 
+/// The text of a field of any JSON; empty if there is none.
+pub(crate) fn text_of<'a>(value: &'a Value, name: &str) -> &'a str {
+    value.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
 /// The field's text, if it is not empty.
 pub(crate) fn some_text<'a>(fields: &'a Fields, name: &str) -> Option<&'a str> {
     text(fields, name).filter(|text| !text.is_empty())

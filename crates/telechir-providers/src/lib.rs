@@ -20,6 +20,7 @@ mod anthropic;
 mod bedrock;
 mod capabilities;
 mod chat;
+mod chat_api;
 mod codec;
 pub mod conform;
 mod content_text;
@@ -38,6 +39,7 @@ mod forced_function;
 mod foreign_contents;
 mod generated_images;
 mod google;
+mod history;
 mod image_formats;
 mod instructions;
 mod misrouted;
@@ -45,26 +47,26 @@ mod mistral;
 mod neutral;
 mod openai;
 mod precision;
+mod provider_error;
 mod report;
 mod settings;
-mod split_ids;
 mod stream;
 pub mod survival;
 mod unwritten_values;
 
 pub use capabilities::{Availability, Capability, capabilities};
-pub use codec::Endpoint;
-pub use conversation::{
-    Conversation, ImageLimit, NotAService, ProviderError, Request, RequestOptions, Response,
-    StopReason,
-};
+pub use chat_api::{Endpoint, ImageLimit, Request, RequestOptions, StopReason};
+pub use codec::{EncodedReply, ScreenshotWhen};
+pub use conversation::{Conversation, NotAService, Response};
 pub use declaration::{Declaration, ToolOffer};
-pub use dialect::{Dialect, EncodedReply, Envelope, History, ScreenshotWhen, UnknownDialect};
+pub use dialect::{Dialect, UnknownDialect};
 pub use envelope::{
     SetAside, StreamTranslation, StreamTranslationError, ThinkingTranslation, TranslatedDocument,
     TranslationError, TranslationOptions,
 };
 pub use error::{DecodeError, EncodeError};
 pub use extra_tools::{desktop_tool, page_tool};
+pub use history::{Envelope, History};
+pub use provider_error::ProviderError;
 pub use report::{Loss, Report};
 pub use stream::{CallDelta, Delta, ResponseStream, StreamError, StreamedResponse};

@@ -19,7 +19,8 @@ use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
 use crate::chat::Flavour;
 use crate::chat::declare::declare_as;
-use crate::codec::{ChatApi, Codec};
+use crate::chat_api::ChatApi;
+use crate::codec::Codec;
 use crate::stream::{SseDecoder, StreamDecoder};
 use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,

@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size, Tool, ToolResult};
 
 use self::read::DIALECT;
-use crate::codec::{ChatApi, Codec};
+use crate::chat_api::ChatApi;
+use crate::codec::Codec;
 use crate::stream::StreamDecoder;
 use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,

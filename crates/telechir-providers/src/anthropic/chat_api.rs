@@ -6,8 +6,9 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::UsageContent;
 
 use super::limits;
-use crate::codec::{ChatApi, Endpoint};
-use crate::conversation::{text_of, usage};
+use crate::chat_api::usage;
+use crate::chat_api::{ChatApi, Endpoint};
+use crate::fields::text_of;
 use crate::{ImageLimit, Request, RequestOptions, StopReason};
 
 const VERSION: &str = "2026-10-21";

@@ -10,7 +10,7 @@ use telechir_protocol::{
 use super::context::BlockContext;
 use super::decode_block::{self, text};
 use super::fixed_texts;
-use crate::split_ids::PartId;
+use crate::history::split_ids::PartId;
 
 /// The block's type, and which part it is.
 fn part_of(block: &Value) -> Option<(&str, PartId<'_>)> {

@@ -15,7 +15,8 @@ use telechir_protocol::{AnsweredTurn, Message, ModelTurn, Size};
 use super::event_stream_response::EventStreamResponse;
 use super::{adapt, detect};
 use crate::anthropic;
-use crate::codec::{ChatApi, Codec};
+use crate::chat_api::ChatApi;
+use crate::codec::Codec;
 use crate::generated_images::ImagesOfModel;
 use crate::stream::{SseDecoder, StreamDecoder};
 use crate::{

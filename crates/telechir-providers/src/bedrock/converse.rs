@@ -21,7 +21,8 @@ use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
 use super::event_stream_response::EventStreamResponse;
 use crate::anthropic;
-use crate::codec::{ChatApi, Codec};
+use crate::chat_api::ChatApi;
+use crate::codec::Codec;
 use crate::generated_images::ImagesOfModel;
 use crate::stream::StreamDecoder;
 use crate::{

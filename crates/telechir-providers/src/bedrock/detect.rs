@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::conversation::ProviderError;
+use crate::provider_error::ProviderError;
 use crate::{DecodeError, EncodeError};
 
 /// An error for JSON of an unexpected shape, with the dialect it looks like.

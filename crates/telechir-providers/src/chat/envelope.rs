@@ -5,8 +5,8 @@ use telechir_protocol::{Content, ErrorContent, Message, Meta, ModelTurn, UsageCo
 
 use super::Flavour;
 use super::read::MessageReader;
-use crate::conversation::{ProviderError, text_of};
-use crate::fields::{Fields, kind, list, object, present, raw, text};
+use crate::fields::{Fields, kind, list, object, present, raw, text, text_of};
+use crate::provider_error::ProviderError;
 use crate::{DecodeError, Envelope, History, Report};
 
 /// The member name used for a single message without a list.

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Conversation, ImageLimit, ProviderError, RequestOptions, StopReason};
-use crate::Dialect;
+use super::Conversation;
+use crate::{Dialect, ImageLimit, ProviderError, RequestOptions, StopReason};
 
 fn conversation(dialect: Dialect) -> Conversation {
     let images = ImageLimit {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::conversation::ProviderError;
+use crate::provider_error::ProviderError;
 use crate::{Dialect, anthropic};
 
 /// The form of a dialect's requests and responses.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::api::Api;
 use super::members::Members;
 use crate::Report;
-use crate::conversation::ProviderError;
+use crate::provider_error::ProviderError;
 
 /// One kind of error: the HTTP status, Anthropic's type, OpenAI's type, Google's status, AWS's
 /// exception.

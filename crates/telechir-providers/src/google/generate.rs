@@ -15,7 +15,8 @@ pub(crate) use chat_api::combines_hosted_tools;
 pub(super) use write::content_of;
 
 use super::declare::{DeclarationStyle, declare};
-use crate::codec::{ChatApi, Codec};
+use crate::chat_api::ChatApi;
+use crate::codec::Codec;
 use crate::generated_images::ImagesOfModel;
 use crate::stream::StreamDecoder;
 use crate::{

@@ -12,7 +12,8 @@ use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
 use super::declare::{DeclarationStyle, declare};
-use crate::codec::{ChatApi, Codec};
+use crate::chat_api::ChatApi;
+use crate::codec::Codec;
 use crate::generated_images::ImagesOfModel;
 use crate::stream::{SseDecoder, StreamDecoder};
 use crate::{

@@ -6,7 +6,7 @@ use telechir_protocol::{
     CallId, ComputerCall, ComputerResult, Content, FailureKind, Meta, Raw, StepOutcome, StepState,
 };
 
-use crate::split_ids::{self, PartId};
+use crate::history::split_ids::{self, PartId};
 
 /// The id of one part; `number` starts at 1.
 pub(super) fn part_id(base: &CallId, number: usize, count: usize) -> CallId {

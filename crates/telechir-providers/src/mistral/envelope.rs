@@ -6,8 +6,8 @@ use telechir_protocol::{Content, Message, ModelTurn, Role, UsageContent};
 
 use super::read::{EntryReader, confirmation};
 use super::{DIALECT, PROVIDER};
-use crate::conversation::ProviderError;
 use crate::fields::{Fields, kind, list, object, raw, some_text, text};
+use crate::provider_error::ProviderError;
 use crate::{DecodeError, Envelope, History, Report};
 
 /// The member name used for a single entry without a list.

@@ -3,8 +3,9 @@
 use serde_json::{Map, Value, json};
 use telechir_protocol::UsageContent;
 
-use crate::codec::{ChatApi, Endpoint};
-use crate::conversation::{text_of, usage};
+use crate::chat_api::usage;
+use crate::chat_api::{ChatApi, Endpoint};
+use crate::fields::text_of;
 use crate::{ImageLimit, Request, RequestOptions, StopReason};
 
 /// Output-only fields of response items; requests that contain them are rejected.

@@ -11,7 +11,7 @@ use super::item::{Item, kind, list, object, owned, present, raw, text};
 use super::item_kinds::LOCAL_CALLS;
 use super::read::{CallContext, ItemReader, instructions, text_input};
 use super::{DIALECT, PROVIDER};
-use crate::conversation::ProviderError;
+use crate::provider_error::ProviderError;
 use crate::{DecodeError, Envelope, History, Report};
 
 /// The member name used for a single item without a list.

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use telechir_protocol::json_limits;
 
+use super::decoder::{Delta, StreamDecoder, StreamError};
 use super::sse::SseReader;
-use super::{Delta, StreamDecoder, StreamError};
 use crate::precision::RoundedNumbers;
 
 /// Assembles a response from its events.

@@ -5,7 +5,7 @@
 //! line. An incomplete event at the end of the bytes is dropped. A line that is a JSON object is an
 //! event of its own: some services send one object per line instead of events.
 
-use super::StreamError;
+use super::decoder::StreamError;
 
 /// A server-sent event that is complete.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use crate::ImageLimit;
-use crate::conversation::text_of;
+use crate::fields::text_of;
 
 const REMOVED_NOTE: &str = "[An older screenshot was removed to save room.]";
 /// A grey 28 by 28 PNG, one visual token: a result of `screenshot` or `zoom` must contain an

@@ -11,7 +11,7 @@ use crate::anthropic::decode_call::{BROWSER, COMPUTER, FORM, LEGACY_TOOL, toolse
 use crate::anthropic::encode_action::{self, LossNotes, ToolsetMember};
 use crate::anthropic::models::ToolVersion;
 use crate::extra_tools;
-use crate::split_ids;
+use crate::history::split_ids;
 
 pub(super) fn computer(
     call: &ComputerCall,

@@ -6,7 +6,7 @@ use telechir_protocol::{Arguments, EditCall, EditTool, FunctionCall, ShellAction
 use super::losses::{legal, legal_id, report_losses};
 use super::{EncodedToolUse, ToolUseStyle, finish, location};
 use crate::anthropic::PROVIDER;
-use crate::split_ids;
+use crate::history::split_ids;
 use crate::{Report, extra_tools, precision};
 
 pub(super) fn shell(call: &ShellCall, style: ToolUseStyle, report: &mut Report) -> EncodedToolUse {

@@ -6,8 +6,8 @@ use telechir_protocol::{ComputerUseTool, Environment, FunctionTool, Tool};
 use super::DIALECT;
 use super::encode::missing;
 use crate::anthropic;
-use crate::conversation::text_of;
 use crate::extra_tools;
+use crate::fields::text_of;
 use crate::{Declaration, EncodeError, Report, ToolOffer};
 
 /// Types of Anthropic's tools in one version.

@@ -6,8 +6,8 @@ use telechir_protocol::UsageContent;
 use super::declare;
 use crate::anthropic;
 use crate::bedrock::{models, path};
-use crate::codec::{ChatApi, Endpoint};
-use crate::conversation::text_of;
+use crate::chat_api::{ChatApi, Endpoint};
+use crate::fields::text_of;
 use crate::{Request, RequestOptions, StopReason};
 
 /// The conversation itself is the same as in Anthropic's Messages API.

@@ -8,8 +8,8 @@ use telechir_protocol::UsageContent;
 use crate::anthropic;
 use crate::bedrock::models::{self, ModelVendor};
 use crate::bedrock::path;
-use crate::codec::{ChatApi, Endpoint};
-use crate::conversation::text_of;
+use crate::chat_api::{ChatApi, Endpoint};
+use crate::fields::text_of;
 use crate::{Request, RequestOptions, StopReason};
 
 /// Default response limit for Claude; models of other vendors have their own defaults.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::DIALECT;
 use crate::EncodeError;
-use crate::conversation::text_of;
+use crate::fields::text_of;
 
 pub(super) fn missing(problem: impl Into<String>) -> EncodeError {
     EncodeError::Missing {

@@ -5,8 +5,8 @@ use telechir_protocol::UsageContent;
 
 use super::DIALECT;
 use super::envelope::CANDIDATES;
-use crate::codec::{ChatApi, Endpoint};
-use crate::conversation::text_of;
+use crate::chat_api::{ChatApi, Endpoint};
+use crate::fields::text_of;
 use crate::google::{images, member};
 use crate::{Request, RequestOptions, StopReason};
 

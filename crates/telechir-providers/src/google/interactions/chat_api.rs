@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::UsageContent;
 
 use super::envelope::counts;
-use crate::codec::{ChatApi, Endpoint};
-use crate::conversation::text_of;
+use crate::chat_api::{ChatApi, Endpoint};
+use crate::fields::text_of;
 use crate::google::images;
 use crate::{Request, RequestOptions, StopReason};
 

@@ -1,0 +1,147 @@
+//! What a dialect's API needs for a conversation: the items of the next request and the end of a
+//! response.
+
+use serde_json::Value;
+use telechir_protocol::UsageContent;
+
+use crate::Declaration;
+
+/// A provider's API for conversations. The items are sent again with every request.
+pub(crate) trait ChatApi: Sync {
+    /// The first item of a conversation: the task.
+    fn first_message(&self, task: &str) -> Value;
+
+    /// The name and value of the header that carries the API key.
+    fn key_header(&self, key: &str) -> (&'static str, String);
+
+    /// Builds the next request. Removes old screenshots from the items.
+    fn request(&self, options: &RequestOptions, items: &mut Vec<Value>) -> Request;
+
+    /// Why a response without content ended; `None` if there is content to decode.
+    fn failure(&self, _response: &Value) -> Option<StopReason> {
+        None
+    }
+
+    /// Adds a response to the items; returns why it ended and how many tokens it used.
+    fn push_response(
+        &self,
+        response: &Value,
+        has_calls: bool,
+        items: &mut Vec<Value>,
+    ) -> (StopReason, UsageContent);
+
+    /// Adds encoded results to the items.
+    fn push_results(&self, results: Vec<Value>, items: &mut Vec<Value>);
+
+    /// The API's default host and path prefix.
+    fn endpoint(&self) -> Endpoint;
+}
+
+/// The base URL of a provider's API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// For example `https://api.anthropic.com`; absent when it differs for each account.
+    pub host: Option<&'static str>,
+    /// For example `/v1`. Users may write it after the host or leave it out.
+    pub prefix: &'static str,
+}
+
+/// What a conversation starts with.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RequestOptions {
+    /// The model's name, as the provider writes it.
+    pub model: String,
+    /// System instructions, which stand before the task.
+    pub system: Option<String>,
+    /// The task, as the first user message.
+    pub task: String,
+    /// The declared tools with their headers and body fields.
+    pub declaration: Declaration,
+    /// Maximum tokens of one response. Anthropic requires a value; without one it receives 16000.
+    pub max_tokens: Option<u32>,
+    /// How many screenshots stay in the conversation.
+    pub images: ImageLimit,
+}
+
+/// When old images are removed from a conversation. They are removed in batches, so that the
+/// provider's prompt cache of the items before them stays valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImageLimit {
+    /// Number of images that remain after a removal.
+    pub keep: usize,
+    /// Images are removed only above this number.
+    pub prune_above: usize,
+}
+
+impl Default for ImageLimit {
+    fn default() -> Self {
+        Self {
+            keep: 10,
+            prune_above: 40,
+        }
+    }
+}
+
+/// One HTTP request without the API key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// The path after the base URL.
+    pub path: String,
+    /// Headers except for the key's and `content-type`.
+    pub headers: Vec<(String, String)>,
+    /// The JSON body, which has no key either.
+    pub body: Value,
+    /// The number of images in the body.
+    pub images: usize,
+}
+
+/// Why a response ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// There are calls to execute.
+    Calls,
+    /// The model paused; send the conversation again without new items.
+    Continue,
+    /// The model has finished its task.
+    Done,
+    /// The model or a filter of the provider refused to answer.
+    Refused {
+        /// The provider's reason; empty if it gives none.
+        reason: String,
+    },
+    /// The token limit was reached; calls in the response may be truncated.
+    MaxTokens,
+    /// The conversation exceeds the model's context window.
+    ContextExceeded,
+    /// The provider reported an error in its response.
+    Failed {
+        /// The provider's error code.
+        code: String,
+        /// The provider's error message.
+        message: String,
+    },
+    /// The response ended for a reason that is not listed here.
+    Incomplete {
+        /// The provider's name of the reason.
+        reason: String,
+    },
+}
+
+/// The tokens of a response whose `usage` counts `input_tokens` and `output_tokens`.
+pub(crate) fn usage(body: &Value, total: Option<u64>) -> UsageContent {
+    let count = |name: &str| {
+        body.get("usage")
+            .and_then(|usage| usage.get(name))
+            .and_then(Value::as_u64)
+    };
+    let (input, output) = (count("input_tokens"), count("output_tokens"));
+    let sum = input
+        .zip(output)
+        .map(|(input, output)| input.saturating_add(output));
+    UsageContent {
+        input_token_count: input,
+        output_token_count: output,
+        total_token_count: total.or(sum),
+        ..UsageContent::default()
+    }
+}
