@@ -5,6 +5,7 @@
 //! stores whatever the framework has no field for, so that every neutral content survives a round
 //! trip.
 
+mod codec;
 mod encode_native;
 mod envelope;
 mod function_mapping;
@@ -12,113 +13,10 @@ mod read;
 mod sidecar;
 mod write;
 
-use serde_json::{Map, Value};
-use telechir_protocol::{AnsweredTurn, ApprovalMode, FunctionTool, ModelTurn, Size, Tool};
-
-use crate::chat_api::ChatApi;
-use crate::codec::Codec;
-use crate::fallback_tools;
-use crate::openai::Responses;
-use crate::stream::StreamDecoder;
-use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
-};
+pub(crate) use codec::AgentFramework;
 
 /// The dialect's name on the command line and in raw representations.
 const DIALECT: &str = "agent-framework";
 
 /// The name under which contents keep settings that only the framework has.
 const PROVIDER: &str = "agent_framework";
-
-/// The codec of `agent-framework`.
-pub(crate) struct AgentFramework;
-
-impl Codec for AgentFramework {
-    fn name(&self) -> &'static str {
-        DIALECT
-    }
-
-    /// The neutral form beside the framework's fields holds any object.
-    fn accepts_unknown_of(&self, _dialect: &str) -> bool {
-        true
-    }
-
-    /// The framework does not restrict the ids of calls.
-    fn allows_duplicate_ids(&self) -> bool {
-        true
-    }
-
-    fn accepts_results_of_one_id(&self) -> bool {
-        true
-    }
-
-    fn keeps_unknown_members(&self) -> bool {
-        true
-    }
-
-    fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
-        envelope::read_response(document)
-    }
-
-    fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
-        envelope::read_history(document)
-    }
-
-    fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        Ok(write::answers(turn))
-    }
-
-    fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
-        Ok(envelope::write_history(history))
-    }
-
-    /// Its clients accept tools as the JSON of a service; its computer and shell contents are those
-    /// of OpenAI's Responses. It has no edit contents, so editors are functions.
-    fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
-        let offer = ToolOffer {
-            tools: offer.tools.iter().map(editor_as_function).collect(),
-            model: offer.model.clone(),
-        };
-        Responses.declare(&offer)
-    }
-
-    fn screenshot_size(&self, model: Option<&str>, size: Size) -> Size {
-        Responses.screenshot_size(model, size)
-    }
-
-    fn max_image_base64(&self) -> usize {
-        Responses.max_image_base64()
-    }
-
-    fn accepts_webp(&self) -> bool {
-        Responses.accepts_webp()
-    }
-
-    fn screenshot_when(&self) -> ScreenshotWhen {
-        Responses.screenshot_when()
-    }
-
-    /// Its updates are objects inside a process, not bytes.
-    fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
-        None
-    }
-
-    /// A framework has no API endpoint.
-    fn chat_api(&self) -> Option<&'static dyn ChatApi> {
-        None
-    }
-}
-
-fn editor_as_function(tool: &Tool) -> Tool {
-    let is_hosted = matches!(tool, Tool::Hosted(_));
-    match fallback_tools::declare_function(tool).filter(|_| is_hosted) {
-        Some(function) => Tool::Function(FunctionTool {
-            name: function.name,
-            description: function.description,
-            parameters: function.parameters,
-            approval_mode: ApprovalMode::default(),
-            additional_properties: Map::new(),
-        }),
-        None => tool.clone(),
-    }
-}

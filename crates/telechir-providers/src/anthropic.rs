@@ -11,6 +11,7 @@
 
 mod chat_api;
 mod check;
+mod codec;
 mod context;
 mod declare;
 mod decode_action;
@@ -37,16 +38,16 @@ mod stream;
 mod tabs;
 mod xdotool_keys;
 
-use serde_json::Value;
-use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
-
-use crate::chat_api::ChatApi;
-use crate::codec::Codec;
-use crate::generated_images::ImagesOfModel;
-use crate::stream::{SseDecoder, StreamDecoder};
-use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
-};
+pub(crate) use chat_api::{AnthropicChat, unbound_thinking};
+pub(crate) use codec::AnthropicMessages;
+pub(crate) use declare::{BROWSER_MEMBERS, COMPUTER_MEMBERS, declare};
+pub(crate) use decode_history::{decode_history, decode_response};
+pub(crate) use encode_content::FORWARDED_PREFIX;
+pub(crate) use encode_history::encode_history;
+pub(crate) use encode_result::encode_results;
+pub(crate) use image::screenshot_size;
+pub(crate) use models::{supports_legacy_tools, supports_only_october_2024};
+pub(crate) use stream::AnthropicMessageBuilder;
 
 /// The dialect's name on the command line and in raw representations.
 pub(crate) const DIALECT: &str = "anthropic-messages";
@@ -62,73 +63,3 @@ pub(crate) const JANUARY_2025: models::ToolVersion = models::ToolVersion::Januar
 
 /// The newest tool version of an API without toolsets.
 pub(crate) const NEWEST_WITHOUT_TOOLSETS: models::ToolVersion = models::ToolVersion::November2025;
-
-pub(crate) use chat_api::{AnthropicChat, unbound_thinking};
-pub(crate) use declare::{BROWSER_MEMBERS, COMPUTER_MEMBERS, declare};
-pub(crate) use decode_history::{decode_history, decode_response};
-pub(crate) use encode_content::FORWARDED_PREFIX;
-pub(crate) use encode_history::encode_history;
-pub(crate) use encode_result::encode_results;
-pub(crate) use image::screenshot_size;
-pub(crate) use models::{supports_legacy_tools, supports_only_october_2024};
-pub(crate) use stream::AnthropicMessageBuilder;
-
-/// Codec of `anthropic-messages`.
-pub(crate) struct AnthropicMessages;
-
-impl Codec for AnthropicMessages {
-    fn name(&self) -> &'static str {
-        DIALECT
-    }
-
-    fn images_of_model(&self) -> ImagesOfModel {
-        ImagesOfModel::Rejected
-    }
-
-    fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
-        decode_response(&document)
-    }
-
-    fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
-        decode_history(document)
-    }
-
-    fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        encode_results(turn)
-    }
-
-    fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
-        encode_history(history, NEWEST)
-    }
-
-    fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
-        declare(offer, NEWEST)
-    }
-
-    fn screenshot_size(&self, model: Option<&str>, size: Size) -> Size {
-        screenshot_size(model, size)
-    }
-
-    fn max_image_base64(&self) -> usize {
-        image::MAX_BASE64_BYTES
-    }
-
-    /// An image block's media type is PNG, JPEG, GIF or WebP, also in a `tool_result`.
-    fn accepts_webp(&self) -> bool {
-        true
-    }
-
-    fn screenshot_when(&self) -> ScreenshotWhen {
-        ScreenshotWhen::LastOfBatch
-    }
-
-    fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
-        Some(Box::new(
-            SseDecoder::new(AnthropicMessageBuilder::default()),
-        ))
-    }
-
-    fn chat_api(&self) -> Option<&'static dyn ChatApi> {
-        Some(&AnthropicChat)
-    }
-}

@@ -1,6 +1,7 @@
 //! The `generateContent` API: contents made of parts, alternating between user and model.
 
 mod chat_api;
+mod codec;
 mod envelope;
 mod history;
 mod part;
@@ -8,83 +9,9 @@ mod partial_args;
 mod stream;
 mod write;
 
-use serde_json::Value;
-use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
-
 pub(crate) use chat_api::combines_hosted_tools;
+pub(crate) use codec::GenerateContent;
 pub(super) use write::content_of;
-
-use super::declare::{DeclarationStyle, declare};
-use crate::chat_api::ChatApi;
-use crate::codec::Codec;
-use crate::generated_images::ImagesOfModel;
-use crate::stream::StreamDecoder;
-use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen, ToolOffer,
-};
 
 /// The dialect's name on the command line and in raw representations.
 pub(super) const DIALECT: &str = "google-generate-content";
-
-/// The codec of `google-generate-content`.
-pub(crate) struct GenerateContent;
-
-impl Codec for GenerateContent {
-    fn name(&self) -> &'static str {
-        DIALECT
-    }
-
-    fn images_of_model(&self) -> ImagesOfModel {
-        ImagesOfModel::PlainOnly
-    }
-
-    fn accepts_results_of_one_id(&self) -> bool {
-        true
-    }
-
-    fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
-        envelope::read_response(document)
-    }
-
-    fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
-        envelope::read_history(document)
-    }
-
-    fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        write::write_answers(turn)
-    }
-
-    fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
-        history::write_history(history)
-    }
-
-    fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
-        declare(offer, DeclarationStyle::Parts)
-    }
-
-    fn screenshot_size(&self, _model: Option<&str>, size: Size) -> Size {
-        super::media::screenshot_size(size)
-    }
-
-    fn max_image_base64(&self) -> usize {
-        super::media::MAX_IMAGE_BASE64
-    }
-
-    /// Only PNG and JPEG are known to work in the parts of a `functionResponse`.
-    fn accepts_webp(&self) -> bool {
-        false
-    }
-
-    /// Every result of a computer call needs a screenshot.
-    fn screenshot_when(&self) -> ScreenshotWhen {
-        ScreenshotWhen::EveryCall
-    }
-
-    fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
-        Some(Box::new(stream::ChunkDecoder::default()))
-    }
-
-    fn chat_api(&self) -> Option<&'static dyn ChatApi> {
-        Some(&chat_api::GenerateChat)
-    }
-}
