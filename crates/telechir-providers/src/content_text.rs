@@ -3,7 +3,7 @@
 
 use telechir_protocol::{Content, HostedCall, Media};
 
-use crate::fields::{kind, media, object, some_text, text_of_content};
+use crate::json::{kind, media, object, some_text, text_of_content};
 
 /// A content that no part type represents, as text: an address, or the title and address of a
 /// source.

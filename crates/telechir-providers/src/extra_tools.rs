@@ -14,7 +14,7 @@ pub(crate) use page::EXECUTE_BROWSER;
 pub use page::page_tool;
 pub(crate) use shell::{SHELL, decode_shell_call, encode_shell_call, shell_tool};
 
-use crate::openai::item::{Item, list, owned, text};
+use crate::json::{Fields, list, owned, text};
 
 /// Pages and tabs of a browser.
 pub(crate) const BROWSER: &str = "browser";
@@ -104,7 +104,7 @@ pub(crate) fn decode_computer_call(
         return None;
     };
     let target = arguments.shift_remove("target");
-    let steps: Vec<Item> = if text(&arguments, "action").is_some() {
+    let steps: Vec<Fields> = if text(&arguments, "action").is_some() {
         vec![arguments]
     } else {
         list(&arguments, "actions")
@@ -141,7 +141,7 @@ pub(crate) fn is_browser(name: &str) -> bool {
 }
 
 /// Decodes a step of `execute_browser`, with the reason if it cannot be executed.
-fn page_action(step: Item) -> (Action, Option<String>) {
+fn page_action(step: Fields) -> (Action, Option<String>) {
     match page::step(step) {
         Ok(step) => action(step),
         Err((mut fields, problem)) => {
@@ -153,7 +153,7 @@ fn page_action(step: Item) -> (Action, Option<String>) {
 }
 
 /// Decodes a step, with the reason if it cannot be executed.
-fn action(step: Item) -> (Action, Option<String>) {
+fn action(step: Fields) -> (Action, Option<String>) {
     let name = owned(&step, "action").unwrap_or_default();
     let args = || {
         step.iter()

@@ -56,14 +56,6 @@ fn generated_id(location: &str, number: usize) -> String {
     format!("{GENERATED_ID_PREFIX}{location}-{number}")
 }
 
-/// A meta with the original JSON as its raw representation.
-fn raw(dialect: &str, json: Value) -> Meta {
-    Meta {
-        raw_representation: Some(Raw::new(dialect, json)),
-        ..Meta::default()
-    }
-}
-
 /// The original JSON of a content, if it came from one of Google's two APIs.
 fn raw_of(meta: &Meta) -> Option<&Raw> {
     let raw = meta.raw_representation.as_ref()?;

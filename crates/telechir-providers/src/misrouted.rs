@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::json::kind;
 use crate::{DecodeError, Dialect};
 
 /// Fields of a document that hold a list of messages, items or events.
@@ -156,13 +157,6 @@ fn is_content(dialect: Dialect, entry: &JsonObject) -> bool {
     let is_call = matches!(kind, "computer_call" | "shell_call");
     let has_functions = is_neutral || dialect == Dialect::AgentFramework;
     (is_neutral && is_call) || (has_functions && is_function && entry.contains_key("call_id"))
-}
-
-fn kind(object: &JsonObject) -> &str {
-    object
-        .get("type")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
 }
 
 fn of_entry(entry: &JsonObject) -> Option<Marker> {

@@ -11,6 +11,7 @@ use telechir_protocol::{
 use super::function_mapping::{self, FunctionCalls};
 use super::{DIALECT, PROVIDER, encode_native, sidecar};
 use crate::Report;
+use crate::json::{kind, text};
 use crate::openai::action;
 
 /// Calls and results of tools that the framework or a service executes.
@@ -107,13 +108,6 @@ pub(super) fn plain(mut members: Map<String, Value>, calls: &FunctionCalls) -> C
         Ok(content) => content,
         Err(problem) => unreadable(&kind, &members, &problem.to_string()),
     }
-}
-
-fn kind(members: &Map<String, Value>) -> &str {
-    members
-        .get("type")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
 }
 
 /// Removes fields that the framework writes into every content of a type.
@@ -353,10 +347,6 @@ fn unreadable(kind: &str, members: &Map<String, Value>, problem: &str) -> Conten
         }
         _ => other(members.clone()),
     }
-}
-
-fn text<'a>(members: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
-    members.get(name)?.as_str()
 }
 
 fn other(json: Map<String, Value>) -> Content {

@@ -8,7 +8,7 @@ use telechir_protocol::UsageContent;
 use super::limits;
 use crate::chat_api::usage;
 use crate::chat_api::{ChatApi, Endpoint};
-use crate::fields::text_of;
+use crate::json::text_of;
 use crate::{ImageLimit, Request, RequestOptions, StopReason};
 
 const VERSION: &str = "2026-10-21";

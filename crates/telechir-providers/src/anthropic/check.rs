@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::decode_block::{Block, text};
 use super::decode_call::{BROWSER, COMPUTER};
 use super::decode_result::halt_sentence;
 use super::media::missing;
 use super::{declare, models, tabs};
 use crate::EncodeError;
+use crate::json::{Fields as Block, text};
 
 /// Checks that every call has exactly one valid result in the next message of the user. The API
 /// joins messages of the assistant in a row to one.

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value};
 use telechir_protocol::Content;
 
-use super::decode_block::text;
+use crate::json::text;
 
 /// The kind of a call, which decides how its result is decoded.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,12 +5,12 @@ mod hosted;
 use serde_json::{Map, Value, json};
 use telechir_protocol::{ComputerUseTool, Environment, FunctionTool, Tool};
 
-use super::decode_block::{Block, text};
 use super::media::missing;
 use super::models::{self, OCTOBER_2024_BETA, ToolVersion};
 use super::{DIALECT, PROVIDER};
 use crate::declaration::hosted_settings;
 use crate::extra_tools;
+use crate::json::{Fields as Block, text};
 use crate::{Declaration, EncodeError, Report, ToolOffer};
 
 /// The API version these declarations are for.

@@ -1,6 +1,6 @@
 //! Decodes one content block into a neutral content.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use telechir_protocol::{
     Content, DataContent, HostedFileContent, Meta, Raw, ReasoningContent, TextContent,
     UnknownContent, UriContent,
@@ -9,13 +9,7 @@ use telechir_protocol::{
 use super::context::BlockContext;
 use super::decode_call::FORM;
 use super::{DIALECT, PROVIDER, decode_call, decode_result, hosted_code};
-
-pub(super) type Block = Map<String, Value>;
-
-/// A field's value, if it is a string.
-pub(super) fn text<'a>(block: &'a Block, name: &str) -> Option<&'a str> {
-    block.get(name)?.as_str()
-}
+use crate::json::{Fields as Block, text};
 
 /// Decodes a block, with its JSON as the raw representation.
 pub(super) fn decode_with_raw(raw: &Raw, context: &BlockContext) -> Content {

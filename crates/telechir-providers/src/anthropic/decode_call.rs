@@ -10,9 +10,11 @@ use telechir_protocol::{
 use super::PROVIDER;
 use super::context::BlockContext;
 use super::decode_action;
-use super::decode_block::{Block, meta, text};
-use super::input::{InputResult, ToolInput, excerpt};
+use super::decode_block::meta;
+use super::input::{InputResult, ToolInput};
 use super::stream::INVALID_INPUT;
+use crate::json::arguments::excerpt;
+use crate::json::{Fields as Block, text};
 use crate::{extra_tools, fallback_tools};
 
 pub(super) const COMPUTER: &str = "computer";

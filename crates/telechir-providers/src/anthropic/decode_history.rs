@@ -6,8 +6,9 @@ use telechir_protocol::{
 };
 
 use super::context::BlockContext;
-use super::decode_block::{self, text};
+use super::decode_block;
 use super::{DIALECT, PROVIDER, decode_call, decode_result, detect, split_calls};
+use crate::json::text;
 use crate::{DecodeError, Envelope, History, Report};
 
 /// Decodes one response.

@@ -7,8 +7,9 @@ use telechir_protocol::{
 };
 
 use super::context::{BlockContext, ToolUseKind};
-use super::decode_block::{self, Block, meta, text};
+use super::decode_block::{self, meta};
 use super::{DIALECT, PROVIDER, shell_text};
+use crate::json::{Fields as Block, text};
 
 const KNOWN: &[&str] = &["tool_use_id", "content", "is_error"];
 

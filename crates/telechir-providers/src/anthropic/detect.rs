@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::DIALECT;
-use super::decode_block::text;
 use crate::DecodeError;
+use crate::json::text;
 
 /// Item types that only OpenAI's Responses API has.
 const OPENAI_TYPES: [&str; 13] = [

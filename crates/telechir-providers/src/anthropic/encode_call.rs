@@ -10,10 +10,11 @@ use telechir_protocol::{Action, CallId, Content, Meta, ToolCall};
 pub(super) use losses::report_losses;
 
 use super::context::BlockContext;
-use super::decode_block::{self, text};
+use super::decode_block;
 use super::models::ToolVersion;
 use super::{DIALECT, PROVIDER, decode_call, split_calls};
 use crate::Report;
+use crate::json::text;
 
 /// One `tool_use` block of a call, which requires a result of its own.
 #[derive(Clone, Debug, PartialEq)]

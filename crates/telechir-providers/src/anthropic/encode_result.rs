@@ -16,7 +16,7 @@ use super::media::{self, ImageCheck, Strictness, missing};
 use super::models::ToolVersion;
 use super::{PROVIDER, encode_content, fixed_texts, shell_text, tabs};
 use crate::content_text;
-use crate::fields::text_of_content;
+use crate::json::text_of_content;
 use crate::{EncodeError, EncodedReply, Report};
 
 /// Encodes the results of a turn: the blocks of the next user message.

@@ -4,8 +4,9 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::{Content, ErrorContent, HostedCall, HostedFileContent, Meta, TextContent};
 
 use super::PROVIDER;
-use super::decode_block::{Block, meta, text};
-use crate::fields::hosted_failure;
+use super::decode_block::meta;
+use crate::json::hosted_failure;
+use crate::json::{Fields as Block, text};
 
 /// Property of a call or result with its tool's name.
 const NAME: &str = "name";

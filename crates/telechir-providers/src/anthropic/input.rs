@@ -6,6 +6,8 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value};
 use telechir_protocol::{Chord, Key, Modifier, Point, Region, Target};
 
+use crate::json::arguments::{missing, number, wrong};
+
 /// A decoded value, or the problem as text for the model.
 pub(super) type InputResult<T> = Result<T, String>;
 
@@ -28,11 +30,7 @@ impl<'a> ToolInput<'a> {
     }
 
     fn needed<T>(name: &str, found: Option<T>) -> InputResult<T> {
-        found.ok_or_else(|| format!("`{name}` is missing"))
-    }
-
-    fn wrong(name: &str, value: &Value, expected: &str) -> String {
-        format!("`{name}` is {}, expected {expected}", excerpt(value))
+        found.ok_or_else(|| missing(name))
     }
 
     pub(super) fn text(self, name: &str) -> InputResult<Option<String>> {
@@ -40,7 +38,7 @@ impl<'a> ToolInput<'a> {
             value
                 .as_str()
                 .map(str::to_owned)
-                .ok_or_else(|| Self::wrong(name, value, "a string"))
+                .ok_or_else(|| wrong(name, value, "a string"))
         };
         self.get(name).map(read).transpose()
     }
@@ -53,7 +51,7 @@ impl<'a> ToolInput<'a> {
         match self.get(name) {
             None => Ok(false),
             Some(Value::Bool(flag)) => Ok(*flag),
-            Some(other) => Err(Self::wrong(name, other, "true or false")),
+            Some(other) => Err(wrong(name, other, "true or false")),
         }
     }
 
@@ -61,7 +59,7 @@ impl<'a> ToolInput<'a> {
         let Some(value) = self.get(name) else {
             return Ok(Vec::new());
         };
-        Vec::deserialize(value).map_err(|_| Self::wrong(name, value, "a list of strings"))
+        Vec::deserialize(value).map_err(|_| wrong(name, value, "a list of strings"))
     }
 
     pub(super) fn value(self, name: &str) -> InputResult<Value> {
@@ -78,7 +76,7 @@ impl<'a> ToolInput<'a> {
         let point = point.map(|Point { x, y, space: _ }| Point::new(x, y));
         point
             .map(Some)
-            .ok_or_else(|| Self::wrong(name, value, "a point like [x, y]"))
+            .ok_or_else(|| wrong(name, value, "a point like [x, y]"))
     }
 
     pub(super) fn needed_point(self, name: &str) -> InputResult<Point> {
@@ -87,8 +85,7 @@ impl<'a> ToolInput<'a> {
 
     pub(super) fn region(self, name: &str) -> InputResult<Region> {
         let value = Self::needed(name, self.get(name))?;
-        Region::deserialize(value)
-            .map_err(|_| Self::wrong(name, value, "a region like [x0, y0, x1, y1]"))
+        Region::deserialize(value).map_err(|_| wrong(name, value, "a region like [x0, y0, x1, y1]"))
     }
 
     /// A browser's target: `{"type": "coordinate", "x", "y"}` or `{"type": "ref", "ref"}`.
@@ -115,7 +112,7 @@ impl<'a> ToolInput<'a> {
         let expected = "a coordinate or a ref";
         point
             .map(Target::Point)
-            .ok_or_else(|| Self::wrong(name, value, expected))
+            .ok_or_else(|| wrong(name, value, expected))
     }
 
     pub(super) fn count(self, name: &str) -> InputResult<Option<u32>> {
@@ -132,7 +129,7 @@ impl<'a> ToolInput<'a> {
         let count = integer.map(|n| n as u32);
         count
             .map(Some)
-            .ok_or_else(|| Self::wrong(name, value, "an integer from 0"))
+            .ok_or_else(|| wrong(name, value, "an integer from 0"))
     }
 
     pub(super) fn needed_count(self, name: &str) -> InputResult<u32> {
@@ -163,7 +160,7 @@ impl<'a> ToolInput<'a> {
         let seconds = number(value).filter(|seconds| !integers_only || seconds.fract() == 0.0);
         let seconds = seconds.filter(|seconds| (0.0..=f64::from(max_secs)).contains(seconds));
         let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        let wrong = || Self::wrong("duration", value, &format!("{expected} up to {max_secs}"));
+        let wrong = || wrong("duration", value, &format!("{expected} up to {max_secs}"));
         duration.map(Some).ok_or_else(wrong)
     }
 
@@ -201,26 +198,6 @@ impl<'a> ToolInput<'a> {
         modifiers
             .filter(|modifiers| !modifiers.is_empty())
             .ok_or_else(|| format!("`{name}` is {text:?}, expected modifier keys like ctrl+shift"))
-    }
-}
-
-/// A finite number, also one given as a string.
-pub(super) fn number(value: &Value) -> Option<f64> {
-    let number = match value {
-        Value::Number(number) => number.as_f64(),
-        Value::String(text) => text.trim().parse().ok(),
-        _ => None,
-    };
-    number.filter(|number: &f64| number.is_finite())
-}
-
-/// A value as text for an error message, cut to 80 characters.
-pub(super) fn excerpt(value: &Value) -> String {
-    const LIMIT: usize = 80;
-    let text = value.to_string();
-    match text.char_indices().nth(LIMIT) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
     }
 }
 

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::decode_block::{Block, text};
 use super::image::{self, ImageTier};
 use super::media::missing;
 use crate::EncodeError;
+use crate::json::{Fields as Block, text};
 
 /// Number of images above which the sides of each are limited.
 pub(super) const MAX_FULL_SIZE_IMAGES: usize = 20;

@@ -8,9 +8,10 @@ use telechir_protocol::{
 };
 
 use super::context::BlockContext;
-use super::decode_block::{self, text};
+use super::decode_block;
 use super::fixed_texts;
 use crate::history::split_ids::PartId;
+use crate::json::text;
 
 /// The block's type, and which part it is.
 fn part_of(block: &Value) -> Option<(&str, PartId<'_>)> {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use telechir_protocol::json_limits;
 
-use super::decode_block::{Block, text};
 use super::detect;
+use crate::json::{Fields as Block, text};
 use crate::precision::RoundedNumbers;
 use crate::stream::{CallDelta, Delta, EventAssembler};
 use crate::{DecodeError, StreamError};

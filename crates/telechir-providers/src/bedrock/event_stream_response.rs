@@ -5,7 +5,7 @@ use telechir_protocol::json_limits;
 
 use super::event_stream::{EventFrame, EventFrameReader};
 use crate::StreamError;
-use crate::fields::text_of;
+use crate::json::text_of;
 use crate::precision::RoundedNumbers;
 use crate::stream::{Delta, EventAssembler, StreamDecoder};
 

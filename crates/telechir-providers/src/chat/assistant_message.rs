@@ -11,7 +11,7 @@ use super::read::{DEVELOPER, EMPTY, LEGACY_ROLE, MEMBER, MEMBERS, PARTS};
 use super::write::MessageWriter;
 use crate::content_text;
 use crate::fallback_tools::{self, CallInfo, RenderedResult};
-use crate::fields::passed_on;
+use crate::json::passed_on;
 use crate::settings::ENTRY;
 
 /// An assistant message under construction.
@@ -168,7 +168,7 @@ impl MessageWriter {
             draft.refusal = Some(text.text.clone());
             return;
         }
-        let is_media = crate::fields::media(content).is_some();
+        let is_media = crate::json::media(content).is_some();
         // The service itself may send images and files that its tools created.
         let own = self.is_own_list(message);
         match self.part_of(message, content) {
@@ -269,7 +269,7 @@ impl MessageWriter {
         let why = "it is a tool of another provider";
         let parts: Vec<&Content> = hosted.inputs.iter().chain(&hosted.results).collect();
         let texts = content_text::hosted_texts(hosted);
-        for media in parts.iter().filter_map(|part| crate::fields::media(part)) {
+        for media in parts.iter().filter_map(|part| crate::json::media(part)) {
             match parts::write_media(self.flavour, &media) {
                 Some(part) => draft.media.push(part),
                 None => self

@@ -5,7 +5,7 @@ use telechir_protocol::{Arguments, Content, FunctionCall, Meta};
 
 use super::Flavour;
 use crate::fallback_tools;
-use crate::fields::{Fields, kind, object, object_of, present, raw, raw_of, some_text};
+use crate::json::{Fields, kind, object, object_of, present, raw, raw_of, some_text};
 use crate::settings::MEMBERS;
 
 /// Property that stores the entry type, if it is not `function`.

@@ -6,7 +6,7 @@ use telechir_protocol::{UsageContent, json_limits};
 use super::Flavour;
 use super::read::is_result;
 use crate::chat_api::{ChatApi, Endpoint};
-use crate::fields::{Fields, list, object, present, some_text, text_of};
+use crate::json::{Fields, list, object, present, some_text, text_of};
 use crate::{ImageLimit, Request, RequestOptions, StopReason};
 
 const REMOVED_SCREENSHOT: &str = "[An older screenshot was removed to save room.]";

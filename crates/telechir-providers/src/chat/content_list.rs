@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::fields::{Fields, kind, list, object, owned, present, text};
+use crate::json::{Fields, kind, list, object, owned, present, text};
 
 /// The field of a message, and the form of its calls.
 pub(super) const CONTENT_LIST: &str = "content_list";

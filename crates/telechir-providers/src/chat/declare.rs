@@ -5,7 +5,7 @@ use telechir_protocol::{ComputerUseTool, HostedTool, RawTool, Tool};
 
 use super::Flavour;
 use crate::fallback_tools::{self, FunctionDeclaration};
-use crate::fields::Fields;
+use crate::json::Fields;
 use crate::{Declaration, EncodeError, Report, ToolOffer};
 
 /// Maximum length of a function name in characters.

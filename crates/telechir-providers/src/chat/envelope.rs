@@ -5,7 +5,7 @@ use telechir_protocol::{Content, ErrorContent, Message, Meta, ModelTurn, UsageCo
 
 use super::Flavour;
 use super::read::MessageReader;
-use crate::fields::{Fields, kind, list, object, present, raw, text, text_of};
+use crate::json::{Fields, kind, list, object, present, raw, text, text_of};
 use crate::provider_error::ProviderError;
 use crate::{DecodeError, Envelope, History, Report};
 

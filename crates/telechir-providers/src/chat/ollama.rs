@@ -5,7 +5,7 @@ use serde_json::Value;
 use telechir_protocol::{Content, DataContent};
 
 use super::Flavour;
-use crate::fields::{Fields, list, object, owned, raw_of};
+use crate::json::{Fields, list, object, owned, raw_of};
 
 /// The field that names the function of a result.
 pub(super) const TOOL_NAME: &str = "tool_name";

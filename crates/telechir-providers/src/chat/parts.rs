@@ -6,7 +6,7 @@ use telechir_protocol::{
 };
 
 use super::Flavour;
-use crate::fields::{
+use crate::json::{
     Fields, joined_texts, keep, kind, list, object, object_of, owned, passed_on, raw, raw_of,
     restore, text, verbatim,
 };
@@ -302,7 +302,7 @@ pub(crate) fn write_part(flavour: Flavour, content: &Content) -> Option<Value> {
         let is_own = other.dialect.is_some() || opaque.contains(&kind(part));
         return is_own.then(|| Value::Object(part.clone()));
     }
-    write_media(flavour, &crate::fields::media(content)?)
+    write_media(flavour, &crate::json::media(content)?)
 }
 
 /// Part types of chat completions that are passed through unchanged from neutral JSON that does not state their

@@ -11,7 +11,7 @@ use super::parts;
 use super::{Flavour, content_list, ollama, result_images};
 use crate::Report;
 use crate::fallback_tools::{self, CallInfo, FunctionOutput};
-use crate::fields::{Fields, list, owned, present, raw, some_text, text};
+use crate::json::{Fields, list, owned, present, raw, some_text, text};
 
 /// Stores message fields without a neutral equivalent.
 pub(super) use crate::settings::MEMBERS;

@@ -9,7 +9,7 @@ use telechir_protocol::{Content, Media};
 
 use super::Flavour;
 use super::parts;
-use crate::fields::{Fields, kind, list, text};
+use crate::json::{Fields, kind, list, text};
 
 /// Marks a message that follows an inserted assistant message.
 pub(super) const BRIDGED: &str = "bridged";

@@ -15,7 +15,7 @@ use self::calls::CallsBuilder;
 pub(crate) use self::content::join as join_parts;
 use self::ollama::OllamaBuilder;
 use crate::StreamError;
-use crate::fields::{Fields, list, object, present, some_text};
+use crate::json::{Fields, list, object, present, some_text};
 use crate::precision::RoundedNumbers;
 use crate::provider_error::ProviderError;
 use crate::stream::{CallDelta, Delta, EventAssembler};

@@ -14,7 +14,7 @@ use super::{Flavour, assistant_message, parts};
 use crate::content_text;
 use crate::digest::digest;
 use crate::fallback_tools::{self, RenderedResult};
-use crate::fields::{media, raw_of, text_of_content};
+use crate::json::{media, raw_of, text_of_content};
 use crate::{Envelope, History, Report};
 
 /// Writes a history in its original envelope, or as a list of messages.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::{FunctionTool, Tool};
 
 use super::described;
-use crate::openai::item::Item;
+use crate::json::Fields;
 
 /// The function's name; the vocabulary it comes from uses it for its browser tool.
 pub(crate) const EXECUTE_BROWSER: &str = "execute_browser";
@@ -67,7 +67,7 @@ pub fn page_tool() -> Tool {
 
 /// Converts a step to the neutral vocabulary, or returns it with the reason it is invalid.
 /// Arguments may be in `params` or next to it.
-pub(super) fn step(mut fields: Item) -> Result<Item, (Item, String)> {
+pub(super) fn step(mut fields: Fields) -> Result<Fields, (Fields, String)> {
     let original = fields.clone();
     let refused = |problem: &str| Err((original.clone(), problem.to_owned()));
     match fields.shift_remove("params") {

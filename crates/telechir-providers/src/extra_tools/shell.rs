@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use telechir_protocol::{Arguments, CallId, Command, ShellAction, ShellCall};
 
-use crate::openai::item::{Item, owned, text};
+use crate::json::{Fields, owned, text};
 
 /// The name of the function.
 pub(crate) const SHELL: &str = "shell_session";
@@ -91,7 +91,7 @@ pub(crate) fn decode_shell_call(
 }
 
 /// The commands of an unknown action, and the members that any call may have.
-fn decode_details(call: &mut ShellCall, arguments: &Item) {
+fn decode_details(call: &mut ShellCall, arguments: &Fields) {
     let member = |name: &str| arguments.get(name);
     if let (ShellAction::Other(_), Some(commands)) = (&call.action, member("commands"))
         && let Ok(commands) = Vec::<Command>::deserialize(commands)
@@ -134,7 +134,7 @@ pub(crate) fn encode_shell_call(call: &ShellCall) -> Option<String> {
 }
 
 /// The members that [`decode_details`] decodes.
-fn encode_details(call: &ShellCall, arguments: &mut Item) {
+fn encode_details(call: &ShellCall, arguments: &mut Fields) {
     if matches!(call.action, ShellAction::Other(_)) && !call.commands.is_empty() {
         arguments.insert("commands".to_owned(), json!(call.commands));
     }

@@ -10,7 +10,7 @@ use telechir_protocol::{
 
 use super::{COMPUTER, EDITOR, MEMORY, PATCH, SHELL, edit, shell};
 use crate::extra_tools;
-use crate::fields::{Fields, present};
+use crate::json::{Fields, present};
 
 /// What is needed to decode the result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]

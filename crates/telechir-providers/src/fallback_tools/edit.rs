@@ -3,7 +3,7 @@
 use serde_json::Value;
 use telechir_protocol::{EditCall, EditOperation, EditTool, Meta};
 
-use crate::fields::{Fields, list, owned, present, text};
+use crate::json::{Fields, list, owned, present, text};
 
 /// Operations of the editor and memory functions; a function of that name without any of them is
 /// not ours.

@@ -19,7 +19,7 @@ use telechir_protocol::{
 
 use super::CallInfo;
 use crate::anthropic::shell_text;
-use crate::fields::{media, text_of_content};
+use crate::json::{media, text_of_content};
 
 /// The text of an empty result.
 const EMPTY_RESULT: &str = "Done.";

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use telechir_protocol::{Command, ShellAction, ShellCall};
 
-use crate::fields::{Fields, object_of, owned, present, text};
+use crate::json::{Fields, object_of, owned, present, text};
 
 /// Decodes the arguments; an invalid call carries the reason in `exception`.
 pub(super) fn read(call_id: &str, arguments: &Result<Fields, String>) -> ShellCall {

@@ -5,6 +5,8 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use telechir_protocol::{Chord, Key, Point};
 
+use crate::json::arguments::{missing, number, wrong};
+
 /// A value, or what is wrong with the argument.
 pub(super) type ArgResult<T> = Result<T, String>;
 
@@ -25,15 +27,11 @@ impl Args {
         Some((name, value))
     }
 
-    fn wrong(name: &str, value: &Value, expected: &str) -> String {
-        format!("`{name}` is {}, expected {expected}", shown(value))
-    }
-
     pub(super) fn text(&mut self, names: &[&str]) -> ArgResult<Option<String>> {
         match self.take(names) {
             None => Ok(None),
             Some((_, Value::String(text))) => Ok(Some(text)),
-            Some((name, odd)) => Err(Self::wrong(name, &odd, "a string")),
+            Some((name, odd)) => Err(wrong(name, &odd, "a string")),
         }
     }
 
@@ -48,7 +46,7 @@ impl Args {
             Some((_, Value::Bool(flag))) => Ok(flag),
             Some((_, Value::String(text))) if text.eq_ignore_ascii_case("true") => Ok(true),
             Some((_, Value::String(text))) if text.eq_ignore_ascii_case("false") => Ok(false),
-            Some((name, odd)) => Err(Self::wrong(name, &odd, "true or false")),
+            Some((name, odd)) => Err(wrong(name, &odd, "true or false")),
         }
     }
 
@@ -58,7 +56,7 @@ impl Args {
         };
         number(&value)
             .map(Some)
-            .ok_or_else(|| Self::wrong(name, &value, "a number"))
+            .ok_or_else(|| wrong(name, &value, "a number"))
     }
 
     /// A point in thousandths, from the first pair of names that is present.
@@ -95,7 +93,7 @@ impl Args {
             _ => None,
         };
         pair.map(|(x, y)| Some(Point::thousandths(x, y)))
-            .ok_or_else(|| Self::wrong(name, &value, "a point like [x, y]"))
+            .ok_or_else(|| wrong(name, &value, "a point like [x, y]"))
     }
 
     pub(super) fn needed_at(&mut self) -> ArgResult<Point> {
@@ -111,7 +109,7 @@ impl Args {
         let expected = "a number of seconds, at most a day";
         duration
             .map(Some)
-            .ok_or_else(|| Self::wrong(name, &value, expected))
+            .ok_or_else(|| wrong(name, &value, expected))
     }
 
     /// A key or chord, as a list of names or as one string joined by `+`.
@@ -130,7 +128,7 @@ impl Args {
         };
         chord
             .and_then(unshifted)
-            .ok_or_else(|| Self::wrong(name, &value, "keys like \"enter\" or [\"ctrl\", \"s\"]"))
+            .ok_or_else(|| wrong(name, &value, "keys like \"enter\" or [\"ctrl\", \"s\"]"))
     }
 }
 
@@ -144,28 +142,4 @@ fn unshifted(chord: Chord) -> Option<Chord> {
         Key::Modifier(_) | Key::Named(_) | Key::Other(_) => key.clone(),
     };
     Chord::new(chord.keys().iter().map(small).collect())
-}
-
-fn missing(name: &str) -> String {
-    format!("`{name}` is missing")
-}
-
-/// A number, which may be inside a string.
-fn number(value: &Value) -> Option<f64> {
-    let number = match value {
-        Value::Number(number) => number.as_f64(),
-        Value::String(text) => text.trim().parse().ok(),
-        _ => None,
-    };
-    number.filter(|number: &f64| number.is_finite())
-}
-
-/// A value as text for an error, truncated if it is long.
-pub(super) fn shown(value: &Value) -> String {
-    const LIMIT: usize = 80;
-    let text = value.to_string();
-    match text.char_indices().nth(LIMIT) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
 }

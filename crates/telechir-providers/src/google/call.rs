@@ -6,9 +6,10 @@ use telechir_protocol::{
     Arguments, CallId, ComputerCall, Content, FunctionCall, Meta, SafetyCheck, SafetySource,
 };
 
-use super::args::{ArgResult, shown};
+use super::args::ArgResult;
 use super::context::GoogleContext;
 use super::{PROVIDER, action, shell};
+use crate::json::arguments::excerpt;
 use crate::{extra_tools, fallback_tools};
 
 /// Google's name for a safety decision.
@@ -223,7 +224,7 @@ fn function(called: RawCall<'_>, args: Map<String, Value>) -> Content {
 
 /// A call whose arguments are not an object.
 fn unreadable(called: RawCall<'_>, args: &Value, is_own: bool) -> Content {
-    let problem = format!("the arguments are {}, expected an object.", shown(args));
+    let problem = format!("the arguments are {}, expected an object.", excerpt(args));
     let RawCall {
         id, name, mut meta, ..
     } = called;
@@ -272,7 +273,7 @@ fn decision(json: Option<&Value>) -> SafetyDecision {
             SafetyDecision::Refuse(json.clone(), problem)
         }
         _ => {
-            let problem = format!("Unknown safety decision of the provider: {}", shown(json));
+            let problem = format!("Unknown safety decision of the provider: {}", excerpt(json));
             SafetyDecision::Refuse(json.clone(), problem)
         }
     }

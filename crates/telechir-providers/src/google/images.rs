@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::ImageLimit;
-use crate::fields::text_of;
+use crate::json::text_of;
 
 const REMOVED_NOTE: &str = "[An older screenshot was removed to save room.]";
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::{Content, DataContent, HostedCall, Media, Size};
 
 use crate::Report;
-use crate::fields::hosted_output;
+use crate::json::{hosted_output, media};
 
 /// Converts URL-safe base64 to the standard alphabet, which all other dialects accept.
 pub(super) fn standard(base64: &str) -> Cow<'_, str> {
@@ -68,16 +68,6 @@ pub(super) fn media_resolution(level: &str) -> Value {
 /// Whether this is a level that both APIs have.
 pub(super) fn is_level(level: &str) -> bool {
     LEVELS.contains(&level)
-}
-
-/// The image or file of a content, if it is one.
-pub(super) fn media(content: &Content) -> Option<Media> {
-    Some(match content {
-        Content::Data(data) => Media::Data(data.clone()),
-        Content::Uri(uri) => Media::Uri(uri.clone()),
-        Content::HostedFile(file) => Media::HostedFile(file.clone()),
-        _ => return None,
-    })
 }
 
 /// The code of a call, or what code printed. An image or file in it is lost; the outcomes of

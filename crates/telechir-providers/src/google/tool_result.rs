@@ -10,10 +10,10 @@ use telechir_protocol::{
 use super::call::CHECK;
 use super::context::{GoogleCallKind, RecordedCall};
 use super::encode_call::EncodedFunctionCall;
-use super::media::media;
 use super::{PROVIDER, report_losses};
 use crate::Report;
 use crate::anthropic::shell_text;
+use crate::json::media;
 
 /// The field that records the user's approval.
 pub(super) const ACKNOWLEDGED: &str = "safety_acknowledgement";

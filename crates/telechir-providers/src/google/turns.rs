@@ -10,7 +10,8 @@ use super::PROVIDER;
 use super::call::property;
 use super::context::{call_id, result_id};
 use super::encode_call::EncodedFunctionCall;
-use super::media::{media, size_of};
+use super::media::size_of;
+use crate::json::media;
 use crate::{Envelope, Report};
 
 /// The author of a turn.

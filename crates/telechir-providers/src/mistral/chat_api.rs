@@ -7,7 +7,7 @@ use telechir_protocol::UsageContent;
 use crate::chat::Flavour;
 use crate::chat::chat_api::{image_limit, images_in, prune_images, repair_arguments, usage};
 use crate::chat_api::{ChatApi, Endpoint};
-use crate::fields::text_of;
+use crate::json::text_of;
 use crate::{Request, RequestOptions, StopReason};
 
 /// The chat API of `mistral-conversations`.

@@ -6,7 +6,7 @@ use telechir_protocol::{Content, Message, ModelTurn, Role, UsageContent};
 
 use super::read::{EntryReader, confirmation};
 use super::{DIALECT, PROVIDER};
-use crate::fields::{Fields, kind, list, object, raw, some_text, text};
+use crate::json::{Fields, kind, list, object, raw, some_text, text};
 use crate::provider_error::ProviderError;
 use crate::{DecodeError, Envelope, History, Report};
 

@@ -6,7 +6,7 @@ use telechir_protocol::{Arguments, Content, FunctionCall, HostedCall, Meta, json
 
 use super::PROVIDER;
 use crate::content_text::hosted_texts;
-use crate::fields::{Fields, joined_texts, object, object_of, owned, present, text};
+use crate::json::{Fields, joined_texts, object, object_of, owned, present, text};
 
 /// Stores the arguments and the outcome (`info`) unchanged.
 const ARGUMENTS: &str = "arguments";

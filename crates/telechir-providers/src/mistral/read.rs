@@ -14,7 +14,7 @@ use crate::Report;
 use crate::chat::parts;
 use crate::chat::result_images::take_images;
 use crate::fallback_tools::{self, CallInfo, FunctionOutput};
-use crate::fields::{Fields, kind, owned, present, raw, some_text, text, verbatim};
+use crate::json::{Fields, kind, owned, present, raw, some_text, text, verbatim};
 
 /// Stores entry fields without a neutral equivalent. Its chat completions have other fields.
 pub(super) use crate::settings::{ENTRY, ENTRY_MEMBERS as MEMBERS};

@@ -6,7 +6,7 @@ use telechir_protocol::{Content, Media};
 use super::FLAVOUR;
 use crate::chat::parts;
 use crate::chat::result_images::{caption_of, captioned};
-use crate::fields::{Fields, list};
+use crate::json::{Fields, list};
 
 /// The images, with their call ids, of an entry that contains only captions and images in the
 /// format of [`write`].

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::StreamError;
 use crate::chat::join_parts;
-use crate::fields::{Fields, kind, present, some_text, text};
+use crate::json::{Fields, kind, present, some_text, text};
 use crate::precision::RoundedNumbers;
 use crate::stream::{CallDelta, Delta, EventAssembler};
 

@@ -14,7 +14,7 @@ use super::{DIALECT, FLAVOUR, PROVIDER, execution, result_images};
 use crate::chat::parts;
 use crate::chat::write::{add_addresses, result_of, synthetic_id};
 use crate::fallback_tools::{self, FunctionInvocation};
-use crate::fields::{Fields, joined_texts, kind, object_of, passed_on, raw_of, text};
+use crate::json::{Fields, joined_texts, kind, object_of, passed_on, raw_of, text};
 use crate::{Envelope, History, Report};
 
 /// Writes a history in its original envelope, or as a list of entries.

@@ -5,7 +5,7 @@ use telechir_protocol::UsageContent;
 
 use crate::chat_api::usage;
 use crate::chat_api::{ChatApi, Endpoint};
-use crate::fields::text_of;
+use crate::json::text_of;
 use crate::{ImageLimit, Request, RequestOptions, StopReason};
 
 /// Output-only fields of response items; requests that contain them are rejected.

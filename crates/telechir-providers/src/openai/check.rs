@@ -5,9 +5,10 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::DIALECT;
-use super::item::{Item, kind, list, present, text};
+use super::item::Item;
 use super::item_kinds::{LOCAL_CALLS, is_other_call};
 use crate::EncodeError;
+use crate::json::{kind, list, present, text};
 
 /// Checks a request; `rest` holds its fields other than the items.
 pub(super) fn request(rest: &Item, items: &[Value]) -> Result<(), EncodeError> {

@@ -7,10 +7,11 @@ use telechir_protocol::{
     Content, ErrorContent, InvalidTurn, Message, Meta, ModelTurn, UsageContent,
 };
 
-use super::item::{Item, kind, list, object, owned, present, raw, text};
+use super::item::{Item, raw};
 use super::item_kinds::LOCAL_CALLS;
 use super::read::{CallContext, ItemReader, instructions, text_input};
 use super::{DIALECT, PROVIDER};
+use crate::json::{kind, list, object, owned, present, text};
 use crate::provider_error::ProviderError;
 use crate::{DecodeError, Envelope, History, Report};
 

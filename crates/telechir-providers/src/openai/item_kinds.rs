@@ -1,6 +1,6 @@
 //! Which items are calls that the client must answer.
 
-use crate::fields::{Fields as Item, kind, object, text};
+use crate::json::{Fields as Item, kind, object, text};
 
 /// Calls with a neutral kind that the client must answer and that therefore need a `call_id`.
 pub(super) const LOCAL_CALLS: [&str; 6] = [

@@ -14,8 +14,9 @@ use std::collections::HashMap;
 
 use telechir_protocol::{Content, Message, Role};
 
-use super::item::{Item, kind, raw, raw_of, text, verbatim};
+use super::item::{Item, raw, raw_of, verbatim};
 use crate::Report;
+use crate::json::{kind, text};
 
 pub(super) use hosted::IMAGE_CALL_FIELDS;
 pub(super) use message::{MESSAGE_FIELDS, instructions, is_instructions, text_input};

@@ -13,8 +13,9 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use serde_json::{Map, Value};
 
-use super::item::{Item, owned, text};
+use super::item::Item;
 use crate::StreamError;
+use crate::json::{owned, text};
 use crate::precision::RoundedNumbers;
 use crate::stream::{Delta, EventAssembler};
 use item_builder::ItemBuilder;

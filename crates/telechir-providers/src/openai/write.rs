@@ -18,10 +18,11 @@ use telechir_protocol::{CallId, Content, FunctionCall, Media, Message, UnknownCo
 use super::action::ActionEncoder;
 use super::call_form::CallForm;
 use super::envelope::enclose;
-use super::item::{Item, kind, passed_on, raw_of};
+use super::item::{Item, passed_on, raw_of};
 use super::item_kinds::HOSTED_ITEMS;
 use super::read::{is_instructions, matches_json, unedited};
 use super::{DIALECT, check};
+use crate::json::kind;
 use crate::{EncodeError, Envelope, History, Report, content_text, fallback_tools};
 
 pub(super) use message::message_text;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use telechir_protocol::{Content, Media, Message, Meta, Raw, json_limits};
 
 use super::{ENTRY, ENTRY_MEMBERS, MEMBERS};
-use crate::fields::media;
+use crate::json::media;
 
 /// A value with its name at the provider.
 pub(super) struct Field<'a> {

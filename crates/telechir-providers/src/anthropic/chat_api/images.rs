@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use crate::ImageLimit;
-use crate::fields::text_of;
+use crate::json::{list_of, text_of};
 
 const REMOVED_NOTE: &str = "[An older screenshot was removed to save room.]";
 /// A grey 28 by 28 PNG, one visual token: a result of `screenshot` or `zoom` must contain an
@@ -25,24 +25,27 @@ pub(super) fn prune(messages: &mut [Value], limit: ImageLimit) -> bool {
     }
     messages
         .iter()
-        .flat_map(blocks)
-        .any(|result| blocks(result).iter().any(is_note))
+        .flat_map(|container| list_of(container, "content"))
+        .any(|result| list_of(result, "content").iter().any(is_note))
 }
 
 /// Number of images in a message, without blank placeholders.
 pub(super) fn count(message: &Value) -> usize {
     let inner = |block: &Value| match text_of(block, "type") {
-        "tool_result" => blocks(block).iter().filter(|block| is_image(block)).count(),
+        "tool_result" => list_of(block, "content")
+            .iter()
+            .filter(|block| is_image(block))
+            .count(),
         _ => usize::from(is_image(block)),
     };
-    blocks(message).iter().map(inner).sum()
+    list_of(message, "content").iter().map(inner).sum()
 }
 
 /// Ids of the calls whose results must contain an image.
 fn required(messages: &[Value]) -> HashSet<String> {
     let calls = messages
         .iter()
-        .flat_map(blocks)
+        .flat_map(|container| list_of(container, "content"))
         .filter(|block| text_of(block, "type") == "tool_use");
     let shows = calls.filter(|call| {
         let action = call
@@ -79,13 +82,6 @@ fn remove(result: &mut Value, keeps_one: bool, left: &mut usize) {
             blocks.push(json!({"type": "image", "source": source}));
         }
     }
-}
-
-fn blocks(container: &Value) -> &[Value] {
-    container
-        .get("content")
-        .and_then(Value::as_array)
-        .map_or(&[], Vec::as_slice)
 }
 
 fn is_image(block: &Value) -> bool {

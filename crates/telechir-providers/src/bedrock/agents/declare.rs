@@ -7,7 +7,7 @@ use super::DIALECT;
 use super::encode::missing;
 use crate::anthropic;
 use crate::extra_tools;
-use crate::fields::text_of;
+use crate::json::text_of;
 use crate::{Declaration, EncodeError, Report, ToolOffer};
 
 /// Types of Anthropic's tools in one version.

@@ -12,7 +12,7 @@ use telechir_protocol::{
 use super::{CONFIRMATION, DIALECT, MAX_CALLS, PROVIDER, ids, parameters};
 use crate::anthropic;
 use crate::bedrock::{anthropic_bridge, detect, media};
-use crate::fields::text_of;
+use crate::json::text_of;
 use crate::{DecodeError, Envelope, History, Report};
 
 /// Member of an envelope that contains a single document.

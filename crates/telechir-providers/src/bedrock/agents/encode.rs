@@ -10,8 +10,8 @@ use super::encode_result::{self, InvocationResultEncoder};
 use super::{CONFIRMATION, DIALECT, MAX_CALLS, PROVIDER, decode, ids, parameters};
 use crate::anthropic;
 use crate::bedrock::{adapt, detect};
-use crate::fields::text_of;
 use crate::history::split_ids::{self, PartId};
+use crate::json::text_of;
 use crate::{EncodeError, EncodedReply, Envelope, History, Report};
 
 pub(super) fn missing(problem: impl Into<String>) -> EncodeError {

@@ -6,7 +6,7 @@ use telechir_protocol::{Content, FailureKind, Meta, ToolCall};
 use super::encode::missing;
 use super::{CONFIRMATION, MAX_CALLS, PROVIDER};
 use crate::bedrock::media;
-use crate::fields::text_of;
+use crate::json::text_of;
 use crate::{EncodeError, Report, extra_tools};
 
 /// Encodes a result with the fields that it repeats from its call.

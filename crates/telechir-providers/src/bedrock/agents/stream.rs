@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::ids;
 use crate::StreamError;
-use crate::fields::text_of;
+use crate::json::text_of;
 use crate::precision::RoundedNumbers;
 use crate::stream::{CallDelta, Delta, EventAssembler};
 

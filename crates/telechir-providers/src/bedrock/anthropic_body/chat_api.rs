@@ -7,7 +7,7 @@ use super::declare;
 use crate::anthropic;
 use crate::bedrock::{models, path};
 use crate::chat_api::{ChatApi, Endpoint};
-use crate::fields::text_of;
+use crate::json::text_of;
 use crate::{Request, RequestOptions, StopReason};
 
 /// The conversation itself is the same as in Anthropic's Messages API.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::INVOKE;
 use crate::EncodeError;
-use crate::fields::text_of;
+use crate::json::text_of;
 
 /// Versions of a body. The newer one rejects sampling parameters.
 const VERSIONS: [&str; 2] = ["bedrock-2023-05-31", "2026-10-21"];

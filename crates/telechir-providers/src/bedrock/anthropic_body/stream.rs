@@ -7,7 +7,7 @@ use telechir_protocol::json_limits;
 
 use crate::StreamError;
 use crate::anthropic::AnthropicMessageBuilder;
-use crate::fields::text_of;
+use crate::json::text_of;
 use crate::precision::RoundedNumbers;
 use crate::stream::{Delta, EventAssembler};
 

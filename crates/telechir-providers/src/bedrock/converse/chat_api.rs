@@ -9,7 +9,7 @@ use crate::anthropic;
 use crate::bedrock::models::{self, ModelVendor};
 use crate::bedrock::path;
 use crate::chat_api::{ChatApi, Endpoint};
-use crate::fields::text_of;
+use crate::json::text_of;
 use crate::{Request, RequestOptions, StopReason};
 
 /// Default response limit for Claude; models of other vendors have their own defaults.

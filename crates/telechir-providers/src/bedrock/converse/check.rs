@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::DIALECT;
 use crate::EncodeError;
-use crate::fields::text_of;
+use crate::json::{list_of, text_of};
 
 pub(super) fn missing(problem: impl Into<String>) -> EncodeError {
     EncodeError::Missing {
@@ -19,17 +19,10 @@ pub(super) fn messages(items: &[Value]) -> Result<(), EncodeError> {
         let location = format!("messages[{at}]");
         match item.get("role") {
             None => blocks(std::slice::from_ref(item), &location)?,
-            Some(_) => blocks(list(item, "content"), &location)?,
+            Some(_) => blocks(list_of(item, "content"), &location)?,
         }
     }
     Ok(())
-}
-
-fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
-    value
-        .get(name)
-        .and_then(Value::as_array)
-        .map_or(&[], Vec::as_slice)
 }
 
 /// Checks content blocks.
@@ -104,7 +97,7 @@ fn tool_result(result: &Value, location: &str) -> Result<(), EncodeError> {
             )));
         }
     }
-    for part in list(result, "content") {
+    for part in list_of(result, "content") {
         image(part, location)?;
     }
     Ok(())
@@ -125,7 +118,9 @@ fn image(block: &Value, location: &str) -> Result<(), EncodeError> {
 
 /// Checks the fields of a request except its messages.
 pub(super) fn request(rest: &Map<String, Value>, messages: &[Value]) -> Result<(), EncodeError> {
-    let has_tools = messages.iter().flat_map(|message| list(message, "content"));
+    let has_tools = messages
+        .iter()
+        .flat_map(|message| list_of(message, "content"));
     let has_tools = has_tools
         .into_iter()
         .any(|block| block.get("toolUse").is_some() || block.get("toolResult").is_some());
@@ -135,8 +130,8 @@ pub(super) fn request(rest: &Map<String, Value>, messages: &[Value]) -> Result<(
         ));
     }
     let fields = rest.get("additionalModelRequestFields");
-    let model_tools = fields.map_or(&[][..], |fields| list(fields, "tools"));
-    let betas = fields.map_or(&[][..], |fields| list(fields, "anthropic_beta"));
+    let model_tools = fields.map_or(&[][..], |fields| list_of(fields, "tools"));
+    let betas = fields.map_or(&[][..], |fields| list_of(fields, "anthropic_beta"));
     let is_computer = |tool: &&Value| text_of(tool, "type").starts_with("computer_2");
     let has_beta = betas
         .iter()

@@ -9,7 +9,7 @@ use super::{DIALECT, check};
 use crate::anthropic;
 use crate::bedrock::models::{self, ModelVendor};
 use crate::bedrock::{detect, names};
-use crate::fields::text_of;
+use crate::json::text_of;
 use crate::{Declaration, EncodeError, Report, ToolOffer, extra_tools, fallback_tools};
 
 /// Function declared if there is no other, because `toolConfig` requires one.

@@ -6,7 +6,7 @@ use telechir_protocol::{Content, ErrorContent, Message, Meta, ModelTurn, Raw, Us
 use super::{DIALECT, JsonObject, OPAQUE_PREFIX, PROVIDER, check, decode_block};
 use crate::anthropic;
 use crate::bedrock::{anthropic_bridge, detect};
-use crate::fields::text_of;
+use crate::json::text_of;
 use crate::{DecodeError, Envelope, History, Report};
 
 /// Decodes one response.

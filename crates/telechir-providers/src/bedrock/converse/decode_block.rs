@@ -7,7 +7,7 @@ use telechir_protocol::{Content, DataContent};
 use super::encode_block::cache_point_members as cache_point;
 use super::{EXTRA, JsonObject, OPAQUE_PREFIX};
 use crate::bedrock::media;
-use crate::fields::text_of;
+use crate::json::text_of;
 
 /// Converts a block; an unknown one gets a type with the prefix [`OPAQUE_PREFIX`].
 pub(super) fn block(original: &Value) -> Value {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{EXTRA, OPAQUE_PREFIX};
 use crate::bedrock::{media, names};
-use crate::fields::text_of;
+use crate::json::text_of;
 use crate::{Report, anthropic};
 
 /// Converts a block; `cache_control` becomes a cache point after it.

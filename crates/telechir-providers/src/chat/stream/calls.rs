@@ -5,7 +5,7 @@ use telechir_protocol::{IncompleteCall, IncompleteCalls};
 
 use super::call_delta;
 use crate::StreamError;
-use crate::fields::{Fields, object, present, some_text};
+use crate::json::{Fields, object, present, some_text};
 use crate::stream::{CallDelta, Delta};
 
 /// Maximum number of calls in one message.

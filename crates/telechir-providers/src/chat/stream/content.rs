@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::fields::{Fields, kind, text};
+use crate::json::{Fields, kind, text};
 use crate::stream::Delta;
 
 /// Appends to a text field.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::content;
 use super::{call_delta, delta_of};
 use crate::StreamError;
-use crate::fields::{Fields, list, object, present, some_text};
+use crate::json::{Fields, list, object, present, some_text};
 use crate::stream::Delta;
 
 /// The state of a partially received response.

@@ -6,8 +6,8 @@ use telechir_protocol::UsageContent;
 use super::DIALECT;
 use super::envelope::CANDIDATES;
 use crate::chat_api::{ChatApi, Endpoint};
-use crate::fields::text_of;
 use crate::google::{images, member};
+use crate::json::text_of;
 use crate::{Request, RequestOptions, StopReason};
 
 /// The API for conversations with `generateContent`.

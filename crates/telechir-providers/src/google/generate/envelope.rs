@@ -10,7 +10,8 @@ use telechir_protocol::{
 use super::part::{self, DATA, own_id};
 use super::{DIALECT, stream};
 use crate::google::context::{self, GoogleContext};
-use crate::google::{PROVIDER, generated_id, member, raw, snake, split_calls, text};
+use crate::google::{PROVIDER, generated_id, member, snake, split_calls, text};
+use crate::json::raw;
 use crate::{DecodeError, Envelope, History, Report};
 
 /// Envelope fields for a document that is one content, a list of parts, or one part.

@@ -7,12 +7,12 @@ use telechir_protocol::{
 };
 
 use super::DIALECT;
-use crate::fields::hosted_failure;
 use crate::google::call::{self, RawCall};
 use crate::google::context::GoogleContext;
 use crate::google::media::{RESOLUTION, media_resolution, resolution, standard};
 use crate::google::tool_result::{self, FunctionResponse};
-use crate::google::{PLACEHOLDER, PROVIDER, SIGNATURE, member, others, raw, text};
+use crate::google::{PLACEHOLDER, PROVIDER, SIGNATURE, member, others, text};
+use crate::json::{hosted_failure, raw};
 
 pub(super) type PartFields = Map<String, Value>;
 

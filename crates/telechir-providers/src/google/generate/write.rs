@@ -253,7 +253,7 @@ pub(super) fn plain(content: &Content, location: &str, report: &mut Report) -> O
         Content::CommandCall(call) => executable(call, location, report),
         Content::CommandResult(result) => executed(result, location, report),
         Content::Data(_) | Content::Uri(_) | Content::HostedFile(_) => {
-            let media = crate::google::media::media(content)?;
+            let media = crate::json::media(content)?;
             media_part(&media, location, report)?
         }
         // Usage and finish reasons are not part of a conversation.

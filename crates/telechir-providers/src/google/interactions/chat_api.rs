@@ -5,8 +5,8 @@ use telechir_protocol::UsageContent;
 
 use super::envelope::counts;
 use crate::chat_api::{ChatApi, Endpoint};
-use crate::fields::text_of;
 use crate::google::images;
+use crate::json::text_of;
 use crate::{Request, RequestOptions, StopReason};
 
 /// The API for conversations with Interactions.

@@ -7,8 +7,9 @@ use telechir_protocol::{
 
 use super::DIALECT;
 use crate::Report;
-use crate::google::media::{RESOLUTION, base64_of, is_level, media, standard};
-use crate::google::{PROVIDER, others, raw, text};
+use crate::google::media::{RESOLUTION, base64_of, is_level, standard};
+use crate::google::{PROVIDER, others, text};
+use crate::json::{media, raw, verbatim};
 
 /// The property for fields without a neutral name.
 const BESIDE: &str = "content";
@@ -25,12 +26,7 @@ pub(super) fn read(content: &Map<String, Value>) -> Content {
         "image" | "audio" | "document" | "video" => file(content, kind).map(Content::from),
         _ => None,
     };
-    known.unwrap_or_else(|| verbatim(content))
-}
-
-/// A content that carries an object unchanged.
-pub(super) fn verbatim(object: &Map<String, Value>) -> Content {
-    Content::Other(UnknownContent::new(DIALECT, object.clone()))
+    known.unwrap_or_else(|| verbatim(content, DIALECT))
 }
 
 /// The type of a content of an older version that wraps an object.

@@ -8,7 +8,8 @@ use telechir_protocol::{
 use super::DIALECT;
 use super::step::{self, StepFields};
 use crate::google::context::{self, GoogleContext};
-use crate::google::{PLACEHOLDER, PROVIDER, raw, split_calls, text};
+use crate::google::{PLACEHOLDER, PROVIDER, split_calls, text};
+use crate::json::raw;
 use crate::{DecodeError, Envelope, History, Report};
 
 /// Envelope fields; empty for a document that is one step.

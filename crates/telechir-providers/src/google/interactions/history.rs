@@ -18,6 +18,7 @@ use crate::google::functions::FunctionVocabulary;
 use crate::google::tool_result;
 use crate::google::turns::{self, AuthoredTurn, TurnAuthor, TurnEntry};
 use crate::google::{PLACEHOLDER, text};
+use crate::json::text_of;
 use crate::{Envelope, History, Report};
 
 /// Encodes a history in its envelope, or as a list of steps.
@@ -111,10 +112,6 @@ fn input(form: Option<&Value>, steps: Vec<Value>) -> Value {
         (input_form::TEXT | input_form::CONTENT | input_form::CONTENTS, _) => contents.into(),
         _ => steps.into(),
     }
-}
-
-fn text_of<'a>(value: &'a Value, name: &str) -> &'a str {
-    value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The instructions for the request's field, and the remaining messages.

@@ -6,14 +6,14 @@ use telechir_protocol::{
     json_limits,
 };
 
-use super::content::{self, verbatim};
+use super::content;
 use super::{DIALECT, content::file};
-use crate::fields::hosted_failure;
 use crate::google::call::{self, RawCall};
 use crate::google::context::GoogleContext;
 use crate::google::media::IS_ERROR;
 use crate::google::tool_result::{self, FunctionResponse};
-use crate::google::{PLACEHOLDER, PROVIDER, others, raw, text};
+use crate::google::{PLACEHOLDER, PROVIDER, others, text};
+use crate::json::{hosted_failure, raw, verbatim};
 
 pub(super) type StepFields = Map<String, Value>;
 
@@ -40,7 +40,7 @@ pub(super) fn read(step: &StepFields, context: &GoogleContext) -> Message {
         }
         _ => None,
     };
-    known.unwrap_or_else(|| message_of(Role::Assistant, verbatim(step)))
+    known.unwrap_or_else(|| message_of(Role::Assistant, verbatim(step, DIALECT)))
 }
 
 /// A message with one content, whose meta has the step.

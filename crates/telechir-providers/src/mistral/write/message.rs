@@ -8,7 +8,7 @@ use telechir_protocol::{
 use super::EntryWriter;
 use crate::chat::parts;
 use crate::content_text::{self, hosted_label};
-use crate::fields::{Fields, media, object_of, passed_on, raw_of, text_of_content};
+use crate::json::{Fields, media, object_of, passed_on, raw_of, text_of_content};
 use crate::mistral::read::{CONFIRMATION, PARTS};
 use crate::mistral::{DIALECT, FLAVOUR, PROVIDER};
 

@@ -7,7 +7,8 @@ use telechir_protocol::{
 };
 
 use crate::Report;
-use crate::openai::item::{Item, kind, list, text};
+use crate::json::{kind, list, text};
+use crate::openai::item::Item;
 
 /// The decoded actions of a call, and the reason they must not be executed, if any.
 pub(crate) struct DecodedActions {

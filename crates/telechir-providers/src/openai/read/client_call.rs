@@ -6,9 +6,10 @@ use telechir_protocol::{Arguments, CallId, Content, FunctionCall, FunctionResult
 
 use super::computer::unfinished;
 use super::{CallContext, ItemReader, message_of};
+use crate::json::{kind, owned, present, text};
 use crate::openai::PROVIDER;
 use crate::openai::call_form::form_property;
-use crate::openai::item::{Item, keep, kind, owned, present, raw, text};
+use crate::openai::item::{Item, keep, raw};
 use crate::openai::item_kinds::{TOOL_SEARCH, TOOL_SEARCH_OUTPUT, is_other_call};
 
 /// Call fields that are not arguments.

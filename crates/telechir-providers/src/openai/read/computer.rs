@@ -7,10 +7,11 @@ use telechir_protocol::{
 
 use super::ItemReader;
 use crate::extra_tools::COMPUTER_GROUP;
+use crate::json::{into_media, object, owned, present, text};
 use crate::openai::PROVIDER;
 use crate::openai::action::{DecodedActions, decode_batch, decode_single, unreadable};
 use crate::openai::call_form::form_property;
-use crate::openai::item::{self, Item, keep, object, owned, present, raw, text};
+use crate::openai::item::{Item, keep, raw};
 use crate::openai::read::message::media;
 
 impl ItemReader {
@@ -110,5 +111,5 @@ pub(super) fn output(item: &Item) -> Option<Content> {
 }
 
 fn screenshot(output: &Item) -> Option<Media> {
-    item::media(media(output)?)
+    into_media(media(output)?)
 }

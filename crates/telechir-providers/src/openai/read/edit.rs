@@ -5,7 +5,8 @@ use telechir_protocol::{
 };
 
 use super::computer::unfinished;
-use crate::openai::item::{Item, keep, kind, object, owned, raw, text};
+use crate::json::{kind, object, owned, text};
+use crate::openai::item::{Item, keep, raw};
 
 pub(super) fn call(item: &Item) -> Option<Content> {
     let operation = object(item, "operation").filter(|operation| !kind(operation).is_empty());

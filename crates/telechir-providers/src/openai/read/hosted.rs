@@ -7,7 +7,8 @@ use telechir_protocol::{
 };
 
 use super::message::addressed;
-use crate::openai::item::{Item, keep, kind, object, owned, present, raw, text};
+use crate::json::{kind, object, owned, present, text};
+use crate::openai::item::{Item, keep, raw};
 
 pub(super) fn code_interpreter(item: &Item) -> Option<Message> {
     let mut meta = raw(item);

@@ -5,7 +5,8 @@ use telechir_protocol::{
     Content, DataContent, HostedFileContent, Message, Meta, Raw, Role, TextContent, UriContent,
 };
 
-use crate::openai::item::{Item, keep, kind, list, owned, raw, text, verbatim};
+use crate::json::{kind, list, owned, text};
+use crate::openai::item::{Item, keep, raw, verbatim};
 use crate::openai::{DIALECT, PROVIDER};
 
 /// Message fields without a neutral equivalent.

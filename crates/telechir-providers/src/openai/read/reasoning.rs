@@ -2,7 +2,8 @@
 
 use telechir_protocol::{Content, ReasoningContent};
 
-use crate::openai::item::{Item, keep, list, owned, raw, text};
+use crate::json::{list, owned, text};
+use crate::openai::item::{Item, keep, raw};
 
 /// Reasoning fields without a neutral equivalent.
 pub(in crate::openai) const REASONING_FIELDS: [&str; 3] = ["summary", "content", "status"];

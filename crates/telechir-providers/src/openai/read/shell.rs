@@ -8,9 +8,10 @@ use telechir_protocol::{
 
 use super::computer::unfinished;
 use super::{CallContext, ItemReader, message_of};
+use crate::json::{kind, list, object, owned, text};
 use crate::openai::PROVIDER;
 use crate::openai::call_form::form_property;
-use crate::openai::item::{Item, keep, kind, limit, list, object, owned, raw, text};
+use crate::openai::item::{Item, keep, limit, raw};
 
 impl ItemReader {
     pub(super) fn shell_call(&mut self, item: &Item) -> Option<Content> {

@@ -11,9 +11,10 @@ use super::computer::unfinished;
 use super::message::part;
 use super::{CallContext, ItemReader};
 use crate::extra_tools;
+use crate::json::{into_media, kind, owned, present, text, text_of_content};
 use crate::openai::PROVIDER;
 use crate::openai::call_form::form_property;
-use crate::openai::item::{self, Item, keep, kind, owned, present, raw, text};
+use crate::openai::item::{Item, keep, raw};
 
 /// Call fields without a neutral equivalent.
 pub(in crate::openai) const TOOL_CALL_FIELDS: [&str; 4] =
@@ -133,7 +134,7 @@ impl ItemReader {
 
 /// Splits the text of an output into plain text and an error marked by [`ERROR`].
 fn text_and_error(output: Option<&Value>, parts: &[Content]) -> (Option<String>, Option<Failure>) {
-    let texts = parts.iter().filter_map(item::text_of);
+    let texts = parts.iter().filter_map(text_of_content);
     let lines: Vec<&str> = output
         .and_then(Value::as_str)
         .into_iter()
@@ -159,7 +160,7 @@ fn computer_result(
     let mut result = ComputerResult::new(call_id);
     (result.text_output, result.error) = text_and_error(output, &parts);
     result.group = Some(group.to_owned());
-    result.screenshot = parts.into_iter().rev().find_map(item::media);
+    result.screenshot = parts.into_iter().rev().find_map(into_media);
     result.meta = meta;
     Content::ComputerResult(result)
 }

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::item_update::{DeltaKind, ItemUpdate};
 use crate::StreamError;
-use crate::openai::item::{Item, kind, owned, present, text};
+use crate::json::{kind, owned, present, text};
+use crate::openai::item::Item;
 use crate::openai::item_kinds::is_for_client;
 use crate::stream::{CallDelta, Delta};
 

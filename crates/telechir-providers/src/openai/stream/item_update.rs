@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::openai::item::{Item, text};
+use crate::json::text;
+use crate::openai::item::Item;
 
 /// One step of the path to a value inside an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,8 @@ use telechir_protocol::{CallId, FunctionCall, FunctionResult};
 
 use super::ItemWriter;
 use super::result::error_text;
-use crate::openai::item::{Item, object_of, restore};
+use crate::json::object_of;
+use crate::openai::item::{Item, restore};
 use crate::openai::item_kinds::{TOOL_SEARCH, TOOL_SEARCH_OUTPUT};
 
 /// The call as an item of its own type.

@@ -8,8 +8,9 @@ use super::result::{error_text, truncated};
 use super::{ItemWriter, MissingScreenshot, image_fields};
 use crate::EncodeError;
 use crate::extra_tools;
+use crate::json::object_of;
 use crate::openai::call_form::CallItem;
-use crate::openai::item::{Item, object_of, restore};
+use crate::openai::item::{Item, restore};
 use crate::openai::{DIALECT, PROVIDER};
 
 /// A grey 32×32 image for outputs that require a screenshot where none exists.

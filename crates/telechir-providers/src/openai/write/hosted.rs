@@ -7,7 +7,8 @@ use super::message::input_part;
 use super::{ItemWriter, image_fields};
 use crate::content_text::{self, hosted_label, hosted_texts};
 use crate::fallback_tools;
-use crate::openai::item::{media, object_of, property, restore, text_of};
+use crate::json::{media, object_of, text_of_content};
+use crate::openai::item::{property, restore};
 use crate::openai::read::IMAGE_CALL_FIELDS;
 
 impl ItemWriter {
@@ -27,11 +28,10 @@ impl ItemWriter {
             self.hosted_text("command_call", call, path);
             return 1;
         };
-        let output =
-            |content: &Content| match media(content.clone()).map(|media| image_fields(&media)) {
-                Some(image) => json!({"type": "image", "url": image.get("image_url")}),
-                None => json!({"type": "logs", "logs": joined_text(std::slice::from_ref(content))}),
-            };
+        let output = |content: &Content| match media(content).map(|media| image_fields(&media)) {
+            Some(image) => json!({"type": "image", "url": image.get("image_url")}),
+            None => json!({"type": "logs", "logs": joined_text(std::slice::from_ref(content))}),
+        };
         let outputs =
             result.map(|result| result.results.iter().map(output).collect::<Vec<Value>>());
         self.push(json!({
@@ -95,7 +95,7 @@ impl ItemWriter {
         let text = hosted_texts(hosted).join("\n");
         let contents = hosted.inputs.iter().chain(&hosted.results);
         let media: Vec<Value> = contents
-            .filter(|content| media((*content).clone()).is_some())
+            .filter(|content| media(content).is_some())
             .filter_map(input_part)
             .collect();
         let why = "it ran in a container of another provider";
@@ -178,7 +178,7 @@ fn joined_text(contents: &[Content]) -> String {
         if let Content::Error(error) = content {
             Some(error.message.as_str())
         } else {
-            text_of(content)
+            text_of_content(content)
         }
     });
     texts.collect::<Vec<_>>().join("\n")

@@ -5,10 +5,9 @@ use telechir_protocol::{Content, ErrorContent, Media, Message, Meta, ReasoningCo
 
 use super::ItemWriter;
 use crate::content_text;
+use crate::json::{joined_texts, kind, media, object_of};
 use crate::openai::PROVIDER;
-use crate::openai::item::{
-    Item, joined_text, kind, media, object_of, passed_on, property, raw_of, restore,
-};
+use crate::openai::item::{Item, passed_on, property, raw_of, restore};
 use crate::openai::read::{MESSAGE_FIELDS, REASONING_FIELDS, reasoning_text};
 
 /// Whether a content is a message part. Parts of unknown types are, if they came from a message of
@@ -23,7 +22,7 @@ pub(super) fn is_part(content: &Content, message: &Message) -> bool {
 
 /// The text of a message.
 pub(in crate::openai) fn message_text(message: &Message) -> String {
-    joined_text(&message.contents, "\n\n")
+    joined_texts(&message.contents, "\n\n")
 }
 
 impl ItemWriter {
@@ -182,7 +181,7 @@ pub(super) fn input_part(content: &Content) -> Option<Value> {
             .starts_with("input_")
             .then(|| Value::Object(part.clone()));
     }
-    media(content.clone()).map(|media| media_part(&media))
+    media(content).map(|media| media_part(&media))
 }
 
 fn media_part(media: &Media) -> Value {

@@ -7,9 +7,10 @@ use super::ItemWriter;
 use super::message::input_part;
 use crate::EncodeError;
 use crate::content_text;
+use crate::json::object_of;
 use crate::openai::MAX_TEXT_CHARS;
 use crate::openai::call_form::{CallForm, CallItem, form_property};
-use crate::openai::item::{object_of, property, restore};
+use crate::openai::item::{property, restore};
 use crate::openai::item_kinds::TOOL_SEARCH;
 use crate::openai::read::{ERROR, OUTPUT_FIELDS};
 

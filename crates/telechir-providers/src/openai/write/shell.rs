@@ -6,8 +6,9 @@ use telechir_protocol::{CommandOutput, Failure, ShellOutcome, ShellResult};
 use super::result::{error_text, truncated};
 use super::{ItemWriter, MissingScreenshot};
 use crate::extra_tools;
+use crate::json::object_of;
 use crate::openai::call_form::CallItem;
-use crate::openai::item::{object_of, property, restore};
+use crate::openai::item::{property, restore};
 
 /// Exit code of an interrupted command (128 + SIGINT).
 const INTERRUPTED: i32 = 130;

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::ImageLimit;
+use crate::json::list_of;
 
 const GONE: &str = "[An older screenshot was removed to save room.]";
 
@@ -24,24 +25,17 @@ pub(super) fn prune(messages: &mut [Value], limit: ImageLimit) -> bool {
 
 /// Number of images in a message.
 pub(super) fn count(message: &Value) -> usize {
-    let own = list(message).iter();
+    let own = list_of(message, "content").iter();
     own.chain(parts(message))
         .filter(|block| block.get("image").is_some())
         .count()
 }
 
-fn list(holder: &Value) -> &[Value] {
-    holder
-        .get("content")
-        .and_then(Value::as_array)
-        .map_or(&[], Vec::as_slice)
-}
-
 fn parts(message: &Value) -> impl Iterator<Item = &Value> {
-    let results = list(message)
+    let results = list_of(message, "content")
         .iter()
         .filter_map(|block| block.get("toolResult"));
-    results.flat_map(list)
+    results.flat_map(|result| list_of(result, "content"))
 }
 
 fn parts_mut(message: &mut Value) -> impl Iterator<Item = &mut Value> {

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use crate::fields::text_of;
+use crate::json::text_of;
 use crate::precision::{self, RoundedNumbers};
 use crate::stream::{CallDelta, Delta};
 

@@ -1,56 +1,10 @@
-//! Access to fields of a JSON object; null counts as absent.
+//! The JSON that contents keep: their original, their provider's settings, objects that pass
+//! unchanged.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use telechir_protocol::{Content, ErrorContent, Media, Meta, Raw, UnknownContent};
 
-pub(crate) type Fields = Map<String, Value>;
-
-/// The field's value, if it is present and not null.
-pub(crate) fn present<'a>(fields: &'a Fields, name: &str) -> Option<&'a Value> {
-    fields.get(name).filter(|value| !value.is_null())
-}
-
-pub(crate) fn text<'a>(fields: &'a Fields, name: &str) -> Option<&'a str> {
-    fields.get(name)?.as_str()
-}
-
-/// The text of a field of any JSON; empty if there is none.
-pub(crate) fn text_of<'a>(value: &'a Value, name: &str) -> &'a str {
-    value.get(name).and_then(Value::as_str).unwrap_or_default()
-}
-
-/// The field's text, if it is not empty.
-pub(crate) fn some_text<'a>(fields: &'a Fields, name: &str) -> Option<&'a str> {
-    text(fields, name).filter(|text| !text.is_empty())
-}
-
-pub(crate) fn owned(fields: &Fields, name: &str) -> Option<String> {
-    text(fields, name).map(str::to_owned)
-}
-
-pub(crate) fn object<'a>(fields: &'a Fields, name: &str) -> Option<&'a Fields> {
-    fields.get(name)?.as_object()
-}
-
-pub(crate) fn list<'a>(fields: &'a Fields, name: &str) -> &'a [Value] {
-    fields
-        .get(name)
-        .and_then(Value::as_array)
-        .map_or(&[], Vec::as_slice)
-}
-
-/// The `type` field, or an empty text.
-pub(crate) fn kind(fields: &Fields) -> &str {
-    text(fields, "type").unwrap_or_default()
-}
-
-/// Builds an object without the fields that are null.
-pub(crate) fn object_of<const N: usize>(members: [(&str, Value); N]) -> Fields {
-    let present = members.into_iter().filter(|(_, value)| !value.is_null());
-    present
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
-}
+use super::{Fields, object, present};
 
 /// A meta with the original JSON as its raw representation.
 pub(crate) fn raw(dialect: &str, json: Value) -> Meta {
@@ -93,6 +47,19 @@ pub(crate) fn media(content: &Content) -> Option<Media> {
         Some(Media::Uri(uri.clone()))
     } else if let Content::HostedFile(file) = content {
         Some(Media::HostedFile(file.clone()))
+    } else {
+        None
+    }
+}
+
+/// The content as an image or file, without a copy of its data.
+pub(crate) fn into_media(content: Content) -> Option<Media> {
+    if let Content::Data(data) = content {
+        Some(Media::Data(data))
+    } else if let Content::Uri(uri) = content {
+        Some(Media::Uri(uri))
+    } else if let Content::HostedFile(file) = content {
+        Some(Media::HostedFile(file))
     } else {
         None
     }
