@@ -73,6 +73,16 @@ pub struct ImageLimit {
     pub prune_above: usize,
 }
 
+impl ImageLimit {
+    /// The limit, lowered to what the service accepts.
+    pub(crate) fn at_most(self, keep: usize, prune_above: usize) -> Self {
+        Self {
+            keep: self.keep.min(keep),
+            prune_above: self.prune_above.min(prune_above),
+        }
+    }
+}
+
 impl Default for ImageLimit {
     fn default() -> Self {
         Self {

@@ -1,5 +1,6 @@
 //! Neutral messages with the document around them, and what all dialects do with them.
 
+pub(crate) mod prune;
 pub(crate) mod split_ids;
 
 use serde_json::{Map, Value};

@@ -5,9 +5,11 @@ mod images;
 use serde_json::{Map, Value, json};
 use telechir_protocol::UsageContent;
 
+use self::images::ResultImages;
 use super::limits;
 use crate::chat_api::usage;
 use crate::chat_api::{ChatApi, Endpoint};
+use crate::history::prune;
 use crate::json::text_of;
 use crate::{ImageLimit, Request, RequestOptions, StopReason};
 
@@ -57,15 +59,14 @@ fn limit(limit: ImageLimit, messages: &[Value]) -> ImageLimit {
     if !limits::has_oversized_image(messages) {
         return limit;
     }
-    ImageLimit {
-        keep: limit.keep.min(limits::MAX_FULL_SIZE_IMAGES),
-        prune_above: limit.prune_above.min(limits::MAX_FULL_SIZE_IMAGES),
-    }
+    limit.at_most(limits::MAX_FULL_SIZE_IMAGES, limits::MAX_FULL_SIZE_IMAGES)
 }
 
 /// Builds the request. Sampling parameters are never sent: this API version rejects them.
 fn request(options: &RequestOptions, messages: &mut [Value]) -> Request {
-    let removed = images::prune(messages, limit(options.images, messages));
+    let limit = limit(options.images, messages);
+    prune::prune(&mut ResultImages::of(messages), messages, limit);
+    let removed = images::have_note(messages);
     let mut body = Map::new();
     body.insert("model".into(), options.model.clone().into());
     body.insert(
@@ -96,7 +97,7 @@ fn request(options: &RequestOptions, messages: &mut [Value]) -> Request {
     if !betas.is_empty() {
         headers.push(("anthropic-beta".to_owned(), betas.join(",")));
     }
-    let images = messages.iter().map(images::count).sum();
+    let images = prune::count::<ResultImages>(messages);
     body.insert("messages".into(), messages.to_vec().into());
     Request {
         path: "/messages".to_owned(),

@@ -6,10 +6,9 @@ use telechir_protocol::{UsageContent, json_limits};
 use super::Flavour;
 use super::read::is_result;
 use crate::chat_api::{ChatApi, Endpoint};
-use crate::json::{Fields, list, object, present, some_text, text_of};
+use crate::history::prune::{self, ImageItems, REMOVED_NOTE};
+use crate::json::{Fields, list, list_of, object, present, some_text, text_of};
 use crate::{ImageLimit, Request, RequestOptions, StopReason};
-
-const REMOVED_SCREENSHOT: &str = "[An older screenshot was removed to save room.]";
 
 /// Maximum number of images in one Mistral request.
 const MAX_MISTRAL_IMAGES: usize = 8;
@@ -60,7 +59,8 @@ impl ChatApi for CompletionsChat {
 }
 
 fn request(flavour: Flavour, options: &RequestOptions, items: &mut [Value]) -> Request {
-    prune_images(items, image_limit(flavour, options.images));
+    let limit = image_limit(flavour, options.images);
+    prune::prune(&mut MessageImages, items, limit);
     let system = options
         .system
         .iter()
@@ -79,7 +79,7 @@ fn request(flavour: Flavour, options: &RequestOptions, items: &mut [Value]) -> R
         path: "/chat/completions".to_owned(),
         headers: options.declaration.headers.clone(),
         body: Value::Object(body),
-        images: items.iter().map(images_in).sum(),
+        images: prune::count::<MessageImages>(items),
     }
 }
 
@@ -87,10 +87,9 @@ fn request(flavour: Flavour, options: &RequestOptions, items: &mut [Value]) -> R
 pub(crate) fn image_limit(flavour: Flavour, requested: ImageLimit) -> ImageLimit {
     match flavour {
         Flavour::Functions | Flavour::Inline => requested,
-        Flavour::Mistral | Flavour::Conversations => ImageLimit {
-            keep: requested.keep.min(MAX_MISTRAL_IMAGES / 2),
-            prune_above: requested.prune_above.min(MAX_MISTRAL_IMAGES),
-        },
+        Flavour::Mistral | Flavour::Conversations => {
+            requested.at_most(MAX_MISTRAL_IMAGES / 2, MAX_MISTRAL_IMAGES)
+        }
     }
 }
 
@@ -214,33 +213,22 @@ pub(crate) fn repair_arguments(function: &mut Value) {
     }
 }
 
-/// Replaces old images by a text note.
-pub(crate) fn prune_images(items: &mut [Value], image_limit: ImageLimit) {
-    let count: usize = items.iter().map(images_in).sum();
-    if count <= image_limit.prune_above {
-        return;
+/// Images in the parts of messages and entries.
+pub(crate) struct MessageImages;
+
+impl ImageItems for MessageImages {
+    fn count(item: &Value) -> usize {
+        let parts = list_of(item, "content").iter();
+        parts.filter(|part| is_image(part)).count()
     }
-    let mut to_remove = count.saturating_sub(image_limit.keep);
-    let parts = items
-        .iter_mut()
-        .filter_map(|item| item.get_mut("content")?.as_array_mut())
-        .flatten();
-    for part in parts.filter(|part| is_image(part)) {
-        if to_remove == 0 {
-            return;
-        }
-        to_remove -= 1;
-        *part = json!({"type": "text", "text": REMOVED_SCREENSHOT});
+
+    fn remove(&mut self, item: &mut Value, max: usize) -> usize {
+        let parts = item.get_mut("content").and_then(Value::as_array_mut);
+        let note = json!({"type": "text", "text": REMOVED_NOTE});
+        parts.map_or(0, |parts| prune::replace(parts, is_image, &note, max))
     }
 }
 
 fn is_image(part: &Value) -> bool {
     text_of(part, "type") == "image_url"
-}
-
-pub(crate) fn images_in(item: &Value) -> usize {
-    let parts = item.get("content").and_then(Value::as_array);
-    parts.map_or(0, |parts| {
-        parts.iter().filter(|part| is_image(part)).count()
-    })
 }

@@ -1,17 +1,28 @@
-//! Removes old images from a conversation. Their results stay, because every call needs one.
+//! The images in the contents and steps of a conversation.
 
 use serde_json::{Value, json};
 
-use crate::ImageLimit;
+use crate::history::prune::{self, ImageItems, REMOVED_NOTE};
 use crate::json::text_of;
 
-const REMOVED_NOTE: &str = "[An older screenshot was removed to save room.]";
+/// Images in the responses of a content, or in a step.
+pub(super) struct ItemImages;
 
-/// The number of images in an item: in the responses of a content, or in a step.
-pub(super) fn count(item: &Value) -> usize {
-    lists(item)
-        .map(|list| list.iter().filter(|part| is_image(part)).count())
-        .sum()
+impl ImageItems for ItemImages {
+    fn count(item: &Value) -> usize {
+        lists(item)
+            .map(|list| list.iter().filter(|part| is_image(part)).count())
+            .sum()
+    }
+
+    /// A response may be without images; an image elsewhere becomes a text.
+    fn remove(&mut self, item: &mut Value, _max: usize) -> usize {
+        let count = Self::count(item);
+        if count > 0 {
+            strip(item);
+        }
+        count
+    }
 }
 
 fn is_image(part: &Value) -> bool {
@@ -32,44 +43,21 @@ fn lists(item: &Value) -> impl Iterator<Item = &Vec<Value>> {
     own.chain(nested)
 }
 
-/// Removes the oldest images once there are too many.
-pub(super) fn prune(items: &mut [Value], limit: ImageLimit) {
-    let total: usize = items.iter().map(count).sum();
-    if total <= limit.prune_above {
-        return;
-    }
-    let mut left = total.saturating_sub(limit.keep);
-    for item in items {
-        if left == 0 {
-            return;
-        }
-        let has = count(item);
-        if has > 0 {
-            left = left.saturating_sub(has);
-            strip(item);
-        }
-    }
-}
-
-/// Removes an item's images. A response may be without images; an image elsewhere becomes a text.
 fn strip(item: &mut Value) {
     if let Some(Value::Array(parts)) = item.get_mut("parts") {
-        for part in parts {
-            if part.get("inlineData").is_some() {
-                *part = json!({"text": REMOVED_NOTE});
-            } else if let Some(response) = part
-                .get_mut("functionResponse")
-                .and_then(Value::as_object_mut)
-            {
+        for part in &mut *parts {
+            let response = part.get_mut("functionResponse");
+            if let Some(response) = response.and_then(Value::as_object_mut) {
                 response.shift_remove("parts");
             }
         }
+        let is_inline = |part: &Value| part.get("inlineData").is_some();
+        prune::replace(parts, is_inline, &json!({"text": REMOVED_NOTE}), usize::MAX);
     }
+    let note = json!({"type": "text", "text": REMOVED_NOTE});
     for name in ["content", "result"] {
         if let Some(Value::Array(parts)) = item.get_mut(name) {
-            for part in parts.iter_mut().filter(|part| is_image(part)) {
-                *part = json!({"type": "text", "text": REMOVED_NOTE});
-            }
+            prune::replace(parts, is_image, &note, usize::MAX);
         }
     }
 }

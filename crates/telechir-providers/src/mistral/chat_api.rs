@@ -5,8 +5,9 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::UsageContent;
 
 use crate::chat::Flavour;
-use crate::chat::chat_api::{image_limit, images_in, prune_images, repair_arguments, usage};
+use crate::chat::chat_api::{MessageImages, image_limit, repair_arguments, usage};
 use crate::chat_api::{ChatApi, Endpoint};
+use crate::history::prune;
 use crate::json::text_of;
 use crate::{Request, RequestOptions, StopReason};
 
@@ -53,7 +54,8 @@ impl ChatApi for ConversationsChat {
 /// Builds the request. Without storage every request starts a new conversation, so retrying it is
 /// safe. An agent (`ag_…`) replaces the model and brings its own tools.
 fn request(options: &RequestOptions, items: &mut [Value]) -> Request {
-    prune_images(items, image_limit(Flavour::Conversations, options.images));
+    let limit = image_limit(Flavour::Conversations, options.images);
+    prune::prune(&mut MessageImages, items, limit);
     let mut body = Map::new();
     let is_agent = options.model.starts_with("ag_") || options.model.starts_with("ag:");
     if is_agent {
@@ -77,7 +79,7 @@ fn request(options: &RequestOptions, items: &mut [Value]) -> Request {
         path: "/conversations".to_owned(),
         headers: options.declaration.headers.clone(),
         body: Value::Object(body),
-        images: items.iter().map(images_in).sum(),
+        images: prune::count::<MessageImages>(items),
     }
 }
 

@@ -5,12 +5,12 @@ use telechir_protocol::UsageContent;
 
 use crate::chat_api::usage;
 use crate::chat_api::{ChatApi, Endpoint};
+use crate::history::prune::{self, ImageItems, REMOVED_NOTE};
 use crate::json::text_of;
 use crate::{ImageLimit, Request, RequestOptions, StopReason};
 
 /// Output-only fields of response items; requests that contain them are rejected.
 const OUTPUT_ONLY: [&str; 2] = ["created_by", "parsed_arguments"];
-const REMOVED_SCREENSHOT: &str = "[An older screenshot was removed to save room.]";
 
 /// The chat API of `openai-responses`.
 pub(super) struct ResponsesChat;
@@ -74,7 +74,7 @@ fn request(options: &RequestOptions, items: &mut Vec<Value>) -> Request {
     if options.model.starts_with("computer-use-preview") {
         body.insert("truncation".into(), "auto".into());
     }
-    let images = items.iter().map(images_in).sum();
+    let images = prune::count::<OutputImages>(items);
     let headers = options.declaration.headers.clone();
     Request {
         path: "/responses".to_owned(),
@@ -175,26 +175,43 @@ fn as_input_item(mut item: Value) -> Value {
 /// Removes old screenshots. A `computer_call_output` requires a screenshot, so it is removed
 /// together with its call and the preceding reasoning; a note replaces them.
 fn prune(items: &mut Vec<Value>, limit: ImageLimit) {
-    let count: usize = items.iter().map(images_in).sum();
-    if count <= limit.prune_above {
-        return;
-    }
-    let mut to_remove = count.saturating_sub(limit.keep);
-    let mut removed = Vec::new();
-    for item in items.iter_mut().filter(|item| images_in(item) > 0) {
-        if to_remove == 0 {
-            break;
-        }
-        to_remove = to_remove.saturating_sub(images_in(item));
-        if text_of(item, "type") == "computer_call_output" {
-            removed.push(text_of(item, "call_id").to_owned());
-        } else {
-            remove_images(item);
-        }
-    }
-    for call_id in removed {
+    let mut images = OutputImages::default();
+    prune::prune(&mut images, items, limit);
+    for call_id in images.removed_calls {
         remove_pair(items, &call_id);
     }
+}
+
+/// Images in the outputs of calls.
+#[derive(Default)]
+struct OutputImages {
+    /// Ids of the calls whose output cannot be without its screenshot.
+    removed_calls: Vec<String>,
+}
+
+impl ImageItems for OutputImages {
+    fn count(item: &Value) -> usize {
+        match item.get("output") {
+            Some(Value::Array(parts)) => parts.iter().filter(|part| is_image(part)).count(),
+            Some(output) => usize::from(text_of(output, "type") == "computer_screenshot"),
+            None => 0,
+        }
+    }
+
+    fn remove(&mut self, item: &mut Value, _max: usize) -> usize {
+        let count = Self::count(item);
+        if count > 0 && text_of(item, "type") == "computer_call_output" {
+            self.removed_calls.push(text_of(item, "call_id").to_owned());
+        } else if let Some(parts) = item.get_mut("output").and_then(Value::as_array_mut) {
+            let note = json!({"type": "input_text", "text": REMOVED_NOTE});
+            prune::replace(parts, is_image, &note, count);
+        }
+        count
+    }
+}
+
+fn is_image(part: &Value) -> bool {
+    text_of(part, "type") == "input_image"
 }
 
 fn remove_pair(items: &mut Vec<Value>, call_id: &str) {
@@ -229,27 +246,4 @@ fn removal_note(call: &Value) -> Value {
         "[An older computer call ({names}) was carried out here; it and its screenshot were removed to save room.]"
     );
     json!({"type": "message", "role": "developer", "content": [{"type": "input_text", "text": text}]})
-}
-
-fn remove_images(item: &mut Value) {
-    let parts = item.get_mut("output").and_then(Value::as_array_mut);
-    for part in parts.into_iter().flatten() {
-        if text_of(part, "type") == "input_image" {
-            *part = json!({"type": "input_text", "text": REMOVED_SCREENSHOT});
-        }
-    }
-}
-
-fn images_in(item: &Value) -> usize {
-    let Some(output) = item.get("output") else {
-        return 0;
-    };
-    match output {
-        Value::Array(parts) => parts
-            .iter()
-            .filter(|part| text_of(part, "type") == "input_image")
-            .count(),
-        Value::Object(_) => usize::from(text_of(output, "type") == "computer_screenshot"),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
-    }
 }

@@ -1,44 +1,57 @@
-//! Replaces old images of a conversation with a note.
+//! The images in the results of a conversation.
 
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use crate::ImageLimit;
+use crate::history::prune::{ImageItems, REMOVED_NOTE};
 use crate::json::{list_of, text_of};
 
-const REMOVED_NOTE: &str = "[An older screenshot was removed to save room.]";
 /// A grey 28 by 28 PNG, one visual token: a result of `screenshot` or `zoom` must contain an
 /// image even after its screenshot was removed.
 const BLANK: &str = "iVBORw0KGgoAAAANSUhEUgAAABwAAAAcCAAAAABXZoBIAAAAFElEQVR42mNowAMYRiVHJUclYQAA14+IELSdtnwAAAAASUVORK5CYII=";
 
-/// Replaces images beyond the limit; true if the messages contain a note from now or earlier.
-pub(super) fn prune(messages: &mut [Value], limit: ImageLimit) -> bool {
-    let count: usize = messages.iter().map(count).sum();
-    if count > limit.prune_above {
-        let required = required(messages);
-        let mut left = count.saturating_sub(limit.keep);
-        for result in messages.iter_mut().flat_map(results) {
-            let keeps_one = required.contains(text_of(result, "tool_use_id"));
-            remove(result, keeps_one, &mut left);
-        }
-    }
-    messages
-        .iter()
-        .flat_map(|container| list_of(container, "content"))
-        .any(|result| list_of(result, "content").iter().any(is_note))
+/// Images in messages; only those of results are removed.
+pub(super) struct ResultImages {
+    /// Ids of the calls whose results must contain an image.
+    required: HashSet<String>,
 }
 
-/// Number of images in a message, without blank placeholders.
-pub(super) fn count(message: &Value) -> usize {
-    let inner = |block: &Value| match text_of(block, "type") {
-        "tool_result" => list_of(block, "content")
-            .iter()
-            .filter(|block| is_image(block))
-            .count(),
-        _ => usize::from(is_image(block)),
-    };
-    list_of(message, "content").iter().map(inner).sum()
+impl ResultImages {
+    pub(super) fn of(messages: &[Value]) -> Self {
+        let required = required(messages);
+        Self { required }
+    }
+}
+
+impl ImageItems for ResultImages {
+    /// Blank images in place of required ones do not count.
+    fn count(message: &Value) -> usize {
+        let inner = |block: &Value| match text_of(block, "type") {
+            "tool_result" => {
+                let blocks = list_of(block, "content").iter();
+                blocks.filter(|block| is_image(block)).count()
+            }
+            _ => usize::from(is_image(block)),
+        };
+        list_of(message, "content").iter().map(inner).sum()
+    }
+
+    fn remove(&mut self, message: &mut Value, max: usize) -> usize {
+        let mut left = max;
+        for result in results(message) {
+            let keeps_one = self.required.contains(text_of(result, "tool_use_id"));
+            remove(result, keeps_one, &mut left);
+        }
+        max - left
+    }
+}
+
+/// Whether the messages contain a note in place of an image.
+pub(super) fn have_note(messages: &[Value]) -> bool {
+    let blocks = |container| list_of(container, "content").iter();
+    let mut parts = messages.iter().flat_map(blocks).flat_map(blocks);
+    parts.any(|part| text_of(part, "text") == REMOVED_NOTE)
 }
 
 /// Ids of the calls whose results must contain an image.
@@ -89,8 +102,4 @@ fn is_image(block: &Value) -> bool {
         .get("source")
         .is_some_and(|source| text_of(source, "data") == BLANK);
     text_of(block, "type") == "image" && !is_blank
-}
-
-fn is_note(block: &Value) -> bool {
-    text_of(block, "text") == REMOVED_NOTE
 }

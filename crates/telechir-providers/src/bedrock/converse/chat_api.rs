@@ -5,10 +5,12 @@ mod images;
 use serde_json::{Map, Value, json};
 use telechir_protocol::UsageContent;
 
+use self::images::ResultImages;
 use crate::anthropic;
 use crate::bedrock::models::{self, ModelVendor};
 use crate::bedrock::path;
 use crate::chat_api::{ChatApi, Endpoint};
+use crate::history::prune;
 use crate::json::text_of;
 use crate::{Request, RequestOptions, StopReason};
 
@@ -54,7 +56,8 @@ impl ChatApi for ConverseChat {
 }
 
 fn request(options: &RequestOptions, messages: &mut [Value]) -> Request {
-    let removed = images::prune(messages, options.images);
+    prune::prune(&mut ResultImages, messages, options.images);
+    let removed = images::have_note(messages);
     let is_claude = models::vendor(Some(&options.model)) == ModelVendor::Anthropic;
     let mut body = options.declaration.body.clone();
     let default = is_claude.then_some(DEFAULT_MAX_TOKENS);
@@ -74,7 +77,7 @@ fn request(options: &RequestOptions, messages: &mut [Value]) -> Request {
     if removed && let Some((thinking, beta)) = anthropic::unbound_thinking(&options.model) {
         dropped_thinking(&mut body, thinking, beta);
     }
-    let images = messages.iter().map(images::count).sum();
+    let images = prune::count::<ResultImages>(messages);
     let mut sent = messages.to_vec();
     if is_claude {
         mark_last(&mut sent);

@@ -6,7 +6,9 @@ use telechir_protocol::UsageContent;
 use super::DIALECT;
 use super::envelope::CANDIDATES;
 use crate::chat_api::{ChatApi, Endpoint};
-use crate::google::{images, member};
+use crate::google::images::ItemImages;
+use crate::google::member;
+use crate::history::prune;
 use crate::json::text_of;
 use crate::{Request, RequestOptions, StopReason};
 
@@ -60,7 +62,7 @@ impl ChatApi for GenerateChat {
 }
 
 fn request(options: &RequestOptions, contents: &mut [Value]) -> Request {
-    images::prune(contents, options.images);
+    prune::prune(&mut ItemImages, contents, options.images);
     let mut body = Map::new();
     if let Some(system) = &options.system {
         let system = json!({"parts": [{"text": system}]});
@@ -84,7 +86,7 @@ fn request(options: &RequestOptions, contents: &mut [Value]) -> Request {
         path: format!("/models/{model}:generateContent"),
         headers: options.declaration.headers.clone(),
         body: body.into(),
-        images: contents.iter().map(images::count).sum(),
+        images: prune::count::<ItemImages>(contents),
     }
 }
 

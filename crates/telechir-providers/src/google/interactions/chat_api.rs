@@ -5,7 +5,8 @@ use telechir_protocol::UsageContent;
 
 use super::envelope::counts;
 use crate::chat_api::{ChatApi, Endpoint};
-use crate::google::images;
+use crate::google::images::ItemImages;
+use crate::history::prune;
 use crate::json::text_of;
 use crate::{Request, RequestOptions, StopReason};
 
@@ -56,7 +57,7 @@ impl ChatApi for InteractionsChat {
 
 /// Builds a request with all steps so far and without storage by the provider.
 fn request(options: &RequestOptions, steps: &mut [Value]) -> Request {
-    images::prune(steps, options.images);
+    prune::prune(&mut ItemImages, steps, options.images);
     let mut body = Map::new();
     let model = options.model.trim_start_matches("models/");
     body.insert("model".into(), model.into());
@@ -76,7 +77,7 @@ fn request(options: &RequestOptions, steps: &mut [Value]) -> Request {
         path: "/interactions".to_owned(),
         headers: options.declaration.headers.clone(),
         body: body.into(),
-        images: steps.iter().map(images::count).sum(),
+        images: prune::count::<ItemImages>(steps),
     }
 }
 

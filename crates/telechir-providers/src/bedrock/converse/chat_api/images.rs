@@ -1,49 +1,52 @@
-//! Replaces old images of a conversation with a note.
+//! The images in the results of a conversation.
 
 use serde_json::{Value, json};
 
-use crate::ImageLimit;
-use crate::json::list_of;
+use crate::history::prune::{self, ImageItems, REMOVED_NOTE};
+use crate::json::{list_of, text_of};
 
-const GONE: &str = "[An older screenshot was removed to save room.]";
+/// Images in messages; only those of results are removed.
+pub(super) struct ResultImages;
 
-/// Replaces images of results beyond the limit; true if the messages contain a note.
-pub(super) fn prune(messages: &mut [Value], limit: ImageLimit) -> bool {
-    let count: usize = messages.iter().map(count).sum();
-    if count > limit.prune_above {
-        let mut left = count.saturating_sub(limit.keep);
-        for part in messages.iter_mut().flat_map(parts_mut) {
-            if left > 0 && part.get("image").is_some() {
-                *part = json!({"text": GONE});
-                left -= 1;
-            }
-        }
+impl ImageItems for ResultImages {
+    fn count(message: &Value) -> usize {
+        let own = list_of(message, "content").iter();
+        own.chain(parts(message))
+            .filter(|part| is_image(part))
+            .count()
     }
-    let is_note = |part: &Value| part.get("text").is_some_and(|text| text == GONE);
-    messages.iter().flat_map(parts).any(is_note)
+
+    fn remove(&mut self, message: &mut Value, max: usize) -> usize {
+        let note = json!({"text": REMOVED_NOTE});
+        let mut removed = 0;
+        for parts in results_mut(message) {
+            removed += prune::replace(parts, is_image, &note, max - removed);
+        }
+        removed
+    }
 }
 
-/// Number of images in a message.
-pub(super) fn count(message: &Value) -> usize {
-    let own = list_of(message, "content").iter();
-    own.chain(parts(message))
-        .filter(|block| block.get("image").is_some())
-        .count()
+/// Whether the messages contain a note in place of an image.
+pub(super) fn have_note(messages: &[Value]) -> bool {
+    let mut parts = messages.iter().flat_map(parts);
+    parts.any(|part| text_of(part, "text") == REMOVED_NOTE)
+}
+
+fn is_image(part: &Value) -> bool {
+    part.get("image").is_some()
 }
 
 fn parts(message: &Value) -> impl Iterator<Item = &Value> {
-    let results = list_of(message, "content")
-        .iter()
-        .filter_map(|block| block.get("toolResult"));
+    let blocks = list_of(message, "content").iter();
+    let results = blocks.filter_map(|block| block.get("toolResult"));
     results.flat_map(|result| list_of(result, "content"))
 }
 
-fn parts_mut(message: &mut Value) -> impl Iterator<Item = &mut Value> {
+fn results_mut(message: &mut Value) -> impl Iterator<Item = &mut Vec<Value>> {
     let blocks = message.get_mut("content").and_then(Value::as_array_mut);
     let results = blocks
         .into_iter()
         .flatten()
         .filter_map(|block| block.get_mut("toolResult"));
-    let parts = results.filter_map(|result| result.get_mut("content")?.as_array_mut());
-    parts.flatten()
+    results.filter_map(|result| result.get_mut("content")?.as_array_mut())
 }
