@@ -9,19 +9,14 @@ use crate::source::{SourceFile, read_files};
 /// Files of a crate that may use each other in a circle.
 const MAX_FILES: usize = 6;
 
-/// Crates with larger circles, and their size. A number here may only fall.
-const EXCEPTIONS: &[(&str, usize)] = &[("telechir-providers", 9)];
-
 type Edges = BTreeMap<String, BTreeSet<String>>;
 
 /// Circles with too many files.
 pub(crate) fn check(root: &Path) -> Result<Vec<String>, String> {
     let mut findings = Vec::new();
     for (crate_name, files) in by_crate(read_files(root, &["rs"])?) {
-        let exception = EXCEPTIONS.iter().find(|(name, _)| *name == crate_name);
-        let max = exception.map_or(MAX_FILES, |(_, files)| *files);
         let edges = ModuleGraph::new(&files)?.edges();
-        findings.extend(findings_in(&crate_name, &edges, max));
+        findings.extend(findings_in(&crate_name, &edges, MAX_FILES));
     }
     Ok(findings)
 }

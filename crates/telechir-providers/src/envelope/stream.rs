@@ -5,15 +5,15 @@
 //! when the whole response is translated as without streaming. So the result does not depend on
 //! how the bytes were divided.
 
+mod content_start;
 mod head;
 mod live;
 mod writer;
 
-use serde_json::Value;
-
 use super::api::Api;
 use super::{TranslatedDocument, TranslationOptions, response};
 use crate::{DecodeError, Dialect, EncodeError, ResponseStream, StreamError};
+use content_start::ContentStart;
 use head::HeadReader;
 use live::LiveContents;
 use writer::EventWriter;
@@ -140,52 +140,5 @@ impl std::fmt::Debug for StreamTranslation {
             .field("from", &self.from)
             .field("to", &self.to)
             .finish_non_exhaustive()
-    }
-}
-
-/// A content of a response that can be written piece by piece.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum ContentStart {
-    Text,
-    Call { id: String, name: String },
-}
-
-/// The start of a translated content and its text, if it can be written piece by piece.
-fn start_of(api: Api, content: &Value) -> Option<(ContentStart, String)> {
-    let text = |pointer: &str| content.pointer(pointer).and_then(Value::as_str);
-    let call = |id: &str, name: &str, arguments: &str| {
-        let arguments = match content.pointer(arguments)? {
-            Value::String(text) => text.clone(),
-            json => json.to_string(),
-        };
-        let (id, name) = (text(id)?.to_owned(), text(name)?.to_owned());
-        Some((ContentStart::Call { id, name }, arguments))
-    };
-    let plain = |pointer: &str| Some((ContentStart::Text, text(pointer)?.to_owned()));
-    match (api, text("/type").unwrap_or_default()) {
-        (Api::Anthropic | Api::Invoke, "text") => plain("/text"),
-        (Api::Anthropic | Api::Invoke, "tool_use") => call("/id", "/name", "/input"),
-        (Api::Converse, _) if content.get("toolUse").is_some() => {
-            call("/toolUse/toolUseId", "/toolUse/name", "/toolUse/input")
-        }
-        (Api::Converse, _) => plain("/text"),
-        (Api::Responses, "message") if content.pointer("/content/1").is_none() => {
-            text("/content/0/type").filter(|kind| *kind == "output_text")?;
-            plain("/content/0/text")
-        }
-        (Api::Responses, "function_call") => call("/call_id", "/name", "/arguments"),
-        (Api::Chat | Api::Mistral, "function") => {
-            call("/id", "/function/name", "/function/arguments")
-        }
-        (Api::Chat | Api::Mistral, _) => plain("/text"),
-        (Api::Generate, _) if content.as_object()?.len() == 1 => plain("/text"),
-        (Api::Interactions, "model_output") if content.pointer("/content/1").is_none() => {
-            text("/content/0/type").filter(|kind| *kind == "text")?;
-            plain("/content/0/text")
-        }
-        (Api::Interactions, "function_call") => call("/id", "/name", "/arguments"),
-        (Api::Conversations, "message.output") => plain("/content"),
-        (Api::Conversations, "function.call") => call("/tool_call_id", "/name", "/arguments"),
-        _ => None,
     }
 }

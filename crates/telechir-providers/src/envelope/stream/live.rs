@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{ContentStart, StreamTranslationError, start_of};
+use super::StreamTranslationError;
+use super::content_start::{ContentStart, start_of};
 use crate::envelope::ThinkingTranslation;
 use crate::envelope::api::Api;
 use crate::envelope::stream::writer::EventWriter;

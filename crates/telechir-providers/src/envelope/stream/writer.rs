@@ -4,49 +4,21 @@ mod anthropic;
 mod chat;
 mod conversations;
 mod converse;
+mod events;
 mod frame;
 mod google;
 mod responses;
 
 use serde_json::{Value, json};
 
-use super::ContentStart;
+use super::content_start::ContentStart;
 use super::head::StreamHead;
 use crate::envelope::api::Api;
 use crate::envelope::members::put;
 
-/// Writes the events of one response.
-#[derive(Debug)]
-pub(super) struct EventWriter {
-    api: Api,
-    head: Option<StreamHead>,
-    bytes: Vec<u8>,
-    /// Number of events so far.
-    sequence: u64,
-    /// Ids of the calls so far, whose positions are their indexes in a chat message.
-    calls: Vec<String>,
-}
+pub(super) use events::EventWriter;
 
 impl EventWriter {
-    pub(super) fn new(api: Api) -> Self {
-        Self {
-            api,
-            head: None,
-            bytes: Vec::new(),
-            sequence: 0,
-            calls: Vec::new(),
-        }
-    }
-
-    pub(super) fn has_started(&self) -> bool {
-        self.head.is_some()
-    }
-
-    /// The bytes since the last call.
-    pub(super) fn take(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.bytes)
-    }
-
     pub(super) fn start(&mut self, head: &StreamHead) {
         self.head = Some(head.clone());
         match self.api {
@@ -153,34 +125,6 @@ impl EventWriter {
             Api::Conversations => conversations::end(self, document),
             Api::Framework | Api::Agents => {}
         }
-    }
-
-    /// A server-sent event with the name of its type.
-    fn event(&mut self, name: &str, data: &Value) {
-        self.sequence += 1;
-        let text = format!("event: {name}\ndata: {data}\n\n");
-        self.bytes.extend_from_slice(text.as_bytes());
-    }
-
-    /// A server-sent event without a name.
-    fn data(&mut self, data: &Value) {
-        self.sequence += 1;
-        self.bytes
-            .extend_from_slice(format!("data: {data}\n\n").as_bytes());
-    }
-
-    fn done(&mut self) {
-        self.bytes.extend_from_slice(b"data: [DONE]\n\n");
-    }
-
-    /// A frame of an AWS event stream.
-    fn frame(&mut self, name: &str, payload: &Value) {
-        self.sequence += 1;
-        frame::write(name, payload.to_string().as_bytes(), &mut self.bytes);
-    }
-
-    fn head(&self) -> StreamHead {
-        self.head.clone().unwrap_or_default()
     }
 }
 

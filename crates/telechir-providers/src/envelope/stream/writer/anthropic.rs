@@ -4,10 +4,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::EventWriter;
+use super::events::EventWriter;
 use crate::envelope::api::Api;
+use crate::envelope::stream::content_start::{ContentStart, start_of};
 use crate::envelope::stream::head::StreamHead;
-use crate::envelope::stream::{ContentStart, start_of};
 
 fn send(writer: &mut EventWriter, event: &Value) {
     if writer.api == Api::Invoke {

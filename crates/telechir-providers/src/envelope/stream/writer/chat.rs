@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::EventWriter;
-use crate::envelope::stream::{ContentStart, start_of};
+use super::events::EventWriter;
+use crate::envelope::stream::content_start::{ContentStart, start_of};
 
 fn send(writer: &mut EventWriter, delta: &Value, finish: &Value) {
     let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});

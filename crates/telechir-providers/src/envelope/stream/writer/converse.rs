@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::EventWriter;
-use crate::envelope::stream::{ContentStart, start_of};
+use super::events::EventWriter;
+use crate::envelope::stream::content_start::{ContentStart, start_of};
 
 pub(super) fn start(writer: &mut EventWriter) {
     writer.frame("messageStart", &json!({"role": "assistant"}));

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::EventWriter;
+use super::events::EventWriter;
+use crate::envelope::stream::content_start::{ContentStart, start_of};
 use crate::envelope::stream::head::StreamHead;
-use crate::envelope::stream::{ContentStart, start_of};
 
 fn send(writer: &mut EventWriter, mut event: Value) {
     event["sequence_number"] = writer.sequence.into();
