@@ -8,6 +8,7 @@
 mod circles;
 mod coverage_floor;
 mod dependencies;
+mod dialects;
 mod files;
 mod identifiers;
 mod layers;
@@ -27,7 +28,7 @@ find a check of this name. Usage: cargo run -p xtask -- CHECK
   files             file length, purpose, ignored and undeclared tests
   identifiers       words that no identifier may contain
   type-names        types of one name in several files
-  circles           files of a crate that use each other in a circle
+  circles           files of a crate that use each other in a circle, or a dialect from below
   public-docs       public documentation shorter than four words
   dependencies      dependencies that no code names
   spelling          misspellings in code and texts
@@ -44,7 +45,10 @@ fn main() -> ExitCode {
         ["files"] => files::check(root),
         ["identifiers"] => identifiers::check(root),
         ["type-names"] => type_names::check(root),
-        ["circles"] => circles::check(root),
+        ["circles"] => circles::check(root).and_then(|mut findings| {
+            findings.extend(dialects::check(root)?);
+            Ok(findings)
+        }),
         ["public-docs"] => public_docs::check(root),
         ["dependencies"] => dependencies::check(),
         ["spelling"] => spelling::check(root),

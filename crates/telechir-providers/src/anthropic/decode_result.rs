@@ -8,8 +8,9 @@ use telechir_protocol::{
 
 use super::context::{BlockContext, ToolUseKind};
 use super::decode_block::{self, meta};
-use super::{DIALECT, PROVIDER, shell_text};
+use super::{DIALECT, PROVIDER};
 use crate::json::{Fields as Block, text};
+use crate::shell_text;
 
 const KNOWN: &[&str] = &["tool_use_id", "content", "is_error"];
 

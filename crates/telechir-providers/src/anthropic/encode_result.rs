@@ -14,9 +14,10 @@ use super::encode_call::{self, EncodedToolUse, ToolUsePart, ToolUseStyle};
 use super::image::ImageTier;
 use super::media::{self, ImageCheck, Strictness, missing};
 use super::models::ToolVersion;
-use super::{PROVIDER, encode_content, fixed_texts, shell_text, tabs};
+use super::{PROVIDER, encode_content, fixed_texts, tabs};
 use crate::content_text;
 use crate::json::text_of_content;
+use crate::shell_text;
 use crate::{EncodeError, EncodedReply, Report};
 
 /// Encodes the results of a turn: the blocks of the next user message.

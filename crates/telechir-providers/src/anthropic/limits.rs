@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::image::{self, ImageTier};
 use super::media::missing;
 use crate::EncodeError;
+use crate::image_size;
 use crate::json::{Fields as Block, text};
 
 /// Number of images above which the sides of each are limited.
@@ -65,7 +66,7 @@ pub(super) fn has_oversized_image(messages: &[Value]) -> bool {
         .iter()
         .flat_map(|message| images_of(message, "", false));
     images
-        .filter_map(|image| image.data().and_then(image::size_of))
+        .filter_map(|image| image.data().and_then(image_size::size_of))
         .any(|size| size.width.max(size.height) > MAX_SIDE_OF_MANY_PX)
 }
 
@@ -76,7 +77,7 @@ impl<'a> RequestImage<'a> {
     }
 
     fn problem(&self, data: &str, tier: Option<ImageTier>, is_many: bool) -> Option<String> {
-        let size = image::size_of(data);
+        let size = image_size::size_of(data);
         if let Some(size) = size.filter(|_| is_many)
             && size.width.max(size.height) > MAX_SIDE_OF_MANY_PX
         {

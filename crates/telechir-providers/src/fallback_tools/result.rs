@@ -18,8 +18,8 @@ use telechir_protocol::{
 };
 
 use super::CallInfo;
-use crate::anthropic::shell_text;
 use crate::json::{media, text_of_content};
+use crate::shell_text;
 
 /// The text of an empty result.
 const EMPTY_RESULT: &str = "Done.";

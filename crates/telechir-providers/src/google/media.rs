@@ -107,7 +107,7 @@ pub(super) fn size_of(media: &Media) -> Option<Size> {
     let Media::Data(data) = media else {
         return None;
     };
-    crate::anthropic::image::size_of(&standard(data.base64()?))
+    crate::image_size::size_of(&standard(data.base64()?))
 }
 
 /// Maximum base64 characters of one image. A request is limited to 20 MB, which includes the

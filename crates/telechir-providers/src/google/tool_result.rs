@@ -12,8 +12,8 @@ use super::context::{GoogleCallKind, RecordedCall};
 use super::encode_call::EncodedFunctionCall;
 use super::{PROVIDER, report_losses};
 use crate::Report;
-use crate::anthropic::shell_text;
 use crate::json::media;
+use crate::shell_text;
 
 /// The field that records the user's approval.
 pub(super) const ACKNOWLEDGED: &str = "safety_acknowledgement";
