@@ -1,15 +1,12 @@
 //! Makes call ids unique. Some servers restart their ids in every turn. Services reject duplicates
 //! or mix up the results, so later calls get new ids, which are reported.
-#![expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "no other content has a call id"
-)]
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use telechir_protocol::{CallId, Content, Message, Role};
 
 use crate::Report;
+use crate::history::turns::{call_id, result_id, set_pair_id};
 
 /// The messages with a unique id for each call and its result, and a report of the new ids; `None`
 /// if all ids are unique. Contents with raw JSON of the dialect `own` keep their ids, because they
@@ -19,12 +16,12 @@ pub(crate) fn deduplicate(messages: &[Message], own: &str) -> Option<(Vec<Messag
     let mut others = Vec::new();
     for message in messages {
         for content in &message.contents {
-            match id_of(content) {
-                Some(CallIdUse::Call(id)) if is_own(message, content, own) => {
+            match call_id(content) {
+                Some(id) if is_own(message, content, own) => {
                     taken.insert(id.clone());
                 }
-                Some(CallIdUse::Call(id)) => others.push(id),
-                Some(CallIdUse::Result(_)) | None => {}
+                Some(id) => others.push(id),
+                None => {}
             }
         }
     }
@@ -75,19 +72,17 @@ struct IdMap {
 
 impl IdMap {
     fn content(&mut self, content: &mut Content, is_own: bool) {
-        let sent = match id_of(content) {
-            Some(CallIdUse::Call(id)) => {
-                let id = id.clone();
-                let sent = self.call(&id, is_own);
-                let open = self.open.entry(id).or_default();
-                open.wait(self.turn, sent.clone());
-                Some(sent)
-            }
-            Some(CallIdUse::Result(id)) => self.open.get_mut(id).and_then(PendingCalls::answer),
-            None => None,
+        let sent = if let Some(id) = call_id(content).cloned() {
+            let sent = self.call(&id, is_own);
+            let open = self.open.entry(id).or_default();
+            open.wait(self.turn, sent.clone());
+            Some(sent)
+        } else {
+            let open = result_id(content).and_then(|id| self.open.get_mut(id));
+            open.and_then(PendingCalls::answer)
         };
         if let Some(sent) = sent {
-            rename(content, sent);
+            set_pair_id(content, sent);
         }
     }
 
@@ -137,38 +132,5 @@ impl PendingCalls {
     fn answer(&mut self) -> Option<CallId> {
         self.answered = self.waiting.pop_front().or_else(|| self.answered.take());
         self.answered.clone()
-    }
-}
-
-enum CallIdUse<'a> {
-    Call(&'a CallId),
-    Result(&'a CallId),
-}
-
-fn id_of(content: &Content) -> Option<CallIdUse<'_>> {
-    Some(match content {
-        Content::ComputerCall(call) => CallIdUse::Call(&call.call_id),
-        Content::ShellCall(call) => CallIdUse::Call(&call.call_id),
-        Content::EditCall(call) => CallIdUse::Call(&call.call_id),
-        Content::FunctionCall(call) => CallIdUse::Call(call.call_id.as_ref()?),
-        Content::ComputerResult(result) => CallIdUse::Result(&result.call_id),
-        Content::ShellResult(result) => CallIdUse::Result(&result.call_id),
-        Content::EditResult(result) => CallIdUse::Result(&result.call_id),
-        Content::FunctionResult(result) => CallIdUse::Result(result.call_id.as_ref()?),
-        _ => return None,
-    })
-}
-
-fn rename(content: &mut Content, id: CallId) {
-    match content {
-        Content::ComputerCall(call) => call.call_id = id,
-        Content::ShellCall(call) => call.call_id = id,
-        Content::EditCall(call) => call.call_id = id,
-        Content::FunctionCall(call) => call.call_id = Some(id),
-        Content::ComputerResult(result) => result.call_id = id,
-        Content::ShellResult(result) => result.call_id = id,
-        Content::EditResult(result) => result.call_id = id,
-        Content::FunctionResult(result) => result.call_id = Some(id),
-        _ => {}
     }
 }

@@ -10,8 +10,8 @@ mod result;
 mod shell;
 
 pub(crate) use call::{
-    CallInfo, FunctionInvocation, answered_ids, call_info, decode_call, is_hosted_without_result,
-    is_unread, to_function_call, unread_arguments,
+    CallInfo, FunctionInvocation, call_info, decode_call, is_hosted_without_result, is_unread,
+    to_function_call, unread_arguments,
 };
 pub(crate) use declare::{FunctionDeclaration, declare_function};
 pub(crate) use result::{FunctionOutput, RenderedResult, decode_result, render_result};

@@ -2,6 +2,7 @@
 
 pub(crate) mod prune;
 pub(crate) mod split_ids;
+pub(crate) mod turns;
 
 use serde_json::{Map, Value};
 use telechir_protocol::Message;

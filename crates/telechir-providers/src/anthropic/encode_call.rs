@@ -73,17 +73,6 @@ pub(super) fn original_blocks(content: &Content, context: &BlockContext) -> Opti
     }
 }
 
-/// The call in a content; none for any other content.
-pub(super) fn call_of(content: &Content) -> Option<ToolCall> {
-    Some(match content {
-        Content::ComputerCall(call) => ToolCall::Computer(call.clone()),
-        Content::ShellCall(call) => ToolCall::Shell(call.clone()),
-        Content::EditCall(call) => ToolCall::Edit(call.clone()),
-        Content::FunctionCall(call) => ToolCall::Function(call.clone()),
-        _ => return None,
-    })
-}
-
 /// Encodes a call that is from another dialect, or was changed.
 pub(super) fn encode(call: &ToolCall, style: ToolUseStyle, report: &mut Report) -> EncodedToolUse {
     if let Some(written) = undecoded(call) {

@@ -4,7 +4,7 @@
 //! `tool_use`.
 
 mod envelope;
-mod results_index;
+mod originals;
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::{CallId, Content, Message, Role, ShellEnvironment, ToolCall};
 
 use envelope::{BLOCKS_ONLY, add_foreign_envelope, enclose, unwrap_bare};
-use results_index::{index, is_result, result_id, result_of, role_name, string_of};
+use originals::{role_name, string_of};
 
 use super::context::BlockContext;
 use super::encode_call::{self, EncodedToolUse, ToolUsePart, ToolUseStyle};
@@ -21,6 +21,7 @@ use super::image::ImageTier;
 use super::media::{ImageCheck, Strictness};
 use super::models::{self, ToolVersion};
 use super::{DIALECT, check, encode_content, limits};
+use crate::history::turns::{call_of, is_result, result_id, result_of, results};
 use crate::{EncodeError, Envelope, History, Report};
 
 /// Encodes a history with tools of the version `newest` or an older one.
@@ -110,7 +111,7 @@ struct AnthropicHistoryEncoder<'a> {
     context: BlockContext,
     version: ToolVersion,
     result_encoder: ToolResultEncoder,
-    results: HashMap<&'a str, &'a Content>,
+    results: HashMap<&'a CallId, &'a Content>,
     /// Role of the current message; none between messages.
     role: Option<Role>,
     blocks: Vec<Value>,
@@ -150,7 +151,7 @@ impl<'a> AnthropicHistoryEncoder<'a> {
                 check,
                 is_history: true,
             },
-            results: index(messages),
+            results: results(messages),
             role: None,
             blocks: Vec::new(),
             open: Vec::new(),
@@ -207,7 +208,7 @@ impl<'a> AnthropicHistoryEncoder<'a> {
         let mut open = Vec::new();
         for (at, content) in message.contents.iter().enumerate() {
             let location = format!("{location}.contents[{at}]");
-            if let Some(call) = encode_call::call_of(content) {
+            if let Some(call) = call_of(content) {
                 let written = self.call_blocks(content, &call);
                 blocks.extend(written.blocks);
                 open.push(PendingToolUse {
@@ -262,9 +263,7 @@ impl<'a> AnthropicHistoryEncoder<'a> {
     ) -> Result<(), EncodeError> {
         let hosted = matches!(content, Content::ShellCall(call) if call.environment != ShellEnvironment::Local)
             || matches!(content, Content::FunctionCall(call) if !call.requires_local_execution);
-        if let Some(call) =
-            encode_call::call_of(content).filter(|call| !hosted && call.call_id().is_some())
-        {
+        if let Some(call) = call_of(content).filter(|call| !hosted && call.call_id().is_some()) {
             self.switch_role(Role::Assistant)?;
             let written = self.call_blocks(content, &call);
             let start = self.blocks.len();
@@ -281,7 +280,7 @@ impl<'a> AnthropicHistoryEncoder<'a> {
             return self.result(result_id(content), location);
         }
         let blocks = if hosted {
-            let id = encode_call::call_of(content).and_then(|call| call.call_id().cloned());
+            let id = call_of(content).and_then(|call| call.call_id().cloned());
             let what = match id {
                 Some(id) => format!("call {id}"),
                 None => "a call that another provider executed".to_owned(),
@@ -414,7 +413,7 @@ impl<'a> AnthropicHistoryEncoder<'a> {
         };
         let found = self
             .results
-            .get(id.as_str())
+            .get(&id)
             .copied()
             .filter(|_| !self.answered.contains(&id));
         self.answered.insert(id.clone());
@@ -455,7 +454,7 @@ impl<'a> AnthropicHistoryEncoder<'a> {
 
     /// Chooses how to split a call, depending on what its result contains.
     fn style(&self, call: &ToolCall) -> ToolUseStyle {
-        let result = call.call_id().and_then(|id| self.results.get(id.as_str()));
+        let result = call.call_id().and_then(|id| self.results.get(id));
         let mut style = ToolUseStyle {
             version: self.version,
             outputs: 0,

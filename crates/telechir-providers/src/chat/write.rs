@@ -14,13 +14,15 @@ use super::{Flavour, assistant_message, parts};
 use crate::content_text;
 use crate::digest::digest;
 use crate::fallback_tools::{self, RenderedResult};
+use crate::history::turns;
+use crate::history::turns::result_of;
 use crate::json::{media, raw_of, text_of_content};
 use crate::{Envelope, History, Report};
 
 /// Writes a history in its original envelope, or as a list of messages.
 pub(super) fn write_history(flavour: Flavour, history: &History) -> (Value, Report) {
     let mut writer = MessageWriter::new(flavour);
-    writer.answered = fallback_tools::answered_ids(&history.messages);
+    writer.answered = turns::answered_ids(&history.messages);
     writer.foreign_envelope(history);
     for (index, message) in history.messages.iter().enumerate() {
         writer.message(message, &format!("messages[{index}]"));
@@ -452,21 +454,6 @@ pub(crate) fn add_addresses(
 fn call_id(content: &Content) -> Option<String> {
     let (id, _) = fallback_tools::call_info(content)?;
     Some(id?.to_owned())
-}
-
-/// The content as a result of any kind.
-pub(crate) fn result_of(content: &Content) -> Option<ToolResult> {
-    if let Content::ComputerResult(result) = content {
-        Some(ToolResult::Computer(result.clone()))
-    } else if let Content::ShellResult(result) = content {
-        Some(ToolResult::Shell(result.clone()))
-    } else if let Content::EditResult(result) = content {
-        Some(ToolResult::Edit(result.clone()))
-    } else if let Content::FunctionResult(result) = content {
-        Some(ToolResult::Function(result.clone()))
-    } else {
-        None
-    }
 }
 
 /// Whether two messages are equal apart from their metadata.

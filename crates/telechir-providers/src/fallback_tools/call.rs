@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 use telechir_protocol::{
-    Arguments, CallId, ComputerCall, Content, EditCall, EditTool, FunctionCall, Message, ShellCall,
-    TargetId,
+    Arguments, CallId, ComputerCall, Content, EditCall, EditTool, FunctionCall, ShellCall, TargetId,
 };
 
 use super::{COMPUTER, EDITOR, MEMORY, PATCH, SHELL, edit, shell};
@@ -40,26 +39,6 @@ impl FunctionInvocation {
             "" | "{}" => format!("[{}]", self.name),
             arguments => format!("[{}] {arguments}", self.name),
         }
-    }
-}
-
-/// The ids of the calls that have a result.
-pub(crate) fn answered_ids(messages: &[Message]) -> HashSet<CallId> {
-    let contents = messages.iter().flat_map(|message| &message.contents);
-    contents.filter_map(result_id).cloned().collect()
-}
-
-fn result_id(content: &Content) -> Option<&CallId> {
-    if let Content::FunctionResult(result) = content {
-        result.call_id.as_ref()
-    } else if let Content::ComputerResult(result) = content {
-        Some(&result.call_id)
-    } else if let Content::ShellResult(result) = content {
-        Some(&result.call_id)
-    } else if let Content::EditResult(result) = content {
-        Some(&result.call_id)
-    } else {
-        None
     }
 }
 

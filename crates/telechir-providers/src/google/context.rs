@@ -8,6 +8,7 @@ use telechir_protocol::{CallId, Content, SafetyCheck};
 
 use super::action;
 use super::encode_call::EncodedFunctionCall;
+use crate::history::turns::call_id;
 
 /// The type of a call, which decides how to decode its result.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,28 +34,6 @@ pub(super) struct RecordedCall {
 pub(super) struct GoogleContext {
     calls: HashMap<CallId, RecordedCall>,
     functions: HashSet<String>,
-}
-
-/// The id of a call.
-pub(super) fn call_id(content: &Content) -> Option<&CallId> {
-    match content {
-        Content::ComputerCall(call) => Some(&call.call_id),
-        Content::ShellCall(call) => Some(&call.call_id),
-        Content::EditCall(call) => Some(&call.call_id),
-        Content::FunctionCall(call) => call.call_id.as_ref(),
-        _ => None,
-    }
-}
-
-/// The id of the call that a result belongs to.
-pub(super) fn result_id(content: &Content) -> Option<&CallId> {
-    match content {
-        Content::ComputerResult(result) => Some(&result.call_id),
-        Content::ShellResult(result) => Some(&result.call_id),
-        Content::EditResult(result) => Some(&result.call_id),
-        Content::FunctionResult(result) => result.call_id.as_ref(),
-        _ => None,
-    }
 }
 
 impl GoogleContext {

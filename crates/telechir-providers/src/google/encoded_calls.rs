@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use telechir_protocol::{CallId, Content, ToolResult};
 
-use super::context::call_id;
 use super::encode_call::EncodedFunctionCall;
 use super::turns::encoded_by_name;
 use crate::Report;
+use crate::history::turns::call_id;
 
 /// The calls encoded so far, by their ids in the history.
 #[derive(Debug, Default)]

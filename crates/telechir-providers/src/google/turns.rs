@@ -8,9 +8,9 @@ use telechir_protocol::{CallId, Content, Message, Role, Size, ToolResult};
 
 use super::PROVIDER;
 use super::call::property;
-use super::context::{call_id, result_id};
 use super::encode_call::EncodedFunctionCall;
 use super::media::size_of;
+use crate::history::turns::{call_id, result_id};
 use crate::json::media;
 use crate::{Envelope, Report};
 
@@ -279,14 +279,6 @@ fn has_google_raw(entry: &TurnEntry<'_>) -> bool {
     }
 }
 
-/// The results of a history by call id.
-pub(super) fn results(messages: &[Message]) -> HashMap<CallId, &Content> {
-    let contents = messages.iter().flat_map(|message| &message.contents);
-    contents
-        .filter_map(|content| Some((result_id(content)?.clone(), content)))
-        .collect()
-}
-
 /// The size of the image in a content.
 pub(super) fn image_size(content: &Content) -> Option<Size> {
     match content {
@@ -296,17 +288,6 @@ pub(super) fn image_size(content: &Content) -> Option<Size> {
         }
         content => size_of(&media(content)?),
     }
-}
-
-/// The content as a tool result, if it is one.
-pub(super) fn result_of(content: &Content) -> Option<ToolResult> {
-    Some(match content {
-        Content::ComputerResult(result) => ToolResult::Computer(result.clone()),
-        Content::ShellResult(result) => ToolResult::Shell(result.clone()),
-        Content::EditResult(result) => ToolResult::Edit(result.clone()),
-        Content::FunctionResult(result) => ToolResult::Function(result.clone()),
-        _ => return None,
-    })
 }
 
 /// The function call of a result that records its function's name.

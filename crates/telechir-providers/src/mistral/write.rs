@@ -12,8 +12,10 @@ use super::envelope::{WrittenEntries, enclose, is_instructions, is_text_input};
 use super::read::{AFTER, CONFIRMATION, ENTRY, EntryReader, MEMBERS, WRAPPED};
 use super::{DIALECT, FLAVOUR, PROVIDER, execution, result_images};
 use crate::chat::parts;
-use crate::chat::write::{add_addresses, result_of, synthetic_id};
+use crate::chat::write::{add_addresses, synthetic_id};
 use crate::fallback_tools::{self, FunctionInvocation};
+use crate::history::turns;
+use crate::history::turns::result_of;
 use crate::json::{Fields, joined_texts, kind, object_of, passed_on, raw_of, text};
 use crate::{Envelope, History, Report};
 
@@ -27,7 +29,7 @@ pub(super) fn write_history(history: &History) -> (Value, Report) {
             ..
         }
     );
-    writer.answered = fallback_tools::answered_ids(&history.messages);
+    writer.answered = turns::answered_ids(&history.messages);
     writer.foreign_envelope(history);
     let mut instructions = None;
     let mut text_inputs = Vec::new();

@@ -10,6 +10,7 @@ use telechir_protocol::{
 
 use super::call_ids::CallIds;
 use crate::Report;
+use crate::history::turns::pair_id;
 
 /// The dialect's name on the command line and in raw representations.
 pub(super) const DIALECT: &str = "neutral";
@@ -117,7 +118,7 @@ pub(super) fn original(content: &Content) -> Option<Value> {
         return (*content == text(plain.to_owned())).then(|| raw.json().clone());
     }
     let members = raw.json().as_object().filter(|_| raw.dialect == DIALECT)?;
-    let mut again = again(members.clone(), call_id(content));
+    let mut again = again(members.clone(), pair_id(content));
     again.meta_mut()?.raw_representation = Some(raw.clone());
     (again == *content).then(|| raw.json().clone())
 }
@@ -279,23 +280,5 @@ fn function_call(members: &Map<String, Value>, problem: &str) -> FunctionCall {
         item_id: text("item_id").or_else(|| text("id")),
         exception: Some(problem.to_owned()),
         ..FunctionCall::new(text("name").unwrap_or_default(), arguments)
-    }
-}
-
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "no other content is a call or result that a session pairs"
-)]
-fn call_id(content: &Content) -> Option<&CallId> {
-    match content {
-        Content::ComputerCall(call) => Some(&call.call_id),
-        Content::ShellCall(call) => Some(&call.call_id),
-        Content::EditCall(call) => Some(&call.call_id),
-        Content::FunctionCall(call) => call.call_id.as_ref(),
-        Content::ComputerResult(result) => Some(&result.call_id),
-        Content::ShellResult(result) => Some(&result.call_id),
-        Content::EditResult(result) => Some(&result.call_id),
-        Content::FunctionResult(result) => result.call_id.as_ref(),
-        _ => None,
     }
 }

@@ -22,6 +22,7 @@ use super::item::{Item, passed_on, raw_of};
 use super::item_kinds::HOSTED_ITEMS;
 use super::read::{is_instructions, matches_json, unedited};
 use super::{DIALECT, check};
+use crate::history::turns;
 use crate::json::kind;
 use crate::{EncodeError, Envelope, History, Report, content_text, fallback_tools};
 
@@ -30,7 +31,7 @@ pub(super) use message::message_text;
 /// Writes a history in its original envelope, or as a list of items.
 pub(super) fn write_history(history: &History) -> Result<(Value, Report), EncodeError> {
     let mut writer = ItemWriter {
-        answered: fallback_tools::answered_ids(&history.messages),
+        answered: turns::answered_ids(&history.messages),
         ..ItemWriter::default()
     };
     let is_own_dialect = matches!(

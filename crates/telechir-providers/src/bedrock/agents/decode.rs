@@ -12,6 +12,7 @@ use telechir_protocol::{
 use super::{CONFIRMATION, DIALECT, MAX_CALLS, PROVIDER, ids, parameters};
 use crate::anthropic;
 use crate::bedrock::{anthropic_bridge, detect, media};
+use crate::history::turns::pair_id;
 use crate::json::text_of;
 use crate::{DecodeError, Envelope, History, Report};
 
@@ -403,7 +404,9 @@ fn restore_own_fields<'a>(
 /// Adds a pending safety check to a call that the user has to confirm. A call that the agent
 /// executes itself after the confirmation becomes an approval request.
 fn with_confirmation(mut content: Content) -> Content {
-    let id = super::encode_result::id_of(&content).unwrap_or_default();
+    let id = pair_id(&content)
+        .map(ToString::to_string)
+        .unwrap_or_default();
     let kind = content
         .meta()
         .and_then(|meta| meta.property(PROVIDER, "actionInvocationType")?.as_str())

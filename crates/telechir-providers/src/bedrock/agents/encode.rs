@@ -11,6 +11,7 @@ use super::{CONFIRMATION, DIALECT, MAX_CALLS, PROVIDER, decode, ids, parameters}
 use crate::anthropic;
 use crate::bedrock::{adapt, detect};
 use crate::history::split_ids::{self, PartId};
+use crate::history::turns::pair_id;
 use crate::json::text_of;
 use crate::{EncodeError, EncodedReply, Envelope, History, Report};
 
@@ -40,7 +41,7 @@ pub(super) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, Encode
             name: encode_result::name_of(&call),
             confirmation: encode_result::confirmation(&call, &result),
         };
-        let id = encode_result::id_of(&call).unwrap_or_default();
+        let id = pair_id(&call).map(ToString::to_string).unwrap_or_default();
         for block in blocks_of(&reply.items, &id) {
             items.push(encoder.encode(block, &mut report)?);
         }
@@ -101,7 +102,7 @@ fn content_to_anthropic(content: &Content) -> Content {
         .filter(|raw| raw.dialect == DIALECT)
         .map(|raw| raw.json());
     let read = own
-        .zip(encode_result::id_of(content))
+        .zip(pair_id(content).map(ToString::to_string))
         .and_then(|(json, id)| {
             let inputs = match json {
                 Value::Array(run) => run.as_slice(),
@@ -264,7 +265,7 @@ fn encode_changed(messages: &[Message], report: &mut Report) -> Result<Vec<Value
             report,
         );
         for content in &mut message.contents {
-            if let Some(id) = encode_result::id_of(content)
+            if let Some(id) = pair_id(content).map(ToString::to_string)
                 && let Some(meta) = content.meta()
                 && meta.additional_properties.contains_key(PROVIDER)
             {

@@ -58,22 +58,6 @@ pub(super) fn name_of(call: &Content) -> String {
     own.unwrap_or(name).to_owned()
 }
 
-/// The call id of a call or result; none for any other content.
-pub(super) fn id_of(content: &Content) -> Option<String> {
-    let id = match content {
-        Content::ComputerCall(call) => &call.call_id,
-        Content::ComputerResult(result) => &result.call_id,
-        Content::ShellCall(call) => &call.call_id,
-        Content::ShellResult(result) => &result.call_id,
-        Content::EditCall(call) => &call.call_id,
-        Content::EditResult(result) => &result.call_id,
-        Content::FunctionCall(call) => call.call_id.as_ref()?,
-        Content::FunctionResult(result) => result.call_id.as_ref()?,
-        _ => return None,
-    };
-    Some(id.as_str().to_owned())
-}
-
 /// The user's answer to the agent's confirmation request for this call; none if there was no
 /// request or the answer is unknown. Executing a call does not imply that the user confirmed it.
 pub(super) fn confirmation(call: &Content, result: &Content) -> Option<bool> {

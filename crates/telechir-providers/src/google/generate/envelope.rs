@@ -11,6 +11,7 @@ use super::part::{self, DATA, own_id};
 use super::{DIALECT, stream};
 use crate::google::context::{self, GoogleContext};
 use crate::google::{PROVIDER, generated_id, member, snake, split_calls, text};
+use crate::history::turns::call_id;
 use crate::json::raw;
 use crate::{DecodeError, Envelope, History, Report};
 
@@ -370,7 +371,7 @@ impl ContentsReader {
         if let Some(called) = payload("functionCall") {
             let name = text(called, "name").unwrap_or_default();
             self.context.note(&content, name);
-            if let Some(id) = context::call_id(&content) {
+            if let Some(id) = call_id(&content) {
                 self.open.push_back((id.clone(), name.to_owned(), self.at));
             }
         }

@@ -17,6 +17,7 @@ use crate::google::functions::FunctionVocabulary;
 use crate::google::tool_result;
 use crate::google::turns::{self, AuthoredTurn, TurnAuthor, TurnEntry};
 use crate::google::{PLACEHOLDER, member};
+use crate::history::turns::{call_id, result_of, results};
 use crate::{EncodeError, Envelope, History, Report};
 
 /// Encodes a history in its envelope, or as a list of contents.
@@ -27,7 +28,7 @@ pub(super) fn write_history(history: &History) -> Result<(Value, Report), Encode
     let tools = envelope.rest.and_then(|rest| member(rest, "tools"));
     let mut writer = ContentsWriter {
         context: GoogleContext::of_functions(context::declared(tools)),
-        results: turns::results(&history.messages),
+        results: results(&history.messages),
         calls: EncodedCalls::default(),
         image: None,
         report: Report::default(),
@@ -148,7 +149,7 @@ fn instructions<'a>(
 
 struct ContentsWriter<'a> {
     context: GoogleContext,
-    results: HashMap<CallId, &'a Content>,
+    results: HashMap<&'a CallId, &'a Content>,
     /// How each call was encoded.
     calls: EncodedCalls,
     /// The size of the newest image.
@@ -194,17 +195,17 @@ impl ContentsWriter<'_> {
     fn unchanged_parts(&mut self, content: &Content) -> Option<Vec<Value>> {
         self.see(content);
         let parts = unchanged(content, &self.context)?;
-        if context::call_id(content).is_some() {
+        if call_id(content).is_some() {
             self.note(content, called(&parts, content));
         }
         Some(parts)
     }
 
     fn content(&mut self, content: &Content, location: &str) -> Vec<Value> {
-        if context::call_id(content).is_some() || matches!(content, Content::FunctionCall(_)) {
+        if call_id(content).is_some() || matches!(content, Content::FunctionCall(_)) {
             return self.call(content, location);
         }
-        if let Some(result) = turns::result_of(content) {
+        if let Some(result) = result_of(content) {
             return self.result(&result, location);
         }
         plain(content, location, &mut self.report)
@@ -213,7 +214,7 @@ impl ContentsWriter<'_> {
     }
 
     fn call(&mut self, content: &Content, location: &str) -> Vec<Value> {
-        let result = context::call_id(content).and_then(|id| self.results.get(id).copied());
+        let result = call_id(content).and_then(|id| self.results.get(&id).copied());
         let acknowledged: &[SafetyCheck] = match result {
             Some(Content::ComputerResult(result)) => &result.acknowledged_safety_checks,
             _ => &[],

@@ -16,6 +16,7 @@ use crate::google::tool_result::{self, FunctionResponse};
 use crate::google::{
     GENERATED_ID_PREFIX, PROVIDER, context::GoogleContext, report_losses, split_calls,
 };
+use crate::history::turns;
 use crate::{EncodeError, EncodedReply, Report};
 
 /// Encodes the results of a turn as the parts of the next content, in the order of the calls.
@@ -66,7 +67,7 @@ fn function_calls(content: &Content, result: &ToolResult) -> Vec<EncodedFunction
 /// The function calls in unchanged parts.
 pub(super) fn called(parts: &[Value], content: &Content) -> Vec<EncodedFunctionCall> {
     let count = parts.len();
-    let id = crate::google::context::call_id(content).cloned();
+    let id = turns::call_id(content).cloned();
     let id = id.unwrap_or_else(|| CallId::from(""));
     let call = |(at, part): (usize, &Value)| {
         let part = part.as_object()?;
@@ -117,8 +118,7 @@ pub(super) fn unchanged(content: &Content, context: &GoogleContext) -> Option<Ve
 fn id_of(content: &Content) -> Option<&CallId> {
     match content {
         Content::CommandCall(call) | Content::CommandResult(call) => call.call_id.as_ref(),
-        content => crate::google::context::call_id(content)
-            .or_else(|| crate::google::context::result_id(content)),
+        content => turns::pair_id(content),
     }
 }
 

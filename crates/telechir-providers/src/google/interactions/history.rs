@@ -18,6 +18,7 @@ use crate::google::functions::FunctionVocabulary;
 use crate::google::tool_result;
 use crate::google::turns::{self, AuthoredTurn, TurnAuthor, TurnEntry};
 use crate::google::{PLACEHOLDER, text};
+use crate::history::turns::{call_id, result_of};
 use crate::json::text_of;
 use crate::{Envelope, History, Report};
 
@@ -36,7 +37,7 @@ pub(super) fn write_history(history: &History) -> (Value, Report) {
     let tools = around.and_then(|(_, rest)| rest.get("tools"));
     let mut writer = StepsWriter {
         context: GoogleContext::of_functions(context::declared(tools)),
-        results: turns::results(&history.messages),
+        results: crate::history::turns::results(&history.messages),
         calls: EncodedCalls::default(),
         image: None,
         report: Report::default(),
@@ -129,7 +130,7 @@ fn instructions<'a>(history: &'a History, member: Option<&str>) -> (Option<Strin
 
 struct StepsWriter<'a> {
     context: GoogleContext,
-    results: HashMap<CallId, &'a Content>,
+    results: HashMap<&'a CallId, &'a Content>,
     /// How each call was encoded.
     calls: EncodedCalls,
     /// The size of the newest image.
@@ -216,15 +217,15 @@ impl StepsWriter<'_> {
             return Vec::new();
         }
         if let Some(steps) = unchanged(content, &self.context) {
-            if context::call_id(content).is_some() {
+            if call_id(content).is_some() {
                 self.note(content, called(&steps));
             }
             return steps;
         }
-        if context::call_id(content).is_some() || matches!(content, Content::FunctionCall(_)) {
+        if call_id(content).is_some() || matches!(content, Content::FunctionCall(_)) {
             return self.call(content, location, start);
         }
-        if let Some(result) = turns::result_of(content) {
+        if let Some(result) = result_of(content) {
             return self.result(&result, location);
         }
         plain(content, location, &mut self.report)
@@ -233,7 +234,7 @@ impl StepsWriter<'_> {
     }
 
     fn call(&mut self, content: &Content, location: &str, start: usize) -> Vec<Value> {
-        let result = context::call_id(content).and_then(|id| self.results.get(id).copied());
+        let result = call_id(content).and_then(|id| self.results.get(&id).copied());
         let acknowledged: &[SafetyCheck] = match result {
             Some(Content::ComputerResult(result)) => &result.acknowledged_safety_checks,
             _ => &[],
