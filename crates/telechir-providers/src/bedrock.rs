@@ -19,7 +19,7 @@ mod names;
 mod path;
 
 pub(crate) use agents::BedrockAgents;
-pub(crate) use anthropic_body::{BedrockInvoke, BedrockMessages};
+pub(crate) use anthropic_body::AnthropicBody;
 pub(crate) use converse::{BedrockConverse, cache_marker, cache_point};
 
 /// Maximum size of one image in bytes of base64.

@@ -12,7 +12,9 @@ pub(crate) trait ChatApi: Sync {
     fn first_message(&self, task: &str) -> Value;
 
     /// The name and value of the header that carries the API key.
-    fn key_header(&self, key: &str) -> (&'static str, String);
+    fn key_header(&self, key: &str) -> (&'static str, String) {
+        ("authorization", format!("Bearer {key}"))
+    }
 
     /// Builds the next request. Removes old screenshots from the items.
     fn request(&self, options: &RequestOptions, items: &mut Vec<Value>) -> Request;
@@ -31,7 +33,9 @@ pub(crate) trait ChatApi: Sync {
     ) -> (StopReason, UsageContent);
 
     /// Adds encoded results to the items.
-    fn push_results(&self, results: Vec<Value>, items: &mut Vec<Value>);
+    fn push_results(&self, results: Vec<Value>, items: &mut Vec<Value>) {
+        items.extend(results);
+    }
 
     /// The API's default host and path prefix.
     fn endpoint(&self) -> Endpoint;

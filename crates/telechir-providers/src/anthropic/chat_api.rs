@@ -29,17 +29,71 @@ impl ChatApi for AnthropicChat {
         ("x-api-key", key.to_owned())
     }
 
-    fn request(&self, options: &RequestOptions, items: &mut Vec<Value>) -> Request {
-        request(options, items)
+    /// Builds the request. Sampling parameters are never sent: this API version rejects them.
+    fn request(&self, options: &RequestOptions, messages: &mut Vec<Value>) -> Request {
+        let limit = limit(options.images, messages);
+        prune::prune(&mut ResultImages::of(messages), messages, limit);
+        let removed = images::have_note(messages);
+        let mut body = Map::new();
+        body.insert("model".into(), options.model.clone().into());
+        body.insert(
+            "max_tokens".into(),
+            options.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS).into(),
+        );
+        // The provider moves this single breakpoint forward as the conversation grows.
+        body.insert("cache_control".into(), json!({"type": "ephemeral"}));
+        if let Some(system) = &options.system {
+            body.insert("system".into(), system.clone().into());
+        }
+        if !options.declaration.tools.is_empty() {
+            body.insert("tools".into(), options.declaration.tools.clone().into());
+        }
+        let mut headers = vec![("anthropic-version".to_owned(), VERSION.to_owned())];
+        let mut betas = Vec::new();
+        for (name, value) in &options.declaration.headers {
+            if name.eq_ignore_ascii_case("anthropic-beta") {
+                betas.push(value.clone());
+            } else {
+                headers.push((name.clone(), value.clone()));
+            }
+        }
+        if removed && let Some((thinking, beta)) = unbound_thinking(&options.model) {
+            body.insert("thinking".into(), thinking);
+            betas.push(beta.to_owned());
+        }
+        if !betas.is_empty() {
+            headers.push(("anthropic-beta".to_owned(), betas.join(",")));
+        }
+        let images = prune::count::<ResultImages>(messages);
+        body.insert("messages".into(), messages.to_vec().into());
+        Request {
+            path: "/messages".to_owned(),
+            headers,
+            body: Value::Object(body),
+            images,
+        }
     }
 
     fn push_response(
         &self,
-        response: &Value,
+        body: &Value,
         has_calls: bool,
-        items: &mut Vec<Value>,
+        messages: &mut Vec<Value>,
     ) -> (StopReason, UsageContent) {
-        push_response(response, has_calls, items)
+        let blocks: Vec<Value> = body
+            .get("content")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default();
+        // A response may contain empty text blocks; a request may not.
+        let blocks: Vec<Value> = blocks
+            .into_iter()
+            .filter(|block| !is_empty_text(block))
+            .collect();
+        if !blocks.is_empty() {
+            messages.push(json!({"role": "assistant", "content": blocks}));
+        }
+        (stop(body, has_calls), usage(body, None))
     }
 
     fn push_results(&self, results: Vec<Value>, items: &mut Vec<Value>) {
@@ -60,72 +114,6 @@ fn limit(limit: ImageLimit, messages: &[Value]) -> ImageLimit {
         return limit;
     }
     limit.at_most(limits::MAX_FULL_SIZE_IMAGES, limits::MAX_FULL_SIZE_IMAGES)
-}
-
-/// Builds the request. Sampling parameters are never sent: this API version rejects them.
-fn request(options: &RequestOptions, messages: &mut [Value]) -> Request {
-    let limit = limit(options.images, messages);
-    prune::prune(&mut ResultImages::of(messages), messages, limit);
-    let removed = images::have_note(messages);
-    let mut body = Map::new();
-    body.insert("model".into(), options.model.clone().into());
-    body.insert(
-        "max_tokens".into(),
-        options.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS).into(),
-    );
-    // The provider moves this single breakpoint forward as the conversation grows.
-    body.insert("cache_control".into(), json!({"type": "ephemeral"}));
-    if let Some(system) = &options.system {
-        body.insert("system".into(), system.clone().into());
-    }
-    if !options.declaration.tools.is_empty() {
-        body.insert("tools".into(), options.declaration.tools.clone().into());
-    }
-    let mut headers = vec![("anthropic-version".to_owned(), VERSION.to_owned())];
-    let mut betas = Vec::new();
-    for (name, value) in &options.declaration.headers {
-        if name.eq_ignore_ascii_case("anthropic-beta") {
-            betas.push(value.clone());
-        } else {
-            headers.push((name.clone(), value.clone()));
-        }
-    }
-    if removed && let Some((thinking, beta)) = unbound_thinking(&options.model) {
-        body.insert("thinking".into(), thinking);
-        betas.push(beta.to_owned());
-    }
-    if !betas.is_empty() {
-        headers.push(("anthropic-beta".to_owned(), betas.join(",")));
-    }
-    let images = prune::count::<ResultImages>(messages);
-    body.insert("messages".into(), messages.to_vec().into());
-    Request {
-        path: "/messages".to_owned(),
-        headers,
-        body: Value::Object(body),
-        images,
-    }
-}
-
-fn push_response(
-    body: &Value,
-    has_calls: bool,
-    messages: &mut Vec<Value>,
-) -> (StopReason, UsageContent) {
-    let blocks: Vec<Value> = body
-        .get("content")
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
-    // A response may contain empty text blocks; a request may not.
-    let blocks: Vec<Value> = blocks
-        .into_iter()
-        .filter(|block| !is_empty_text(block))
-        .collect();
-    if !blocks.is_empty() {
-        messages.push(json!({"role": "assistant", "content": blocks}));
-    }
-    (stop(body, has_calls), usage(body, None))
 }
 
 fn stop(body: &Value, has_calls: bool) -> StopReason {

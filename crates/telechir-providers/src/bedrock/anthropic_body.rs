@@ -6,189 +6,24 @@
 
 mod chat_api;
 mod check;
+mod codec;
 mod declare;
 mod stream;
 
 use serde_json::{Map, Value};
-use telechir_protocol::{AnsweredTurn, Message, ModelTurn, Size};
+use telechir_protocol::{AnsweredTurn, Message};
 
-use super::event_stream_response::EventStreamResponse;
 use super::{adapt, detect};
 use crate::anthropic;
-use crate::chat_api::ChatApi;
-use crate::codec::Codec;
-use crate::generated_images::ImagesOfModel;
-use crate::stream::{SseDecoder, StreamDecoder};
-use crate::{
-    Declaration, DecodeError, EncodeError, EncodedReply, Envelope, History, Report, ScreenshotWhen,
-    ToolOffer,
-};
+use crate::{EncodeError, EncodedReply, Envelope, History, Report};
+
+pub(crate) use codec::AnthropicBody;
 
 const MESSAGES: &str = "bedrock-messages";
 const INVOKE: &str = "bedrock-invoke";
 
 /// Request fields that the older API version accepts and the newer one rejects.
 const SAMPLING: [&str; 3] = ["temperature", "top_p", "top_k"];
-
-/// Codec of `bedrock-messages`: Anthropic's Messages API on Bedrock.
-pub(crate) struct BedrockMessages;
-
-/// Codec of `bedrock-invoke`: InvokeModel with Anthropic's request body.
-pub(crate) struct BedrockInvoke;
-
-impl Codec for BedrockMessages {
-    fn name(&self) -> &'static str {
-        MESSAGES
-    }
-
-    fn raw_dialect(&self) -> &'static str {
-        anthropic::DIALECT
-    }
-
-    fn images_of_model(&self) -> ImagesOfModel {
-        ImagesOfModel::Rejected
-    }
-
-    fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
-        decode_response(&document, MESSAGES)
-    }
-
-    fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
-        decode_history(document, MESSAGES)
-    }
-
-    fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        encode_results(turn, MESSAGES)
-    }
-
-    fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
-        let mut report = Report::default();
-        let messages = adapted(
-            history,
-            adapt::ToolsetSupport::Supported,
-            MESSAGES,
-            &mut report,
-        )?;
-        let envelope = history.envelope.clone();
-        let history = History { messages, envelope };
-        let (written, noted) = anthropic::encode_history(&history, anthropic::NEWEST)
-            .map_err(|error| detect::encode_error_as(error, MESSAGES))?;
-        report.absorb(noted);
-        check::images(&written, MESSAGES)?;
-        Ok((written, report))
-    }
-
-    fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
-        let offer = declare::relabel_raw_tools(offer, MESSAGES);
-        anthropic::declare(&offer, anthropic::NEWEST)
-            .map_err(|error| detect::encode_error_as(error, MESSAGES))
-    }
-
-    fn screenshot_size(&self, model: Option<&str>, size: Size) -> Size {
-        anthropic::screenshot_size(model, size)
-    }
-
-    fn max_image_base64(&self) -> usize {
-        super::MAX_IMAGE_BASE64_BYTES
-    }
-
-    /// The image blocks of the Messages API.
-    fn accepts_webp(&self) -> bool {
-        true
-    }
-
-    fn screenshot_when(&self) -> ScreenshotWhen {
-        ScreenshotWhen::LastOfBatch
-    }
-
-    fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
-        Some(Box::new(SseDecoder::new(
-            anthropic::AnthropicMessageBuilder::default(),
-        )))
-    }
-
-    fn chat_api(&self) -> Option<&'static dyn ChatApi> {
-        Some(&chat_api::BedrockMessagesChat)
-    }
-}
-
-impl Codec for BedrockInvoke {
-    fn name(&self) -> &'static str {
-        INVOKE
-    }
-
-    fn raw_dialect(&self) -> &'static str {
-        anthropic::DIALECT
-    }
-
-    fn images_of_model(&self) -> ImagesOfModel {
-        ImagesOfModel::Rejected
-    }
-
-    fn decode_response(&self, document: Value) -> Result<(ModelTurn, Report), DecodeError> {
-        decode_response(&document, INVOKE)
-    }
-
-    fn decode_history(&self, document: Value) -> Result<(History, Report), DecodeError> {
-        let (mut history, report) = decode_history(document, INVOKE)?;
-        if let Envelope::Object { dialect, .. } = &mut history.envelope {
-            *dialect = INVOKE;
-        }
-        Ok((history, report))
-    }
-
-    fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        encode_results(turn, INVOKE)
-    }
-
-    fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
-        write_invoke(history)
-    }
-
-    fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
-        declare::invoke(offer)
-    }
-
-    fn screenshot_size(&self, model: Option<&str>, size: Size) -> Size {
-        anthropic::screenshot_size(model, size)
-    }
-
-    fn max_image_base64(&self) -> usize {
-        super::MAX_IMAGE_BASE64_BYTES
-    }
-
-    /// The image blocks of the Messages API.
-    fn accepts_webp(&self) -> bool {
-        true
-    }
-
-    fn screenshot_when(&self) -> ScreenshotWhen {
-        ScreenshotWhen::LastOfBatch
-    }
-
-    fn stream_decoder(&self) -> Option<Box<dyn StreamDecoder>> {
-        Some(Box::new(EventStreamResponse::new(
-            stream::InvokeResponseBuilder::default(),
-        )))
-    }
-
-    fn chat_api(&self) -> Option<&'static dyn ChatApi> {
-        Some(&chat_api::InvokeChat)
-    }
-}
-
-fn decode_response(
-    document: &Value,
-    name: &'static str,
-) -> Result<(ModelTurn, Report), DecodeError> {
-    detect::reject_error_body(document)?;
-    anthropic::decode_response(document).map_err(|error| detect::decode_error_as(error, name))
-}
-
-fn decode_history(document: Value, name: &'static str) -> Result<(History, Report), DecodeError> {
-    detect::reject_error_body(&document)?;
-    anthropic::decode_history(document).map_err(|error| detect::decode_error_as(error, name))
-}
 
 fn encode_results(turn: &AnsweredTurn, name: &'static str) -> Result<EncodedReply, EncodeError> {
     let mut report = Report::default();
@@ -220,6 +55,19 @@ fn adapted(
         adapt::adapt_contents(&mut message.contents, toolsets, &location, report);
     }
     Ok(messages)
+}
+
+fn write_messages(history: &History) -> Result<(Value, Report), EncodeError> {
+    let mut report = Report::default();
+    let supported = adapt::ToolsetSupport::Supported;
+    let messages = adapted(history, supported, MESSAGES, &mut report)?;
+    let envelope = history.envelope.clone();
+    let history = History { messages, envelope };
+    let (written, noted) = anthropic::encode_history(&history, anthropic::NEWEST)
+        .map_err(|error| detect::encode_error_as(error, MESSAGES))?;
+    report.absorb(noted);
+    check::images(&written, MESSAGES)?;
+    Ok((written, report))
 }
 
 fn write_invoke(history: &History) -> Result<(Value, Report), EncodeError> {

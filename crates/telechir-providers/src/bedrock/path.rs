@@ -1,11 +1,6 @@
-//! The path of a model's endpoint, and the header with the API key.
+//! The path of a model's endpoint.
 
 use std::fmt::Write as _;
-
-/// The header with a Bedrock API key.
-pub(super) fn key_header(key: &str) -> (&'static str, String) {
-    ("authorization", format!("Bearer {key}"))
-}
 
 /// A model's id as one percent-encoded path segment.
 pub(super) fn path_segment(model: &str) -> String {

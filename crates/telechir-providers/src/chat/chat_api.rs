@@ -21,16 +21,52 @@ impl ChatApi for CompletionsChat {
         json!({"role": "user", "content": text})
     }
 
-    fn key_header(&self, key: &str) -> (&'static str, String) {
-        ("authorization", format!("Bearer {key}"))
-    }
-
     fn request(&self, options: &RequestOptions, items: &mut Vec<Value>) -> Request {
-        request(self.0, options, items)
+        let limit = image_limit(self.0, options.images);
+        prune::prune(&mut MessageImages, items, limit);
+        let system = options
+            .system
+            .iter()
+            .map(|system| json!({"role": "system", "content": system}));
+        let messages: Vec<Value> = system.chain(items.iter().cloned()).collect();
+        let mut body = Map::new();
+        body.insert("model".into(), options.model.clone().into());
+        body.insert("messages".into(), messages.into());
+        if !options.declaration.tools.is_empty() {
+            body.insert("tools".into(), options.declaration.tools.clone().into());
+        }
+        if let Some(max_tokens) = options.max_tokens {
+            body.insert("max_tokens".into(), max_tokens.into());
+        }
+        Request {
+            path: "/chat/completions".to_owned(),
+            headers: options.declaration.headers.clone(),
+            body: Value::Object(body),
+            images: prune::count::<MessageImages>(items),
+        }
     }
 
+    /// The stop reason of a response that contains only an error.
     fn failure(&self, response: &Value) -> Option<StopReason> {
-        failure(response)
+        let choice = choice(response)?;
+        let error = object(choice, "error");
+        let finish_reason = some_text(choice, "finish_reason").unwrap_or_default();
+        if finish_reason != "error" && error.is_none() {
+            return None;
+        }
+        let text = |name: &str| {
+            let text = error.and_then(|error| some_text(error, name));
+            text.unwrap_or_default().to_owned()
+        };
+        let message = text("message");
+        Some(StopReason::Failed {
+            code: "error".to_owned(),
+            message: if message.is_empty() {
+                "the service ended the response with an error".to_owned()
+            } else {
+                message
+            },
+        })
     }
 
     fn push_response(
@@ -39,11 +75,15 @@ impl ChatApi for CompletionsChat {
         has_calls: bool,
         items: &mut Vec<Value>,
     ) -> (StopReason, UsageContent) {
-        append_response(response, has_calls, items)
-    }
-
-    fn push_results(&self, results: Vec<Value>, items: &mut Vec<Value>) {
-        items.extend(results);
+        let none = Fields::new();
+        let choice = choice(response).unwrap_or(&none);
+        let message = object(choice, "message").into_iter().cloned();
+        let several = list(choice, "messages").iter().filter_map(Value::as_object);
+        let messages: Vec<Fields> = several.cloned().chain(message).collect();
+        let last = messages.last().unwrap_or(&none);
+        let stop_reason = stop_reason(choice, last, has_calls);
+        items.extend(messages.into_iter().filter_map(as_input_message));
+        (stop_reason, usage(response))
     }
 
     fn endpoint(&self) -> Endpoint {
@@ -55,31 +95,6 @@ impl ChatApi for CompletionsChat {
             host,
             prefix: "/v1",
         }
-    }
-}
-
-fn request(flavour: Flavour, options: &RequestOptions, items: &mut [Value]) -> Request {
-    let limit = image_limit(flavour, options.images);
-    prune::prune(&mut MessageImages, items, limit);
-    let system = options
-        .system
-        .iter()
-        .map(|system| json!({"role": "system", "content": system}));
-    let messages: Vec<Value> = system.chain(items.iter().cloned()).collect();
-    let mut body = Map::new();
-    body.insert("model".into(), options.model.clone().into());
-    body.insert("messages".into(), messages.into());
-    if !options.declaration.tools.is_empty() {
-        body.insert("tools".into(), options.declaration.tools.clone().into());
-    }
-    if let Some(max_tokens) = options.max_tokens {
-        body.insert("max_tokens".into(), max_tokens.into());
-    }
-    Request {
-        path: "/chat/completions".to_owned(),
-        headers: options.declaration.headers.clone(),
-        body: Value::Object(body),
-        images: prune::count::<MessageImages>(items),
     }
 }
 
@@ -95,45 +110,6 @@ pub(crate) fn image_limit(flavour: Flavour, requested: ImageLimit) -> ImageLimit
 
 fn choice(response: &Value) -> Option<&Fields> {
     response.get("choices")?.get(0)?.as_object()
-}
-
-/// The stop reason of a response that contains only an error.
-fn failure(response: &Value) -> Option<StopReason> {
-    let choice = choice(response)?;
-    let error = object(choice, "error");
-    let finish_reason = some_text(choice, "finish_reason").unwrap_or_default();
-    if finish_reason != "error" && error.is_none() {
-        return None;
-    }
-    let text = |name: &str| {
-        let text = error.and_then(|error| some_text(error, name));
-        text.unwrap_or_default().to_owned()
-    };
-    let message = text("message");
-    Some(StopReason::Failed {
-        code: "error".to_owned(),
-        message: if message.is_empty() {
-            "the service ended the response with an error".to_owned()
-        } else {
-            message
-        },
-    })
-}
-
-fn append_response(
-    response: &Value,
-    has_calls: bool,
-    items: &mut Vec<Value>,
-) -> (StopReason, UsageContent) {
-    let none = Fields::new();
-    let choice = choice(response).unwrap_or(&none);
-    let message = object(choice, "message").into_iter().cloned();
-    let several = list(choice, "messages").iter().filter_map(Value::as_object);
-    let messages: Vec<Fields> = several.cloned().chain(message).collect();
-    let last = messages.last().unwrap_or(&none);
-    let stop_reason = stop_reason(choice, last, has_calls);
-    items.extend(messages.into_iter().filter_map(as_input_message));
-    (stop_reason, usage(response))
 }
 
 fn stop_reason(choice: &Fields, message: &Fields, has_calls: bool) -> StopReason {

@@ -19,12 +19,36 @@ impl ChatApi for ConversationsChat {
         json!({"type": "message.input", "role": "user", "content": text})
     }
 
-    fn key_header(&self, key: &str) -> (&'static str, String) {
-        ("authorization", format!("Bearer {key}"))
-    }
-
+    /// Builds the request. Without storage every request starts a new conversation, so retrying it is
+    /// safe. An agent (`ag_…`) replaces the model and brings its own tools.
     fn request(&self, options: &RequestOptions, items: &mut Vec<Value>) -> Request {
-        request(options, items)
+        let limit = image_limit(Flavour::Conversations, options.images);
+        prune::prune(&mut MessageImages, items, limit);
+        let mut body = Map::new();
+        let is_agent = options.model.starts_with("ag_") || options.model.starts_with("ag:");
+        if is_agent {
+            body.insert("agent_id".into(), options.model.clone().into());
+        } else {
+            body.insert("model".into(), options.model.clone().into());
+            if let Some(system) = &options.system {
+                body.insert("instructions".into(), system.clone().into());
+            }
+            if !options.declaration.tools.is_empty() {
+                body.insert("tools".into(), options.declaration.tools.clone().into());
+            }
+            if let Some(max_tokens) = options.max_tokens {
+                body.insert("completion_args".into(), json!({"max_tokens": max_tokens}));
+            }
+        }
+        body.insert("inputs".into(), items.to_vec().into());
+        body.insert("store".into(), false.into());
+        body.insert("stream".into(), false.into());
+        Request {
+            path: "/conversations".to_owned(),
+            headers: options.declaration.headers.clone(),
+            body: Value::Object(body),
+            images: prune::count::<MessageImages>(items),
+        }
     }
 
     fn push_response(
@@ -39,47 +63,11 @@ impl ChatApi for ConversationsChat {
         (stop_reason(outputs, has_calls), usage(response))
     }
 
-    fn push_results(&self, results: Vec<Value>, items: &mut Vec<Value>) {
-        items.extend(results);
-    }
-
     fn endpoint(&self) -> Endpoint {
         Endpoint {
             host: Some("https://api.mistral.ai"),
             prefix: "/v1",
         }
-    }
-}
-
-/// Builds the request. Without storage every request starts a new conversation, so retrying it is
-/// safe. An agent (`ag_…`) replaces the model and brings its own tools.
-fn request(options: &RequestOptions, items: &mut [Value]) -> Request {
-    let limit = image_limit(Flavour::Conversations, options.images);
-    prune::prune(&mut MessageImages, items, limit);
-    let mut body = Map::new();
-    let is_agent = options.model.starts_with("ag_") || options.model.starts_with("ag:");
-    if is_agent {
-        body.insert("agent_id".into(), options.model.clone().into());
-    } else {
-        body.insert("model".into(), options.model.clone().into());
-        if let Some(system) = &options.system {
-            body.insert("instructions".into(), system.clone().into());
-        }
-        if !options.declaration.tools.is_empty() {
-            body.insert("tools".into(), options.declaration.tools.clone().into());
-        }
-        if let Some(max_tokens) = options.max_tokens {
-            body.insert("completion_args".into(), json!({"max_tokens": max_tokens}));
-        }
-    }
-    body.insert("inputs".into(), items.to_vec().into());
-    body.insert("store".into(), false.into());
-    body.insert("stream".into(), false.into());
-    Request {
-        path: "/conversations".to_owned(),
-        headers: options.declaration.headers.clone(),
-        body: Value::Object(body),
-        images: prune::count::<MessageImages>(items),
     }
 }
 

@@ -20,29 +20,77 @@ impl ChatApi for ResponsesChat {
         json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]})
     }
 
-    fn key_header(&self, key: &str) -> (&'static str, String) {
-        ("authorization", format!("Bearer {key}"))
-    }
-
+    /// Builds the request from all items so far. It includes encrypted reasoning so that the next
+    /// request can repeat it.
     fn request(&self, options: &RequestOptions, items: &mut Vec<Value>) -> Request {
-        request(options, items)
+        prune(items, options.images);
+        let mut body = Map::new();
+        body.insert("model".into(), options.model.clone().into());
+        if let Some(system) = &options.system {
+            body.insert("instructions".into(), system.clone().into());
+        }
+        body.insert("input".into(), items.clone().into());
+        if !options.declaration.tools.is_empty() {
+            body.insert("tools".into(), options.declaration.tools.clone().into());
+        }
+        body.insert("store".into(), false.into());
+        body.insert("include".into(), json!(["reasoning.encrypted_content"]));
+        if let Some(max_tokens) = options.max_tokens {
+            body.insert("max_output_tokens".into(), max_tokens.into());
+        }
+        if options.model.starts_with("computer-use-preview") {
+            body.insert("truncation".into(), "auto".into());
+        }
+        let images = prune::count::<OutputImages>(items);
+        let headers = options.declaration.headers.clone();
+        Request {
+            path: "/responses".to_owned(),
+            headers,
+            body: Value::Object(body),
+            images,
+        }
     }
 
-    fn failure(&self, response: &Value) -> Option<StopReason> {
-        failure(response)
+    /// The stop reason of a response without output; `None` if there is output to read.
+    fn failure(&self, body: &Value) -> Option<StopReason> {
+        match text_of(body, "status") {
+            "failed" => {
+                let error = body.get("error").unwrap_or(&Value::Null);
+                let (code, message) = (
+                    text_of(error, "code").to_owned(),
+                    text_of(error, "message").to_owned(),
+                );
+                Some(if code == "context_length_exceeded" {
+                    StopReason::ContextExceeded
+                } else {
+                    StopReason::Failed { code, message }
+                })
+            }
+            "cancelled" | "queued" | "in_progress" => Some(StopReason::Incomplete {
+                reason: text_of(body, "status").to_owned(),
+            }),
+            _ => None,
+        }
     }
 
     fn push_response(
         &self,
-        response: &Value,
+        body: &Value,
         has_calls: bool,
         items: &mut Vec<Value>,
     ) -> (StopReason, UsageContent) {
-        append_response(response, has_calls, items)
-    }
-
-    fn push_results(&self, results: Vec<Value>, items: &mut Vec<Value>) {
-        items.extend(results);
+        let output: Vec<Value> = body
+            .get("output")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default();
+        let stop_reason = stop_reason(body, &output, has_calls);
+        items.extend(output.into_iter().map(as_input_item));
+        let total = body
+            .get("usage")
+            .and_then(|usage| usage.get("total_tokens"))
+            .and_then(Value::as_u64);
+        (stop_reason, usage(body, total))
     }
 
     fn endpoint(&self) -> Endpoint {
@@ -51,78 +99,6 @@ impl ChatApi for ResponsesChat {
             prefix: "/v1",
         }
     }
-}
-
-/// Builds the request from all items so far. It includes encrypted reasoning so that the next
-/// request can repeat it.
-fn request(options: &RequestOptions, items: &mut Vec<Value>) -> Request {
-    prune(items, options.images);
-    let mut body = Map::new();
-    body.insert("model".into(), options.model.clone().into());
-    if let Some(system) = &options.system {
-        body.insert("instructions".into(), system.clone().into());
-    }
-    body.insert("input".into(), items.clone().into());
-    if !options.declaration.tools.is_empty() {
-        body.insert("tools".into(), options.declaration.tools.clone().into());
-    }
-    body.insert("store".into(), false.into());
-    body.insert("include".into(), json!(["reasoning.encrypted_content"]));
-    if let Some(max_tokens) = options.max_tokens {
-        body.insert("max_output_tokens".into(), max_tokens.into());
-    }
-    if options.model.starts_with("computer-use-preview") {
-        body.insert("truncation".into(), "auto".into());
-    }
-    let images = prune::count::<OutputImages>(items);
-    let headers = options.declaration.headers.clone();
-    Request {
-        path: "/responses".to_owned(),
-        headers,
-        body: Value::Object(body),
-        images,
-    }
-}
-
-/// The stop reason of a response without output; `None` if there is output to read.
-fn failure(body: &Value) -> Option<StopReason> {
-    match text_of(body, "status") {
-        "failed" => {
-            let error = body.get("error").unwrap_or(&Value::Null);
-            let (code, message) = (
-                text_of(error, "code").to_owned(),
-                text_of(error, "message").to_owned(),
-            );
-            Some(if code == "context_length_exceeded" {
-                StopReason::ContextExceeded
-            } else {
-                StopReason::Failed { code, message }
-            })
-        }
-        "cancelled" | "queued" | "in_progress" => Some(StopReason::Incomplete {
-            reason: text_of(body, "status").to_owned(),
-        }),
-        _ => None,
-    }
-}
-
-fn append_response(
-    body: &Value,
-    has_calls: bool,
-    items: &mut Vec<Value>,
-) -> (StopReason, UsageContent) {
-    let output: Vec<Value> = body
-        .get("output")
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
-    let stop_reason = stop_reason(body, &output, has_calls);
-    items.extend(output.into_iter().map(as_input_item));
-    let total = body
-        .get("usage")
-        .and_then(|usage| usage.get("total_tokens"))
-        .and_then(Value::as_u64);
-    (stop_reason, usage(body, total))
 }
 
 fn stop_reason(body: &Value, output: &[Value], has_calls: bool) -> StopReason {

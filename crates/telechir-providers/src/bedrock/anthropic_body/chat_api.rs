@@ -13,20 +13,23 @@ use crate::{Request, RequestOptions, StopReason};
 /// The conversation itself is the same as in Anthropic's Messages API.
 const ANTHROPIC: anthropic::AnthropicChat = anthropic::AnthropicChat;
 
-/// The Messages API on Bedrock as a [`ChatApi`].
-pub(super) struct BedrockMessagesChat;
+/// Conversations with Anthropic's bodies.
+pub(super) enum AnthropicBodyChat {
+    Messages,
+    Invoke,
+}
 
-impl ChatApi for BedrockMessagesChat {
+impl ChatApi for AnthropicBodyChat {
     fn first_message(&self, text: &str) -> Value {
         ANTHROPIC.first_message(text)
     }
 
-    fn key_header(&self, key: &str) -> (&'static str, String) {
-        path::key_header(key)
-    }
-
     fn request(&self, options: &RequestOptions, items: &mut Vec<Value>) -> Request {
-        ANTHROPIC.request(options, items)
+        let request = ANTHROPIC.request(options, items);
+        match self {
+            Self::Messages => request,
+            Self::Invoke => invoke(options, request),
+        }
     }
 
     fn push_response(
@@ -44,47 +47,11 @@ impl ChatApi for BedrockMessagesChat {
 
     /// No host, because it depends on the region.
     fn endpoint(&self) -> Endpoint {
-        Endpoint {
-            host: None,
-            prefix: "/anthropic/v1",
-        }
-    }
-}
-
-/// InvokeModel as a [`ChatApi`].
-pub(super) struct InvokeChat;
-
-impl ChatApi for InvokeChat {
-    fn first_message(&self, text: &str) -> Value {
-        ANTHROPIC.first_message(text)
-    }
-
-    fn key_header(&self, key: &str) -> (&'static str, String) {
-        path::key_header(key)
-    }
-
-    fn request(&self, options: &RequestOptions, items: &mut Vec<Value>) -> Request {
-        invoke(options, ANTHROPIC.request(options, items))
-    }
-
-    fn push_response(
-        &self,
-        response: &Value,
-        has_calls: bool,
-        items: &mut Vec<Value>,
-    ) -> (StopReason, UsageContent) {
-        ANTHROPIC.push_response(response, has_calls, items)
-    }
-
-    fn push_results(&self, results: Vec<Value>, items: &mut Vec<Value>) {
-        ANTHROPIC.push_results(results, items);
-    }
-
-    fn endpoint(&self) -> Endpoint {
-        Endpoint {
-            host: None,
-            prefix: "",
-        }
+        let prefix = match self {
+            Self::Messages => "/anthropic/v1",
+            Self::Invoke => "",
+        };
+        Endpoint { host: None, prefix }
     }
 }
 

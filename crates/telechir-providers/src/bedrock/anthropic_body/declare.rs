@@ -3,13 +3,20 @@
 use serde_json::{Map, Value};
 use telechir_protocol::{RawTool, Tool};
 
-use super::INVOKE;
+use super::{INVOKE, MESSAGES};
 use crate::anthropic;
 use crate::bedrock::{detect, models};
 use crate::{Declaration, EncodeError, Report, ToolOffer};
 
 /// Value of `anthropic_version` in a body.
 pub(super) const VERSION: &str = "bedrock-2023-05-31";
+
+/// Declares the offered tools as Anthropic's own API does.
+pub(super) fn messages(offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
+    let offer = relabel_raw_tools(offer, MESSAGES);
+    anthropic::declare(&offer, anthropic::NEWEST)
+        .map_err(|error| detect::encode_error_as(error, MESSAGES))
+}
 
 /// Declares the offered tools without toolsets.
 pub(super) fn invoke(offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {
@@ -31,7 +38,7 @@ pub(super) fn invoke(offer: &ToolOffer) -> Result<(Declaration, Report), EncodeE
 }
 
 /// Relabels raw tools of dialect `name` as tools of `anthropic-messages`.
-pub(super) fn relabel_raw_tools(offer: &ToolOffer, name: &str) -> ToolOffer {
+fn relabel_raw_tools(offer: &ToolOffer, name: &str) -> ToolOffer {
     let tool = |tool: &Tool| match tool {
         Tool::Raw(raw) if raw.dialect == name => Tool::Raw(RawTool {
             dialect: anthropic::DIALECT.to_owned(),

@@ -25,21 +25,62 @@ impl ChatApi for ConverseChat {
         json!({"role": "user", "content": [{"text": text}]})
     }
 
-    fn key_header(&self, key: &str) -> (&'static str, String) {
-        path::key_header(key)
-    }
-
-    fn request(&self, options: &RequestOptions, items: &mut Vec<Value>) -> Request {
-        request(options, items)
+    fn request(&self, options: &RequestOptions, messages: &mut Vec<Value>) -> Request {
+        prune::prune(&mut ResultImages, messages, options.images);
+        let removed = images::have_note(messages);
+        let is_claude = models::vendor(Some(&options.model)) == ModelVendor::Anthropic;
+        let mut body = options.declaration.body.clone();
+        let default = is_claude.then_some(DEFAULT_MAX_TOKENS);
+        if let Some(max_tokens) = options.max_tokens.or(default) {
+            body.insert(
+                "inferenceConfig".to_owned(),
+                json!({"maxTokens": max_tokens}),
+            );
+        }
+        if let Some(system) = &options.system {
+            body.insert("system".to_owned(), json!([{"text": system}]));
+        }
+        if !options.declaration.tools.is_empty() {
+            let tools = json!({"tools": options.declaration.tools});
+            body.insert("toolConfig".to_owned(), tools);
+        }
+        if removed && let Some((thinking, beta)) = anthropic::unbound_thinking(&options.model) {
+            dropped_thinking(&mut body, thinking, beta);
+        }
+        let images = prune::count::<ResultImages>(messages);
+        let mut sent = messages.to_vec();
+        if is_claude {
+            mark_last(&mut sent);
+        }
+        body.insert("messages".to_owned(), sent.into());
+        Request {
+            path: format!("/model/{}/converse", path::path_segment(&options.model)),
+            headers: options.declaration.headers.clone(),
+            body: Value::Object(body),
+            images,
+        }
     }
 
     fn push_response(
         &self,
         response: &Value,
         has_calls: bool,
-        items: &mut Vec<Value>,
+        messages: &mut Vec<Value>,
     ) -> (StopReason, UsageContent) {
-        push_response(response, has_calls, items)
+        let message = response
+            .get("output")
+            .and_then(|output| output.get("message"));
+        let content = message.and_then(|message| message.get("content")?.as_array());
+        let content: Vec<Value> = content
+            .into_iter()
+            .flatten()
+            .filter(|block| !is_empty_text(block))
+            .map(repeated)
+            .collect();
+        if !content.is_empty() {
+            messages.push(json!({"role": "assistant", "content": content}));
+        }
+        (stop(response, has_calls), usage(response))
     }
 
     fn push_results(&self, results: Vec<Value>, items: &mut Vec<Value>) {
@@ -52,42 +93,6 @@ impl ChatApi for ConverseChat {
             host: None,
             prefix: "",
         }
-    }
-}
-
-fn request(options: &RequestOptions, messages: &mut [Value]) -> Request {
-    prune::prune(&mut ResultImages, messages, options.images);
-    let removed = images::have_note(messages);
-    let is_claude = models::vendor(Some(&options.model)) == ModelVendor::Anthropic;
-    let mut body = options.declaration.body.clone();
-    let default = is_claude.then_some(DEFAULT_MAX_TOKENS);
-    if let Some(max_tokens) = options.max_tokens.or(default) {
-        body.insert(
-            "inferenceConfig".to_owned(),
-            json!({"maxTokens": max_tokens}),
-        );
-    }
-    if let Some(system) = &options.system {
-        body.insert("system".to_owned(), json!([{"text": system}]));
-    }
-    if !options.declaration.tools.is_empty() {
-        let tools = json!({"tools": options.declaration.tools});
-        body.insert("toolConfig".to_owned(), tools);
-    }
-    if removed && let Some((thinking, beta)) = anthropic::unbound_thinking(&options.model) {
-        dropped_thinking(&mut body, thinking, beta);
-    }
-    let images = prune::count::<ResultImages>(messages);
-    let mut sent = messages.to_vec();
-    if is_claude {
-        mark_last(&mut sent);
-    }
-    body.insert("messages".to_owned(), sent.into());
-    Request {
-        path: format!("/model/{}/converse", path::path_segment(&options.model)),
-        headers: options.declaration.headers.clone(),
-        body: Value::Object(body),
-        images,
     }
 }
 
@@ -113,27 +118,6 @@ fn mark_last(messages: &mut [Value]) {
     if let Some(content) = content {
         content.push(json!({"cachePoint": {"type": "default"}}));
     }
-}
-
-fn push_response(
-    response: &Value,
-    has_calls: bool,
-    messages: &mut Vec<Value>,
-) -> (StopReason, UsageContent) {
-    let message = response
-        .get("output")
-        .and_then(|output| output.get("message"));
-    let content = message.and_then(|message| message.get("content")?.as_array());
-    let content: Vec<Value> = content
-        .into_iter()
-        .flatten()
-        .filter(|block| !is_empty_text(block))
-        .map(repeated)
-        .collect();
-    if !content.is_empty() {
-        messages.push(json!({"role": "assistant", "content": content}));
-    }
-    (stop(response, has_calls), usage(response))
 }
 
 /// Whether a block is an empty text, which a response may contain but a request may not.

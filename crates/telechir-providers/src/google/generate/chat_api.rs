@@ -24,8 +24,33 @@ impl ChatApi for GenerateChat {
         ("x-goog-api-key", key.to_owned())
     }
 
-    fn request(&self, options: &RequestOptions, items: &mut Vec<Value>) -> Request {
-        request(options, items)
+    fn request(&self, options: &RequestOptions, contents: &mut Vec<Value>) -> Request {
+        prune::prune(&mut ItemImages, contents, options.images);
+        let mut body = Map::new();
+        if let Some(system) = &options.system {
+            let system = json!({"parts": [{"text": system}]});
+            body.insert("systemInstruction".into(), system);
+        }
+        body.insert("contents".into(), contents.to_vec().into());
+        if !options.declaration.tools.is_empty() {
+            let tools = options.declaration.tools.clone();
+            if combines_hosted_tools(&tools) {
+                let config = json!({"includeServerSideToolInvocations": true});
+                body.insert("toolConfig".into(), config);
+            }
+            body.insert("tools".into(), tools.into());
+        }
+        if let Some(max_tokens) = options.max_tokens {
+            let config = json!({"maxOutputTokens": max_tokens});
+            body.insert("generationConfig".into(), config);
+        }
+        let model = options.model.trim_start_matches("models/");
+        Request {
+            path: format!("/models/{model}:generateContent"),
+            headers: options.declaration.headers.clone(),
+            body: body.into(),
+            images: prune::count::<ItemImages>(contents),
+        }
     }
 
     fn failure(&self, response: &Value) -> Option<StopReason> {
@@ -40,13 +65,28 @@ impl ChatApi for GenerateChat {
         Some(StopReason::Refused { reason })
     }
 
+    /// Adds the content unchanged, because its signatures belong to its parts.
     fn push_response(
         &self,
-        response: &Value,
+        body: &Value,
         has_calls: bool,
-        items: &mut Vec<Value>,
+        contents: &mut Vec<Value>,
     ) -> (StopReason, UsageContent) {
-        push_response(response, has_calls, items)
+        let none = Value::Null;
+        let candidate = body.get(CANDIDATES).and_then(|all| all.get(0));
+        let candidate = candidate.unwrap_or(&none);
+        let content = candidate.get("content").filter(|content| {
+            let parts = content.get("parts").and_then(Value::as_array);
+            parts.is_some_and(|parts| !parts.is_empty())
+        });
+        if let Some(content) = content {
+            let mut content = content.clone();
+            if content.get("role").is_none() {
+                content["role"] = "model".into();
+            }
+            contents.push(content);
+        }
+        (stop(candidate, content.is_some(), has_calls), usage(body))
     }
 
     fn push_results(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
@@ -58,35 +98,6 @@ impl ChatApi for GenerateChat {
             host: Some("https://generativelanguage.googleapis.com"),
             prefix: "/v1beta",
         }
-    }
-}
-
-fn request(options: &RequestOptions, contents: &mut [Value]) -> Request {
-    prune::prune(&mut ItemImages, contents, options.images);
-    let mut body = Map::new();
-    if let Some(system) = &options.system {
-        let system = json!({"parts": [{"text": system}]});
-        body.insert("systemInstruction".into(), system);
-    }
-    body.insert("contents".into(), contents.to_vec().into());
-    if !options.declaration.tools.is_empty() {
-        let tools = options.declaration.tools.clone();
-        if combines_hosted_tools(&tools) {
-            let config = json!({"includeServerSideToolInvocations": true});
-            body.insert("toolConfig".into(), config);
-        }
-        body.insert("tools".into(), tools.into());
-    }
-    if let Some(max_tokens) = options.max_tokens {
-        let config = json!({"maxOutputTokens": max_tokens});
-        body.insert("generationConfig".into(), config);
-    }
-    let model = options.model.trim_start_matches("models/");
-    Request {
-        path: format!("/models/{model}:generateContent"),
-        headers: options.declaration.headers.clone(),
-        body: body.into(),
-        images: prune::count::<ItemImages>(contents),
     }
 }
 
@@ -102,29 +113,6 @@ pub(crate) fn combines_hosted_tools(tools: &[Value]) -> bool {
     let has_own = names().any(|name| OWN.contains(&name.as_str()));
     let has_hosted = names().any(|name| !OWN.contains(&name.as_str()) && name != "codeExecution");
     has_own && has_hosted
-}
-
-/// Adds the content unchanged, because its signatures belong to its parts.
-fn push_response(
-    body: &Value,
-    has_calls: bool,
-    contents: &mut Vec<Value>,
-) -> (StopReason, UsageContent) {
-    let none = Value::Null;
-    let candidate = body.get(CANDIDATES).and_then(|all| all.get(0));
-    let candidate = candidate.unwrap_or(&none);
-    let content = candidate.get("content").filter(|content| {
-        let parts = content.get("parts").and_then(Value::as_array);
-        parts.is_some_and(|parts| !parts.is_empty())
-    });
-    if let Some(content) = content {
-        let mut content = content.clone();
-        if content.get("role").is_none() {
-            content["role"] = "model".into();
-        }
-        contents.push(content);
-    }
-    (stop(candidate, content.is_some(), has_calls), usage(body))
 }
 
 fn stop(candidate: &Value, has_content: bool, has_calls: bool) -> StopReason {

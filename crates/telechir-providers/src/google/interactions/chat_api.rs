@@ -22,12 +22,51 @@ impl ChatApi for InteractionsChat {
         ("x-goog-api-key", key.to_owned())
     }
 
-    fn request(&self, options: &RequestOptions, items: &mut Vec<Value>) -> Request {
-        request(options, items)
+    /// Builds a request with all steps so far and without storage by the provider.
+    fn request(&self, options: &RequestOptions, steps: &mut Vec<Value>) -> Request {
+        prune::prune(&mut ItemImages, steps, options.images);
+        let mut body = Map::new();
+        let model = options.model.trim_start_matches("models/");
+        body.insert("model".into(), model.into());
+        if let Some(system) = &options.system {
+            body.insert("system_instruction".into(), system.clone().into());
+        }
+        body.insert("input".into(), steps.to_vec().into());
+        if !options.declaration.tools.is_empty() {
+            body.insert("tools".into(), options.declaration.tools.clone().into());
+        }
+        if let Some(max_tokens) = options.max_tokens {
+            let config = json!({"max_output_tokens": max_tokens});
+            body.insert("generation_config".into(), config);
+        }
+        body.insert("store".into(), false.into());
+        Request {
+            path: "/interactions".to_owned(),
+            headers: options.declaration.headers.clone(),
+            body: body.into(),
+            images: prune::count::<ItemImages>(steps),
+        }
     }
 
-    fn failure(&self, response: &Value) -> Option<StopReason> {
-        failure(response)
+    fn failure(&self, body: &Value) -> Option<StopReason> {
+        match text_of(body, "status") {
+            "failed" => {
+                let none = Value::Null;
+                let first = body.get("errors").and_then(|errors| errors.get(0));
+                let error = first.unwrap_or(&none);
+                let code = match error.get("code") {
+                    Some(Value::String(code)) => code.clone(),
+                    Some(Value::Null) | None => String::new(),
+                    Some(code) => code.to_string(),
+                };
+                let message = text_of(error, "message").to_owned();
+                Some(StopReason::Failed { code, message })
+            }
+            status @ ("cancelled" | "queued" | "in_progress") => Some(StopReason::Incomplete {
+                reason: status.to_owned(),
+            }),
+            _ => None,
+        }
     }
 
     fn push_response(
@@ -43,62 +82,11 @@ impl ChatApi for InteractionsChat {
         (stop(response, has_calls), usage)
     }
 
-    fn push_results(&self, answers: Vec<Value>, items: &mut Vec<Value>) {
-        items.extend(answers);
-    }
-
     fn endpoint(&self) -> Endpoint {
         Endpoint {
             host: Some("https://generativelanguage.googleapis.com"),
             prefix: "/v1beta",
         }
-    }
-}
-
-/// Builds a request with all steps so far and without storage by the provider.
-fn request(options: &RequestOptions, steps: &mut [Value]) -> Request {
-    prune::prune(&mut ItemImages, steps, options.images);
-    let mut body = Map::new();
-    let model = options.model.trim_start_matches("models/");
-    body.insert("model".into(), model.into());
-    if let Some(system) = &options.system {
-        body.insert("system_instruction".into(), system.clone().into());
-    }
-    body.insert("input".into(), steps.to_vec().into());
-    if !options.declaration.tools.is_empty() {
-        body.insert("tools".into(), options.declaration.tools.clone().into());
-    }
-    if let Some(max_tokens) = options.max_tokens {
-        let config = json!({"max_output_tokens": max_tokens});
-        body.insert("generation_config".into(), config);
-    }
-    body.insert("store".into(), false.into());
-    Request {
-        path: "/interactions".to_owned(),
-        headers: options.declaration.headers.clone(),
-        body: body.into(),
-        images: prune::count::<ItemImages>(steps),
-    }
-}
-
-fn failure(body: &Value) -> Option<StopReason> {
-    match text_of(body, "status") {
-        "failed" => {
-            let none = Value::Null;
-            let first = body.get("errors").and_then(|errors| errors.get(0));
-            let error = first.unwrap_or(&none);
-            let code = match error.get("code") {
-                Some(Value::String(code)) => code.clone(),
-                Some(Value::Null) | None => String::new(),
-                Some(code) => code.to_string(),
-            };
-            let message = text_of(error, "message").to_owned();
-            Some(StopReason::Failed { code, message })
-        }
-        status @ ("cancelled" | "queued" | "in_progress") => Some(StopReason::Incomplete {
-            reason: status.to_owned(),
-        }),
-        _ => None,
     }
 }
 
