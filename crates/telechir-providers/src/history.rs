@@ -32,3 +32,49 @@ pub enum Envelope {
         rest: Map<String, Value>,
     },
 }
+
+impl Envelope {
+    /// The envelope of a document whose list was in `member`; a plain list without a member.
+    pub(crate) fn of(
+        dialect: &'static str,
+        member: Option<&'static str>,
+        rest: Map<String, Value>,
+    ) -> Self {
+        match member {
+            None => Self::List,
+            Some(member) => Self::Object {
+                dialect,
+                member,
+                rest,
+            },
+        }
+    }
+
+    /// The list's member and the fields, if the envelope is of this dialect.
+    pub(crate) fn own(&self, dialect: &str) -> Option<(&'static str, &Map<String, Value>)> {
+        match self {
+            Self::Object {
+                dialect: own,
+                member,
+                rest,
+            } if *own == dialect => Some((*member, rest)),
+            Self::Object { .. } | Self::List => None,
+        }
+    }
+
+    /// The fields around the list, without nulls, if the envelope is of another dialect.
+    pub(crate) fn foreign_fields(&self, dialect: &str) -> impl Iterator<Item = (&String, &Value)> {
+        let foreign = match self {
+            Self::Object {
+                dialect: other,
+                member,
+                rest,
+            } if *other != dialect => Some((*member, rest)),
+            Self::Object { .. } | Self::List => None,
+        };
+        foreign.into_iter().flat_map(|(member, rest)| {
+            rest.iter()
+                .filter(move |(name, value)| *name != member && !value.is_null())
+        })
+    }
+}

@@ -30,14 +30,8 @@ pub(crate) fn encode_history(
     newest: ToolVersion,
 ) -> Result<(Value, Report), EncodeError> {
     let none = Map::new();
-    let (own, member) = match &history.envelope {
-        Envelope::Object {
-            dialect: DIALECT,
-            member,
-            rest,
-        } => (Some(rest), Some(*member)),
-        Envelope::Object { .. } | Envelope::List => (None, None),
-    };
+    let own = history.envelope.own(DIALECT);
+    let (own, member) = (own.map(|(_, rest)| rest), own.map(|(member, _)| member));
     let request = own.unwrap_or(&none);
     let mut encoder = AnthropicHistoryEncoder::new(request, &history.messages, newest);
     if let Envelope::Object {

@@ -185,11 +185,7 @@ pub(super) fn read_history(
 ) -> Result<(History, Report), DecodeError> {
     refuse_error(&value)?;
     let mut reader = MessageReader::new(flavour);
-    let envelope = |member, rest| Envelope::Object {
-        dialect: flavour.dialect(),
-        member,
-        rest,
-    };
+    let envelope = |member, rest| Envelope::of(flavour.dialect(), Some(member), rest);
     let has = |name: &str| value.get(name).is_some_and(Value::is_array);
     let (has_messages, has_choices) = (has(MESSAGES), has(CHOICES));
     let (messages, envelope) = match value {
@@ -293,18 +289,10 @@ fn choices(
 
 /// Writes messages back into their original envelope.
 pub(super) fn enclose(flavour: Flavour, mut items: Vec<Value>, history: &History) -> Value {
-    let Envelope::Object {
-        dialect,
-        member,
-        rest,
-    } = &history.envelope
-    else {
+    let Some((member, rest)) = history.envelope.own(flavour.dialect()) else {
         return Value::Array(items);
     };
-    if *dialect != flavour.dialect() {
-        return Value::Array(items);
-    }
-    if *member == ALONE {
+    if member == ALONE {
         return if items.len() == 1 {
             items.pop().unwrap_or_default()
         } else {
@@ -312,12 +300,12 @@ pub(super) fn enclose(flavour: Flavour, mut items: Vec<Value>, history: &History
         };
     }
     let mut body = rest.clone();
-    if *member == MESSAGE && items.len() != 1 {
+    if member == MESSAGE && items.len() != 1 {
         return Value::Array(items);
     }
-    let list = if *member == MESSAGE {
+    let list = if member == MESSAGE {
         items.pop().unwrap_or_default()
-    } else if *member == CHOICES {
+    } else if member == CHOICES {
         match regroup_choices(flavour, &items, history) {
             Some(choices) => Value::Array(choices),
             None => return Value::Array(items),
@@ -325,7 +313,7 @@ pub(super) fn enclose(flavour: Flavour, mut items: Vec<Value>, history: &History
     } else {
         Value::Array(items)
     };
-    body.insert((*member).to_owned(), list);
+    body.insert(member.to_owned(), list);
     Value::Object(body)
 }
 

@@ -17,7 +17,7 @@ use crate::fallback_tools::{self, RenderedResult};
 use crate::history::turns;
 use crate::history::turns::result_of;
 use crate::json::{media, raw_of, text_of_content};
-use crate::{Envelope, History, Report};
+use crate::{History, Report};
 
 /// Writes a history in its original envelope, or as a list of messages.
 pub(super) fn write_history(flavour: Flavour, history: &History) -> (Value, Report) {
@@ -141,24 +141,13 @@ impl MessageWriter {
 
     /// Reports the envelope fields of another dialect; only instructions are kept, as a message.
     fn foreign_envelope(&mut self, history: &History) {
-        let Envelope::Object {
-            dialect,
-            member,
-            rest,
-        } = &history.envelope
-        else {
-            return;
-        };
-        if *dialect == self.flavour.dialect() {
-            return;
-        }
         let has_system_message = history
             .messages
             .first()
             .is_some_and(|message| message.role == Role::System);
         let why = "a list of messages has no request or response members";
-        for (name, value) in rest {
-            if name == member || value.is_null() || (has_system_message && name == "instructions") {
+        for (name, value) in history.envelope.foreign_fields(self.flavour.dialect()) {
+            if has_system_message && name == "instructions" {
                 continue;
             }
             let instruction_fields = [

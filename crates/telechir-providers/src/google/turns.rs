@@ -323,28 +323,14 @@ pub(super) fn joined_text(message: &Message) -> String {
 
 /// Reports the fields around a history of another dialect, which a list cannot represent.
 pub(super) fn report_foreign_envelope(envelope: &Envelope, own: &str, report: &mut Report) {
-    let Envelope::Object {
-        dialect,
-        member,
-        rest,
-    } = envelope
-    else {
-        return;
-    };
-    if *dialect == own {
-        return;
-    }
     let why = "a list has no fields of a request or response";
-    // Textual instructions are also a message of the history.
-    let is_message = |name: &str| {
-        name == *member
-            || matches!(
-                name,
-                "instructions" | "systemInstruction" | "system_instruction"
-            )
-    };
-    for (name, value) in rest {
-        if !is_message(name) && !value.is_null() {
+    for (name, _) in envelope.foreign_fields(own) {
+        // Textual instructions are also a message of the history.
+        let is_message = matches!(
+            name.as_str(),
+            "instructions" | "systemInstruction" | "system_instruction"
+        );
+        if !is_message {
             report.lost(format!("field `{name}`"), name.clone(), why);
         }
     }

@@ -143,10 +143,8 @@ mod tests {
         );
         assert!(is_result(&message.contents[0]) && result_id(&message.contents[0]).is_none());
         let messages = [message];
-        assert_eq!(answered_ids(&messages), HashSet::from(["a".into()]));
-        assert_eq!(
-            results(&messages).get(&"a".into()),
-            Some(&&messages[0].contents[1])
-        );
+        assert_eq!(answered_ids(&messages), HashSet::from([CallId::from("a")]));
+        let found: Vec<&Content> = results(&messages).into_values().collect();
+        assert_eq!(found, [&messages[0].contents[1]]);
     }
 }

@@ -92,14 +92,7 @@ pub(super) fn read_history(value: Value) -> Result<(History, Report), DecodeErro
                 .map(confirmation),
         );
     }
-    let envelope = match found.member {
-        None => Envelope::List,
-        Some(member) => Envelope::Object {
-            dialect: DIALECT,
-            member,
-            rest: found.rest,
-        },
-    };
+    let envelope = Envelope::of(DIALECT, found.member, found.rest);
     Ok((History { messages, envelope }, reader.report))
 }
 
@@ -142,16 +135,11 @@ pub(super) struct WrittenEntries {
 
 /// Writes entries back into their original envelope.
 pub(super) fn enclose(written: WrittenEntries, envelope: &Envelope) -> Value {
-    let Envelope::Object {
-        dialect: DIALECT,
-        member,
-        rest,
-    } = envelope
-    else {
+    let Some((member, rest)) = envelope.own(DIALECT) else {
         return Value::Array(written.entries);
     };
     let mut entries = written.entries;
-    if *member == ALONE {
+    if member == ALONE {
         return if entries.len() == 1 {
             entries.pop().unwrap_or_default()
         } else {
@@ -159,14 +147,14 @@ pub(super) fn enclose(written: WrittenEntries, envelope: &Envelope) -> Value {
         };
     }
     let mut body = rest.clone();
-    if rest.contains_key(*member) || !entries.is_empty() {
+    if rest.contains_key(member) || !entries.is_empty() {
         let list = match entries.as_slice() {
             [only] if written.is_text_input => only["content"].clone(),
             _ => Value::Array(entries),
         };
-        body.insert((*member).to_owned(), list);
+        body.insert(member.to_owned(), list);
     }
-    if text(rest, INSTRUCTIONS).is_some() && *member == INPUTS {
+    if text(rest, INSTRUCTIONS).is_some() && member == INPUTS {
         let instructions = written.instructions.map_or(Value::Null, Value::String);
         body.insert(INSTRUCTIONS.to_owned(), instructions);
     }

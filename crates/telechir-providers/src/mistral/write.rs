@@ -17,18 +17,12 @@ use crate::fallback_tools::{self, FunctionInvocation};
 use crate::history::turns;
 use crate::history::turns::result_of;
 use crate::json::{Fields, joined_texts, kind, object_of, passed_on, raw_of, text};
-use crate::{Envelope, History, Report};
+use crate::{History, Report};
 
 /// Writes a history in its original envelope, or as a list of entries.
 pub(super) fn write_history(history: &History) -> (Value, Report) {
     let mut writer = EntryWriter::default();
-    let is_own_dialect = matches!(
-        &history.envelope,
-        Envelope::Object {
-            dialect: DIALECT,
-            ..
-        }
-    );
+    let is_own_dialect = history.envelope.own(DIALECT).is_some();
     writer.answered = turns::answered_ids(&history.messages);
     writer.foreign_envelope(history);
     let mut instructions = None;
@@ -123,24 +117,13 @@ impl EntryWriter {
     }
 
     fn foreign_envelope(&mut self, history: &History) {
-        let Envelope::Object {
-            dialect,
-            member,
-            rest,
-        } = &history.envelope
-        else {
-            return;
-        };
-        if *dialect == DIALECT {
-            return;
-        }
         let has_system_message = history
             .messages
             .first()
             .is_some_and(|message| message.role == telechir_protocol::Role::System);
         let why = "a list of entries has no request or response members";
-        for (name, value) in rest {
-            if name == member || value.is_null() || (has_system_message && name == "instructions") {
+        for (name, value) in history.envelope.foreign_fields(DIALECT) {
+            if has_system_message && name == "instructions" {
                 continue;
             }
             let names = ["system", "systemInstruction", "system_instruction"];

@@ -250,15 +250,10 @@ fn own_document(history: &History) -> Value {
         all.map(content_json).collect()
     };
     let messages = || -> Vec<Value> { history.messages.iter().map(message_json).collect() };
-    let Envelope::Object {
-        dialect: DIALECT,
-        member,
-        rest,
-    } = &history.envelope
-    else {
+    let Some((member, rest)) = history.envelope.own(DIALECT) else {
         return messages().into();
     };
-    match *member {
+    match member {
         CONTENTS => contents().into(),
         CONTENT => only(contents()),
         MESSAGE => only(messages()),

@@ -72,44 +72,32 @@ pub(super) fn read_history(value: Value) -> Result<(History, Report), DecodeErro
         let path = format!("{}[{index}]", found.member.unwrap_or("items"));
         messages.push(reader.item(item, &path));
     }
-    let envelope = match found.member {
-        None => Envelope::List,
-        Some(member) => Envelope::Object {
-            dialect: DIALECT,
-            member,
-            rest: found.rest,
-        },
-    };
+    let envelope = Envelope::of(DIALECT, found.member, found.rest);
     Ok((History { messages, envelope }, reader.report))
 }
 
 /// Writes items back into their original envelope.
 pub(super) fn enclose(items: Vec<Value>, envelope: &Envelope, first: Option<&Message>) -> Value {
-    let Envelope::Object {
-        dialect: DIALECT,
-        member,
-        rest,
-    } = envelope
-    else {
+    let Some((member, rest)) = envelope.own(DIALECT) else {
         return Value::Array(items);
     };
-    if *member == ALONE && items.len() == 1 {
+    if member == ALONE && items.len() == 1 {
         return items.into_iter().next().unwrap_or_default();
     }
-    if *member == ALONE {
+    if member == ALONE {
         return Value::Array(items);
     }
     let mut body = rest.clone();
     let list = match items.as_slice() {
-        [] if !rest.contains_key(*member) => Value::Null,
+        [] if !rest.contains_key(member) => Value::Null,
         [only @ Value::String(_)] => only.clone(),
         _ => Value::Array(items),
     };
     if !list.is_null() {
-        body.insert((*member).to_owned(), list);
+        body.insert(member.to_owned(), list);
     }
     // In a response, `instructions` only echoes the request.
-    if *member == "input" && text(rest, "instructions").is_some() {
+    if member == "input" && text(rest, "instructions").is_some() {
         let instructions = first.map_or(Value::Null, |message| {
             Value::String(super::write::message_text(message))
         });

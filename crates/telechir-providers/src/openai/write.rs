@@ -34,13 +34,7 @@ pub(super) fn write_history(history: &History) -> Result<(Value, Report), Encode
         answered: turns::answered_ids(&history.messages),
         ..ItemWriter::default()
     };
-    let is_own_dialect = matches!(
-        &history.envelope,
-        Envelope::Object {
-            dialect: DIALECT,
-            ..
-        }
-    );
+    let is_own_dialect = history.envelope.own(DIALECT).is_some();
     let first = history
         .messages
         .first()
@@ -57,20 +51,12 @@ pub(super) fn write_history(history: &History) -> Result<(Value, Report), Encode
     let (mut items, mut report) = writer.finish();
     long_ids::shorten(&mut items, &history.messages, &mut report);
     let is_single_string = matches!(items.as_slice(), [Value::String(_)]);
-    let member = if let Envelope::Object { member, .. } = &history.envelope {
-        member
-    } else {
-        ""
-    };
-    if !(is_own_dialect && is_single_string && member == "input") {
+    let own = history.envelope.own(DIALECT);
+    let request = own.filter(|(member, _)| *member == "input");
+    if !(is_single_string && request.is_some()) {
         items.iter_mut().for_each(string_to_message);
     }
-    if let Envelope::Object {
-        dialect: DIALECT,
-        member: "input",
-        rest,
-    } = &history.envelope
-    {
+    if let Some((_, rest)) = request {
         check::request(rest, &items)?;
     }
     Ok((enclose(items, &history.envelope, first), report))
@@ -150,22 +136,8 @@ impl ItemWriter {
 
     /// Reports the envelope fields of another dialect; only instructions are kept, as a message.
     fn foreign_envelope(&mut self, envelope: &Envelope) {
-        let Envelope::Object {
-            dialect,
-            member,
-            rest,
-        } = envelope
-        else {
-            return;
-        };
-        if *dialect == DIALECT {
-            return;
-        }
         let why = "a list of items has no request or response members";
-        for (name, value) in rest {
-            if name == member || value.is_null() {
-                continue;
-            }
+        for (name, value) in envelope.foreign_fields(DIALECT) {
             let text = instructions_in(value).filter(|_| name == "system");
             let Some(text) = text else {
                 self.report

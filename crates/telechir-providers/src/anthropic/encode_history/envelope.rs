@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::anthropic::DIALECT;
 use crate::{Envelope, Report};
 
 pub(super) fn enclose(rest: &Map<String, Value>, member: &str, list: Value) -> Value {
@@ -36,20 +37,16 @@ pub(super) fn add_foreign_envelope(
     report: &mut Report,
 ) {
     let Envelope::Object {
-        dialect,
-        member,
-        rest,
+        dialect, member, ..
     } = envelope
     else {
         return;
     };
     let location = format!("around `{member}` ({dialect})");
     // The role and type of a response that is a message are those of the message.
-    let is_own = |name: &str| name == *member || ["role", "type"].contains(&name);
-    for (name, value) in rest
-        .iter()
-        .filter(|(name, value)| !is_own(name) && !value.is_null())
-    {
+    let is_own = |name: &str| ["role", "type"].contains(&name);
+    let fields = envelope.foreign_fields(DIALECT);
+    for (name, value) in fields.filter(|(name, _)| !is_own(name)) {
         match value {
             Value::String(text) if name == "instructions" => {
                 messages.insert(0, json!({"role": "system", "content": text}));

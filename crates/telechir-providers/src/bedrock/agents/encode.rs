@@ -195,14 +195,9 @@ pub(super) fn encode_history(history: &History) -> Result<(Value, Report), Encod
             ..
         } if items.len() == 1 => items.remove(0),
         Envelope::Object {
-            dialect,
-            member,
-            rest,
+            dialect, member, ..
         } if *dialect != DIALECT => {
-            let names = rest
-                .iter()
-                .filter(|(name, value)| name != member && !value.is_null());
-            for (name, _) in names {
+            for (name, _) in history.envelope.foreign_fields(DIALECT) {
                 let location = format!("around `{member}` ({dialect})");
                 report.lost(
                     format!("field `{name}`"),

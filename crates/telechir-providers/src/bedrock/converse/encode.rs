@@ -47,14 +47,7 @@ pub(super) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, Encode
 /// Encodes a history.
 pub(super) fn encode_history(history: &History) -> Result<(Value, Report), EncodeError> {
     let mut report = Report::default();
-    let own = match &history.envelope {
-        Envelope::Object {
-            dialect: DIALECT,
-            member,
-            rest,
-        } => Some((*member, rest)),
-        Envelope::Object { .. } | Envelope::List => None,
-    };
+    let own = history.envelope.own(DIALECT);
     let mut names = LegalIds::default();
     let converted = History {
         messages: history

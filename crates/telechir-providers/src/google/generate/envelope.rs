@@ -59,14 +59,7 @@ pub(super) fn read_history(document: Value) -> Result<(History, Report), DecodeE
     for (at, content) in found.contents.iter().enumerate() {
         messages.push(reader.content(content, at)?);
     }
-    let envelope = match found.member {
-        None => Envelope::List,
-        Some(member) => Envelope::Object {
-            dialect: DIALECT,
-            member,
-            rest: found.rest,
-        },
-    };
+    let envelope = Envelope::of(DIALECT, found.member, found.rest);
     Ok((History { messages, envelope }, reader.report))
 }
 

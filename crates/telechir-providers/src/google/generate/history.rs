@@ -59,19 +59,10 @@ struct OwnEnvelope<'a> {
 
 impl<'a> OwnEnvelope<'a> {
     fn of(envelope: &'a Envelope) -> Self {
-        match envelope {
-            Envelope::Object {
-                dialect: DIALECT,
-                member,
-                rest,
-            } => Self {
-                member: Some(member),
-                rest: Some(rest),
-            },
-            _ => Self {
-                member: None,
-                rest: None,
-            },
+        let own = envelope.own(DIALECT);
+        Self {
+            member: own.map(|(member, _)| member),
+            rest: own.map(|(_, rest)| rest),
         }
     }
 

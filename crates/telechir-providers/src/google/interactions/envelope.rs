@@ -57,14 +57,7 @@ pub(super) fn read_history(document: Value) -> Result<(History, Report), DecodeE
         messages.push(instructions(content_text));
     }
     messages.extend(reader.steps(&found.steps)?);
-    let envelope = match found.member {
-        None => Envelope::List,
-        Some(member) => Envelope::Object {
-            dialect: DIALECT,
-            member,
-            rest: found.rest,
-        },
-    };
+    let envelope = Envelope::of(DIALECT, found.member, found.rest);
     Ok((History { messages, envelope }, reader.report))
 }
 

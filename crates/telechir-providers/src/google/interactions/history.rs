@@ -20,18 +20,11 @@ use crate::google::turns::{self, AuthoredTurn, TurnAuthor, TurnEntry};
 use crate::google::{PLACEHOLDER, text};
 use crate::history::turns::{call_id, result_of};
 use crate::json::text_of;
-use crate::{Envelope, History, Report};
+use crate::{History, Report};
 
 /// Encodes a history in its envelope, or as a list of steps.
 pub(super) fn write_history(history: &History) -> (Value, Report) {
-    let around = match &history.envelope {
-        Envelope::Object {
-            dialect: DIALECT,
-            member,
-            rest,
-        } => Some((*member, rest)),
-        _ => None,
-    };
+    let around = history.envelope.own(DIALECT);
     let mut report = Report::default();
     let (system, messages) = instructions(history, around.map(|(member, _)| member));
     let tools = around.and_then(|(_, rest)| rest.get("tools"));
