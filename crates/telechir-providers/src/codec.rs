@@ -23,7 +23,7 @@ pub(crate) trait Codec: Sync {
     ///
     /// Providers use the same type names for different things, so the name alone shows nothing.
     fn accepts_unknown_of(&self, dialect: &str) -> bool {
-        dialect == self.raw_dialect()
+        dialect == self.raw_dialect() || self.holds_neutral_contents()
     }
 
     /// Which images the service accepts in the messages of its model.
@@ -31,19 +31,15 @@ pub(crate) trait Codec: Sync {
         ImagesOfModel::Encoded
     }
 
-    /// Whether two calls of a history may share an id.
-    fn allows_duplicate_ids(&self) -> bool {
+    /// Whether the dialect writes neutral contents as they are: any object with its dialect, all
+    /// members, and ids without restrictions.
+    fn holds_neutral_contents(&self) -> bool {
         false
     }
 
     /// Whether the service accepts two results of one id in one turn.
     fn accepts_results_of_one_id(&self) -> bool {
-        false
-    }
-
-    /// Whether contents are written with the members that no dialect knows.
-    fn keeps_unknown_members(&self) -> bool {
-        false
+        self.holds_neutral_contents()
     }
 
     /// Decodes a single response.

@@ -14,7 +14,7 @@ use crate::{
     Declaration, DecodeError, EncodeError, EncodedReply, History, Report, ScreenshotWhen,
     ToolOffer, agent_framework, anthropic, bedrock, chat, declare, duplicate_ids, forced_function,
     foreign_contents, generated_images, google, image_formats, misrouted, mistral, neutral, openai,
-    precision, settings, unwritten_values,
+    precision, settings, unwritten_values, written_values,
 };
 
 /// A provider's JSON format for tool calls and results.
@@ -183,7 +183,7 @@ impl Dialect {
             let why = "the call was not executed, and the service accepts one result per id";
             reply.report.lost(what, format!("call {id}"), why);
         }
-        if !codec.keeps_unknown_members() {
+        if !codec.holds_neutral_contents() {
             let items = Value::Array(std::mem::take(&mut reply.items));
             settings::report_results(turn.results(), self.name(), &items, &mut reply.report);
             if let Value::Array(items) = items {
@@ -201,7 +201,7 @@ impl Dialect {
     pub fn encode_history(self, history: &History) -> Result<(Value, Report), EncodeError> {
         let codec = self.codec();
         let mut report = Report::default();
-        let mut messages = match codec.keeps_unknown_members() {
+        let mut messages = match codec.holds_neutral_contents() {
             true => Cow::Borrowed(history.messages.as_slice()),
             false => forced_function::without_marks(&history.messages),
         };
@@ -211,7 +211,7 @@ impl Dialect {
         let (raw_dialect, images) = (codec.raw_dialect(), codec.images_of_model());
         let moved = generated_images::move_to_user(&messages, raw_dialect, images);
         replace(&mut messages, moved, &mut report);
-        if !codec.allows_duplicate_ids() {
+        if !codec.holds_neutral_contents() {
             let unique = duplicate_ids::deduplicate(&messages, raw_dialect);
             replace(&mut messages, unique, &mut report);
         }
@@ -224,9 +224,10 @@ impl Dialect {
         };
         report.absorb(losses);
         image_formats::report_webp(codec, &history.messages, &mut report);
-        if !codec.keeps_unknown_members() {
-            settings::report_history(&history.messages, self.name(), &document, &mut report);
-            unwritten_values::report(&history.messages, codec.name(), &document, &mut report);
+        if !codec.holds_neutral_contents() {
+            let written = written_values::lazily(&document);
+            settings::report_history(&history.messages, self.name(), &written, &mut report);
+            unwritten_values::report(&history.messages, codec.name(), &written, &mut report);
         }
         Ok((document, report))
     }

@@ -3,6 +3,7 @@
 use telechir_protocol::{Content, Message, UnknownContent};
 
 use crate::content_text;
+use crate::nested_contents::{nested, nested_lists};
 use crate::report::Report;
 
 /// Whether unknown contents of this dialect are accepted.
@@ -33,24 +34,11 @@ fn is_foreign(content: &Content, accepts: Accepts<'_>) -> bool {
 }
 
 fn contains_foreign(content: &Content, accepts: Accepts<'_>) -> bool {
-    is_foreign(content, accepts) || parts(content).any(|part| contains_foreign(part, accepts))
-}
-
-/// The contents inside a content.
-fn parts(content: &Content) -> impl Iterator<Item = &Content> {
-    let (first, second): (&[Content], &[Content]) = if let Content::FunctionResult(result) = content
-    {
-        (&result.items, &[])
-    } else if let Content::CommandCall(call)
-    | Content::CommandResult(call)
-    | Content::ImageGenerationCall(call)
-    | Content::ImageGenerationResult(call) = content
-    {
-        (&call.inputs, &call.results)
-    } else {
-        (&[], &[])
-    };
-    first.iter().chain(second)
+    is_foreign(content, accepts)
+        || nested(content)
+            .into_iter()
+            .flat_map(|(_, inner)| inner)
+            .any(|inner| contains_foreign(inner, accepts))
 }
 
 fn remove_from(
@@ -78,30 +66,8 @@ fn remove_from(
             *content = Content::text(text);
             return true;
         }
-        if let Content::FunctionResult(result) = content {
-            remove_from(
-                &mut result.items,
-                accepts,
-                &format!("{location}.items"),
-                report,
-            );
-        } else if let Content::CommandCall(call)
-        | Content::CommandResult(call)
-        | Content::ImageGenerationCall(call)
-        | Content::ImageGenerationResult(call) = content
-        {
-            remove_from(
-                &mut call.inputs,
-                accepts,
-                &format!("{location}.inputs"),
-                report,
-            );
-            remove_from(
-                &mut call.results,
-                accepts,
-                &format!("{location}.results"),
-                report,
-            );
+        for (name, inner) in nested_lists(content) {
+            remove_from(inner, accepts, &format!("{location}.{name}"), report);
         }
         true
     });

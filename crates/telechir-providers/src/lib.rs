@@ -45,8 +45,10 @@ mod instructions;
 mod json;
 mod misrouted;
 mod mistral;
+mod nested_contents;
 mod neutral;
 mod openai;
+mod phrases;
 mod precision;
 mod provider_error;
 mod report;
@@ -55,6 +57,7 @@ mod shell_text;
 mod stream;
 pub mod survival;
 mod unwritten_values;
+mod written_values;
 
 pub use capabilities::{Availability, Capability, capabilities};
 pub use chat_api::{Endpoint, ImageLimit, Request, RequestOptions, StopReason};

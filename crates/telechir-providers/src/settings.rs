@@ -3,13 +3,16 @@
 //! name, so that no codec has to.
 
 mod fields;
-mod written;
+
+use std::collections::HashMap;
 
 use serde_json::Value;
 use telechir_protocol::{Content, Message, Meta, Role, ToolResult};
 
 use self::fields::Field;
-use self::written::WrittenValues;
+use crate::nested_contents::nested;
+use crate::phrases::Phrases;
+use crate::written_values::{self, LazyWrittenValues};
 use crate::{Loss, Report};
 
 /// Stores the fields of a message or call that its dialect does not know.
@@ -17,17 +20,20 @@ pub(crate) const MEMBERS: &str = "members";
 /// Stores the fields of an entry of Mistral's conversations that have no neutral equivalent.
 pub(crate) const ENTRY_MEMBERS: &str = "entry_members";
 
+/// Stores the fields of a message's choice, with null in the position of the message.
+pub(crate) const CHOICE: &str = "choice";
+
 /// Stores the type of an entry of Mistral's conversations; no message of its chat has it.
 pub(crate) const ENTRY: &str = "entry";
 
-/// Reports the fields of messages and contents that `document`, their encoding, lacks.
+/// Reports the fields of messages and contents that the document with the `written` values lacks.
 pub(crate) fn report_history(
     messages: &[Message],
     dialect: &str,
-    document: &Value,
+    written: &LazyWrittenValues<'_>,
     report: &mut Report,
 ) {
-    let mut reporter = Reporter::new(dialect, document, report);
+    let mut reporter = Reporter::new(dialect, written, report);
     for (at, message) in messages.iter().enumerate() {
         let location = format!("messages[{at}]");
         reporter.message(message, &location);
@@ -42,32 +48,29 @@ pub(crate) fn report_results(
     items: &Value,
     report: &mut Report,
 ) {
-    let mut reporter = Reporter::new(dialect, items, report);
+    let written = written_values::lazily(items);
+    let mut reporter = Reporter::new(dialect, &written, report);
     for result in results {
         let id = result.call_id().map_or("", |id| id.as_str());
         reporter.content(&result.clone().into_content(), &format!("call {id}"));
     }
 }
 
-struct Reporter<'a> {
+struct Reporter<'a, 'w> {
     dialect: &'a str,
-    document: &'a Value,
-    /// Absent until the first field is looked for.
-    written: Option<WrittenValues<'a>>,
+    written: &'a LazyWrittenValues<'w>,
     report: &'a mut Report,
-    /// How many losses the codec reported.
-    of_codec: usize,
+    of_codec: NamedFields,
     /// The names of the current message's own fields that were reported.
     of_message: Vec<String>,
 }
 
-impl<'a> Reporter<'a> {
-    fn new(dialect: &'a str, document: &'a Value, report: &'a mut Report) -> Self {
-        let of_codec = report.losses.len();
+impl<'a, 'w> Reporter<'a, 'w> {
+    fn new(dialect: &'a str, written: &'a LazyWrittenValues<'w>, report: &'a mut Report) -> Self {
+        let of_codec = NamedFields::of(&report.losses);
         Self {
             dialect,
-            document,
-            written: None,
+            written,
             report,
             of_codec,
             of_message: Vec::new(),
@@ -113,7 +116,7 @@ impl<'a> Reporter<'a> {
         if let Some(meta) = content.meta().filter(|meta| !self.is_own(meta)) {
             self.fields_of(content, meta, location);
         }
-        for (name, inner) in parts(content) {
+        for (name, inner) in nested(content) {
             self.contents(inner, &format!("{location}.{name}"));
         }
     }
@@ -128,7 +131,7 @@ impl<'a> Reporter<'a> {
         let mut all = fields::of_settings(meta, self.dialect);
         all.extend(fields::neutral(content, self.dialect));
         all.retain(|field| !self.of_message.contains(&field.name));
-        if matches!(content, Content::Reasoning(_)) && self.has_reported_thinking(location) {
+        if matches!(content, Content::Reasoning(_)) && self.of_codec.has_thinking(location) {
             all.retain(|field| field.owner == fields::ITEM_ID);
         }
         let id = fields::call_id(content).unwrap_or_default();
@@ -148,15 +151,6 @@ impl<'a> Reporter<'a> {
         }
     }
 
-    /// Whether the codec reported the whole of the reasoning at a location.
-    fn has_reported_thinking(&self, location: &str) -> bool {
-        let mut losses = self.report.losses[..self.of_codec].iter();
-        losses.any(|loss| {
-            let words = ["thinking", "reasoning"];
-            loss.location.starts_with(location) && words.iter().any(|word| loss.what.contains(word))
-        })
-    }
-
     /// The names of the fields that the document lacks and that the codec has not reported, by
     /// owner.
     fn lost(
@@ -167,15 +161,9 @@ impl<'a> Reporter<'a> {
     ) -> Vec<(String, Vec<String>)> {
         let mut lost: Vec<(String, Vec<String>)> = Vec::new();
         for field in all {
-            let document = self.document;
-            let written = self
-                .written
-                .get_or_insert_with(|| WrittenValues::of(document));
-            let by_codec = &self.report.losses[..self.of_codec];
-            if written.has(&field)
-                || by_codec
-                    .iter()
-                    .any(|loss| names(loss, &field, location, id))
+            let name = field.name.rsplit('.').next().unwrap_or(&field.name);
+            if self.written.has_setting(name, &field.value)
+                || self.of_codec.name(&field, location, id)
             {
                 continue;
             }
@@ -193,44 +181,68 @@ impl<'a> Reporter<'a> {
     }
 }
 
-/// Whether a loss of the codec names a field of the content at `location` with the call id `id`.
-fn names(loss: &Loss, field: &Field<'_>, location: &str, id: &str) -> bool {
-    let has_word = |text: &str, word: &str| {
-        let is_part = |c: char| c == '_' || c == '-' || c.is_alphanumeric();
-        text.split(|c: char| !is_part(c)).any(|part| part == word)
-    };
-    let value = field.value.as_str().filter(|text| text.len() > 1);
-    let is_here = loss.location.starts_with(location)
-        || location.starts_with(&loss.location)
-        || (!id.is_empty() && (has_word(&loss.location, id) || has_word(&loss.what, id)));
-    let last = field.name.rsplit('.').next().unwrap_or(&field.name);
-    let is_named = field.owner != fields::ITEM_ID && is_here && has_word(&loss.what, last);
-    is_named || value.is_some_and(|value| loss.what.contains(value))
+/// Words of a loss that are looked up as the id of its call.
+const MAX_IDS: usize = 8;
+
+/// The fields and values that the losses of a codec name, to look up.
+#[derive(Default)]
+struct NamedFields {
+    /// The words of all losses.
+    all: Phrases,
+    /// The words of the losses at a location.
+    at: HashMap<String, Phrases>,
+    /// The words of the losses at a location or inside of it.
+    within: HashMap<String, Phrases>,
+    /// The words of the losses about a call, by its id.
+    about: HashMap<String, Phrases>,
 }
 
-/// The contents inside a content, with the names of their lists.
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "no other content contains contents"
-)]
-fn parts(content: &Content) -> Vec<(&'static str, &[Content])> {
-    match content {
-        Content::FunctionResult(result) => vec![("items", &result.items)],
-        Content::CommandCall(call)
-        | Content::CommandResult(call)
-        | Content::ImageGenerationCall(call)
-        | Content::ImageGenerationResult(call) => {
-            vec![("inputs", &call.inputs), ("results", &call.results)]
+impl NamedFields {
+    fn of(losses: &[Loss]) -> Self {
+        let mut named = Self::default();
+        for Loss { what, location, .. } in losses {
+            named.all.add(what);
+            named.at.entry(location.clone()).or_default().add(what);
+            let ends = location.match_indices(']').map(|(at, _)| at + 1);
+            for end in ends
+                .filter(|end| *end < location.len())
+                .chain([location.len()])
+            {
+                let outer = location[..end].to_owned();
+                named.within.entry(outer).or_default().add(what);
+            }
+            let is_part = |c: char| c == '_' || c == '-' || c.is_alphanumeric();
+            let is_id = |part: &&str| part.contains(|c: char| c.is_ascii_digit() || c == '_');
+            let of_what = what.split(|c| !is_part(c)).filter(is_id).take(MAX_IDS);
+            let of_location = location.split(|c| !is_part(c)).filter(is_id);
+            for id in of_location.chain(of_what) {
+                named.about.entry(id.to_owned()).or_default().add(what);
+            }
         }
-        Content::ApprovalRequest(request) => {
-            vec![("call", std::slice::from_ref(request.call.as_ref()))]
+        named
+    }
+
+    /// Whether a loss names a field of the content at `location` with the call id `id`, or its
+    /// value.
+    fn name(&self, field: &Field<'_>, location: &str, id: &str) -> bool {
+        let value = field.value.as_str().filter(|text| text.len() > 1);
+        if value.is_some_and(|value| self.all.has(value)) {
+            return true;
         }
-        Content::ApprovalResponse(response) => response
-            .call
-            .as_deref()
-            .map(|call| ("call", std::slice::from_ref(call)))
-            .into_iter()
-            .collect(),
-        _ => Vec::new(),
+        if field.owner == fields::ITEM_ID {
+            return false;
+        }
+        let name = field.name.rsplit('.').next().unwrap_or(&field.name);
+        let has = |words: Option<&Phrases>| words.is_some_and(|words| words.has(name));
+        let mut outer = (0..=location.len()).filter_map(|end| location.get(..end));
+        has(self.within.get(location))
+            || has(self.about.get(id))
+            || outer.any(|outer| has(self.at.get(outer)))
+    }
+
+    /// Whether the whole of the reasoning at a location is named.
+    fn has_thinking(&self, location: &str) -> bool {
+        let words = self.within.get(location);
+        words.is_some_and(|words| words.has("thinking") || words.has("reasoning"))
     }
 }

@@ -359,8 +359,15 @@ impl<'a> Target<'a> {
                 false => index.has(leaf, count),
             };
             let is_aside = source.is_envelope(leaf) && is_set_aside(leaf, aside);
-            self.open[at] =
-                !arrived && !is_aside && !names.name(leaf) && !source.is_evident_media_type(leaf);
+            self.open[at] = !arrived && !is_aside && !source.is_evident_media_type(leaf);
+        }
+        let missed = self.open.iter().zip(&source.leaves);
+        let missed: Vec<&Leaf> = missed
+            .filter_map(|(open, leaf)| open.then_some(leaf))
+            .collect();
+        let open = self.open.iter_mut().filter(|open| **open);
+        for (open, is_named) in open.zip(names.name(&missed)) {
+            *open = !is_named;
         }
         let false_losses = names.false_losses(&source.leaves, &index, &source.counts);
         let finding = |(entry, leaf): (String, &Leaf)| Finding {

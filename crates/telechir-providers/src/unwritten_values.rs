@@ -9,21 +9,13 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use telechir_protocol::{Content, Message, Raw};
 
 use crate::Report;
 use crate::survival::leaves::{self, Leaf, Step};
 use crate::survival::naming::Names;
-
-/// Texts from this length on do not occur by chance, and their lines are searched one by one.
-const MIN_DISTINCT_CHARS: usize = 8;
-
-/// Longer texts of base64's characters are binary data.
-const MIN_BINARY_BYTES: usize = 256;
-const SAMPLE_BYTES: usize = 128;
+use crate::written_values::{LazyWrittenValues, WrittenValues};
 
 /// Fields that a decoder converts: another dialect expresses them in other words.
 const CONVERTED: [&str; 21] = [
@@ -74,53 +66,69 @@ struct ForeignJson<'a> {
     has_actions: bool,
 }
 
-/// Reports what `document`, which the dialect `own` wrote, lacks of the contents' original JSON, and
-/// then of the messages'.
-pub(crate) fn report(messages: &[Message], own: &str, document: &Value, report: &mut Report) {
+/// Reports what the document with the `written` values, of the dialect `own`, lacks of the
+/// contents' original JSON, and then of the messages'.
+pub(crate) fn report(
+    messages: &[Message],
+    own: &str,
+    written: &LazyWrittenValues<'_>,
+    report: &mut Report,
+) {
     let contents = foreign_contents(messages, own);
     let messages = foreign_messages(messages, own);
     if contents.is_empty() && messages.is_empty() {
         return;
     }
-    let written = WrittenValues::of(document);
+    let written: &WrittenValues<'_> = written;
     // Only the document shows whether another field took an item's id.
     report.losses.retain(|loss| {
         let id = loss.what.strip_prefix("item id ");
-        loss.preserved_as.is_some() || id.is_none_or(|id| !written.texts.contains(id))
+        loss.preserved_as.is_some() || id.is_none_or(|id| !written.has_text(id))
     });
-    report_missed(&contents, &written, report);
-    report_missed(&messages, &written, report);
+    report_missed(&contents, written, report);
+    report_missed(&messages, written, report);
 }
 
 fn report_missed(foreign: &[ForeignJson<'_>], written: &WrittenValues<'_>, report: &mut Report) {
     let jsons = || foreign.iter().map(|foreign| foreign.json.as_ref());
-    let missed = leaves::select(jsons(), &|name, value| !written.has(name, value));
+    let mut missed = leaves::select(jsons(), &|name, value| !written.has(name, value));
+    let is_within = written.have_within(&missed);
+    let mut is_within = is_within.into_iter();
+    missed.retain(|leaf| {
+        is_within.next() == Some(false)
+            && json_of(foreign, leaf).is_some_and(|foreign| !is_converted(foreign, leaf))
+    });
     if missed.is_empty() {
         return;
     }
     let ids = leaves::select(jsons(), &|name, value| {
         value.is_string() && name.to_lowercase().ends_with("id")
     });
-    let names = Names::of(report, &ids);
+    let named = Names::of(report, &ids).name(&missed.iter().collect::<Vec<_>>());
     let mut fields: Vec<Vec<String>> = vec![Vec::new(); foreign.len()];
-    for leaf in &missed {
+    for (leaf, _) in missed.iter().zip(named).filter(|(_, named)| !named) {
         let Some(Step::Index(at)) = leaf.steps.first() else {
             continue;
         };
-        if is_converted(&foreign[*at], leaf) || names.name(leaf) {
-            continue;
-        }
-        let field = field_of(leaf);
-        if !fields[*at].contains(&field) {
-            fields[*at].push(field);
-        }
+        fields[*at].push(field_of(leaf));
     }
     for (foreign, fields) in foreign.iter().zip(fields) {
+        let mut listed = HashSet::new();
+        let fields = fields.iter().filter(|field| listed.insert(field.as_str()));
+        let fields: Vec<&str> = fields.map(String::as_str).collect();
         if !fields.is_empty() {
             let what = format!("fields {}", fields.join(", "));
             let why = "the translated document lacks them";
             report.lost(what, &foreign.location, why);
         }
+    }
+}
+
+/// The JSON that holds a value.
+fn json_of<'a, 'b>(foreign: &'a [ForeignJson<'b>], leaf: &Leaf) -> Option<&'a ForeignJson<'b>> {
+    match leaf.steps.first() {
+        Some(Step::Index(at)) => foreign.get(*at),
+        Some(Step::Member(_) | Step::Json) | None => None,
     }
 }
 
@@ -219,160 +227,42 @@ fn is_converted(foreign: &ForeignJson<'_>, leaf: &Leaf) -> bool {
         || leaf.names().skip(2).any(|name| name == "additional_properties")
 }
 
-/// The values and fields of a document.
-struct WrittenValues<'a> {
-    texts: HashSet<&'a str>,
-    binary: HashSet<String>,
-    fields: HashSet<&'a str>,
-    /// All texts and numbers, separated by a character that texts lack.
-    all: String,
-}
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
 
-impl<'a> WrittenValues<'a> {
-    fn of(document: &'a Value) -> Self {
-        let mut written = Self {
-            texts: HashSet::new(),
-            binary: HashSet::new(),
-            fields: HashSet::new(),
-            all: String::new(),
-        };
-        written.add(document);
-        written
-    }
+    use crate::phrases::steps;
+    use crate::{Dialect, History};
 
-    fn add(&mut self, value: &'a Value) {
-        match value {
-            Value::Null | Value::Bool(_) => {}
-            Value::Number(number) => self.push(&number.to_string()),
-            Value::Array(items) => items.iter().for_each(|item| self.add(item)),
-            Value::Object(members) => {
-                for (name, value) in members {
-                    self.fields.insert(name);
-                    self.add(value);
-                    if let Some(text) = encoded_text(name, value) {
-                        self.push(&text);
-                    }
-                }
-            }
-            Value::String(text) => match binary_key(text) {
-                Some(key) => {
-                    self.binary.insert(key);
-                    let short = text
-                        .split_once(',')
-                        .map_or(text.as_str(), |(_, short)| short);
-                    if short.len() < MIN_BINARY_BYTES {
-                        self.push(short);
-                    }
-                }
-                None => {
-                    self.texts.insert(text);
-                    self.push(text);
-                }
-            },
-        }
-    }
-
-    fn push(&mut self, text: &str) {
-        self.all.push('\0');
-        self.all.push_str(text);
-    }
-
-    /// Whether the document has the value of a field, also as a part of a text.
-    fn has(&self, name: &str, value: &Value) -> bool {
-        match value {
-            Value::String(text) => {
-                let encoded = encoded_text(name, value);
-                self.has_text(text) || encoded.is_some_and(|text| self.has_text(&text))
-            }
-            Value::Number(number) => contains_token(&self.all, &number.to_string()),
-            Value::Bool(_) => self.fields.contains(name) || contains_token(&self.all, name),
-            Value::Null | Value::Array(_) | Value::Object(_) => true,
-        }
-    }
-
-    fn has_text(&self, text: &str) -> bool {
-        if let Some(key) = binary_key(text) {
-            let is_short = payload(text).len() < MIN_BINARY_BYTES;
-            return self.binary.contains(&key) || (is_short && self.all.contains(payload(text)));
-        }
-        // Calls of an agent share one id.
-        let base = text
-            .rsplit_once('_')
-            .filter(|(_, at)| at.parse::<u32>().is_ok());
-        if self.texts.contains(text) || base.is_some_and(|(base, _)| self.texts.contains(base)) {
-            return true;
-        }
-        let text = text.trim();
-        // Such as an empty object.
-        if !text.contains(char::is_alphanumeric) {
-            return true;
-        }
-        if text.chars().count() < MIN_DISTINCT_CHARS {
-            return contains_token(&self.all, text) || self.has_split_id(text);
-        }
-        let escaped = Value::from(text).to_string();
-        let mut lines = text.lines().map(str::trim);
-        self.all.contains(text)
-            || self.all.contains(&escaped[1..escaped.len() - 1])
-            || lines.any(|line| line.len() >= MIN_DISTINCT_CHARS && self.all.contains(line))
-    }
-
-    /// Whether a call has this id that other dialects hold as several calls: `call_1-2of3`.
-    fn has_split_id(&self, id: &str) -> bool {
-        self.all.contains(&format!("\0{id}-1of"))
-    }
-}
-
-/// What identifies binary data, in base64 or as a `data:` URL: its length and three samples.
-fn binary_key(text: &str) -> Option<String> {
-    let url = text.strip_prefix("data:");
-    let payload = url.and_then(|url| url.split_once(','));
-    let payload = payload
-        .map_or(text, |(_, payload)| payload)
-        .trim_end_matches('=');
-    if url.is_none() && payload.len() < MIN_BINARY_BYTES {
-        return None;
-    }
-    let bytes = payload.as_bytes();
-    let middle = bytes.len() / 2;
-    let samples = [0, middle, bytes.len().saturating_sub(SAMPLE_BYTES)];
-    let samples = samples.map(|at| &bytes[at..bytes.len().min(at + SAMPLE_BYTES)]);
-    let mut key = payload.len().to_string();
-    for byte in samples.into_iter().flatten() {
-        key.push(match byte {
-            b'-' => '+',
-            b'_' => '/',
-            b'+' | b'/' => char::from(*byte),
-            byte if byte.is_ascii_alphanumeric() => char::from(*byte),
-            _ => return None,
+    /// Reasoning, calls and results whose ids and signatures no other dialect has.
+    fn history(turns: usize) -> History {
+        let items = (0..turns).flat_map(|turn| {
+            [
+                json!({"type": "reasoning", "id": format!("rs_{turn:08x}"),
+                    "encrypted_content": format!("{}{turn}", "c2VhbGVk".repeat(40)),
+                    "summary": [{"type": "summary_text", "text": format!("Step {turn} is next.")}]}),
+                json!({"type": "function_call", "id": format!("fc_{turn:08x}"), "name": "read",
+                    "call_id": format!("call_{turn:08x}"),
+                    "arguments": json!({"page": turn}).to_string()}),
+                json!({"type": "function_call_output", "call_id": format!("call_{turn:08x}"),
+                    "output": format!("Line {turn} of the log.")}),
+            ]
         });
+        let items: Vec<Value> = items.collect();
+        let document = Value::Array(items).to_string();
+        Dialect::OpenaiResponses.decode_history(document).unwrap().0
     }
-    Some(key)
-}
 
-/// Base64 without its URL and padding.
-fn payload(text: &str) -> &str {
-    let url = text
-        .strip_prefix("data:")
-        .and_then(|url| url.split_once(','));
-    url.map_or(text, |(_, payload)| payload)
-        .trim_end_matches('=')
-}
-
-/// Whether a text contains another one that is neither a part of a word nor of a path.
-fn contains_token(text: &str, token: &str) -> bool {
-    let continues = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '/');
-    text.match_indices(token).any(|(at, found)| {
-        let before = text[..at].chars().next_back();
-        let after = text[at + found.len()..].chars().next();
-        !before.is_some_and(|c| continues(c) || c == '.') && !after.is_some_and(continues)
-    })
-}
-
-/// The text that a file or a part of an agent's answer has as bytes.
-fn encoded_text(name: &str, value: &Value) -> Option<String> {
-    let bytes = value
-        .as_str()
-        .filter(|_| matches!(name, "bytes" | "data"))?;
-    String::from_utf8(STANDARD.decode(bytes).ok()?).ok()
+    #[test]
+    fn twice_the_history_takes_twice_the_steps() {
+        for to in Dialect::ALL {
+            let steps = [64, 128].map(|turns| {
+                let history = history(turns);
+                steps::take();
+                to.encode_history(&history).unwrap();
+                steps::take()
+            });
+            assert!(steps[1] <= steps[0] * 9 / 4, "{to}: {steps:?}");
+        }
+    }
 }

@@ -21,21 +21,8 @@ impl Codec for AgentFramework {
         DIALECT
     }
 
-    /// The neutral form beside the framework's fields holds any object.
-    fn accepts_unknown_of(&self, _dialect: &str) -> bool {
-        true
-    }
-
-    /// The framework does not restrict the ids of calls.
-    fn allows_duplicate_ids(&self) -> bool {
-        true
-    }
-
-    fn accepts_results_of_one_id(&self) -> bool {
-        true
-    }
-
-    fn keeps_unknown_members(&self) -> bool {
+    /// The neutral form is beside the framework's fields.
+    fn holds_neutral_contents(&self) -> bool {
         true
     }
 

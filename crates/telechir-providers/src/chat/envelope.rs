@@ -7,6 +7,7 @@ use super::Flavour;
 use super::read::MessageReader;
 use crate::json::{Fields, kind, list, object, present, raw, text, text_of};
 use crate::provider_error::ProviderError;
+use crate::settings::CHOICE;
 use crate::{DecodeError, Envelope, History, Report};
 
 /// The member name used for a single message without a list.
@@ -14,8 +15,6 @@ const ALONE: &str = "";
 const MESSAGES: &str = "messages";
 const CHOICES: &str = "choices";
 
-/// Stores the fields of a message's choice, with null in the position of the message.
-const CHOICE: &str = "choice";
 /// Stores the index of the choice to which a message belongs.
 pub(super) const CHOICE_NUMBER: &str = "choice_number";
 

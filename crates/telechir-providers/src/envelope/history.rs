@@ -5,6 +5,7 @@ use telechir_protocol::{Content, Message, Role, TextContent};
 
 use super::api::Api;
 use super::{ThinkingTranslation, TranslatedDocument, TranslationError, TranslationOptions};
+use crate::settings::CHOICE;
 use crate::{Dialect, Envelope, History, Loss, Report, instructions};
 
 /// The members around the messages of another dialect, which a list of messages cannot hold.
@@ -82,7 +83,7 @@ fn choices(messages: &[Message]) -> impl Iterator<Item = &Value> {
     let settings = messages
         .iter()
         .flat_map(|message| message.meta.additional_properties.values());
-    settings.filter_map(|settings| settings.get("choice"))
+    settings.filter_map(|settings| settings.get(CHOICE))
 }
 
 /// Names of the fields beside the messages in the entries of a list, such as

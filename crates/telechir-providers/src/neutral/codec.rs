@@ -20,20 +20,7 @@ impl Codec for Neutral {
         DIALECT
     }
 
-    fn allows_duplicate_ids(&self) -> bool {
-        true
-    }
-
-    fn accepts_results_of_one_id(&self) -> bool {
-        true
-    }
-
-    fn keeps_unknown_members(&self) -> bool {
-        true
-    }
-
-    /// Neutral JSON holds any object with its dialect.
-    fn accepts_unknown_of(&self, _dialect: &str) -> bool {
+    fn holds_neutral_contents(&self) -> bool {
         true
     }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 use telechir_protocol::{Content, Media, Message, Meta, Raw, json_limits};
 
-use super::{ENTRY, ENTRY_MEMBERS, MEMBERS};
+use super::{CHOICE, ENTRY, ENTRY_MEMBERS, MEMBERS};
 use crate::json::media;
 
 /// A value with its name at the provider.
@@ -160,7 +160,7 @@ fn is_significant(name: &str, value: &Value) -> bool {
         "form" | "name" | "input" | "toolset_name" | "action" | "actions" | "summary"
         | "return_code" | "result" | "result_form" | "content_type" | "stream" | "images_after"
         | "execution" | "type" | "index" | "member" | "choice_number" | "legacy_vocabulary"
-        | "choice" | ENTRY => false,
+        | CHOICE | ENTRY => false,
         _ if FLAGS.contains(&name) => !value.is_boolean(),
         "status" => value != "completed",
         // Other dialects always send images in full detail.

@@ -257,6 +257,16 @@ impl Leaf {
         pointer(&self.steps[..end.map_or(0, |end| end + 1)])
     }
 
+    /// The pointers of all elements of lists that hold the value, and of the document.
+    pub(super) fn elements(&self) -> impl Iterator<Item = String> {
+        let ends = self.steps.iter().enumerate();
+        let ends = ends.filter(|(_, step)| matches!(step, Step::Index(_)));
+        let ends = ends.map(|(at, _)| at + 1);
+        std::iter::once(0)
+            .chain(ends)
+            .map(|end| pointer(&self.steps[..end]))
+    }
+
     /// The start of the value as JSON.
     pub(super) fn excerpt(&self) -> String {
         let text = self.value.to_string();

@@ -1,12 +1,14 @@
 //! Decides which values the entries of a report name.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use serde_json::Value;
 
 use super::leaves::Leaf;
 use super::output::OutputIndex;
 use crate::Report;
+use crate::phrases::{Phrases, occurring, words};
 
 /// Fields that hold most of a document: an entry that has only such a name names nothing.
 const GENERIC: [&str; 28] = [
@@ -101,6 +103,14 @@ const TERMS: [(&[&str], &[&str]); 15] = [
 /// The entries of a report, ready to match.
 pub(crate) struct Names<'a> {
     entries: Vec<Entry<'a>>,
+    /// The words of the entries whose location identifies no list element.
+    anywhere: Phrases,
+    /// What is named about the list elements that hold an id.
+    by_id: HashMap<&'a str, Named>,
+    /// The ids of `by_id` in each list element, by its pointer.
+    ids_in: HashMap<String, Vec<&'a str>>,
+    /// The texts of all entries, separated by a character that texts lack.
+    all: String,
 }
 
 /// Contents that an entry with their id names completely.
@@ -121,36 +131,112 @@ const CONTENTS: [&str; 14] = [
     "item",
 ];
 
+#[derive(Debug, Default)]
+struct Named {
+    is_complete: bool,
+    phrases: Phrases,
+}
+
 struct Entry<'a> {
     what: &'a str,
-    /// The same as words between spaces.
-    words: String,
     location: &'a str,
     is_preserved: bool,
-    /// The list elements that the location identifies by an id; empty if by none.
-    elements: Vec<String>,
-    /// The list elements that the entry names completely, by their id.
-    contents: Vec<String>,
 }
 
 impl<'a> Names<'a> {
-    pub(crate) fn of(report: &'a Report, leaves: &[Leaf]) -> Self {
-        let entries = report.losses.iter().map(|loss| Entry {
-            what: &loss.what,
-            words: words(&loss.what),
-            location: &loss.location,
-            is_preserved: loss.preserved_as.is_some(),
-            elements: elements(&loss.location, leaves),
-            contents: contents(&loss.what, leaves),
-        });
-        Self {
-            entries: entries.collect(),
+    /// `ids` are the leaves whose text may be the id of a location; further leaves are ignored.
+    pub(crate) fn of(report: &'a Report, ids: &'a [Leaf]) -> Self {
+        let mut elements: HashMap<&str, Vec<String>> = HashMap::new();
+        for leaf in ids {
+            if let Some(id) = leaf.value.as_str()
+                && leaf.name().to_lowercase().ends_with("id")
+            {
+                elements.entry(id).or_default().push(leaf.element());
+            }
         }
+        let mut names = Self {
+            entries: Vec::new(),
+            anywhere: Phrases::default(),
+            by_id: HashMap::new(),
+            ids_in: HashMap::new(),
+            all: String::new(),
+        };
+        for loss in &report.losses {
+            names.all.push('\0');
+            names.all.push_str(&loss.what);
+            names.entries.push(Entry {
+                what: &loss.what,
+                location: &loss.location,
+                is_preserved: loss.preserved_as.is_some(),
+            });
+            let mut is_anywhere = true;
+            for id in ids_of(&loss.location).filter(|id| elements.contains_key(id)) {
+                is_anywhere = false;
+                names.by_id.entry(id).or_default().phrases.add(&loss.what);
+            }
+            if is_anywhere {
+                names.anywhere.add(&loss.what);
+            }
+            if let Some((kind, rest)) = loss.what.rsplit_once(' ')
+                && CONTENTS.contains(&words(kind).as_str())
+            {
+                for id in ids_of(rest).filter(|id| elements.contains_key(id)) {
+                    names.by_id.entry(id).or_default().is_complete = true;
+                }
+            }
+        }
+        for id in names.by_id.keys() {
+            for element in elements.remove(id).into_iter().flatten() {
+                let ids = names.ids_in.entry(element).or_default();
+                if ids.last() != Some(id) {
+                    ids.push(id);
+                }
+            }
+        }
+        names
     }
 
-    /// Whether an entry names the value: by itself, its field or the type of its object.
-    pub(crate) fn name(&self, leaf: &Leaf) -> bool {
-        self.entries.iter().any(|entry| entry.names(leaf))
+    /// Whether an entry names each value: by itself, its field or the type of its object.
+    pub(crate) fn name(&self, leaves: &[&Leaf]) -> Vec<bool> {
+        let texts: Vec<String> = leaves.iter().map(|leaf| leaf.text()).collect();
+        let patterns = leaves.iter().zip(&texts);
+        let patterns: Vec<&str> = patterns
+            .map(|(leaf, text)| match can_be_named(leaf, text) {
+                true => text.as_str(),
+                false => "",
+            })
+            .collect();
+        let mut named = occurring(&patterns, &self.all, |_, place| is_word(&self.all, place));
+        for (leaf, named) in leaves.iter().zip(&mut named) {
+            *named = *named || self.name_field(leaf);
+        }
+        named
+    }
+
+    /// Whether an entry names the field of a value, or all of the content around it.
+    fn name_field(&self, leaf: &Leaf) -> bool {
+        let own = leaf.name();
+        let fields = leaf
+            .names()
+            .filter(|name| *name == own || !is_generic(name));
+        let kinds = leaf.kinds.iter().map(String::as_str);
+        let names: Vec<&str> = fields
+            .chain(kinds.filter(|kind| !is_generic(kind)))
+            .collect();
+        let is_named = |phrases: &Phrases| names.iter().any(|name| has_words(phrases, name));
+        if is_named(&self.anywhere) {
+            return true;
+        }
+        if self.by_id.is_empty() {
+            return false;
+        }
+        leaf.elements().any(|element| {
+            let mut ids = self.ids_in.get(&element).into_iter().flatten();
+            ids.any(|id| {
+                let named = self.by_id.get(id);
+                named.is_some_and(|named| named.is_complete || is_named(&named.phrases))
+            })
+        })
     }
 
     /// Entries for values that arrived, or for a field that has no value anywhere.
@@ -176,56 +262,12 @@ impl<'a> Names<'a> {
 }
 
 impl Entry<'_> {
-    fn names(&self, leaf: &Leaf) -> bool {
-        if self.has_value(leaf) {
-            return true;
-        }
-        let pointer = leaf.pointer();
-        let is_inside = |element: &String| {
-            let rest = pointer.strip_prefix(element.as_str());
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '#']))
-        };
-        if self.contents.iter().any(is_inside) {
-            return true;
-        }
-        if !self.elements.is_empty() && !self.elements.iter().any(is_inside) {
-            return false;
-        }
-        let own = leaf.name();
-        let fields = leaf
-            .names()
-            .filter(|name| *name == own || !is_generic(name));
-        let kinds = leaf.kinds.iter().map(String::as_str);
-        let mut names = fields.chain(kinds.filter(|kind| !is_generic(kind)));
-        names.any(|name| self.has_words(name))
-    }
-
     /// Whether the entry contains the value itself.
     fn has_value(&self, leaf: &Leaf) -> bool {
         let text = leaf.text();
-        match &leaf.value {
-            Value::String(_) => text.chars().count() > 1 && contains_word(self.what, &text),
-            Value::Number(_) => contains_word(self.what, &text),
-            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => false,
-        }
-    }
-
-    /// Whether the entry has the words of a field's name, or the neutral term for it.
-    fn has_words(&self, name: &str) -> bool {
-        let name = words(name);
-        if name.trim().is_empty() {
-            return false;
-        }
-        if self.words.contains(&name) {
-            return true;
-        }
-        let terms = TERMS
-            .iter()
-            .filter(|(fields, _)| fields.contains(&name.trim()))
-            .flat_map(|(_, terms)| *terms);
-        terms
-            .into_iter()
-            .any(|term| self.words.contains(&format!(" {term} ")))
+        let mut places = self.what.match_indices(&text);
+        can_be_named(leaf, &text)
+            && places.any(|(at, found)| is_word(self.what, at..at + found.len()))
     }
 }
 
@@ -235,71 +277,43 @@ impl std::fmt::Display for Entry<'_> {
     }
 }
 
+/// Whether an entry can name a value by its text.
+fn can_be_named(leaf: &Leaf, text: &str) -> bool {
+    match &leaf.value {
+        Value::String(_) => text.chars().nth(1).is_some(),
+        Value::Number(_) => true,
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => false,
+    }
+}
+
+/// Whether the phrases have the words of a field's name, or the neutral term for it.
+fn has_words(phrases: &Phrases, name: &str) -> bool {
+    let words = words(name);
+    phrases.has(name)
+        || TERMS
+            .iter()
+            .filter(|(fields, _)| fields.contains(&words.as_str()))
+            .flat_map(|(_, terms)| *terms)
+            .any(|term| phrases.has(term))
+}
+
 fn is_generic(name: &str) -> bool {
     GENERIC.contains(&name)
 }
 
-/// The list elements that hold an id of the location.
-fn elements(location: &str, leaves: &[Leaf]) -> Vec<String> {
-    let mut found = Vec::new();
-    for token in location
-        .split([' ', ',', '`', '"'])
-        .filter(|token| !token.is_empty())
-    {
-        let holders = leaves.iter().filter(|leaf| {
-            leaf.value.as_str() == Some(token) && leaf.name().to_lowercase().ends_with("id")
-        });
-        found.extend(holders.map(Leaf::element));
-    }
-    found
+/// The parts of a location that may be ids.
+fn ids_of(location: &str) -> impl Iterator<Item = &str> {
+    let parts = location.split([' ', ',', '`', '"']);
+    parts.filter(|part| !part.is_empty())
 }
 
-/// The list elements that an entry such as `result call_1` names completely.
-fn contents(what: &str, leaves: &[Leaf]) -> Vec<String> {
-    let Some((kind, id)) = what.rsplit_once(' ') else {
-        return Vec::new();
-    };
-    if CONTENTS.contains(&words(kind).trim()) {
-        return elements(id, leaves);
-    }
-    Vec::new()
-}
-
-fn contains_word(text: &str, word: &str) -> bool {
+/// Whether a place in a text is not a part of a word.
+fn is_word(text: &str, place: Range<usize>) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    text.match_indices(word).any(|(at, found)| {
-        let before = text[..at].chars().next_back();
-        let after = text[at + found.len()..].chars().next();
-        let starts = !word.starts_with(is_part) || !before.is_some_and(is_part);
-        let ends = !word.ends_with(is_part) || !after.is_some_and(is_part);
-        starts && ends
-    })
-}
-
-/// Lower-case words in the singular, each between spaces.
-fn words(text: &str) -> String {
-    let mut words = String::from(" ");
-    let mut word = String::new();
-    let mut end = |word: &mut String| {
-        if word.len() > 3 && word.ends_with('s') && !word.ends_with("us") {
-            word.pop();
-        }
-        if !word.is_empty() {
-            words.push_str(word);
-            words.push(' ');
-            word.clear();
-        }
-    };
-    let mut was_lower = false;
-    for c in text.chars() {
-        if !c.is_alphanumeric() || (c.is_uppercase() && was_lower) {
-            end(&mut word);
-        }
-        if c.is_alphanumeric() {
-            word.extend(c.to_lowercase());
-        }
-        was_lower = c.is_lowercase() || c.is_ascii_digit();
-    }
-    end(&mut word);
-    words
+    let word = &text[place.clone()];
+    let before = text[..place.start].chars().next_back();
+    let after = text[place.end..].chars().next();
+    let starts = !word.starts_with(is_part) || !before.is_some_and(is_part);
+    let ends = !word.ends_with(is_part) || !after.is_some_and(is_part);
+    starts && ends
 }
