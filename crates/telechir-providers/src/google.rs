@@ -101,13 +101,7 @@ fn others(object: &Map<String, Value>, known: &[&str]) -> Map<String, Value> {
 }
 
 /// Reports values that Google's APIs cannot represent.
-fn report_losses(
-    report: &mut Report,
-    location: &str,
-    _meta: &Meta,
-    item_id: Option<&str>,
-    status: Option<&str>,
-) {
+fn report_losses(report: &mut Report, location: &str, item_id: Option<&str>, status: Option<&str>) {
     if let Some(item_id) = item_id {
         let what = format!("item id {item_id}");
         report.lost(what, location, "a call and its result share one id");

@@ -13,7 +13,7 @@ mod declare;
 mod encode_result;
 mod envelope;
 pub(crate) mod item;
-mod item_kinds;
+pub(crate) mod item_kinds;
 mod read;
 mod stream;
 mod write;

@@ -5,23 +5,10 @@ use serde_json::{Map, Value};
 use super::DIALECT;
 use crate::DecodeError;
 use crate::json::text;
+use crate::openai::item_kinds::OWN_ITEMS;
 
-/// Item types that only OpenAI's Responses API has.
-const OPENAI_TYPES: [&str; 13] = [
-    "computer_call",
-    "computer_call_output",
-    "function_call",
-    "function_call_output",
-    "shell_call",
-    "shell_call_output",
-    "local_shell_call",
-    "local_shell_call_output",
-    "apply_patch_call",
-    "apply_patch_call_output",
-    "input_text",
-    "input_image",
-    "output_text",
-];
+/// Types that OpenAI's Responses API has beside those of [`OWN_ITEMS`], and Anthropic's does not.
+const OPENAI_TYPES: [&str; 4] = ["function_call", "input_text", "input_image", "output_text"];
 
 /// An error for JSON of an unexpected shape, with the dialect it looks like.
 pub(super) fn wrong_shape(problem: impl Into<String>, value: &Value) -> DecodeError {
@@ -95,5 +82,5 @@ fn guess_from_object(all: &Map<String, Value>) -> Option<&'static str> {
 
 /// Whether an item or part has a type that only OpenAI has.
 pub(super) fn is_openai(item: &Map<String, Value>) -> bool {
-    text(item, "type").is_some_and(|kind| OPENAI_TYPES.contains(&kind))
+    text(item, "type").is_some_and(|kind| OWN_ITEMS.contains(&kind) || OPENAI_TYPES.contains(&kind))
 }

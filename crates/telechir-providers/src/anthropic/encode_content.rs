@@ -5,7 +5,7 @@ use telechir_protocol::{Content, HostedCall, ReasoningContent, TextContent, Unkn
 
 use super::decode_call::FORM;
 use super::media::{self, ImageCheck};
-use super::{DIALECT, PROVIDER, encode_call, hosted_code};
+use super::{DIALECT, PROVIDER, hosted_code};
 use crate::{EncodeError, Report};
 
 /// Encodes a content; none if it is empty, or unsupported and reported as a loss.
@@ -15,9 +15,6 @@ pub(super) fn content_block(
     location: &str,
     report: &mut Report,
 ) -> Result<Option<Value>, EncodeError> {
-    if let Some(meta) = content.meta() {
-        encode_call::report_losses(report, location, meta, None, None);
-    }
     Ok(match content {
         Content::Text(text) => text_block(text, location, report),
         Content::Reasoning(reasoning) => thinking(reasoning, location, report),

@@ -167,9 +167,6 @@ impl<'a> AnthropicHistoryEncoder<'a> {
                 return self.unchanged_message(message, raw.json(), location);
             }
         }
-        if raw.is_none() {
-            encode_call::report_losses(&mut self.report, location, &message.meta, None, None);
-        }
         for (at, content) in message.contents.iter().enumerate() {
             self.content(
                 &message.role,

@@ -168,13 +168,7 @@ impl ToolResultEncoder {
     ) -> Result<Vec<ToolResultContent>, EncodeError> {
         let location = format!("result {}", result.call_id);
         if self.is_history {
-            encode_call::report_losses(
-                report,
-                &location,
-                &result.meta,
-                result.item_id.as_deref(),
-                None,
-            );
+            encode_call::report_losses(report, &location, result.item_id.as_deref(), None);
         }
         for check in &result.acknowledged_safety_checks {
             report.lost(
@@ -382,9 +376,6 @@ impl ToolResultEncoder {
             .call_id
             .as_ref()
             .map_or_else(|| "a result".to_owned(), |id| format!("result {id}"));
-        if self.is_history {
-            encode_call::report_losses(report, &location, &result.meta, None, None);
-        }
         let value = match &result.result {
             Some(Value::String(text)) => Some(text.clone()),
             Some(Value::Null) | None => None,
@@ -533,13 +524,7 @@ fn shell(
     report: &mut Report,
 ) -> Vec<ToolResultContent> {
     let location = format!("result {}", result.call_id);
-    encode_call::report_losses(
-        report,
-        &location,
-        &result.meta,
-        result.item_id.as_deref(),
-        None,
-    );
+    encode_call::report_losses(report, &location, result.item_id.as_deref(), None);
     if parts.len() != result.outputs.len() || parts.len() < 2 {
         let mut contents = vec![if is_requested_stop(call, result) {
             ToolResultContent::Text(shell_text::encode(result))

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::Dialect;
+use crate::openai::item_kinds::OWN_ITEMS;
 
 /// What a recognized document is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
@@ -113,25 +114,6 @@ const STEPS: [&str; 6] = [
     "google_search_call",
     "code_execution_call",
     "url_context_call",
-];
-/// Types of items that only the Responses API has.
-const ITEMS: [&str; 16] = [
-    "computer_call",
-    "computer_call_output",
-    "function_call_output",
-    "shell_call",
-    "shell_call_output",
-    "local_shell_call",
-    "local_shell_call_output",
-    "apply_patch_call",
-    "apply_patch_call_output",
-    "custom_tool_call",
-    "custom_tool_call_output",
-    "web_search_call",
-    "file_search_call",
-    "code_interpreter_call",
-    "image_generation_call",
-    "mcp_call",
 ];
 /// Members of a block of Converse, which has no type.
 const CONVERSE_BLOCKS: [&str; 10] = [
@@ -295,7 +277,9 @@ impl<'a> Fields<'a> {
         if is_prompt && (self.has("model") || self.has("conversation")) {
             return Some(Dialect::OpenaiResponses);
         }
-        let is_item = self.text("type").is_some_and(|kind| ITEMS.contains(&kind));
+        let is_item = self
+            .text("type")
+            .is_some_and(|kind| OWN_ITEMS.contains(&kind));
         (is_item && self.has("id") || self.has("call_id"))
             .then_some(Dialect::OpenaiResponses)
             .filter(|_| is_item)
@@ -360,7 +344,7 @@ fn list_dialect(items: &[Value], request: Option<&Fields<'_>>) -> Option<Dialect
     {
         return Some(Dialect::MistralConversations);
     }
-    if any_kind(&ITEMS) {
+    if any_kind(&OWN_ITEMS) {
         return Some(Dialect::OpenaiResponses);
     }
     if any_kind(&STEPS) {

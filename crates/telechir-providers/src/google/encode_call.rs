@@ -42,13 +42,7 @@ pub(super) fn write(
         Content::ComputerCall(call) => computer(call, encoder, location),
         Content::ShellCall(call) => shell_call(call, content, encoder, location),
         Content::EditCall(call) => {
-            report_losses(
-                encoder.report,
-                location,
-                &call.meta,
-                call.item_id.as_deref(),
-                None,
-            );
+            report_losses(encoder.report, location, call.item_id.as_deref(), None);
             undecoded(&call.meta, &call.call_id).unwrap_or_else(|| {
                 encoder.report.preserved(
                     "an editor call",
@@ -88,7 +82,6 @@ fn computer(
     report_losses(
         encoder.report,
         location,
-        &call.meta,
         call.item_id.as_deref(),
         call.status.as_deref(),
     );
@@ -265,7 +258,6 @@ fn shell_call(
     report_losses(
         encoder.report,
         location,
-        &call.meta,
         call.item_id.as_deref(),
         call.status.as_deref(),
     );
@@ -298,13 +290,7 @@ fn function(
     encoder: &mut FunctionCallEncoder<'_>,
     location: &str,
 ) -> Vec<EncodedFunctionCall> {
-    report_losses(
-        encoder.report,
-        location,
-        &call.meta,
-        call.item_id.as_deref(),
-        None,
-    );
+    report_losses(encoder.report, location, call.item_id.as_deref(), None);
     let id = call.call_id.clone().unwrap_or_else(|| {
         let how = "with an id derived from its position";
         let why = "an id connects a call with its result";

@@ -229,13 +229,7 @@ pub(super) fn write(
         .map_or_else(|| "a result".to_owned(), |id| format!("result {id}"));
     match result {
         ToolResult::Computer(result) => {
-            report_losses(
-                report,
-                &location,
-                &result.meta,
-                result.item_id.as_deref(),
-                None,
-            );
+            report_losses(report, &location, result.item_id.as_deref(), None);
             let mut answers: Vec<FunctionResponse> = encoded
                 .iter()
                 .take(encoded.len().saturating_sub(1))
@@ -245,21 +239,13 @@ pub(super) fn write(
             answers
         }
         ToolResult::Shell(result) => {
-            report_losses(
-                report,
-                &location,
-                &result.meta,
-                result.item_id.as_deref(),
-                None,
-            );
+            report_losses(report, &location, result.item_id.as_deref(), None);
             vec![of_shell(result)]
         }
         ToolResult::Edit(result) => {
-            report_losses(report, &location, &result.meta, None, None);
             vec![of_edit(result)]
         }
         ToolResult::Function(result) => {
-            report_losses(report, &location, &result.meta, None, None);
             vec![of_function(result, &location, report)]
         }
     }

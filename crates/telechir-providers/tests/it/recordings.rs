@@ -2,13 +2,14 @@
 //! without the folder these tests have no input.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::streams::sse;
+use crate::survival::known::collect;
 
 /// A recorded request, response or stream.
 pub(crate) struct Recording {
@@ -34,17 +35,6 @@ pub(crate) fn recordings(provider: &str) -> Vec<Recording> {
     folder.iter().for_each(|folder| collect(folder, &mut files));
     files.sort();
     files.iter().flat_map(|file| read(file)).collect()
-}
-
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            collect(&path, files);
-        } else {
-            files.push(path);
-        }
-    }
 }
 
 fn read(file: &Path) -> Vec<Recording> {

@@ -22,7 +22,6 @@ pub(super) fn computer(
     report_losses(
         report,
         &location,
-        &call.meta,
         call.item_id.as_deref(),
         call.status.as_deref(),
     );

@@ -1,6 +1,6 @@
 //! Reports values that a block has no field for; replaces illegal characters in ids and names.
 
-use telechir_protocol::{CallId, Meta};
+use telechir_protocol::CallId;
 
 use super::location;
 use crate::Report;
@@ -9,7 +9,6 @@ use crate::Report;
 pub(in crate::anthropic) fn report_losses(
     report: &mut Report,
     location: &str,
-    _meta: &Meta,
     item_id: Option<&str>,
     status: Option<&str>,
 ) {

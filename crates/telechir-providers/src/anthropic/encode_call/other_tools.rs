@@ -14,7 +14,6 @@ pub(super) fn shell(call: &ShellCall, style: ToolUseStyle, report: &mut Report) 
     report_losses(
         report,
         &location,
-        &call.meta,
         call.item_id.as_deref(),
         call.status.as_deref(),
     );
@@ -90,7 +89,7 @@ pub(super) fn shell(call: &ShellCall, style: ToolUseStyle, report: &mut Report) 
 
 pub(super) fn edit(call: &EditCall, report: &mut Report) -> EncodedToolUse {
     let location = location(&call.call_id);
-    report_losses(report, &location, &call.meta, call.item_id.as_deref(), None);
+    report_losses(report, &location, call.item_id.as_deref(), None);
     let id = legal_id(&call.call_id, report);
     let old_name = call.meta.property(PROVIDER, "name").and_then(Value::as_str);
     let name = match call.tool {
@@ -144,7 +143,7 @@ pub(super) fn function(call: &FunctionCall, report: &mut Report) -> EncodedToolU
         .call_id
         .as_ref()
         .map_or_else(|| format!("call of {}", call.name), location);
-    report_losses(report, &location, &call.meta, call.item_id.as_deref(), None);
+    report_losses(report, &location, call.item_id.as_deref(), None);
     let Some(id) = &call.call_id else {
         return EncodedToolUse::default();
     };

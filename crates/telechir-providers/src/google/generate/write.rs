@@ -13,9 +13,7 @@ use crate::google::encode_call::{self, EncodedFunctionCall, FunctionCallEncoder}
 use crate::google::functions::FunctionVocabulary;
 use crate::google::media::{base64_of, hosted_text};
 use crate::google::tool_result::{self, FunctionResponse};
-use crate::google::{
-    GENERATED_ID_PREFIX, PROVIDER, context::GoogleContext, report_losses, split_calls,
-};
+use crate::google::{GENERATED_ID_PREFIX, PROVIDER, context::GoogleContext, split_calls};
 use crate::history::turns;
 use crate::{EncodeError, EncodedReply, Report};
 
@@ -238,9 +236,6 @@ fn media_part(media: &Media, location: &str, report: &mut Report) -> Option<Valu
 /// Encodes a content that is neither a call nor a result; `None` if it cannot be encoded, which is
 /// reported, or is not part of a conversation.
 pub(super) fn plain(content: &Content, location: &str, report: &mut Report) -> Option<Value> {
-    if let Some(meta) = content.meta() {
-        report_losses(report, location, meta, None, None);
-    }
     let mut part = match content {
         Content::Text(text) => {
             if !text.meta.annotations.is_empty() {

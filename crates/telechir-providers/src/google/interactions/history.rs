@@ -193,9 +193,6 @@ impl StepsWriter<'_> {
     ) -> Option<Value> {
         match content {
             Content::Text(_) | Content::Data(_) | Content::Uri(_) | Content::HostedFile(_) => {
-                if let (Some(meta), None) = (content.meta(), content::unchanged(content)) {
-                    crate::google::report_losses(&mut self.report, location, meta, None, None);
-                }
                 content::write(content, location, &mut self.report)
             }
             Content::Other(other) if is_within => {

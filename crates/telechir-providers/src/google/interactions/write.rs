@@ -16,7 +16,7 @@ use crate::google::functions::FunctionVocabulary;
 use crate::google::generate::content_of;
 use crate::google::media::hosted_text;
 use crate::google::tool_result::{self, ACKNOWLEDGED, FunctionResponse};
-use crate::google::{PROVIDER, report_losses, split_calls, text};
+use crate::google::{PROVIDER, split_calls, text};
 use crate::{EncodedReply, Report};
 
 /// Encodes the results of a turn as the steps of the next input, in the order of the calls.
@@ -262,9 +262,6 @@ fn is_plain_text(answer: &FunctionResponse) -> bool {
 /// Encodes a content that is neither a call, a result nor text; `None` if it cannot be encoded,
 /// which is reported, or is not part of a conversation.
 pub(super) fn plain(content: &Content, location: &str, report: &mut Report) -> Option<Value> {
-    if let Some(meta) = content.meta() {
-        report_losses(report, location, meta, None, None);
-    }
     let mut step = match content {
         Content::Reasoning(reasoning) => thought(reasoning, location, report)?,
         Content::CommandCall(call) => code_call(call, location, report),

@@ -88,7 +88,8 @@ pub(crate) fn recorded(provider: &str) -> Vec<(String, FoundDocument)> {
     documents.collect()
 }
 
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+/// Adds all files below a folder.
+pub(crate) fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
