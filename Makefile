@@ -1,6 +1,6 @@
 # Entry points for users and CI. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format clippy tidy docs deny licences bench container soak miniwob bare ordinary attack mutants clean
+.PHONY: help setup demo test check format clippy tidy docs deny licences bench clients container soak miniwob bare ordinary attack mutants clean
 
 help:        ## list these commands
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 12
@@ -45,6 +45,9 @@ deny:        ## run cargo-deny if it is installed; building it takes longer than
 
 bench:       ## benchmark against other tools; writes benchmarks/figures.md (BUILD=1: also a clean build)
 	@scripts/bench.sh
+
+clients:     ## drive `telechir mcp` with Codex, Claude Code and other clients; writes benchmarks/mcp-clients.md
+	@scripts/clients.sh
 
 container:   ## test the shell in a container, with podman and an image built here (root)
 	@scripts/container.sh
