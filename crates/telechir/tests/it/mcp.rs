@@ -1,6 +1,7 @@
 //! `mcp`: whole runs of the binary by messages of the protocol, in both of its eras.
 
 mod clients;
+mod conformance;
 mod ends;
 
 use std::fs;

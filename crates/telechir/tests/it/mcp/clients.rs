@@ -16,7 +16,7 @@ use crate::telechir::{Ran, Telechir, image_size};
 
 /// Where a client was installed, and what runs its script.
 #[derive(Clone, Copy, Debug)]
-enum Runtime {
+pub(super) enum Runtime {
     Python,
     /// LangChain's client needs another version of the SDK.
     LangChain,
@@ -24,7 +24,7 @@ enum Runtime {
 }
 
 impl Runtime {
-    fn program(self) -> PathBuf {
+    pub(super) fn program(self) -> PathBuf {
         let name = match self {
             Self::Python => "python/bin/python",
             Self::LangChain => "langchain/bin/python",
@@ -39,7 +39,7 @@ impl Runtime {
     }
 }
 
-fn installed() -> PathBuf {
+pub(super) fn installed() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.join("../../target/mcp-clients")
 }
