@@ -29,7 +29,7 @@ impl std::error::Error for ArgumentError {}
 
 impl ArgumentError {
     pub(crate) fn at(name: &str, message: impl Into<String>) -> Self {
-        let escaped = name.replace('~', "~0").replace('/', "~1");
+        let escaped = shortened(name).replace('~', "~0").replace('/', "~1");
         Self {
             pointer: format!("/{escaped}"),
             message: message.into(),
@@ -100,10 +100,14 @@ fn lenient(kind: Kind, value: &Value) -> Value {
 }
 
 fn shown(value: &Value) -> String {
-    let text = value.to_string();
+    shortened(&value.to_string())
+}
+
+/// A client's text for an error message, which must not be as long as the text may be.
+pub(crate) fn shortened(text: &str) -> String {
     match text.char_indices().nth(MAX_SHOWN_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
+        None => text.to_owned(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::arguments::{ArgumentError, checked};
+use crate::arguments::{ArgumentError, checked, shortened};
 use crate::request::{self, ToolRequest};
 use crate::schema::{Argument, Kind, object, optional, required};
 
@@ -423,7 +423,8 @@ impl ToolCatalog {
         let Some(entry) = self.entries.iter().find(|entry| entry.name == tool) else {
             let names: Vec<&str> = self.entries.iter().map(|entry| entry.name).collect();
             return Err(ArgumentError::of_call(format!(
-                "no tool is named `{tool}`; there are {}",
+                "no tool is named `{}`; there are {}",
+                shortened(tool),
                 names.join(", ")
             )));
         };

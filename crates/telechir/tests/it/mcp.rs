@@ -1,8 +1,10 @@
 //! `mcp`: whole runs of the binary by messages of the protocol, in both of its eras.
 
+mod bad_input;
 mod clients;
 mod conformance;
 mod ends;
+mod flows;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -71,6 +73,11 @@ impl Client {
     fn send(&mut self, message: &Value) {
         let stdin = self.stdin.as_mut().expect("an open pipe");
         writeln!(stdin, "{message}").expect("a server that reads");
+    }
+
+    fn send_line(&mut self, line: &str) {
+        let stdin = self.stdin.as_mut().expect("an open pipe");
+        writeln!(stdin, "{line}").expect("a server that reads");
     }
 
     /// The next message of the server.

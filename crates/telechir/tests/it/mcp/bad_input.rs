@@ -1,0 +1,182 @@
+//! What a client can do wrong: one clear answer each, nothing executed twice, nothing left.
+
+use std::fs;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Map, Value, json};
+use telechir_testkit::assert_eventually_blocking;
+use telechir_testkit::gate::{Component, require};
+
+use super::{Client, LEGACY, MODERN, asking};
+
+/// The repetition of a call with the state of a question, and the answer yes.
+fn approved(state: &Value, arguments: &Value) -> Value {
+    json!({
+        "name": "execute_cli", "arguments": arguments, "requestState": state,
+        "inputResponses": {"approval": {"action": "accept", "content": {"answer": "yes"}}},
+    })
+}
+
+#[test]
+fn a_state_that_this_server_did_not_send_executes_nothing() {
+    require(Component::Sandbox);
+    let folder = tempfile::tempdir().expect("a folder");
+    let policy = asking(folder.path());
+    let arguments = json!({"command": "echo done >> mark; cat mark"});
+    let call = json!({"name": "execute_cli", "arguments": arguments});
+    let mut other = Client::start(MODERN, &[&policy]);
+    let foreign = other.request("tools/call", call.clone())["result"]["requestState"].clone();
+    let mut client = Client::start(MODERN, &[&policy]);
+    let own = client.request("tools/call", call)["result"]["requestState"].clone();
+    let text = own.as_str().expect("a state");
+    // Each character matters.
+    let changed = |at: usize| {
+        let mut bytes = text.as_bytes().to_vec();
+        let byte = bytes.get_mut(at).expect("a character");
+        *byte = if *byte == b'0' { b'1' } else { b'0' };
+        json!(String::from_utf8(bytes).expect("ASCII"))
+    };
+    let truncated = json!(text.get(..text.len() - 1));
+    let states = [
+        changed(0),
+        changed(text.len() / 2),
+        changed(text.len() - 1),
+        truncated,
+        json!(format!("{text} ")),
+        json!(""),
+        json!("../../etc/passwd"),
+        foreign,
+    ];
+    for state in states {
+        let refused = client.request("tools/call", approved(&state, &arguments));
+        assert_eq!(refused["error"]["code"], -32_602, "{state}: {refused}");
+    }
+    let done = client.request("tools/call", approved(&own, &arguments));
+    let stdout = &done["result"]["structuredContent"]["stdout"];
+    assert_eq!(stdout, "done\n", "executed once: {done}");
+    client.leave();
+    other.leave();
+}
+
+#[test]
+fn arguments_of_ten_megabytes_are_answered() {
+    require(Component::Sandbox);
+    let mut client = Client::start(MODERN, &[]);
+    let long = "x".repeat(10 << 20);
+    let mut unknown = Map::new();
+    unknown.insert(long.clone(), 1.into());
+    for (tool, arguments) in [
+        ("execute_cli", json!({"command": format!(": {long}")})),
+        ("execute_cli", json!({"cmd": long})),
+        ("execute_cli", json!({"command": vec![long.as_str()]})),
+        ("execute_cli", unknown.into()),
+        (long.as_str(), json!({})),
+    ] {
+        let answer = client.request("tools/call", json!({"name": tool, "arguments": arguments}));
+        let size = answer.to_string().len();
+        assert!(size < 100_000, "an answer of {size} bytes");
+        let is_error = answer["result"]["isError"] == true || answer["error"].is_object();
+        assert!(is_error, "{answer}");
+    }
+    let after = client.run("echo still here");
+    assert_eq!(after["stdout"], "still here\n", "{after}");
+    client.leave();
+}
+
+#[test]
+fn two_hundred_calls_in_parallel_are_executed_once_and_in_order() {
+    require(Component::Sandbox);
+    for version in [MODERN, LEGACY] {
+        let mut client = Client::start(version, &[]);
+        for number in 0..200 {
+            let arguments = json!({"command": format!("echo {number} >> order")});
+            let call = json!({"name": "execute_cli", "arguments": arguments});
+            client.send_request("tools/call", call);
+        }
+        for _ in 0..200 {
+            let answer = client.receive();
+            assert_eq!(answer["result"]["isError"], false, "{answer}");
+        }
+        let order = client.run("paste -sd, order");
+        let numbers: Vec<String> = (0..200).map(|number| number.to_string()).collect();
+        assert_eq!(order["stdout"], format!("{}\n", numbers.join(",")));
+        client.leave();
+    }
+}
+
+#[test]
+fn a_session_that_is_closed_or_killed_under_a_call_answers_and_starts_again() {
+    require(Component::Sandbox);
+    for is_killed in [false, true] {
+        let mut client = Client::start(MODERN, &[]);
+        client.run("touch old");
+        let arguments = json!({"command": "sleep 1000"});
+        let call = json!({"name": "execute_cli", "arguments": arguments});
+        client.send_request("tools/call", call);
+        let sleeps = |client: &Client| {
+            let all = client.telechir.processes();
+            all.iter().any(|name| name.trim_end() == "sleep")
+        };
+        assert_eventually_blocking!(sleeps(&client), "the command runs");
+        let name = format!("mcp-{}", client.server.id());
+        let run = client.telechir.folder().join("run");
+        if is_killed {
+            let mut list = client.telechir.command(&["sessions", "list", "--json"]);
+            let listed = crate::telechir::Ran::of(list.env("XDG_RUNTIME_DIR", &run), "").json();
+            let host = listed[0]["pid"].as_i64().expect("a pid");
+            let host = i32::try_from(host).ok().and_then(Pid::from_raw);
+            kill_process(host.expect("a pid"), Signal::KILL).expect("a running host");
+        } else {
+            let mut close = client.telechir.command(&["sessions", "close", &name]);
+            let closed = crate::telechir::Ran::of(close.env("XDG_RUNTIME_DIR", &run), "");
+            assert_eq!(closed.code, Some(0), "{}", closed.stderr);
+        }
+        let answer = client.receive();
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        let again = client.run("ls");
+        assert_eq!(
+            again["stdout"], "",
+            "a new session, nothing repeated: {again}"
+        );
+        client.leave();
+    }
+}
+
+#[test]
+fn what_is_no_request_does_not_end_the_server() {
+    let mut client = Client::start(MODERN, &[]);
+    client.request("tools/list", json!({}));
+    for line in [
+        "",
+        "not JSON",
+        "[]",
+        "[[[[[[[[",
+        "{}",
+        "null",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"unknown\"}",
+        "{\"jsonrpc\":\"2.0\",\"id\":null,\"result\":{}}",
+        "\u{feff}\u{0}\u{fffd}",
+    ] {
+        client.send_line(line);
+    }
+    client.send_request("tools/list", json!({}));
+    // Some of them are answered by errors without an id.
+    let listed = std::iter::repeat_with(|| client.receive())
+        .take(20)
+        .find(|answer| answer["id"] == 2);
+    let listed = listed.expect("an answer");
+    assert!(listed["result"]["tools"].is_array(), "{listed}");
+    client.leave();
+}
+
+#[test]
+fn a_policy_that_cannot_be_read_is_reported_before_the_first_call() {
+    let telechir = crate::telechir::Telechir::new();
+    let file = telechir.folder().join("broken.toml");
+    fs::write(&file, "[[shell]]\nverdict = \"perhaps\"\n").expect("a file");
+    let flag = format!("--policy={}", file.display());
+    let ran = telechir.run(&["mcp", "--shell", &flag], "");
+    assert_ne!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.stdout, "", "{ran:?}");
+    assert!(ran.stderr.contains("broken.toml"), "{}", ran.stderr);
+}
