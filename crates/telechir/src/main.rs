@@ -7,6 +7,7 @@ mod devices;
 mod doctor;
 mod env;
 mod error;
+mod first_page;
 mod folders;
 mod guardian;
 mod input;

@@ -4,9 +4,7 @@ use std::future::Future;
 
 use telechir_host::ScreenshotsFor;
 use telechir_policy::{DisplayOwner, Policy};
-use telechir_protocol::{
-    Action, ComputerCall, Content, ModelTurn, Size, TargetId, Tool, ToolResult,
-};
+use telechir_protocol::{ComputerCall, Content, ModelTurn, Size, TargetId, Tool, ToolResult};
 use telechir_providers::{Dialect, ScreenshotWhen};
 use telechir_runtime::{Approver, AutoScreenshot, Format, Journal, RunId, ScreenshotRule, Session};
 use tokio::signal::unix::{SignalKind, signal};
@@ -15,6 +13,7 @@ use crate::approver::TerminalApprover;
 use crate::args::{DeviceArguments, SafetyArguments, ScreenshotWidth};
 use crate::devices::Devices;
 use crate::error::CliError;
+use crate::first_page;
 use crate::folders;
 use crate::network::NetworkEvents;
 use crate::session_dir::SessionDir;
@@ -65,6 +64,9 @@ pub(crate) async fn start(
     owner: &str,
 ) -> Result<LiveSession, CliError> {
     folders::check(devices, safety)?;
+    if let Some(url) = devices.first_page() {
+        first_page::check(url, &policy, devices.limits().resolve_timeout).await?;
+    }
     let recording = safety.record.as_deref().map(Journal::open).transpose()?;
     let screenshots = Screenshots {
         width: match devices.screenshot_width {
@@ -148,11 +150,7 @@ impl LiveSession {
 
     /// Opens a page before the model's first turn; the policy judges it like any call.
     pub(crate) async fn navigate(&mut self, url: &str) -> Result<(), CliError> {
-        let action = Action::Navigate {
-            url: url.to_owned(),
-            tab: None,
-        };
-        let mut call = ComputerCall::new("telechir-open", vec![action]);
+        let mut call = ComputerCall::new(first_page::CALL_ID, vec![first_page::action(url)]);
         call.target = Some(TargetId::from("browser"));
         let turn = ModelTurn::new(vec![Content::ComputerCall(call)])?;
         let answered = self.session.execute(turn).await?;
@@ -160,9 +158,7 @@ impl LiveSession {
             ToolResult::Computer(result) => result.error.clone(),
             ToolResult::Shell(_) | ToolResult::Edit(_) | ToolResult::Function(_) => None,
         });
-        failure.map_or(Ok(()), |failure| {
-            Err(CliError::message(format!("--browser={url}: {failure}")))
-        })
+        failure.map_or(Ok(()), |failure| Err(first_page::refused(url, &failure)))
     }
 
     /// Releases keys, ends all processes, closes the journal and removes the directory.

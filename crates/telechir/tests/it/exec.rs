@@ -423,14 +423,14 @@ fn a_session_with_a_refused_page_closes_cleanly() {
         "exec",
         "--dialect",
         "anthropic-messages",
-        "--browser=file:///etc/passwd",
+        "--browser=http://nowhere.invalid/",
         "--headless",
         "--record",
         recording,
     ];
     let response = anthropic(&[member("toolu_1", "browser", "screenshot", json!({}))]);
     let ran = telechir.run(&arguments, &response);
-    ran.fails(1, &["--browser=file:///etc/passwd"]);
+    ran.fails(1, &["--browser=http://nowhere.invalid/"]);
     let page = telechir.folder().join("report.html");
     let page = page.to_str().expect("a path");
     let made = telechir.run(&["report", recording, "--out", page], "");
