@@ -379,6 +379,21 @@ mod tests {
     }
 
     #[test]
+    fn a_page_s_target_is_its_host_and_the_port_of_its_scheme() {
+        let target = |url: &str| {
+            let remote = Remote::for_navigation(url)?;
+            Some((remote.host(), remote.port()))
+        };
+        let at = |host: &str, port| Some((host.to_owned(), port));
+        assert_eq!(target("HTTPS://Example.com./x"), at("example.com", 443));
+        assert_eq!(target("http://example.com"), at("example.com", 80));
+        assert_eq!(target("example.com:8443/x"), None);
+        assert_eq!(target("http://0x7f.1:81/"), at("127.0.0.1", 81));
+        assert_eq!(target("about:blank"), None);
+        assert_eq!(target("ws://example.com/"), None);
+    }
+
+    #[test]
     fn a_port_is_a_number_without_a_sign() {
         for authority in [
             "a.example:+443",

@@ -1,8 +1,11 @@
 //! What a judge must know before it judges, and what it says about hosts and pages.
 
 use serde_json::{Value, json};
-use telechir_policy::{Device, DisplayOwner, EditFacts, EditProposal, Judge, Policy, Verdict};
-use telechir_protocol::{Action, EditOperation, EditTool};
+use telechir_policy::{
+    Device, DisplayOwner, EditFacts, EditProposal, Judge, Judgement, Policy, RequiredApprovals,
+    ShellTask, Verdict,
+};
+use telechir_protocol::{Action, Command, EditOperation, EditTool, ShellAction};
 
 use crate::screen::{facts, proposal};
 use crate::shell::verdict;
@@ -150,6 +153,10 @@ fn the_digest_of_a_policy_is_that_of_its_text() {
 }
 
 fn edit(rules: &str, tool: EditTool, operation: Value) -> Verdict {
+    edit_by(&mut judge(rules), tool, operation)
+}
+
+fn edit_by(judge: &mut Judge, tool: EditTool, operation: Value) -> Verdict {
     let operation: EditOperation = serde_json::from_value(operation).unwrap();
     let proposal = EditProposal {
         call_id: "c1".into(),
@@ -162,7 +169,67 @@ fn edit(rules: &str, tool: EditTool, operation: Value) -> Verdict {
         is_untrusted: false,
         now: std::time::Duration::ZERO,
     };
-    verdict(&judge(rules).edit(proposal, &facts))
+    verdict(&judge.edit(proposal, &facts))
+}
+
+/// The `approval_mode` of a tool asks about what the rules permit, for its own kind of call only.
+#[test]
+fn a_required_approval_asks_about_every_call_of_its_kind() {
+    let rules = "
+        [[shell]]
+        words = ['rm']
+        verdict = 'deny'
+        reason = 'No.'
+    ";
+    let verdicts = |required: RequiredApprovals| {
+        let policy = Policy::from_toml(rules, "p.toml").unwrap();
+        let mut judge = Judge::new(policy.requiring(required));
+        let look = proposal(&[json!({"action": "screenshot"})]);
+        let mut shell = |task: ShellTask| {
+            let mut proposal = crate::shell::proposal(&[]);
+            proposal.task = task;
+            let judged = judge.shell(proposal, &crate::shell::SANDBOX);
+            if let Judgement::Ask(pending) = &judged {
+                let reason = "The approval_mode of the tool requires an approval of every call.";
+                assert_eq!(pending.question().reasons, [reason]);
+            }
+            verdict(&judged)
+        };
+        let run = |line: &str| ShellTask::Run(vec![Command::Line(line.to_owned())]);
+        let tasks = [
+            run("ls"),
+            ShellTask::Restart,
+            ShellTask::Stop("job1".to_owned()),
+            ShellTask::Send {
+                input: ShellAction::Interrupt,
+                job: None,
+                is_hidden: false,
+            },
+            run("rm x"),
+        ];
+        let shell = tasks.map(&mut shell);
+        let screen = verdict(&judge.screen(look, &facts()));
+        let view = json!({"name": "view", "path": "/w/a"});
+        let edit = edit_by(&mut judge, EditTool::Editor, view);
+        (screen, shell, edit)
+    };
+    let none = RequiredApprovals::default();
+    let (allow, ask, deny) = (Verdict::Allow, Verdict::Ask, Verdict::Deny);
+    let unasked = [allow, allow, allow, allow, deny];
+    assert_eq!(verdicts(none), (allow, unasked, allow));
+    let screens = RequiredApprovals {
+        computer: true,
+        ..none
+    };
+    assert_eq!(verdicts(screens), (ask, unasked, allow));
+    let shells = RequiredApprovals {
+        shell: true,
+        ..none
+    };
+    let asked = [ask, ask, ask, ask, deny];
+    assert_eq!(verdicts(shells), (allow, asked, allow));
+    let edits = RequiredApprovals { edit: true, ..none };
+    assert_eq!(verdicts(edits), (allow, unasked, ask));
 }
 
 #[test]

@@ -109,6 +109,12 @@ fn a_default_for_chords_leaves_ordinary_text_alone() {
     assert_eq!(on_desktop(&policy, &[typed], &facts()), Verdict::Allow);
     let pressed = json!({"action": "key", "key": "ctrl+s"});
     assert_eq!(on_desktop(&policy, &[pressed], &facts()), Verdict::Deny);
+    let holding = ScreenFacts {
+        pressed: vec![Key::Modifier(Modifier::Ctrl)],
+        ..facts()
+    };
+    let typed = json!({"action": "type", "text": "x"});
+    assert_eq!(on_desktop(&policy, &[typed], &holding), Verdict::Deny);
     assert_eq!(
         on_desktop(&policy, &pressed_ctrl("x"), &facts()),
         Verdict::Deny
