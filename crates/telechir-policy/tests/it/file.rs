@@ -76,6 +76,33 @@ fn a_rule_that_contradicts_its_examples_is_refused() {
     );
 }
 
+/// A line of several commands is as strict as its strictest part, in examples as well.
+#[test]
+fn an_example_of_several_commands_is_matched_by_part() {
+    let rule = |verdict: &str, examples: &str| {
+        format!(
+            "[[shell]]\nwords = ['git']\nverdict = '{verdict}'\nreason = 'x'\nexamples.{examples}"
+        )
+    };
+    for (verdict, examples) in [
+        ("deny", "match = ['ls; git push']"),
+        ("ask", "match = ['git push && ls', 'echo $HOME']"),
+        ("deny", "not_match = ['ls; cat git']"),
+        ("allow", "match = ['git log; git status']"),
+        ("allow", "not_match = ['ls; git log', 'git log $HOME']"),
+    ] {
+        let read = Policy::from_toml(&rule(verdict, examples), "p.toml");
+        assert!(read.is_ok(), "{verdict} {examples}: {read:?}");
+    }
+    for (verdict, examples) in [
+        ("deny", "not_match = ['ls; git push']"),
+        ("allow", "match = ['ls; git log']"),
+    ] {
+        let read = Policy::from_toml(&rule(verdict, examples), "p.toml");
+        assert!(read.is_err(), "{verdict} {examples}");
+    }
+}
+
 #[test]
 fn a_message_names_the_line_of_the_wrong_example() {
     let rule = |kind: &str, conditions: &str, examples: &str| {

@@ -187,3 +187,30 @@ fn a_denial_names_the_rule_that_denied() {
     let denial = pending("rm a").deny("Not today.");
     assert_eq!(denial.to_string(), "Not today.");
 }
+
+/// A permit holds for what it was given for: a later judgement may find nothing new.
+#[test]
+fn a_permit_holds_until_a_later_judgement_finds_something_new() {
+    let judged = |rules: &str, commands: &[&str]| {
+        let policy = Policy::from_toml(rules, "p.toml").unwrap();
+        Judge::new(policy).shell(proposal(commands), &SANDBOX)
+    };
+    let asks = "[[shell]]\nwords = ['make']\nverdict = 'ask'\nreason = 'It builds.'\n";
+    let Judgement::Ask(pending) = judged(asks, &["make"]) else {
+        panic!("no question")
+    };
+    let digest = pending.question().digest;
+    let permit = pending.approve(digest).unwrap();
+    assert_eq!(permit.still_permits(&judged(asks, &["make"])), Ok(()));
+    assert_eq!(permit.still_permits(&judged("", &["ls"])), Ok(()));
+    let other = asks.replace("It builds.", "It publishes.");
+    assert_eq!(
+        permit.still_permits(&judged(&other, &["make"])),
+        Err("It publishes.".to_owned())
+    );
+    let denies = "[[shell]]\nname = 'no builds'\nverdict = 'deny'\nreason = 'Not now.'\n";
+    assert_eq!(
+        permit.still_permits(&judged(denies, &["make"])),
+        Err("Not now. (policy: no builds)".to_owned())
+    );
+}

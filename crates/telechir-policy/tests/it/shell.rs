@@ -7,7 +7,7 @@ use telechir_policy::{
     CommandReading, Judge, Judgement, Policy, ShellFacts, ShellProposal, ShellReach, ShellTask,
     Verdict, read_command,
 };
-use telechir_protocol::Command;
+use telechir_protocol::{Command, ShellAction};
 
 pub(crate) const SANDBOX: ShellFacts = ShellFacts {
     is_sandboxed: true,
@@ -307,11 +307,47 @@ fn too_large_or_too_deep_is_answered_at_once() {
             &"[[ ".repeat(5000),
         ],
     );
+    // A quote before it hides nothing from the checks.
+    for quoted in ["echo 'a' ", "echo \"a\" ", "echo \\' "] {
+        check(Verdict::Ask, &[&format!("{quoted}{}", "$(".repeat(500))]);
+    }
     assert!(
         start.elapsed() < Duration::from_secs(30),
         "took {:?}",
         start.elapsed()
     );
+}
+
+#[test]
+fn input_to_a_running_program_needs_approval_unless_it_only_ends_it() {
+    let input = |input: ShellAction| {
+        let mut proposal = proposal(&[]);
+        proposal.task = ShellTask::Send {
+            input,
+            job: None,
+            is_hidden: false,
+        };
+        verdict(&Judge::new(Policy::default_policy()).shell(proposal, &SANDBOX))
+    };
+    let key = |key: &str| ShellAction::SendKey(key.to_owned());
+    for ends in [
+        ShellAction::Interrupt,
+        ShellAction::CloseInput,
+        key("ctrl+c"),
+        key("Control+d"),
+    ] {
+        assert_eq!(input(ends.clone()), Verdict::Allow, "{ends:?}");
+    }
+    for acts in [
+        ShellAction::SendText("y\n".to_owned()),
+        ShellAction::SendText("\u{3}".to_owned()),
+        key("Return"),
+        key("ctrl+z"),
+        key("ctrl+shift+c"),
+        key("no key"),
+    ] {
+        assert_eq!(input(acts.clone()), Verdict::Ask, "{acts:?}");
+    }
 }
 
 #[test]

@@ -112,6 +112,10 @@ fn a_summary_names_the_action_and_its_target_and_no_text() {
             "open_app xterm",
         ),
         (json!({"action": "juggle"}), "juggle"),
+        (
+            json!({"action": "jug\u{1b}[2Kgle", "coordinate": [1, 2]}),
+            "jug\\u{1b}[2Kgle",
+        ),
     ] {
         let read: Action = serde_json::from_value(action.clone()).unwrap();
         assert_eq!(summarize(&read), wanted, "{action}");

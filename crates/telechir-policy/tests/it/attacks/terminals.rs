@@ -91,6 +91,17 @@ fn a_terminal_that_has_no_focus_yet_counts_where_input_may_reach_it() {
         let found = default(&[first.clone(), text.clone()], &both);
         assert_eq!(found, Verdict::Ask, "{first}");
     }
+    // Looking, and releasing a key, move nothing.
+    for first in [
+        json!({"action": "screenshot"}),
+        json!({"action": "list_windows"}),
+        json!({"action": "cursor_position"}),
+        json!({"action": "write_clipboard", "text": "y"}),
+        json!({"action": "key_up", "key": "shift"}),
+    ] {
+        let found = default(&[first.clone(), text.clone()], &both);
+        assert_eq!(found, Verdict::Allow, "{first}");
+    }
     let middle = json!({"action": "click", "coordinate": [1, 2], "button": "middle"});
     assert_eq!(default(&[middle], &both), Verdict::Ask);
 }
