@@ -83,6 +83,9 @@ mod tests {
         assert_eq!(parse_row(v4, remote, local), None, "the other end's row");
         let mapped = v4.replace("0100007F", "0000000000000000FFFF00000100007F");
         assert_eq!(parse_row(&mapped, local, remote), Some(1234));
+        let other: SocketAddr = "127.0.0.1:3129".parse().unwrap();
+        assert_eq!(parse_row(v4, local, other), None, "another server");
+        assert_eq!(parse_row(v4, other, remote), None, "another client");
         // The row of a closed connection has no valid owner.
         assert_eq!(parse_row(&v4.replace(" 01 ", " 06 "), local, remote), None);
         assert_eq!(parse_row("nonsense", local, remote), None);
@@ -101,5 +104,10 @@ mod tests {
         assert!(Admission::User(me).admits(peer, own));
         assert!(!Admission::User(me + 1).admits(peer, own));
         drop(stream);
+        // Nobody owns a connection that does not exist, not even root.
+        let nobody: SocketAddr = "127.0.0.9:9".parse().unwrap();
+        for user in [0, me] {
+            assert!(!Admission::User(user).admits(nobody, own));
+        }
     }
 }

@@ -193,3 +193,57 @@ impl Drop for Serving {
         self.0.abort();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use telechir_policy::Policy;
+
+    use super::*;
+
+    fn egress(rules: &str) -> Egress {
+        let policy = Policy::from_toml(rules, "test").unwrap();
+        Egress::new(policy.gate(NetworkClient::Shell))
+    }
+
+    #[test]
+    fn a_proxy_is_open_if_a_rule_may_permit_something() {
+        let rule = |verdict: &str| {
+            format!("[[network]]\nhost = ['a.example']\nverdict = '{verdict}'\nreason = 'x'\n")
+        };
+        assert!(!egress("").is_open());
+        assert!(!egress(&rule("deny")).is_open());
+        assert!(egress(&rule("allow")).is_open());
+    }
+
+    #[test]
+    fn only_clones_of_a_proxy_are_equal() {
+        let one = egress("");
+        assert_eq!(one, one.clone());
+        assert_ne!(one, egress(""));
+    }
+
+    #[test]
+    fn only_the_latest_refusals_are_remembered() {
+        let egress = egress("");
+        let url = |number: usize| format!("http://h{number}.example/");
+        for number in 0..MAX_REFUSALS + 10 {
+            let remote = Remote::for_navigation(&url(number)).unwrap();
+            let reason = format!("Number {number}.");
+            let decision =
+                ConnectionDecision::refused(NetworkClient::Shell, &remote, "rule", reason);
+            assert_eq!(
+                decision.to_string(),
+                format!("shell to h{number}.example:80 refused by rule: Number {number}.")
+            );
+            egress.0.report(decision);
+        }
+        assert_eq!(lock(&egress.0.refused).len(), MAX_REFUSALS);
+        let newest = MAX_REFUSALS + 9;
+        assert_eq!(
+            egress.last_refusal(&url(newest)),
+            Some(format!("Number {newest}. (rule)"))
+        );
+        assert!(egress.last_refusal(&url(10)).is_some());
+        assert_eq!(egress.last_refusal(&url(9)), None);
+    }
+}

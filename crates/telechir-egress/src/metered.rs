@@ -120,3 +120,63 @@ impl AsyncWrite for Metered {
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use tokio::io::AsyncWriteExt as _;
+    use tokio::net::TcpListener;
+    use tokio::time::{advance, pause};
+
+    use super::*;
+
+    /// A metered connection and its other end.
+    async fn pair(max_bytes: u64, idle: Duration) -> (Metered, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stream, other) = tokio::join!(TcpStream::connect(address), listener.accept());
+        let budget = Arc::new(Budget::new(max_bytes));
+        (
+            Metered::new(stream.unwrap(), budget, idle),
+            other.unwrap().0,
+        )
+    }
+
+    #[tokio::test]
+    async fn only_activity_delays_the_end_of_an_idle_connection() {
+        let seconds = Duration::from_secs;
+        let (mut metered, _other) = pair(9, seconds(10)).await;
+        pause();
+        let mut record = |polled: Poll<io::Result<()>>| {
+            let mut context = Context::from_waker(std::task::Waker::noop());
+            metered.record(&mut context, polled, 0)
+        };
+        assert!(record(Poll::Ready(Ok(()))).is_ready());
+        advance(seconds(6)).await;
+        assert!(record(Poll::Ready(Ok(()))).is_ready());
+        advance(seconds(6)).await;
+        assert!(record(Poll::Pending).is_pending(), "6 of 10 seconds idle");
+        advance(seconds(3)).await;
+        assert!(record(Poll::Pending).is_pending(), "9 of 10 seconds idle");
+        advance(seconds(2)).await;
+        let Poll::Ready(Err(error)) = record(Poll::Pending) else {
+            panic!("still open after 11 idle seconds")
+        };
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test]
+    async fn only_new_bytes_of_a_buffer_are_counted() {
+        let (mut metered, mut other) = pair(100, Duration::from_secs(60)).await;
+        other.write_all(b"abcd").await.unwrap();
+        let mut bytes = [0; 64];
+        let mut buffer = ReadBuf::new(&mut bytes);
+        buffer.put_slice(&[7; 40]);
+        poll_fn(|context| Pin::new(&mut metered).poll_read(context, &mut buffer))
+            .await
+            .unwrap();
+        assert!(buffer.filled().ends_with(b"abcd"));
+        assert_eq!(metered.budget.spent.load(Ordering::Relaxed), 4);
+    }
+}

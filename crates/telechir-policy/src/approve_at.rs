@@ -87,6 +87,18 @@ mod tests {
         ] {
             assert_eq!(one.and(other), both, "{one:?} {other:?}");
         }
+        let recorded = |approve| {
+            let reason = crate::RuleReason {
+                approve,
+                ..crate::RuleReason::built_in(crate::Verdict::Ask, "keys", "x")
+            };
+            serde_json::to_value(reason)
+                .unwrap()
+                .get("approve")
+                .cloned()
+        };
+        assert_eq!(recorded(Any), None);
+        assert_eq!(recorded(Terminal), Some("terminal".into()));
         let interfaces = [Interface::Terminal, Interface::Page, Interface::Other];
         let admitted = |at: ApproveAt| interfaces.map(|interface| at.admits(interface));
         assert_eq!(admitted(Any), [true, true, true]);

@@ -378,6 +378,51 @@ mod tests {
         assert_eq!(remote.as_deref(), Some("example.com"));
     }
 
+    /// A DNS request tells the name, so a name that no rule can permit is not resolved.
+    #[test]
+    fn a_rule_that_denies_opens_nothing() {
+        let rule = |kind: &str, verdict: &str| {
+            format!("[[{kind}]]\naddress = ['private']\nverdict = '{verdict}'\nreason = 'x'\n")
+        };
+        let gate = |rules: &str, client| Policy::from_toml(rules, "p.toml").unwrap().gate(client);
+        let remote = Remote::for_tunnel("a.example:443").unwrap();
+        for client in [NetworkClient::Shell, NetworkClient::Desktop] {
+            let denies = gate(&rule("network", "deny"), client);
+            assert!(!denies.is_open());
+            assert!(denies.refusal_by_name(&remote).is_some());
+            let allows = gate(&rule("network", "allow"), client);
+            assert!(allows.is_open());
+            assert!(allows.refusal_by_name(&remote).is_none());
+        }
+        let closed = "[[url]]\ndefault = 'deny'\nreason = 'Only the listed.'\n";
+        for (verdict, is_refused) in [("deny", true), ("ask", false), ("allow", false)] {
+            let rules = format!("{closed}{}", rule("url", verdict));
+            let refusal = gate(&rules, NetworkClient::Browser).refusal_by_name(&remote);
+            assert_eq!(refusal.is_some(), is_refused, "{verdict}");
+        }
+    }
+
+    #[test]
+    fn a_refused_connection_reads_no_content() {
+        let trust = ContentTrust::default();
+        let rules = "[[network]]\nhost = ['a.example']\nverdict = 'allow'\nreason = 'x'\n";
+        let policy = Policy::from_toml(rules, "p.toml").unwrap();
+        let mut gate = policy.gate(NetworkClient::Shell).with_trust(trust.clone());
+        let mut verdict = |target: &str, address: [u8; 4]| {
+            let found = [ResolvedAddress {
+                address: address.into(),
+                is_this_machine: false,
+            }];
+            let remote = Remote::for_tunnel(target).unwrap();
+            gate.judge(&remote, &found, Duration::ZERO).verdict
+        };
+        assert_eq!(verdict("a.example:443", [10, 0, 0, 1]), Verdict::Deny);
+        assert_eq!(verdict("b.example:443", [93, 184, 216, 34]), Verdict::Deny);
+        assert!(!trust.is_untrusted());
+        assert_eq!(verdict("a.example:443", [93, 184, 216, 34]), Verdict::Allow);
+        assert!(trust.is_untrusted());
+    }
+
     #[test]
     fn a_page_s_target_is_its_host_and_the_port_of_its_scheme() {
         let target = |url: &str| {

@@ -173,7 +173,13 @@ pub(super) mod tests {
 
     #[test]
     fn reads_the_name_as_soon_as_it_is_complete() {
-        let hello = client_hello(&[(10, vec![0, 2, 0, 29]), extension::name("Www.Example.com.")]);
+        // The middle one is as long as a post-quantum key share.
+        let long = (51, vec![7; 1216]);
+        let hello = client_hello(&[
+            (10, vec![0, 2, 0, 29]),
+            long,
+            extension::name("Www.Example.com."),
+        ]);
         for end in 1..hello.len() {
             assert_eq!(
                 read(&hello[..end]),
@@ -187,18 +193,17 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn reads_a_name_split_over_two_records() {
+    fn reads_a_name_wherever_its_records_are_split() {
         let message = message(&[extension::name("example.com")]);
-        let (first, second) = message.split_at(50);
-        let split = [
-            &[22, 3, 1][..],
-            &length_prefixed(2, first),
-            &[22, 3, 1],
-            &length_prefixed(2, second),
-        ]
-        .concat();
-        assert_eq!(read(&split), named("example.com", false));
-        assert_eq!(read(&split[..60]), Greeting::Incomplete);
+        let record = |part: &[u8]| [&[22, 3, 1][..], &length_prefixed(2, part)].concat();
+        for at in 1..message.len() {
+            let first = record(&message[..at]);
+            assert_eq!(read(&first), Greeting::Incomplete, "after {at} bytes");
+            let both = [first, record(&message[at..])].concat();
+            let cut = &both[..both.len() - 1];
+            assert_eq!(read(cut), Greeting::Incomplete, "after {at} bytes, cut");
+            assert_eq!(read(&both), named("example.com", false), "after {at} bytes");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Requests without a tunnel.
 
+use telechir_egress::ConnectionDecision;
 use telechir_policy::NetworkClient;
 use tokio::io::AsyncWriteExt as _;
 
@@ -126,7 +127,21 @@ async fn invalid_proxy_requests_are_refused() {
             "{request:?}: {answer:?}"
         );
     }
-    assert!(!format!("{:?}", proxy.decisions()).contains("u:p"));
+    let decisions = proxy.decisions();
+    assert!(!format!("{decisions:?}").contains("u:p"));
+    let invalid = |decision: &ConnectionDecision| decision.port.is_none() && !decision.passed;
+    assert!(decisions.iter().all(invalid), "{decisions:?}");
+    let hosts: Vec<&str> = decisions.iter().map(|one| one.host.as_str()).collect();
+    assert_eq!(
+        hosts,
+        [
+            "example.com",
+            "example.com",
+            "[::1%25lo]",
+            "example.com",
+            "example.com:443"
+        ]
+    );
 }
 
 #[tokio::test]

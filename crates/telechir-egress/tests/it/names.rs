@@ -167,6 +167,16 @@ async fn ip_addresses_need_their_own_rule() {
 }
 
 #[tokio::test]
+async fn a_name_without_an_address_is_reported() {
+    let rule = "[[network]]\nhost = ['empty.example']\nverdict = 'allow'\nreason = 'x'\n";
+    let proxy = Proxy::new(rule, NetworkClient::Shell).await;
+    proxy.names.set("empty.example", &[&[]]);
+    let answer = proxy.get("http://empty.example/").await;
+    assert!(answer.starts_with("HTTP/1.1 50"), "{answer}");
+    assert!(answer.contains("the name has no address"), "{answer}");
+}
+
+#[tokio::test]
 async fn hosts_that_resemble_an_allowed_one_are_refused() {
     let policy = "
         [[network]]

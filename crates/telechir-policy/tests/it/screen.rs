@@ -36,6 +36,27 @@ pub(crate) fn proposal(actions: &[Value]) -> ScreenProposal {
 }
 
 #[test]
+fn what_a_rule_permits_in_a_sandbox_needs_approval_on_an_existing_display() {
+    let rules = "
+        [[computer]]
+        actions = ['open_app']
+        verdict = 'sandbox'
+        reason = 'Only where it is confined.'
+    ";
+    let policy = Policy::from_toml(rules, "p.toml").unwrap();
+    let start = json!({"action": "open_app", "name": "mousepad"});
+    for (display, wanted) in [
+        (DisplayOwner::Private, Verdict::Allow),
+        (DisplayOwner::Existing, Verdict::Ask),
+    ] {
+        let facts = ScreenFacts { display, ..facts() };
+        let start = proposal(std::slice::from_ref(&start));
+        let found = verdict(&Judge::new(policy.clone()).screen(start, &facts));
+        assert_eq!(found, wanted, "{display:?}");
+    }
+}
+
+#[test]
 fn windows_and_the_clipboard_of_an_existing_display_need_approval() {
     let look = json!({"action": "list_windows"});
     let close = json!({"action": "close_window", "window": "w1"});

@@ -307,8 +307,8 @@ fn too_large_or_too_deep_is_answered_at_once() {
             &"[[ ".repeat(5000),
         ],
     );
-    // A quote before it hides nothing from the checks.
-    for quoted in ["echo 'a' ", "echo \"a\" ", "echo \\' "] {
+    // Neither a quote before it nor a # in a word hides anything from the checks.
+    for quoted in ["echo 'a' ", "echo \"a\" ", "echo \\' ", "echo a#"] {
         check(Verdict::Ask, &[&format!("{quoted}{}", "$(".repeat(500))]);
     }
     assert!(
