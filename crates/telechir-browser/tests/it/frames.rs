@@ -1,8 +1,10 @@
 //! Frames: same-site, cross-site and nested.
 
 use std::net::TcpListener;
+use std::time::Duration;
 
-use telechir_device::{Computer as _, DeviceError, Effect};
+use telechir_browser::Browser;
+use telechir_device::{Computer as _, DeviceError, Effect, Settle};
 use telechir_protocol::Action;
 use telechir_testkit::site::Site;
 
@@ -10,6 +12,7 @@ use crate::common::{
     SETTLE, click, click_on, go, headless, headless_chromium, notices_until, perform, read, ref_of,
     script, scripted, text_of,
 };
+use crate::server::{Answer, Server};
 
 const OUTER: &str = "<title>outer</title><h1>Outer</h1><div style='height:1500px'></div>\
 <iframe id=f style='width:400px;height:200px;border:7px solid;padding:5px' title=Inner src={elsewhere}/middle></iframe>\
@@ -180,6 +183,110 @@ async fn a_covered_frame_is_not_clicked_through() {
         .await
         .unwrap_err();
     assert!(error.to_string().contains("Consent"), "{error}");
+}
+
+/// What a page loads beside itself, where the end of the request is reported to another session or
+/// to none. `ELSEWHERE` is the server under another site's name.
+const LOADS: [(&str, &str); 12] = [
+    ("another site", "<iframe src=ELSEWHERE/words></iframe>"),
+    (
+        "not displayed",
+        "<iframe style='display:none' src=ELSEWHERE/words></iframe>",
+    ),
+    (
+        "sandboxed",
+        "<iframe sandbox=allow-scripts srcdoc='<p>words'></iframe>",
+    ),
+    ("no connection", "<iframe src=http://127.0.0.1:9/></iframe>"),
+    ("not to be framed", "<iframe src=ELSEWHERE/alone></iframe>"),
+    ("no content", "<iframe src=ELSEWHERE/nothing></iframe>"),
+    ("a download", "<iframe src=ELSEWHERE/file></iframe>"),
+    (
+        "removed on load",
+        "<iframe src=ELSEWHERE/words onload='this.remove()'></iframe>",
+    ),
+    (
+        "removed before",
+        "<iframe src=ELSEWHERE/silent></iframe>\
+         <script>setTimeout(() => document.querySelector('iframe').remove(), 150)</script>",
+    ),
+    (
+        "moved there and back",
+        "<iframe src=/words onload=\"this.onload = () => { this.onload = null; this.src = '/words' }; \
+         this.src = 'ELSEWHERE/words'\"></iframe>",
+    ),
+    (
+        "aborted",
+        "<script>const end = new AbortController(); fetch('/silent', end).catch(() => {}); \
+         setTimeout(() => end.abort(), 150)</script>",
+    ),
+    (
+        "prerendered",
+        "<script type=speculationrules>{\"prerender\": [{\"urls\": [\"/words\"], \"eagerness\": \"immediate\"}]}</script>",
+    ),
+];
+
+fn loads(path: &str) -> Option<Answer> {
+    let with_head = |mut answer: Answer, head: &str| {
+        answer.head += head;
+        answer
+    };
+    Some(match path {
+        "/words" => Answer::page("<p>words"),
+        "/alone" => with_head(Answer::page("<p>alone"), "x-frame-options: DENY\r\n"),
+        "/file" => Answer::file("application/octet-stream", b"bytes").saved_as("file.bin"),
+        "/nothing" => Answer {
+            status: "204 No Content",
+            ..Answer::default()
+        },
+        "/worker.js" => Answer::file(
+            "text/javascript",
+            b"onactivate = event => event.waitUntil(clients.claim())\n\
+              onfetch = event => event.respondWith(new Response('words'))",
+        ),
+        "/served-by-worker" => Answer::page(
+            "<button>press</button><script>const ready = navigator.serviceWorker\n\
+             ready.oncontrollerchange = () => fetch('/word').then(() => document.title = 'served')\n\
+             ready.register('/worker.js')</script>",
+        ),
+        _ => return None,
+    })
+}
+
+/// Shorter than the time after which a request counts as a long poll.
+const BEFORE_LONG_POLL: Settle = Settle {
+    quiet: Duration::from_millis(150),
+    ceiling: Duration::from_millis(1_900),
+};
+
+#[tokio::test]
+async fn nothing_that_has_loaded_delays_later_actions() {
+    let server = Server::start(loads).await;
+    let elsewhere = server.url("").replace("127.0.0.1", "localhost");
+    let mut browser = scripted().await;
+    for (name, html) in LOADS {
+        go(&mut browser, &server.url("/words")).await.unwrap();
+        let html = html.replace("ELSEWHERE", &elsewhere);
+        let html = format!("<button>press</button>{html}");
+        let put = format!("document.open(); document.write({html:?}); document.close()");
+        script(&mut browser, &put).await;
+        settles_after_each_click(&mut browser, name).await;
+    }
+    go(&mut browser, &server.url("/served-by-worker"))
+        .await
+        .unwrap();
+    settles_after_each_click(&mut browser, "served by a worker").await;
+}
+
+async fn settles_after_each_click(browser: &mut Browser, name: &str) {
+    browser.settle(SETTLE).await.unwrap();
+    for _ in 0..2 {
+        let all = read(browser, "full").await;
+        let button = ref_of(&all, "button \"press\"");
+        perform(browser, click_on(button)).await.unwrap();
+        let settled = browser.settle(BEFORE_LONG_POLL).await.unwrap();
+        assert_eq!(settled.unsettled, None, "{name}: {settled:?}");
+    }
 }
 
 #[tokio::test]
