@@ -303,7 +303,6 @@ impl Browser {
         let start = Instant::now();
         let acted_at = self.acted_at.take().unwrap_or(start);
         let (tab, page) = self.front().await?;
-        let is_alone = self.registry.sessions_of(&tab.session).len() == 1;
         let requested_at = Instant::now();
         let world = self.world_in(&tab, &page).await;
         if world.is_none() && requested_at.elapsed() >= PROBE_TIMEOUT {
@@ -315,11 +314,7 @@ impl Browser {
             };
             return Ok((settled, None));
         }
-        let probe = match world {
-            Some(world) if is_alone => Some(IdleProbe::new(page, world)),
-            // The idle probe knows nothing about out-of-process frames.
-            Some(_) | None => None,
-        };
+        let probe = world.map(|world| IdleProbe::new(page, world));
         let wait = SettleWait {
             client: &self.client,
             registry: &self.registry,
@@ -328,6 +323,8 @@ impl Browser {
             acted_at,
             start,
             settle,
+            size: self.size,
+            scale: self.setup.scale,
             screenshot,
         };
         wait.run(self.screen.as_deref_mut()).await

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::{FusedFuture as _, FutureExt as _, OptionFuture, join};
 use serde_json::{Value, json};
-use telechir_device::{DeviceError, Frame, Screen, Settle, Settled};
+use telechir_device::{DeviceError, Frame, Screen, ScreenRegion, Settle, Settled};
 use telechir_protocol::{Size, UnsettledReason};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
@@ -16,6 +16,7 @@ use crate::capture;
 use crate::cdp_session::CdpSession;
 use crate::client::CdpClient;
 use crate::error::CdpError;
+use crate::scale::Scale;
 use crate::screencast::{self, Screencast};
 use crate::tab_registry::TabRegistry;
 use crate::walker;
@@ -44,6 +45,9 @@ pub(crate) struct SettleWait<'a> {
     pub(crate) acted_at: Instant,
     pub(crate) start: Instant,
     pub(crate) settle: Settle,
+    /// The screen's size, and its pixels per CSS pixel.
+    pub(crate) size: Size,
+    pub(crate) scale: Scale,
     /// How to capture the page during the wait, if possible.
     pub(crate) screenshot: CaptureMode,
 }
@@ -95,6 +99,9 @@ struct ProbeResult {
     is_idle: bool,
     /// Whether the page is unchanged since it had painted everything.
     is_unchanged: bool,
+    /// The edges of the region in CSS pixels, if nothing but endless animations was painted: left,
+    /// top, right and bottom.
+    animated: Option<[i32; 4]>,
     /// A screenshot taken since then, if requested.
     screenshot: Option<Frame>,
 }
@@ -128,7 +135,11 @@ impl IdleProbe {
         }
         let answer = answer.unwrap_or_default();
         if answer[0] != true {
-            return ProbeResult::default();
+            let animated = serde_json::from_value(answer[2].clone()).ok();
+            return ProbeResult {
+                animated,
+                ..ProbeResult::default()
+            };
         }
         self.is_drawn.store(true, Ordering::Relaxed);
         self.drawn.notify_one();
@@ -137,6 +148,7 @@ impl IdleProbe {
             return ProbeResult {
                 is_idle: true,
                 is_unchanged: true,
+                animated: None,
                 screenshot,
             };
         }
@@ -147,6 +159,7 @@ impl IdleProbe {
         ProbeResult {
             is_idle,
             is_unchanged,
+            animated: None,
             screenshot,
         }
     }
@@ -168,10 +181,11 @@ impl SettleWait<'_> {
         mut screen: Option<&mut (dyn Screen + 'static)>,
     ) -> Result<(Settled, Option<Frame>), DeviceError> {
         let deadline = self.start + self.settle.ceiling;
-        let mut animated = None;
+        let mut animated;
         let (unsettled, screenshot) = loop {
             let Some(screen) = screen.as_deref_mut() else {
                 let (page, rest) = self.wait_for_page(deadline, true).await?;
+                animated = rest.animated.and_then(|edges| self.on_screen(edges));
                 break (page.reason(), rest.screenshot.filter(|_| rest.is_unchanged));
             };
             let paint_latency = PAINT_LATENCY.min(self.settle.quiet);
@@ -221,6 +235,11 @@ impl SettleWait<'_> {
             animated_region: animated,
         };
         Ok((settled, screenshot))
+    }
+
+    /// A region of the page in pixels of the screen.
+    fn on_screen(&self, edges: [i32; 4]) -> Option<ScreenRegion> {
+        ScreenRegion::clip(self.size, edges.map(|edge| self.scale.edge(edge)))
     }
 
     /// Completes when the page reports that it has painted everything.
@@ -301,8 +320,14 @@ impl SettleWait<'_> {
             tokio::select! {
                 Some(rest) = &mut answer => {
                     let probed_at = probed_at.unwrap_or(now);
-                    if rest.is_idle && self.no_load_since(probed_at) && !self.has_new_messages() {
+                    let is_undisturbed = self.no_load_since(probed_at) && !self.has_new_messages();
+                    if rest.is_idle && is_undisturbed {
                         return Ok((Quiescence::Idle, rest));
+                    }
+                    // A screen finds the region itself.
+                    if is_alone && rest.animated.is_some() && is_undisturbed {
+                        let animated = Quiescence::Unsettled(UnsettledReason::Animated);
+                        return Ok((animated, rest));
                     }
                 }
                 _ = changes.changed() => {}

@@ -131,53 +131,78 @@ const afterRepaint = () => new Promise(done => {
 })
 const MAX_REPAINT_MS = 500
 
-// Running animations: those that end within MAX_ANIMATION_MS, and whether others or videos play.
+// Running animations: those that end within MAX_ANIMATION_MS, and the elements in view of the others.
 const MAX_ANIMATION_MS = 1_000
 const animations = () => {
   const running = animationsIn(document).filter(one => one.playState === "running" && one.timeline instanceof DocumentTimeline)
   const left = one => (one.effect?.getComputedTiming().endTime - one.currentTime) / one.playbackRate
-  const ending = running.filter(one => left(one) <= MAX_ANIMATION_MS)
-  const plays = Array.from(inDocument(document, "video")).some(video => !video.paused)
-  return { ending, isEndless: plays || ending.length < running.length }
+  const isEnding = one => left(one) <= MAX_ANIMATION_MS
+  const endless = running.filter(one => !isEnding(one)).map(one => one.effect?.target).filter(target => target)
+  for (const video of inDocument(document, "video, marquee")) if (tagOf(video) === "marquee" || !video.paused) endless.push(video)
+  return { ending: running.filter(isEnding), endless: endless.filter(element => regionOf([element])) }
+}
+// The smallest rectangle around the parts of these elements in view: left, top, right, bottom.
+const regionOf = elements => {
+  let region = null
+  for (const element of elements) {
+    const box = boxOf(element)
+    if (!isDrawn(element) || box.width === 0 || box.height === 0) continue
+    const edges = [Math.max(box.left, 0), Math.max(box.top, 0), Math.min(box.right, innerWidth), Math.min(box.bottom, innerHeight)]
+    if (edges[0] >= edges[2] || edges[1] >= edges[3]) continue
+    region = region ? edges.map((edge, at) => at < 2 ? Math.min(edge, region[at]) : Math.max(edge, region[at])) : edges
+  }
+  return region?.map((edge, at) => at < 2 ? Math.floor(edge) : Math.ceil(edge)) ?? null
 }
 
 // The idle probe has two steps, so that a screenshot can be taken between them. An idle callback
 // reports the time until the next frame, the next timer or the end of a 50 ms idle period. It knows
-// nothing about frames.
+// nothing about frames that are shown.
 const FRAME_MS = 1_000 / 60
 const IDLE_PERIOD_MS = 50, IDLE_TOLERANCE_MS = 2
 // The state when the page had painted everything.
 let idleState = null
+const showsFrames = () => {
+  const found = Array.from(inDocument(document, "iframe, frame"))
+  // Frames in shadow roots are not found, but counted.
+  return window.length > found.length || found.some(frame => isDrawn(frame) && boxOf(frame).width > 1 && boxOf(frame).height > 1)
+}
 
 // Waits for ending animations, then returns the time until which nothing is due; null if the page is
-// not idle by `latest`.
-const idleUntil = ({ latest, quiet }) => new Promise(done => {
+// not idle by `latest`. If only endless animations, videos and canvases were painted for `quiet` ms,
+// `state.animated` is their region.
+const idleUntil = state => new Promise(done => {
+  const { latest, quiet } = state
+  let seen = epoch(), steadySince = performance.now()
   const draw = () => requestAnimationFrame(() => requestIdleCallback(check, { timeout: quiet }))
   const check = idle => {
-    const now = performance.now(), left = idle.timeRemaining(), { ending, isEndless } = animations()
-    if (idle.didTimeout || isEndless) done(null)
-    else if (ending.length) Promise.allSettled(ending.map(one => one.finished)).then(draw)
-    else if (left > FRAME_MS) done(now + left)
-    else if (now >= latest) done(null)
+    const now = performance.now(), left = idle.timeRemaining(), { ending, endless } = animations()
+    if (ending.length) return void Promise.allSettled(ending.map(one => one.finished)).then(draw)
+    if (!idle.didTimeout && !endless.length && left > FRAME_MS) return done(now + left)
+    if (epoch() !== seen) [seen, steadySince] = [epoch(), now]
+    if (now - steadySince >= quiet) {
+      state.animated = regionOf(endless.length ? endless : inDocument(document, "canvas"))
+      if (state.animated) return done(null)
+    }
+    if ((idle.didTimeout && !endless.length) || now >= latest + (endless.length ? quiet : 0)) done(null)
     else draw()
   }
   draw()
 })
 // First step: whether the page has painted everything, and whether nothing is due until `quiet` ms
-// after the last input it handled, which was `elapsed` ms ago.
+// after the last input it handled, which was `elapsed` ms ago; else the region that is animated.
 const whenIdle = async (quiet, elapsed) => {
   watchPage()
   const latest = performance.now() + quiet
-  const now = idleState = { quiet, latest, until: latest - elapsed, due: null, epoch: 0 }
-  if (visibilityOf(document) === "visible" && !inDocument(document, "iframe, frame").length) now.due = await idleUntil(now)
+  const now = idleState = { quiet, latest, until: latest - elapsed, due: null, epoch: 0, animated: null }
+  if (visibilityOf(document) === "visible" && !showsFrames()) now.due = await idleUntil(now)
   now.epoch = epoch()
-  return [now.due !== null, now.due >= now.until]
+  return [now.due !== null, now.due >= now.until, now.animated]
 }
 // After `wait` ms: the time until which nothing is due; null if something is.
 const idleAfter = async (wait, { due, quiet }) => {
   const idle = await new Promise(done => setTimeout(() => requestIdleCallback(done, { timeout: quiet }), wait))
-  const left = idle.timeRemaining(), end = performance.now() + left, { ending, isEndless } = animations()
-  if (idle.didTimeout || ending.length || isEndless) return null
+  const left = idle.timeRemaining(), end = performance.now() + left, { ending, endless } = animations()
+  if (idle.didTimeout || ending.length || endless.length) return null
   // Little time is left before a frame, or at the end of an idle period, which another one follows.
   const off = Math.abs(end - due) % IDLE_PERIOD_MS
   return left > FRAME_MS || Math.min(off, IDLE_PERIOD_MS - off) < IDLE_TOLERANCE_MS ? end : null

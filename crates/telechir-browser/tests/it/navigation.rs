@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use futures_util::{SinkExt as _, StreamExt as _};
 use telechir_browser::{AllowedUrls, Browser, Options};
 use telechir_device::{Computer as _, DeviceError, Effect, PageContextSource as _, Settle};
-use telechir_protocol::{Action, UnsettledReason};
+use telechir_protocol::{Action, Size, UnsettledReason};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use crate::common::{
-    SETTLE, click, go, headless, headless_with, launched, launched_with, options, page, perform,
-    text_of,
+    SETTLE, click, click_on, go, headless, headless_with, launched, launched_with, options, page,
+    perform, read, ref_of, text_of,
 };
 use crate::server::{Answer, Server};
 
@@ -399,14 +399,13 @@ async fn settling_never_waits_forever_and_reports_the_reason() {
                  width: 1px; background: red; animation: spin 1s infinite }</style><i></i>";
     go(&mut browser, &page(spins)).await.unwrap();
     let settle = Settle {
-        // Longer than a busy machine takes for the next frame of the animation.
         quiet: Duration::from_millis(500),
         ceiling: Duration::from_millis(1200),
     };
     let settled = browser.settle(settle).await.unwrap();
     assert_eq!(
         settled.unsettled,
-        Some(UnsettledReason::StillChanging),
+        Some(UnsettledReason::Animated),
         "{settled:?}"
     );
     assert!(settled.waited < Duration::from_millis(2500), "{settled:?}");
@@ -457,4 +456,51 @@ async fn all_traffic_uses_the_proxy_including_loopback() {
         seen.iter().any(|request| request.starts_with(wanted)),
         "{seen:?}"
     );
+}
+
+/// What is painted forever, at the top left.
+const ENDLESS: [(&str, &str); 4] = [
+    (
+        "a spinner",
+        "<style>@keyframes turn { to { rotate: 1turn } } i { display: block; width: 40px; height: 40px; \
+         background: teal; animation: turn 1s linear infinite }</style><i></i>",
+    ),
+    (
+        "a skeleton",
+        "<style>@keyframes pulse { 50% { background: silver } } i { display: block; width: 300px; height: 20px; \
+         background: gray; animation: pulse 2s infinite }</style><i></i>",
+    ),
+    (
+        "a canvas",
+        "<canvas width=100 height=50></canvas><script>const canvas = document.querySelector('canvas').getContext('2d')\n\
+         const draw = time => { canvas.fillStyle = `hsl(${time % 360} 90% 50%)`; canvas.fillRect(0, 0, 100, 50); requestAnimationFrame(draw) }\n\
+         draw(0)</script>",
+    ),
+    ("a marquee", "<marquee width=200>words</marquee>"),
+];
+
+#[tokio::test]
+async fn an_endless_animation_is_reported_and_not_waited_for() {
+    let mut browser = headless().await;
+    for (name, endless) in ENDLESS {
+        let html = page(&format!(
+            "<style>body {{ margin: 0 }}</style>{endless}<button onclick=\"this.textContent = 'pressed'\">press</button>"
+        ));
+        go(&mut browser, &html).await.unwrap();
+        browser.settle(SETTLE).await.unwrap();
+        let all = read(&mut browser, "full").await;
+        perform(&mut browser, click_on(ref_of(&all, "button")))
+            .await
+            .unwrap();
+        let settled = browser.settle(SETTLE).await.unwrap();
+        assert_eq!(
+            settled.unsettled,
+            Some(UnsettledReason::Animated),
+            "{name}: {settled:?}"
+        );
+        let region = settled.animated_region.unwrap();
+        let Size { width, height } = region.size();
+        assert!(width <= 300 && height <= 60, "{name}: {region:?}");
+        assert!(read(&mut browser, "full").await.contains("\"pressed\""));
+    }
 }
