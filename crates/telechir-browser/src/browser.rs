@@ -33,6 +33,8 @@ mod files;
 mod first_page;
 mod labelled_screenshot;
 mod logs;
+#[cfg(test)]
+mod name_cases;
 mod relaunch;
 mod unresponsive;
 
