@@ -2,7 +2,7 @@
 //!
 //! `click_trace.js` records the events of a click and `permission_denials.js` denied permissions.
 //! `primordials.js` protects the scripts against hostile pages, `snapshot.js` reads the page,
-//! `roles.js`, `names.js` and `states.js` describe elements, `act.js` and `set.js` act on them.
+//! `roles.js`, `names.js`, `states.js` and `boxes.js` describe elements, `act.js` and `set.js` act on them.
 
 macro_rules! listeners {
     () => {
@@ -29,6 +29,7 @@ pub(crate) const WALKER: &str = concat!(
     include_str!("walker/primordials.js"),
     include_str!("walker/roles.js"),
     include_str!("walker/names.js"),
+    include_str!("walker/boxes.js"),
     include_str!("walker/states.js"),
     include_str!("walker/snapshot.js"),
     include_str!("walker/act.js"),

@@ -39,7 +39,7 @@ const boxesWithLabels = element => {
 const aim = (id, isToPress) => {
   const element = find(id)
   if (!element) return { gone: true }
-  if (!isDrawn(element)) return { hidden: true }
+  if (!isShownSomehow(element)) return { hidden: true }
   if (isToPress && isDisabled(element, tagOf(element))) return { disabled: true }
   let covered = null
   // Scrolling uncovers what a fixed bar at the edge covers.

@@ -1,10 +1,11 @@
-// Accessible names: aria-labelledby, aria-label, the native label, the content, the tooltip.
-const INLINE = new Set(("a abbr b bdi bdo cite code data del dfn em font i img input ins kbd label mark math q s samp " +
-  "select small span strong sub sup svg textarea time u var wbr button output slot").split(" "))
+// Accessible names by accname 1.2, https://www.w3.org/TR/accname-1.2/, and html-aam 1.0. A letter
+// names the step.
 // Elements that are never rendered, of HTML and SVG.
 const NEVER_RENDERED = new Set(("script style noscript template head datalist " +
   "defs clipPath mask marker pattern symbol metadata").split(" "))
 const MAX_LABELS = 8
+// Deeper content is left out of a name.
+const MAX_NAME_LEVELS = 200
 const MAX_CONTENT_CHARS = 1000
 
 // Cached: creating a style costs as much as reading it.
@@ -16,10 +17,6 @@ const styleOf = element => {
 }
 const PAINTED = { visibilityProperty: true }
 const isDrawn = element => isVisible(element, PAINTED)
-// An element with `display: contents` has no box, but its content is read.
-const isRead = element =>
-  attributeOf(element, "aria-hidden") !== "true" && (isDrawn(element) || styleOf(element).display === "contents")
-
 // The rendered children: of a slot the assigned nodes, of a host its shadow root's children.
 const slottedIn = element => {
   if (tagOf(element) !== "slot" || !(element instanceof HTMLSlotElement)) return null
@@ -55,69 +52,159 @@ const forgetLabels = () => { labels = new Map() }
 
 const chosenIn = element => Array.from(element.selectedOptions, option => squeeze(option.text)).join(", ")
 
-// The value of a control inside a label, which is part of the label's name.
-const controlValueOf = element => {
-  if (element instanceof HTMLSelectElement) return chosenIn(element)
-  if (element instanceof HTMLTextAreaElement) return element.value
-  if (element instanceof HTMLInputElement) {
-    return ["checkbox", "radio", "hidden", "password", "file"].includes(element.type) ? "" : element.value
-  }
-  return null
-}
-
-const contentOf = (element, skipped) => {
+// Text that the page's style generates in ::before or ::after: its alternative text, if it has one.
+const generatedIn = (element, pseudo) => {
+  let known = generated.get(element)
+  if (!known) generated.set(element, known = {})
+  const style = known[pseudo] ??= getComputedStyle(element, pseudo)
+  const content = style.content
+  if (content === "none" || content === "normal" || content === "") return ""
   let text = ""
-  const visited = new Set()
-  const add = (node, isNamedOne) => {
-    if (text.length > MAX_CONTENT_CHARS) return
-    const type = nodeTypeOf(node)
-    if (type === TEXT) { text += dataOf(node); return }
-    if (type !== ELEMENT || node === skipped || visited.has(node)) return
-    visited.add(node)
-    const tag = tagOf(node)
-    if (NEVER_RENDERED.has(tag)) return
-    if (tag === "br") { text += " "; return }
-    if (!isNamedOne && !isRead(node)) return
-    if (!isNamedOne) {
-      const label = attributeOf(node, "aria-label")
-      if (label?.trim()) { text += ` ${label} `; return }
-      if (tag === "img") { text += ` ${attributeOf(node, "alt") ?? ""} `; return }
-      if (tag === "svg") { text += ` ${svgTitle(node)} `; return }
-      const value = controlValueOf(node)
-      if (value !== null) { text += ` ${value} `; return }
-    }
-    const separator = INLINE.has(tag) ? "" : " "
-    text += separator
-    eachChild(node, child => add(child, false))
-    text += separator
-  }
-  add(element, true)
-  return squeeze(text)
-}
-
-// Text of the ::before and ::after pseudo-elements, the only content of many icons.
-const generatedTextOf = element => {
-  let text = ""
-  for (const pseudo of ["::before", "::after"]) {
-    const quoted = /^"(.*)"$/.exec(getComputedStyle(element, pseudo).content)
-    if (quoted) text += ` ${quoted[1].replace(/\\(.)/g, "$1")}`
+  for (const [token, quoted] of content.matchAll(CONTENT_TOKENS)) {
+    if (token === "/") text = ""
+    else if (quoted !== undefined) text += quoted.replace(CSS_ESCAPES, (_, hex, other) => hex ? String.fromCodePoint(Number.parseInt(hex, 16) || 0xfffd) : other)
   }
   // Icon fonts draw characters of the private use area.
-  return squeeze(text.replace(/[\ue000-\uf8ff]/g, ""))
+  text = text.replace(/[\ue000-\uf8ff]/g, "")
+  return isInlineDisplay(style.display) ? text : ` ${text} `
+}
+const generated = new WeakMap()
+const CONTENT_TOKENS = /[\w-]+\((?:"(?:[^"\\]|\\.)*"|[^")])*\)|"((?:[^"\\]|\\.)*)"|\//g
+const CSS_ESCAPES = /\\(?:([0-9a-f]{1,6}) ?|(.))/gi
+const isInlineDisplay = display => display === "inline" || display === "contents" || display.startsWith("ruby")
+
+// 2A: how an element takes part in the text around it.
+const READ = 1, CHILDREN_ONLY = 2, SKIPPED = 0
+const readingOf = element => {
+  if (attributeOf(element, "aria-hidden") === "true") return SKIPPED
+  if (isDrawn(element)) return READ
+  const { display, visibility } = styleOf(element)
+  if (display === "none" || display === "") return SKIPPED
+  if (visibility !== "visible") return CHILDREN_ONLY
+  return display === "contents" ? READ : SKIPPED
+}
+// Whether a referenced element is hidden, itself or with an ancestor: then its content is read all the same.
+const isHiddenReference = element => {
+  for (let at = element; at && nodeTypeOf(at) === ELEMENT; at = composedParentOf(at)) if (attributeOf(at, "aria-hidden") === "true") return true
+  if (isDrawn(element)) return false
+  const parent = composedParentOf(element)
+  const isContents = styleOf(element).display === "contents" && parent && nodeTypeOf(parent) === ELEMENT
+  return !isContents || isHiddenReference(parent)
 }
 
-const textOfReferences = (element, attribute) => {
-  const ids = attributeOf(element, attribute)
-  if (!ids) return ""
-  const names = ids.trim().split(/\s+/).slice(0, MAX_LABELS).map(id => {
-    const other = elementById(element, id)
-    if (!other) return ""
-    const label = attributeOf(other, "aria-label")
-    if (label?.trim()) return squeeze(label)
-    return controlValueOf(other) ?? contentOf(other, null)
-  })
-  return squeeze(names.join(" "))
+const RANGES = new Set(["spinbutton", "slider", "scrollbar"])
+const TYPED = new Set("text search tel url email number range date time month week datetime-local".split(" "))
+// 2C: the value of a control inside the name of another one; null if it has none.
+const embeddedValueOf = (element, tag, traversal) => {
+  if (tag === "select") return chosenIn(element)
+  if (tag === "textarea") return element.value
+  const role = attributeOf(element, "role") === null ? "" : roleOf(element)
+  if (RANGES.has(role) || (tag === "input" && element.type === "range")) {
+    const value = attributeOf(element, "aria-valuetext") ?? attributeOf(element, "aria-valuenow")
+    return value ?? (tag === "input" ? element.value : "")
+  }
+  if (tag === "input") return TYPED.has(element.type) ? element.value : ["password", "file", "hidden"].includes(element.type) ? "" : null
+  if (role === "textbox" || role === "searchbox") return contentWithin(element, traversal)
+  if (role !== "listbox" && role !== "combobox") return null
+  const chosen = []
+  for (const option of selectAll(element, "[role=option][aria-selected=true]")) chosen.push(contentWithin(option, traversal))
+  if (chosen.length) return chosen.join(" ")
+  const field = role === "combobox" ? selectAll(element, "input, [role=textbox], [role=searchbox]")[0] : null
+  if (field) return tagOf(field) === "input" ? field.value : contentWithin(field, traversal)
+  return role === "combobox" ? contentWithin(element, traversal) : ""
 }
+
+// One computation: the element to name, what it visited, and whether references or hidden content
+// are being followed.
+const newTraversal = root => ({ root, visited: new Set(), isReference: false, isHidden: false, level: 0, length: 0 })
+// 2E: the text that HTML gives a part of a name.
+const nativeTextOf = (element, tag) => {
+  if (tag === "img" || tag === "area") return attributeOf(element, "alt")
+  if (tag === "svg") return svgTitle(element)
+  return tag === "input" ? nameOfInput(element) : ""
+}
+// The text of an element inside a name.
+const partOf = (element, traversal) => {
+  const { visited } = traversal
+  if (visited.has(element) || traversal.length > MAX_CONTENT_CHARS || traversal.level >= MAX_NAME_LEVELS) return ""
+  const tag = tagOf(element)
+  if (NEVER_RENDERED.has(tag)) return ""
+  if (tag === "br") return " "
+  const reading = traversal.isHidden ? READ : readingOf(element)
+  if (reading === SKIPPED) return ""
+  visited.add(element)
+  if (reading === CHILDREN_ONLY) return contentWithin(element, traversal, true)
+  let text = null
+  if (hasAttributes(element)) {
+    // 2B
+    if (!traversal.isReference) text = textOfReferences(element, traversal)
+    // 2C, 2D
+    if (!text) text = embeddedValueOf(element, tag, traversal) ?? (attributeOf(element, "aria-label")?.trim() || null)
+    if (text !== null) return ` ${text} `
+    // The items below a tree item have names of their own.
+    if (attributeOf(element, "role") === "group" && roleOf(traversal.root) === "treeitem") return ""
+  } else if (tag === "select" || tag === "textarea" || tag === "input") return ` ${embeddedValueOf(element, tag, traversal) ?? ""} `
+  // 2E
+  if (!isPresentational(element)) text = nativeTextOf(element, tag)
+  // 2F, 2H
+  text ||= contentWithin(element, traversal)
+  // 2I
+  if (!text.trim() && hasAttributes(element)) text = attributeOf(element, "title") ?? text
+  const isInline = isInlineDisplay(styleOf(element).display) && tag !== "img" && tag !== "svg"
+  return isInline ? text : ` ${text} `
+}
+const isPresentational = element => {
+  const role = attributeOf(element, "role")
+  return role !== null && /^\s*(none|presentation)\b/i.test(role)
+}
+// 2F: the content of an element, in the order in which it is rendered.
+const contentWithin = (element, traversal, isTextHidden = false) => {
+  traversal.level++
+  let text = ""
+  const add = node => {
+    const type = nodeTypeOf(node)
+    // 2G
+    if (type === ELEMENT) text += partOf(node, traversal)
+    else if (type === TEXT && !isTextHidden) {
+      text += dataOf(node)
+      traversal.length += dataOf(node).length
+    }
+  }
+  if (!isTextHidden && !traversal.isHidden) text += generatedIn(element, "::before")
+  eachChild(element, add)
+  const owned = hasAttributes(element) ? attributeOf(element, "aria-owns") : null
+  if (owned) for (const other of referencedBy(element, owned)) text += ` ${partOf(other, traversal)} `
+  if (!isTextHidden && !traversal.isHidden) text += generatedIn(element, "::after")
+  traversal.level--
+  return text
+}
+const contentOf = element => {
+  const traversal = newTraversal(element)
+  traversal.visited.add(element)
+  return squeeze(contentWithin(element, traversal))
+}
+const referencedBy = (element, ids) =>
+  ids.trim().split(/\s+/).slice(0, MAX_LABELS).map(id => elementById(element, id)).filter(other => other)
+
+// 2B: the text of the elements that aria-labelledby references.
+const textOfReferences = (element, traversal) => {
+  const ids = attributeOf(element, "aria-labelledby")
+  if (!ids) return ""
+  return squeeze(referencedBy(element, ids).map(other => textOfReference(other, traversal)).join(" "))
+}
+// The text of an element that names another one: by reference, or as its label or caption.
+const textOfReference = (element, traversal) => {
+  const { root, visited } = traversal
+  const own = { ...newTraversal(root), visited: new Set(visited), isReference: true, isHidden: isHiddenReference(element) }
+  own.visited.add(root)
+  if (element !== root) {
+    own.visited.delete(element)
+    return partOf(element, own)
+  }
+  const tag = tagOf(element)
+  return attributeOf(element, "aria-label")?.trim() || embeddedValueOf(element, tag, own) || nativeTextOf(element, tag) || contentWithin(element, own)
+}
+const textOfLabel = (label, element) => squeeze(textOfReference(label, newTraversal(element)))
 
 const INPUT_DEFAULT_NAMES = { submit: "Submit", reset: "Reset", image: "Submit" }
 const childOf = (element, type) => {
@@ -126,54 +213,48 @@ const childOf = (element, type) => {
 }
 const captionOf = (element, type) => {
   const caption = childOf(element, type)
-  return caption ? contentOf(caption, null) : ""
+  return caption ? textOfLabel(caption, element) : ""
+}
+const textOfLabels = element => {
+  const own = labelsOf(element)
+  return own.length ? squeeze(own.slice(0, MAX_LABELS).map(label => textOfLabel(label, element)).join(" ")) : ""
+}
+const nameOfInput = element => {
+  const { type } = element
+  if (type === "button" || type === "submit" || type === "reset") return squeeze(element.value) || (INPUT_DEFAULT_NAMES[type] ?? "")
+  if (type === "image") return squeeze(attributeOf(element, "alt") ?? "") || squeeze(attributeOf(element, "title") ?? "") || INPUT_DEFAULT_NAMES.image
+  return ""
 }
 
-// The name that HTML itself gives an element.
+// 2E: the name that HTML itself gives an element, by html-aam.
 const ownNameOf = element => {
-  switch (tagOf(element)) {
-    case "input":
-      if (["button", "submit", "reset"].includes(element.type) && !labelsOf(element).length) {
-        return squeeze(element.value) || (INPUT_DEFAULT_NAMES[element.type] ?? "")
-      }
-      if (element.type === "image") {
-        return squeeze(element.alt) || squeeze(element.value) || squeeze(element.title) || INPUT_DEFAULT_NAMES.image
-      }
-      // falls through
-    case "select": case "textarea": case "button": case "meter": case "progress": case "output": {
-      const own = labelsOf(element)
-      return own.length ? squeeze(own.slice(0, MAX_LABELS).map(label => contentOf(label, element)).join(" ")) : ""
-    }
+  const tag = tagOf(element)
+  switch (tag) {
+    case "input": return textOfLabels(element) || nameOfInput(element)
+    case "select": case "textarea": case "button": case "meter": case "progress": case "output": return textOfLabels(element)
     case "img": case "area": return squeeze(attributeOf(element, "alt") ?? "")
     case "svg": return svgTitle(element)
     case "fieldset": return captionOf(element, HTMLLegendElement)
-    case "table": {
-      const caption = childOf(element, HTMLTableCaptionElement)
-      return caption ? contentOf(caption, null) : ""
-    }
+    case "table": return captionOf(element, HTMLTableCaptionElement)
     case "optgroup": return squeeze(element.label)
     case "figure": {
       for (let child = firstChildOf(element); child; child = nextSiblingOf(child)) {
-        if (nodeTypeOf(child) === ELEMENT && tagOf(child) === "figcaption") return contentOf(child, null)
+        if (nodeTypeOf(child) === ELEMENT && tagOf(child) === "figcaption") return textOfLabel(child, element)
       }
       return ""
     }
-    default: return ""
+    default: return tag.includes("-") ? textOfLabels(element) : ""
   }
 }
 
 const nameOf = (element, isByContent) => {
   const isBare = !hasAttributes(element)
-  const label = isBare ? null : attributeOf(element, "aria-label")
-  const explicit = (isBare ? "" : textOfReferences(element, "aria-labelledby")) || (label ? squeeze(label) : "") || ownNameOf(element)
+  const explicit = (isBare ? "" : textOfReferences(element, newTraversal(element)) || squeeze(attributeOf(element, "aria-label") ?? "")) || ownNameOf(element)
   if (explicit) return explicit
   if (isByContent) {
-    const only = firstChildOf(element)
-    const isPlain = only && nodeTypeOf(only) === TEXT && !nextSiblingOf(only) && !shadowOf(element)
-    const content = isPlain ? squeeze(dataOf(only)) : contentOf(element, null)
+    const content = contentOf(element)
     if (content) return content
   }
-  const tooltip = isBare ? null : attributeOf(element, "title") ?? attributeOf(element, "placeholder") ?? attributeOf(element, "aria-placeholder")
-  if (tooltip) return squeeze(tooltip)
-  return isByContent ? generatedTextOf(element) : ""
+  // 2I
+  return isBare ? "" : squeeze(attributeOf(element, "title") || attributeOf(element, "placeholder") || attributeOf(element, "aria-placeholder") || "")
 }

@@ -1,4 +1,4 @@
-// Roles of elements by HTML and ARIA.
+// Roles of elements by html-aam 1.0 and core-aam 1.2.
 const INPUT_ROLES = {
   button: "button", submit: "button", reset: "button", image: "button", checkbox: "checkbox",
   radio: "radio", range: "slider", number: "spinbutton", search: "searchbox", file: "file",
@@ -6,45 +6,88 @@ const INPUT_ROLES = {
 }
 const TAG_ROLES = {
   a: e => hasAttribute(e, "href") ? "link" : "", area: e => hasAttribute(e, "href") ? "link" : "",
-  article: "article", aside: "complementary", audio: "audio", blockquote: "blockquote",
-  button: "button", canvas: "canvas", caption: "caption", dd: "definition", details: "group",
+  address: "group", article: "article", aside: e => isAside(e) ? "complementary" : "", audio: "audio", blockquote: "blockquote",
+  button: "button", canvas: "canvas", caption: "caption", dd: "definition", del: "deletion", details: "group",
   dialog: "dialog", dt: "term", embed: "embed", fieldset: "group", figure: "figure",
   footer: e => isSectioned(e) ? "" : "contentinfo", form: e => isNamed(e) ? "form" : "",
   frame: "iframe", h1: "heading", h2: "heading", h3: "heading", h4: "heading", h5: "heading",
-  h6: "heading", header: e => isSectioned(e) ? "" : "banner", hr: "separator", iframe: "iframe",
-  img: e => attributeOf(e, "alt") === "" ? "" : "image", input: e => INPUT_ROLES[e.type] ?? "textbox",
-  li: "listitem", main: "main", math: "math", menu: "list", meter: "meter", nav: "navigation",
+  h6: "heading", header: e => isSectioned(e) ? "" : "banner", hgroup: "group", hr: "separator", iframe: "iframe",
+  img: e => attributeOf(e, "alt") === "" && !isLabelled(e) ? "" : "image", input: e => inputRole(e), ins: "insertion",
+  li: e => isListed(e) ? "listitem" : "", main: "main", math: "math", menu: "list", meter: "meter", nav: "navigation",
   object: "object", ol: "list", optgroup: "group", option: "option", output: "status", p: "paragraph",
-  progress: "progressbar", search: "search", section: e => isNamed(e) ? "region" : "",
+  progress: "progressbar", s: "deletion", search: "search", section: e => isNamed(e) ? "region" : "",
   select: e => e.multiple || e.size > 1 ? "listbox" : "combobox", summary: e => isSummary(e) ? "button" : "",
-  svg: e => isNamed(e) || svgTitle(e) ? "image" : "", table: "table", tbody: "rowgroup",
-  td: "cell", textarea: "textbox", tfoot: "rowgroup",
-  th: e => attributeOf(e, "scope") === "row" ? "rowheader" : "columnheader", thead: "rowgroup",
-  tr: "row", ul: "list", video: "video",
+  svg: e => isNamed(e) ? "image" : "", table: "table", tbody: e => tabular(e, "rowgroup"),
+  td: e => tabular(e, "cell"), textarea: "textbox", tfoot: e => tabular(e, "rowgroup"),
+  th: e => tabular(e, isRowHeader(e) ? "rowheader" : "columnheader"), thead: e => tabular(e, "rowgroup"),
+  tr: e => tabular(e, "row"), ul: "list", video: "video",
 }
 const ARIA_ROLES = new Set(("alert alertdialog application article banner blockquote button caption cell checkbox code " +
-  "columnheader combobox complementary contentinfo definition dialog document feed figure form grid gridcell " +
-  "group heading image img link list listbox listitem log main marquee math menu menubar menuitem " +
+  "columnheader combobox comment complementary contentinfo definition deletion dialog directory document emphasis feed figure form grid gridcell " +
+  "generic group heading image img insertion link list listbox listitem log main mark marquee math menu menubar menuitem " +
   "menuitemcheckbox menuitemradio meter navigation none note option paragraph presentation progressbar " +
   "radio radiogroup region row rowgroup rowheader scrollbar search searchbox separator slider spinbutton " +
-  "status switch tab table tablist tabpanel term textbox timer toolbar tooltip tree treegrid treeitem").split(" "))
+  "status strong subscript suggestion superscript switch tab table tablist tabpanel term textbox time timer toolbar tooltip tree treegrid treeitem").split(" "))
 // Aliases of ARIA roles; an empty string means no role.
-const ROLE_ALIASES = { img: "image", presentation: "", none: "" }
+const ROLE_ALIASES = { directory: "list", generic: "", img: "image", presentation: "", none: "" }
+// These are landmarks only with a name.
+const NAMED_LANDMARKS = new Set(["form", "region"])
+// Global attributes of ARIA, which make a presentational role void.
+const GLOBAL_ATTRIBUTES = ("aria-label aria-labelledby aria-describedby aria-description aria-details aria-live aria-atomic aria-busy " +
+  "aria-relevant aria-controls aria-owns aria-flowto aria-current aria-keyshortcuts aria-roledescription").split(" ")
 
 const INTERACTIVE_ROLES = new Set(("link button textbox combobox checkbox radio slider spinbutton searchbox file color password " +
   "menuitem menuitemcheckbox menuitemradio option switch tab treeitem listbox scrollbar").split(" "))
 // Roles whose name is their content.
 const ROLES_NAMED_BY_CONTENT = new Set(("link button heading checkbox radio menuitem menuitemcheckbox menuitemradio option switch " +
   "tab treeitem tooltip columnheader rowheader").split(" "))
-const SECTIONS = new Set(["article", "aside", "main", "nav", "section"])
+const SECTIONING = new Set(["article", "aside", "nav", "section"])
+const SECTION_ROLES = new Set(["article", "complementary", "main", "navigation", "region"])
 
-const isSectioned = element => {
+const isWithinTags = (element, isOne) => {
+  for (let at = parentOf(element); at && nodeTypeOf(at) === ELEMENT; at = parentOf(at)) if (isOne(at)) return true
+  return false
+}
+const isSectioned = element => isWithinTags(element, at => {
+  const tag = tagOf(at)
+  return SECTIONING.has(tag) || tag === "main" || (hasAttribute(at, "role") && SECTION_ROLES.has(attributeOf(at, "role").trim().toLowerCase()))
+})
+const isNamed = element => hasAttributes(element) && nameOf(element, false) !== "" || (tagOf(element) === "svg" && svgTitle(element) !== "")
+const isLabelled = element => Boolean(attributeOf(element, "aria-label")?.trim() || attributeOf(element, "aria-labelledby")?.trim())
+const isAside = element => !isWithinTags(element, at => SECTIONING.has(tagOf(at))) || isNamed(element)
+// The child of a list, which is one only without a presentational role.
+const isListed = element => {
+  const parent = parentOf(element)
+  if (!(parent instanceof HTMLElement)) return parent instanceof ShadowRoot
+  const role = attributeOf(parent, "role")
+  if (role !== null) return roleOf(parent) === "list"
+  return ["ul", "ol", "menu", "slot"].includes(tagOf(parent))
+}
+const inputRole = element => {
+  const role = INPUT_ROLES[element.type] ?? "textbox"
+  return hasAttribute(element, "list") && element.list && (role === "textbox" || role === "searchbox") ? "combobox" : role
+}
+// The role of a part of a table, by the role of the table.
+const tabular = (element, role) => {
   for (let at = parentOf(element); at && nodeTypeOf(at) === ELEMENT; at = parentOf(at)) {
-    if (SECTIONS.has(tagOf(at))) return true
+    if (tagOf(at) !== "table") continue
+    const table = hasAttribute(at, "role") ? roleOf(at) : "table"
+    return table === "table" ? role : table === "grid" || table === "treegrid" ? (role === "cell" ? "gridcell" : role) : ""
+  }
+  return role
+}
+// By its scope; without one a header heads its row if it stands before the row's data.
+const isRowHeader = element => {
+  const scope = attributeOf(element, "scope")?.trim().toLowerCase()
+  if (scope === "row" || scope === "rowgroup") return true
+  if (scope === "col" || scope === "colgroup") return false
+  const row = parentOf(element)
+  if (!(row instanceof HTMLTableRowElement) || row.parentNode?.localName === "thead") return false
+  for (let cell = nextSiblingOf(element); cell; cell = nextSiblingOf(cell)) {
+    if (nodeTypeOf(cell) === ELEMENT && tagOf(cell) === "td") return childOf(row, HTMLTableCellElement) === element
   }
   return false
 }
-const isNamed = element => hasAttribute(element, "aria-label") || hasAttribute(element, "aria-labelledby") || hasAttribute(element, "title")
 const isSummary = element => parentOf(element) instanceof HTMLDetailsElement
 const svgTitle = element => {
   for (let child = firstChildOf(element); child; child = nextSiblingOf(child)) {
@@ -62,9 +105,12 @@ const roleOf = element => {
   if (!explicit) return ownRoleOf(element)
   for (const token of explicit.toLowerCase().split(/\s+/)) {
     if (!ARIA_ROLES.has(token)) continue
+    if (NAMED_LANDMARKS.has(token) && !isNamed(element)) continue
     const role = ROLE_ALIASES[token] ?? token
-    // A focusable element keeps its native role, even if the page declares it presentational.
-    return role === "" && tabIndexOf(element) >= 0 ? ownRoleOf(element) : role
+    return role === "" && token !== "generic" && isRoleKept(element) ? ownRoleOf(element) : role
   }
   return ownRoleOf(element)
 }
+// A focusable element keeps its native role, even if the page declares it presentational, and so
+// does one with a global attribute.
+const isRoleKept = element => tabIndexOf(element) >= 0 || GLOBAL_ATTRIBUTES.some(name => attributeOf(element, name)?.trim())

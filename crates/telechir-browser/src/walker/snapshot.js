@@ -105,9 +105,10 @@ const walk = ({ since, boxes, thorough }) => {
     // One style property per element, from the top, costs half of `checkVisibility`.
     const style = styleOf(element)
     const display = style.display
-    if (display === "none" || display === "") return
-    // An element without a box, or not painted; its children may be.
-    const isShown = display !== "contents" && style.visibility === "visible" && !(element instanceof SVGElement && !isDrawn(element))
+    // The style of areas is that of undisplayed elements.
+    if ((display === "none" && !(tag === "area" && areaBoxOf(element))) || display === "") return
+    // An element that is not painted; its children may be.
+    const isShown = style.visibility === "visible" && !(element instanceof SVGElement && !isDrawn(element))
     if (modal === element) isInert = false
     else if (!isBare && hasAttribute(element, "inert")) isInert = true
     const role = isShown ? (isBare ? ownRoleOf(element) : roleOf(element)) : ""
@@ -244,7 +245,6 @@ const contentBoxOf = (element, box) => {
 const isEditingHost = element => isEditable(element) && !isEditable(composedParentOf(element))
 
 // Whether an element is rendered, but none of its known children is.
-const contents = document.createRange()
 const mayHaveClosedRoot = element => {
   let isAnyDrawn = false
   for (let child = firstChildOf(element); child && !isAnyDrawn; child = nextSiblingOf(child)) {
@@ -254,10 +254,7 @@ const mayHaveClosedRoot = element => {
   if (isAnyDrawn) return false
   if (firstChildOf(element)) {
     // Text that is not slotted has no rectangles.
-    contents.selectNodeContents(element)
-    const isDrawn = contents.getClientRects().length > 0
-    contents.selectNodeContents(document)
-    if (isDrawn) return false
+    if (inContents(element, range => range.getClientRects().length > 0)) return false
   }
   const box = boxOf(element)
   return box.width !== 0 && box.height !== 0

@@ -56,7 +56,7 @@ const valueOf = (element, role, tag) => {
   }
   const attribute = attributeOf(element, "aria-valuetext") ?? attributeOf(element, "aria-valuenow")
   if (attribute !== null) return attribute
-  return role === "textbox" || role === "searchbox" ? contentOf(element, null) : ""
+  return role === "textbox" || role === "searchbox" ? contentOf(element) : ""
 }
 
 const MAX_OPTIONS = 50
