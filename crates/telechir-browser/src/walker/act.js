@@ -40,7 +40,8 @@ const aim = (id, isToPress) => {
   const element = find(id)
   if (!element) return { gone: true }
   if (!isShownSomehow(element)) return { hidden: true }
-  if (isToPress && isDisabled(element, tagOf(element))) return { disabled: true }
+  const control = hiddenControlOf(element) ?? element
+  if (isToPress && isDisabled(control, tagOf(control))) return { disabled: true }
   let covered = null
   // Scrolling uncovers what a fixed bar at the edge covers.
   for (const isScrolled of [false, true]) {

@@ -13,8 +13,9 @@ const setProperty = (element, member, value) => {
 const isYes = value => value === true || ["true", "on", "yes", "checked", "1"].includes(String(value).toLowerCase())
 
 const setValue = (id, value) => {
-  const element = find(id)
-  if (!element) return { gone: true }
+  const found = find(id)
+  if (!found) return { gone: true }
+  const element = hiddenControlOf(found) ?? found
   const tag = tagOf(element)
   if (isDisabled(element, tag) || (CONTROLS.has(tag) && element.readOnly)) return { problem: "the control is disabled or read-only" }
   scrollTo(element, { block: "nearest", behavior: "instant" })

@@ -111,7 +111,8 @@ const walk = ({ since, boxes, thorough }) => {
     const isShown = style.visibility === "visible" && !(element instanceof SVGElement && !isDrawn(element))
     if (modal === element) isInert = false
     else if (!isBare && hasAttribute(element, "inert")) isInert = true
-    const role = isShown ? (isBare ? ownRoleOf(element) : roleOf(element)) : ""
+    const labelled = isShown && tag === "label" && !isNamedAbove ? hiddenControlOf(element) : null
+    const role = labelled ? roleOf(labelled) : isShown ? (isBare ? ownRoleOf(element) : roleOf(element)) : ""
     // Text that the page's style puts on its own line starts a line.
     const isBlock = BLOCKS.has(tag) || (role === "" && BLOCK_DISPLAYS.has(display))
     if (isBlock) close(depth)
@@ -124,6 +125,7 @@ const walk = ({ since, boxes, thorough }) => {
         const hadHandCursor = hasHandCursor
         hasHandCursor = style.cursor === "pointer"
         isInteractive = hasHandCursor && !hadHandCursor
+        if (isInteractive && holdsTargets(element)) isInteractive = hasHandCursor = false
       }
     }
     const isEditor = isInteractive && role === "" && isEditable(element)
@@ -136,14 +138,14 @@ const walk = ({ since, boxes, thorough }) => {
     let below = depth
     if (role || isInteractive) {
       const shown = role || (isEditor ? "textbox" : "generic")
-      const name = nameOf(element, isByContent)
+      const name = labelled ? nameOf(labelled, false) : nameOf(element, isByContent)
       if (isInteractive || !OMITTED_UNNAMED.has(role) || name) {
         flush(depth)
         const bits = (isInteractive && !isInert ? INTERACTIVE : 0) | (mayBeInView ? IN_VIEW : 0) | (role === "iframe" ? FRAME : 0) | (isByContent ? NAMED_BY_CONTENT : 0)
-        let states = isBare && !STATEFUL_TAGS.has(tag) ? "" : statesOf(element, shown, tag)
+        let states = labelled ? statesOf(labelled, shown, "input") : isBare && !STATEFUL_TAGS.has(tag) ? "" : statesOf(element, shown, tag)
         if (element === focused && tag !== "body") states += states ? " focused" : "focused"
         if (isInert && isInteractive) states += states ? " inert" : "inert"
-        emit(depth, idOf(element), bits, shown, name, valueOf(element, shown, tag), states, detailOf(element, role, tag), boxText(box, element))
+        emit(depth, idOf(element), bits, shown, name, valueOf(labelled ?? element, shown, labelled ? "input" : tag), states, detailOf(element, role, tag), boxText(box, element))
         below = depth + 1
         isNamedAbove = isByContent && name !== ""
       }
@@ -209,6 +211,22 @@ const walk = ({ since, boxes, thorough }) => {
   return `${head}\t${same}\t${sameEnd}\n${squeeze(cut(document.title))}\n${location.href}\n${fresh.join("\n")}`
 }
 
+// Whether an element of which all is clickable only holds several equal ones that are targets each:
+// elements with the same tag and some text, and no text beside them.
+const holdsTargets = element => {
+  let tag = "", count = 0, first = null
+  for (let child = firstChildOf(shadowOf(element) ?? element); child; child = nextSiblingOf(child)) {
+    const type = nodeTypeOf(child)
+    if (type === TEXT && dataOf(child).trim()) return false
+    if (type !== ELEMENT || NEVER_RENDERED.has(tagOf(child)) || readingOf(child) === SKIPPED) continue
+    if (count && tagOf(child) !== tag) return false
+    count++
+    tag = tagOf(child)
+    first ??= child
+    if (!CLICKABLE_TAGS.has(tag) || !textContentOf(child).trim()) return false
+  }
+  return count > 1 || (count === 1 && holdsTargets(first))
+}
 // Containers that are listed only with a name.
 const OMITTED_UNNAMED = new Set(["group", "rowgroup", "generic"])
 // Tags that a hand cursor makes interactive.

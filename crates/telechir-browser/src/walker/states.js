@@ -10,6 +10,12 @@ const checkedState = (element, role) => {
   const attribute = attributeOf(element, "aria-checked")
   return attribute === "mixed" ? "mixed" : attribute === "true" ? "checked" : "unchecked"
 }
+// The checkbox, radio button or file control that is not shown and operated through this label.
+const hiddenControlOf = label => {
+  const control = label instanceof HTMLLabelElement ? label.control : null
+  const isOne = control instanceof HTMLInputElement && ["checkbox", "radio", "file"].includes(control.type)
+  return isOne && !isDrawn(control) ? control : null
+}
 const CHECKABLE = new Set(["checkbox", "radio", "switch", "menuitemcheckbox", "menuitemradio"])
 const CONTROLS = new Set(["input", "select", "textarea", "button", "fieldset", "option", "optgroup"])
 

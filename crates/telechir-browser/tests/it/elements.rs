@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use telechir_browser::Options;
-use telechir_device::{Computer as _, DeviceError};
+use telechir_device::{Computer as _, DeviceError, Effect};
 use telechir_protocol::{Action, ActionKind};
 
 use crate::common::{
@@ -215,4 +215,90 @@ async fn scripts_run_only_if_allowed() {
             .to_string()
             .contains("no")
     );
+}
+
+async fn clicks_by_ref(html: &str, names: &[&str]) {
+    let mut browser = headless().await;
+    go(&mut browser, &page(html)).await.unwrap();
+    for name in names {
+        let all = read(&mut browser, "full").await;
+        let target = ref_of(&all, &format!("\"{name}\""));
+        let done = perform(&mut browser, click_on(target)).await.unwrap();
+        assert_eq!(done.effect, Effect::Confirmed, "{name}: {done:?}");
+        assert_eq!(title(&mut browser).await, *name);
+    }
+}
+
+#[tokio::test]
+async fn a_container_with_a_hand_cursor_leaves_its_children_their_refs() {
+    let listens = "<script>document.body.addEventListener('click', event => document.title = event.target.textContent)</script>";
+    let html = format!(
+        "<div style='cursor: pointer'><div><span><b>Answer</b></span> <span><b>Pass on</b></span></div></div>\
+         <div style='cursor: pointer'><p>Today</p><p>Tomorrow</p></div>{listens}"
+    );
+    clicks_by_ref(&html, &["Pass on", "Answer", "Tomorrow", "Today"]).await;
+}
+
+#[tokio::test]
+async fn a_card_with_a_hand_cursor_is_one_target() {
+    let html = "<div style='cursor: pointer'><h3>Tent</h3><p>for two</p></div>";
+    let mut browser = headless().await;
+    go(&mut browser, &page(html)).await.unwrap();
+    let all = read(&mut browser, "interactive").await;
+    assert!(all.contains("generic \"Tent for two\""), "{all}");
+}
+
+#[tokio::test]
+async fn elements_without_a_box_of_their_own_are_clicked() {
+    let html = "<button style='display: contents' onclick='document.title = \"Plain\"'>Plain</button><hr>\
+         <img usemap=#map width=200 height=100 src='data:image/svg+xml,<svg xmlns=\"http://www.w3.org/2000/svg\"/>'>\
+         <map name=map><area shape=rect coords=100,0,200,100 href='javascript:void(document.title = \"East\")' alt=East></map>";
+    clicks_by_ref(html, &["Plain", "East"]).await;
+}
+
+#[tokio::test]
+async fn a_hidden_checkbox_is_operated_through_its_label() {
+    let html = "<input type=checkbox id=dark style='display: none'><label for=dark>Dark mode</label>\
+         <label><input type=radio name=stars hidden> Five stars</label>\
+         <label><input type=checkbox hidden disabled> Never</label>";
+    let mut browser = headless().await;
+    go(&mut browser, &page(html)).await.unwrap();
+    let all = read(&mut browser, "full").await;
+    let line_of = |all: &str, name: &str| {
+        let mut lines = all.lines().filter(|line| line.contains(name));
+        (
+            lines.next().unwrap().trim().to_owned(),
+            lines.next().is_none(),
+        )
+    };
+    let (dark, is_only) = line_of(&all, "Dark mode");
+    assert!(
+        dark.starts_with("checkbox") && dark.ends_with(" unchecked") && is_only,
+        "{all}"
+    );
+    for name in ["Dark mode", "Five stars"] {
+        perform(&mut browser, click_on(ref_of(&all, name)))
+            .await
+            .unwrap();
+        let after = read(&mut browser, "full").await;
+        assert!(line_of(&after, name).0.ends_with(" checked"), "{after}");
+    }
+    let at = ref_of(&all, "Dark mode");
+    let value = json!(false);
+    text_of(
+        &mut browser,
+        Action::FormInput {
+            at,
+            value,
+            tab: None,
+        },
+    )
+    .await;
+    let after = read(&mut browser, "full").await;
+    assert!(
+        line_of(&after, "Dark mode").0.ends_with(" unchecked"),
+        "{after}"
+    );
+    let refused = perform(&mut browser, click_on(ref_of(&all, "Never"))).await;
+    assert!(refused.unwrap_err().to_string().contains("disabled"));
 }
