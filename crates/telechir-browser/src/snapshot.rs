@@ -23,7 +23,6 @@ mod shadow;
 pub(crate) use bounded_text::cut;
 pub(crate) use document::Scope;
 pub(crate) use files::{GROUP, InlineFile, UploadFiles};
-pub(crate) use find::search;
 pub(crate) use history::{SnapshotRequest, SnapshotView, Snapshots, article_text};
 pub(crate) use node::{ElementId, PageNode, PageTree};
 pub(crate) use page::PageReader;

@@ -9,7 +9,6 @@ use crate::error::refused;
 use crate::pointer::Pixel;
 use crate::snapshot::{
     ElementId, PageReader, PageTree, RefTarget, Scope, SnapshotRequest, SnapshotView, article_text,
-    search,
 };
 use crate::tab_registry::Tab;
 
@@ -50,15 +49,10 @@ impl Browser {
         Ok(article_text(&self.tree(tab, Scope::default()).await?))
     }
 
-    /// The elements that match the words of a query, one per line.
+    /// The elements and texts that match the words of a query, one per line.
     pub(super) async fn find(&mut self, tab: &Tab, query: &str) -> Result<String, DeviceError> {
         let tree = self.tree(tab, Scope::default()).await?;
-        let hits = search(&tree, query);
-        if hits.is_empty() {
-            return Ok("No element matches.".to_owned());
-        }
-        let lines = hits.into_iter().map(|node| self.snapshots.line(node));
-        Ok(lines.collect::<Vec<_>>().join("\n"))
+        Ok(self.snapshots.search(&tree, query))
     }
 
     /// Sets a form control, as if the user had filled it in.

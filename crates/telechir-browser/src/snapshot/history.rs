@@ -6,7 +6,7 @@ use super::document::DocumentCache;
 use super::node::{DocumentId, ElementId, PageNode, PageTree};
 use super::refs::{ElementRefs, RefTarget};
 use super::render_context::RenderContext;
-use super::{article, changes, compact, json, outline};
+use super::{article, changes, compact, find, json, outline};
 use crate::tab_registry::TabRegistry;
 
 /// A view of a page.
@@ -102,6 +102,11 @@ impl Snapshots {
     /// A node as one line with its ref.
     pub(crate) fn line(&mut self, node: &PageNode) -> String {
         outline::line(node, &mut self.refs, None)
+    }
+
+    /// The elements and texts that match the words of a query, one per line with their refs.
+    pub(crate) fn search(&mut self, tree: &PageTree, query: &str) -> String {
+        find::search(tree, query, &mut self.refs)
     }
 
     /// The name of the last snapshot of this tab.

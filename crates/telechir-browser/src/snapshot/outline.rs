@@ -53,6 +53,23 @@ pub(super) fn line(node: &PageNode, refs: &mut ElementRefs, only: Option<&str>) 
     line
 }
 
+/// A search result as one line, always with a ref: for text that of its parent element.
+pub(super) fn found_line(node: &PageNode, refs: &mut ElementRefs, content: Option<&str>) -> String {
+    let id = format!(" [{}]", refs.of(node));
+    let line = line(node, refs, content);
+    match node.is_text() {
+        true => format!("text {line}{id}"),
+        false if line.contains(&id) => line,
+        false => line + &id,
+    }
+}
+
+/// Words in quotation marks, separated by commas.
+pub(super) fn quoted_words(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| quoted(&cut(word, 40))).collect();
+    words.join(", ")
+}
+
 /// Roles that get a ref only if the element is interactive.
 fn is_plain(role: &str) -> bool {
     matches!(

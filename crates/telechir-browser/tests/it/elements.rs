@@ -302,3 +302,51 @@ async fn a_hidden_checkbox_is_operated_through_its_label() {
     let refused = perform(&mut browser, click_on(ref_of(&all, "Never"))).await;
     assert!(refused.unwrap_err().to_string().contains("disabled"));
 }
+
+#[tokio::test]
+async fn find_looks_at_text_cells_rows_and_items() {
+    let html = "<table><tr><th>City<th>Rain<tr><td>Bergen<td>2 250 mm<tr><td>Cairo<td>25 mm</table>\
+         <ul><li>Bring <b>boots</b></li></ul><div>Call <i>after</i> noon</div><button>Order boots</button>";
+    let mut browser = headless().await;
+    go(&mut browser, &page(html)).await.unwrap();
+    for (query, first) in [
+        ("2 250", "cell \"2 250 mm\" ["),
+        ("cairo 25", "row \"Cairo 25 mm\" ["),
+        ("bring boots", "listitem \"Bring boots\" ["),
+        ("call after noon", "text \"Call after noon\" ["),
+        ("the boots", "button \"Order boots\" ["),
+    ] {
+        let query = query.to_owned();
+        let found = text_of(&mut browser, Action::Find { query, tab: None }).await;
+        assert!(found.starts_with(first), "{found}");
+    }
+    let query = "cairo".to_owned();
+    let found = text_of(&mut browser, Action::Find { query, tab: None }).await;
+    perform(&mut browser, click_on(ref_of(&found, "cell \"Cairo\"")))
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn find_says_which_words_do_not_occur() {
+    let html = "<button>Delete draft</button>".repeat(30);
+    let mut browser = headless().await;
+    go(&mut browser, &page(&html)).await.unwrap();
+    for (query, answer) in [
+        ("account", "No element matches \"account\"."),
+        (
+            "close this account button now",
+            "No element matches \"close\", \"this\", \"account\", \"button\", \"now\".\n\
+             Found \"button\", but not \"close\", \"this\", \"account\", \"now\".",
+        ),
+    ] {
+        let query = query.to_owned();
+        let found = text_of(&mut browser, Action::Find { query, tab: None }).await;
+        assert_eq!(found, answer);
+    }
+    let query = "delete account".to_owned();
+    let found = text_of(&mut browser, Action::Find { query, tab: None }).await;
+    let (head, rest) = found.split_once("but not \"account\".\n").unwrap();
+    assert!(head.starts_with("No element matches"), "{found}");
+    assert_eq!(rest.lines().count(), 5, "{found}");
+}
