@@ -35,6 +35,7 @@ struct PolicyFile {
     #[serde(default, deserialize_with = "rules")]
     edit: Vec<Spanned<EditRule>>,
     trusted: Option<Spanned<Trusted>>,
+    approval: Option<ApprovalFile>,
 }
 
 /// Reads the rules of a table.
@@ -70,6 +71,17 @@ fn rules<'de, D: Deserializer<'de>, F: Deserialize<'de>>(
 )]
 struct Trusted {
     host: Vec<String>,
+}
+
+/// What holds for every question.
+#[derive(Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table [approval] with `min_answer_ms`, a number of milliseconds"
+)]
+struct ApprovalFile {
+    #[serde(default)]
+    min_answer_ms: u64,
 }
 
 /// Defines a rule's struct, with the common members and those of its kind, and the struct of its
@@ -328,6 +340,9 @@ pub(crate) fn read(text: &str, name: &str) -> Result<Policy, PolicyError> {
     policy.network = network::read_network(&origin, file.network)?;
     policy.shell = read_table(&origin, file.shell)?;
     policy.edit = read_table(&origin, file.edit)?;
+    if let Some(approval) = file.approval {
+        policy.min_answer_ms = approval.min_answer_ms;
+    }
     if let Some(trusted) = file.trusted {
         let line = origin.line(trusted.span().start);
         policy.trusted = conditions::hosts(&origin, line, &trusted.into_inner().host)?;

@@ -9,14 +9,15 @@ use crate::key_rule::{KeyPresses, KeysMatch, PressedKeys};
 use crate::network_rule::NetworkMatch;
 use crate::rule::{RateCounter, RuleContext, RuleTable};
 use crate::screen_rule::{ComputerMatch, ScreenSubject};
+use crate::shape::Shaped;
 use crate::shell_rule::{ShellMatch, ShellSubject};
 use crate::url_rule::{Destination, UrlMatch};
 use crate::{
-    ApproveAt, CommandReading, Denial, Digest, EditFacts, EditProposal, Judgement, NetworkClient,
-    PendingApproval, Permitted, PolicyError, Proposal, Question, RuleReason, ScreenFacts,
-    ScreenProposal, ScreenWindows, ShellFacts, ShellProposal, ShellTask, SimpleCommand, Verdict,
-    edit_rule, file, key_rule, question_text, read_command, screen_rule, shell_change, shell_rule,
-    summary, url_rule,
+    ApprovalShape, ApproveAt, CommandReading, Denial, Digest, EditFacts, EditProposal, Judgement,
+    NetworkClient, PendingApproval, Permitted, PolicyError, Proposal, Question, RuleReason,
+    ScreenFacts, ScreenProposal, ScreenWindows, ShellFacts, ShellProposal, ShellTask,
+    SimpleCommand, Verdict, edit_rule, file, key_rule, question_text, read_command, screen_rule,
+    shell_change, shell_rule, summary, url_rule,
 };
 
 /// The rules of one file. If none matches, the default of the kind applies.
@@ -32,6 +33,7 @@ pub struct Policy {
     pub(crate) trusted: Vec<String>,
     pub(crate) digest: Digest,
     pub(crate) required: RequiredApprovals,
+    pub(crate) min_answer_ms: u64,
 }
 
 /// Kinds of calls that each need the user's approval, whatever the rules permit: the
@@ -65,6 +67,7 @@ impl Policy {
             trusted: Vec::new(),
             digest: Digest::of_json(&Value::Null),
             required: RequiredApprovals::default(),
+            min_answer_ms: 0,
         }
     }
 
@@ -96,6 +99,12 @@ impl Policy {
     /// When it is not TOML, has an unknown key, or a rule contradicts its own examples.
     pub fn from_toml(text: &str, origin: &str) -> Result<Self, PolicyError> {
         file::read(text, origin)
+    }
+
+    /// How many milliseconds a yes must take, because nobody reads a question faster; 0 without a
+    /// limit.
+    pub fn min_answer_ms(&self) -> u64 {
+        self.min_answer_ms
     }
 
     /// Identifies the policy in a recording: the digest of its file.
@@ -485,7 +494,7 @@ const IMITATION: &str = "A word in it consists of letters of another alphabet th
                          ones.";
 
 /// Combines the verdicts of all steps into one judgement.
-fn conclude<P: Proposal>(
+fn conclude<P: Proposal + Shaped>(
     proposal: P,
     grounds: Vec<RuleReason>,
     lines: Vec<String>,
@@ -539,18 +548,27 @@ fn conclude<P: Proposal>(
     if any_text(&canonical, summary::imitates_latin) {
         reasons.push(IMITATION.to_owned());
     }
+    let reasons: Vec<String> = reasons
+        .iter()
+        .map(|reason| summary::escape(reason))
+        .collect();
+    let parts = proposal.parts();
+    let shape = (!parts.is_empty()).then(|| ApprovalShape {
+        parts,
+        reasons: reasons.clone(),
+    });
     let question = Question {
         call_id: summary::escape(proposal.call_id().as_str()).into(),
         digest: proposal.digest(),
+        action: proposal.action_digest(),
+        shape,
         lines,
-        reasons: reasons
-            .iter()
-            .map(|reason| summary::escape(reason))
-            .collect(),
+        reasons,
         has_hidden_characters: any_text(&canonical, summary::has_hidden),
         approve: approval.approve,
         untrusted_source: None,
         safety_checks: safety_checks.iter().map(escaped).collect(),
+        min_answer_ms: 0,
     };
     Judgement::Ask(PendingApproval::new(
         proposal,

@@ -107,6 +107,7 @@ mod question_text;
 mod rule;
 mod safe_list;
 mod screen_rule;
+mod shape;
 mod shell_change;
 mod shell_options;
 mod shell_read;
@@ -133,6 +134,7 @@ pub use proposal::{Device, EditProposal, Proposal, ScreenProposal, ShellProposal
 pub use question::{Decision, PendingApproval, Question};
 pub use question_text::{FittedText, fit_lines};
 pub use rule::RuleReason;
+pub use shape::ApprovalShape;
 pub use shell_read::{CommandReading, Redirection, SimpleCommand, read_command};
 pub use summary::{
     escape, may_type, summarize, summarize_command, summarize_edit, summarize_shell_action,

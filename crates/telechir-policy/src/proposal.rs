@@ -47,6 +47,14 @@ pub trait Proposal {
     fn digest(&self) -> Digest {
         Digest::of_json(&self.to_json())
     }
+
+    /// Digest of the action without the ids that each call has of its own. None if the JSON does not
+    /// contain all that the action consists of.
+    fn action_digest(&self) -> Option<Digest> {
+        let mut json = self.to_json();
+        json.as_object_mut()?.remove("call_id");
+        Some(Digest::of_json(&json))
+    }
 }
 
 /// Actions on one screen, in order.
@@ -79,6 +87,16 @@ impl Proposal for ScreenProposal {
             "actions": actions,
             "safety_checks": self.safety_checks.iter().map(|check| json!([check.id, check.code, check.message])).collect::<Vec<_>>(),
         })
+    }
+
+    fn action_digest(&self) -> Option<Digest> {
+        let mut json = self.to_json();
+        let checks = self.safety_checks.iter();
+        json["safety_checks"] = checks
+            .map(|check| json!([check.code, check.message]))
+            .collect();
+        json.as_object_mut()?.remove("call_id");
+        Some(Digest::of_json(&json))
     }
 }
 
@@ -151,6 +169,19 @@ impl Proposal for ShellProposal {
             "cwd": self.cwd,
             "env": self.env,
         })
+    }
+
+    fn action_digest(&self) -> Option<Digest> {
+        let is_hidden = matches!(
+            self.task,
+            ShellTask::Send {
+                is_hidden: true,
+                ..
+            }
+        );
+        let mut json = self.to_json();
+        json.as_object_mut()?.remove("call_id");
+        (!is_hidden).then(|| Digest::of_json(&json))
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use telechir_protocol::{CallId, SafetyCheck};
 
-use crate::{ApproveAt, Denial, Digest, Permitted, Proposal, RuleReason};
+use crate::{ApprovalShape, ApproveAt, Denial, Digest, Permitted, Proposal, RuleReason};
 
 /// The question as shown to the user. Created from the exact proposal, never from a model's
 /// description; all text in it is escaped.
@@ -13,6 +13,13 @@ pub struct Question {
     pub call_id: CallId,
     /// Digest of the exact proposal.
     pub digest: Digest,
+    /// Digest of the action without the ids of its call and checks: the same for the same action in
+    /// a later call. Absent if another action could have it, too: hidden input is only counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<Digest>,
+    /// The form of the action; absent if it has none that could be approved for later calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<ApprovalShape>,
     /// What would be done, completely: line breaks of the call are lines here. Shorten it with
     /// [`crate::fit_lines`] if it does not fit, and let nobody approve it before all of it was shown.
     pub lines: Vec<String>,
@@ -28,6 +35,18 @@ pub struct Question {
     pub untrusted_source: Option<String>,
     /// The provider's checks, escaped.
     pub safety_checks: Vec<SafetyCheck>,
+    /// A yes that comes earlier than this many milliseconds after the question does not count; 0 if
+    /// the policy has no such limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub min_answer_ms: u64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Question {
@@ -164,12 +183,15 @@ mod tests {
         let question = Question {
             call_id: "c1".into(),
             digest: proposal(shown).digest(),
+            action: None,
+            shape: None,
             lines: vec![format!("$ {shown}")],
             reasons: vec!["It writes.".to_owned()],
             has_hidden_characters: false,
             approve: ApproveAt::Any,
             untrusted_source: None,
             safety_checks: Vec::new(),
+            min_answer_ms: 0,
         };
         let rule_reason = RuleReason::built_in(Verdict::Ask, "shell", "It writes.");
         PendingApproval::new(proposal(waiting), question, rule_reason, Vec::new())

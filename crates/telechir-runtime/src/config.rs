@@ -155,7 +155,7 @@ impl Default for SessionLimits {
             default_wait: Duration::from_secs(1),
             max_wait: Duration::from_secs(60),
             action_timeout: Duration::from_secs(60),
-            approval_timeout: Duration::from_secs(600),
+            approval_timeout: Duration::from_secs(300),
             max_questions_per_minute: 20,
             resolve_timeout: Duration::from_secs(3),
             settle: Settle {

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use telechir_policy::{Digest, Verdict};
 use telechir_protocol::{ActionKind, CallId, Failure, FrameId, Size, UnsettledReason};
 
+use crate::AnswerOrigin;
+
 /// A kind of device of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -141,6 +143,9 @@ pub enum SessionEvent {
         approved: bool,
         /// Why it was denied; absent when approved.
         reason: Option<String>,
+        /// Where the answer came from; absent if nobody answered.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<AnswerOrigin>,
     },
     /// An action is about to be performed; its intent is durable.
     ActionStarted {

@@ -34,7 +34,7 @@ mod screenshot;
 mod session;
 mod session_state;
 
-pub use approver::{Approver, DenyAll};
+pub use approver::{Answer, AnswerOrigin, AnswerWay, Approver, DenyAll};
 pub use bus::EventReader;
 pub use config::{AutoScreenshot, ScreenshotRule, SessionLimits};
 pub use error::{JournalError, RuntimeError};

@@ -1,12 +1,13 @@
 //! Prompts on the controlling terminal, never on stdin. Without a terminal the answer is no.
 
 use std::io;
+use std::time::Instant;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
-use telechir_policy::{Decision, Interface, Question, fit_lines};
+use telechir_policy::{ApproveAt, Decision, Interface, Question, fit_lines};
 use telechir_process::Readiness;
-use telechir_runtime::Approver;
+use telechir_runtime::{Answer, AnswerOrigin, AnswerWay, Approver};
 
 /// Maximum length of an answer in bytes; a longer one counts as no.
 const MAX_ANSWER: usize = 256;
@@ -84,15 +85,27 @@ impl TerminalApprover {
 }
 
 impl Approver for TerminalApprover {
-    async fn decide(&mut self, question: &Question) -> Decision {
-        self.prompt(question).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "failed to read the terminal; the answer is no");
-            no("This needs the user's approval, and the terminal could not be read.")
-        })
+    async fn decide(&mut self, question: &Question) -> Answer {
+        let shown = Instant::now();
+        match self.prompt(question).await {
+            Ok(decision) => Answer {
+                decision,
+                origin: Some(AnswerOrigin {
+                    way: AnswerWay::Terminal,
+                    by: "the caller".to_owned(),
+                    after_ms: u64::try_from(shown.elapsed().as_millis()).unwrap_or(u64::MAX),
+                }),
+            },
+            Err(error) => {
+                tracing::warn!(%error, "failed to read the terminal; the answer is no");
+                let why = "This needs the user's approval, and the terminal could not be read.";
+                Answer::from(no(why))
+            }
+        }
     }
 
-    fn interface(&self) -> Interface {
-        Interface::Terminal
+    fn can_ask(&self, at: ApproveAt) -> bool {
+        at.admits(Interface::Terminal)
     }
 }
 
@@ -189,7 +202,7 @@ async fn read_line(tty: &Readiness) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use telechir_policy::{ApproveAt, Digest};
+    use telechir_policy::Digest;
 
     use super::*;
 
@@ -197,12 +210,15 @@ mod tests {
         Question {
             call_id: "c".into(),
             digest: Digest::of_json(&serde_json::Value::Null),
+            action: None,
+            shape: None,
             lines: vec!["$ rm x".to_owned()],
             reasons: Vec::new(),
             has_hidden_characters: false,
             approve: ApproveAt::Any,
             untrusted_source: untrusted.then(|| "a page".to_owned()),
             safety_checks: Vec::new(),
+            min_answer_ms: 0,
         }
     }
 

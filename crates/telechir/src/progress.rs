@@ -147,7 +147,10 @@ impl Timeline {
                 )]
             }
             SessionEvent::QuestionAnswered {
-                approved, reason, ..
+                approved,
+                reason,
+                origin,
+                ..
             } => {
                 let effect_label = if *approved {
                     "approved by the user"
@@ -155,7 +158,11 @@ impl Timeline {
                     "not approved"
                 };
                 vec![format!(
-                    "   {effect_label}{}",
+                    "   {effect_label}{}{}",
+                    origin
+                        .as_ref()
+                        .map(|origin| format!(" {origin}"))
+                        .unwrap_or_default(),
                     reason
                         .as_deref()
                         .map(|reason| format!(": {}", one_line(reason)))

@@ -185,7 +185,9 @@ async fn converse(
     name: &SessionName,
     seconds: u64,
 ) -> Result<Vec<ToolResult>, HostError> {
-    let ask = |question: Question| async move { TerminalApprover::open().decide(&question).await };
+    let ask = |question: Question| async move {
+        TerminalApprover::open().decide(&question).await.decision
+    };
     let queued = || {
         note(&format!(
             "session {name} is executing another call; waiting for up to {seconds} seconds"

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use telechir_policy::{Decision, Interface, Question};
-use telechir_runtime::Approver;
+use telechir_policy::{ApproveAt, Decision, Interface, Question};
+use telechir_runtime::{Answer, Approver};
 use tokio::sync::oneshot;
 
 use super::calls::{CallProgress, CallTable};
@@ -109,17 +109,17 @@ impl Drop for OpenGuard<'_> {
 }
 
 impl Approver for HostApprover {
-    fn interface(&self) -> Interface {
-        self.lock().interface
+    fn can_ask(&self, at: ApproveAt) -> bool {
+        at.admits(self.lock().interface)
     }
 
-    async fn decide(&mut self, question: &Question) -> Decision {
+    async fn decide(&mut self, question: &Question) -> Answer {
         let decision = match self.pose(question) {
             Some((_open, decision)) => decision.await.ok(),
             None => None,
         };
-        decision.unwrap_or_else(|| Decision::Deny {
+        Answer::from(decision.unwrap_or_else(|| Decision::Deny {
             reason: "This needs the user's approval, and the client is gone.".to_owned(),
-        })
+        }))
     }
 }

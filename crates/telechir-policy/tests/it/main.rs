@@ -11,6 +11,7 @@ mod judge;
 mod properties;
 mod proposals;
 mod question;
+mod repeated;
 mod screen;
 mod shell;
 mod strictness;

@@ -173,6 +173,8 @@ fn a_question_shows_everything_that_a_person_decides_about() {
     let question = Question {
         call_id: "call_1".into(),
         digest: Digest::of_json(&json!(1)),
+        action: None,
+        shape: None,
         lines: vec!["$ ls".to_owned(), "> rm x".to_owned()],
         reasons: vec!["First.".to_owned(), "Second.".to_owned()],
         has_hidden_characters: true,
@@ -192,6 +194,7 @@ fn a_question_shows_everything_that_a_person_decides_about() {
                 source: SafetySource::Openai,
             },
         ],
+        min_answer_ms: 0,
     };
     assert_eq!(
         question.text(),

@@ -9,7 +9,7 @@ use telechir_policy::{
 };
 use telechir_protocol::{CallId, Failure, FailureKind};
 
-use crate::approver::BoxApprover;
+use crate::approver::{Answer, BoxApprover};
 use crate::execute::{or_stopped, until_stopped};
 use crate::question_rate::QuestionRate;
 use crate::recorder::Recorder;
@@ -87,6 +87,7 @@ struct ApprovalGate<'a> {
     stop: UntilStopped,
     now: Duration,
     untrusted_source: Option<String>,
+    min_answer_ms: u64,
     /// Whether the user decided to trust everything that was read.
     trusts_content: bool,
 }
@@ -102,6 +103,7 @@ impl<'a> ApprovalGate<'a> {
             stop: until_stopped(&session.screens),
             now,
             untrusted_source: session.trust.untrusted_source(),
+            min_answer_ms: session.judge.policy().min_answer_ms(),
             trusts_content: false,
         }
     }
@@ -123,8 +125,12 @@ impl<'a> ApprovalGate<'a> {
                 let (call_id, ground) = (pending.call_id().clone(), pending.rule_reason().clone());
                 let mut question = pending.question().clone();
                 question.untrusted_source = self.untrusted_source.as_deref().map(escape);
+                question.min_answer_ms = self.min_answer_ms;
                 self.emit_judged(call_id.clone(), Verdict::Ask, &ground.rule, &ground.reason);
-                let decision = self.ask_user(&call_id, &question, steps).await;
+                let Answer { decision, origin } = match self.approver.earlier_answer(&question) {
+                    Some(earlier) => earlier,
+                    None => self.ask_user(&call_id, &question, steps).await,
+                };
                 let is_trusting = matches!(
                     decision,
                     Decision::Approve {
@@ -138,6 +144,7 @@ impl<'a> ApprovalGate<'a> {
                     call_id,
                     approved: resolved.is_ok(),
                     reason: resolved.as_ref().err().map(|denial| escape(&denial.reason)),
+                    origin,
                 });
                 resolved.map_err(|denial| refused(&denial, &question.reasons))
             }
@@ -164,24 +171,19 @@ impl<'a> ApprovalGate<'a> {
         call_id: &CallId,
         question: &Question,
         steps: Vec<String>,
-    ) -> Decision {
-        let interface = self.approver.interface();
-        if !question.approve.admits(interface) {
-            return Decision::Deny {
-                reason: format!(
-                    "The policy wants this approved at {}, and this session asks elsewhere.",
-                    question.approve
-                ),
-            };
+    ) -> Answer {
+        if !self.approver.can_ask(question.approve) {
+            return refusal(format!(
+                "The policy wants this approved at {}, and this session asks elsewhere.",
+                question.approve
+            ));
         }
         let limit = self.limits.max_questions_per_minute;
         if !self.rate.admit(self.now, limit) {
             // Users who get too many questions stop reading them.
-            return Decision::Deny {
-                reason: format!(
-                    "The user was asked {limit} times within a minute, which is the limit; wait, or use actions that need no approval."
-                ),
-            };
+            return refusal(format!(
+                "The user was asked {limit} times within a minute, which is the limit; wait, or use actions that need no approval."
+            ));
         }
         self.recorder.emit(SessionEvent::QuestionAsked {
             call_id: call_id.clone(),
@@ -192,15 +194,15 @@ impl<'a> ApprovalGate<'a> {
         let limit = self.limits.approval_timeout;
         let decision = tokio::time::timeout(limit, self.approver.decide(question));
         match or_stopped(&mut self.stop, decision).await {
-            Some(Ok(decision)) => decision,
-            Some(Err(_)) => Decision::Deny {
-                reason: format!("No answer within {} seconds.", limit.as_secs()),
-            },
-            None => Decision::Deny {
-                reason: "The user stopped this session meanwhile.".to_owned(),
-            },
+            Some(Ok(answer)) => answer,
+            Some(Err(_)) => refusal(format!("No answer within {} seconds.", limit.as_secs())),
+            None => refusal("The user stopped this session meanwhile.".to_owned()),
         }
     }
+}
+
+fn refusal(reason: String) -> Answer {
+    Answer::from(Decision::Deny { reason })
 }
 
 /// Whether an approval is still valid under a new judgement: its conditions may have changed.

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use telechir_policy::{Decision, Policy, Question};
 use telechir_protocol::{ComputerCall, FailureKind, SafetyCheck, SafetySource};
-use telechir_runtime::{Approver, Session, SessionLimits};
+use telechir_runtime::{
+    Answer, AnswerOrigin, AnswerWay, Approver, Session, SessionEvent, SessionLimits,
+};
 
 use crate::fakes::{
     FakeApprover, FakeScreen, Log, action_json, call, click, commands, desktop, in_shell, log_of,
@@ -86,7 +88,7 @@ async fn a_missing_approver_is_a_no() {
 struct Asleep;
 
 impl Approver for Asleep {
-    async fn decide(&mut self, _question: &Question) -> Decision {
+    async fn decide(&mut self, _question: &Question) -> Answer {
         std::future::pending().await
     }
 }
@@ -100,7 +102,7 @@ async fn silence_is_a_no() {
         .error
         .unwrap();
     assert!(
-        error.message.contains("No answer within 600 seconds."),
+        error.message.contains("No answer within 300 seconds."),
         "{}",
         error.message
     );
@@ -112,10 +114,9 @@ async fn silence_is_a_no() {
 struct Hasty(Option<Decision>);
 
 impl Approver for Hasty {
-    async fn decide(&mut self, question: &Question) -> Decision {
-        self.0
-            .replace(question.approve())
-            .unwrap_or_else(|| question.approve())
+    async fn decide(&mut self, question: &Question) -> Answer {
+        let earlier = self.0.replace(question.approve());
+        Answer::from(earlier.unwrap_or_else(|| question.approve()))
     }
 }
 
@@ -243,4 +244,61 @@ async fn questions_are_limited_per_minute() {
     assert_eq!(log_of(&log).len(), 2);
     let unasked = in_shell(&mut session, commands("s4", &["pwd"])).await;
     assert_eq!(unasked.error, None);
+}
+
+/// Has an answer to every question from earlier.
+struct Prepared(AnswerOrigin);
+
+impl Approver for Prepared {
+    async fn decide(&mut self, _question: &Question) -> Answer {
+        panic!("the question was shown")
+    }
+
+    fn earlier_answer(&mut self, question: &Question) -> Option<Answer> {
+        Some(Answer {
+            decision: question.approve(),
+            origin: Some(self.0.clone()),
+        })
+    }
+}
+
+#[tokio::test]
+async fn an_earlier_answer_is_recorded_and_no_question_is_shown_or_counted() {
+    let (builder, log) = shell(Policy::default_policy());
+    let origin = AnswerOrigin {
+        way: AnswerWay::Command,
+        by: "process 7".to_owned(),
+        after_ms: 1200,
+    };
+    let limits = SessionLimits {
+        max_questions_per_minute: 0,
+        ..SessionLimits::default()
+    };
+    let approver = Prepared(origin.clone());
+    let mut session = builder.approver(approver).limits(limits).build().unwrap();
+    let mut events = session.subscribe();
+    let result = in_shell(&mut session, commands("s1", &["make a"])).await;
+    assert_eq!(result.error, None);
+    assert_eq!(log_of(&log).len(), 1);
+    session.close().await.unwrap();
+    let mut recorded = None;
+    while let Some(event) = events.next().await {
+        assert!(!matches!(&*event, SessionEvent::QuestionAsked { .. }));
+        if let SessionEvent::QuestionAnswered {
+            origin, approved, ..
+        } = &*event
+        {
+            recorded = Some((origin.clone(), *approved));
+        }
+    }
+    assert_eq!(recorded, Some((Some(origin), true)));
+}
+
+#[tokio::test]
+async fn the_question_has_the_minimum_time_of_the_policy() {
+    let (builder, _log) = shell(Policy::from_toml("[approval]\nmin_answer_ms = 250", "p").unwrap());
+    let person = FakeApprover::default();
+    let mut session = builder.approver(person.clone()).build().unwrap();
+    in_shell(&mut session, commands("s1", &["make a"])).await;
+    assert_eq!(person.questions.lock().unwrap()[0].min_answer_ms, 250);
 }

@@ -5,12 +5,12 @@ use std::path::Path;
 use async_trait::async_trait;
 use serde_json::json;
 use telechir_device::{DeviceError, Edited, Editor};
-use telechir_policy::{Decision, Policy, Question};
+use telechir_policy::{Policy, Question};
 use telechir_protocol::{
     Content, EditCall, EditOperation, EditResult, EditStep, EditTool, FailureKind, Meta, ModelTurn,
     ToolResult,
 };
-use telechir_runtime::{Approver, Journal, RunId, Session};
+use telechir_runtime::{Answer, Approver, Journal, RunId, Session};
 
 use crate::fakes::{Log, log_of};
 use crate::journal::crash_after;
@@ -45,9 +45,9 @@ impl Editor for FakeEditor {
 struct LoggedApprover(Log);
 
 impl Approver for LoggedApprover {
-    async fn decide(&mut self, question: &Question) -> Decision {
+    async fn decide(&mut self, question: &Question) -> Answer {
         self.0.lock().unwrap().push("asked".to_owned());
-        question.approve()
+        question.approve().into()
     }
 }
 

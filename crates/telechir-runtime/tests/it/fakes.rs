@@ -16,7 +16,7 @@ use telechir_protocol::{
     ActionKind, AnsweredTurn, Command, CommandOutput, ComputerCall, ComputerResult, Content,
     ModelTurn, Point, Region, ShellCall, ShellOutcome, ShellResult, Size, TabState, ToolResult,
 };
-use telechir_runtime::{Approver, Session, SessionBuilder};
+use telechir_runtime::{Answer, Approver, Session, SessionBuilder};
 use tokio::sync::watch;
 
 /// What a device was called with, in order.
@@ -370,15 +370,15 @@ pub(crate) struct FakeApprover {
 }
 
 impl Approver for FakeApprover {
-    async fn decide(&mut self, question: &Question) -> Decision {
+    async fn decide(&mut self, question: &Question) -> Answer {
         self.questions.lock().unwrap().push(question.clone());
-        if self.approving {
+        Answer::from(if self.approving {
             question.approve()
         } else {
             Decision::Deny {
                 reason: "I would rather not.".to_owned(),
             }
-        }
+        })
     }
 }
 

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use telechir_policy::{Decision, Policy, Question};
+use telechir_policy::{Policy, Question};
 use telechir_protocol::{Content, FailureKind, ShellOutcome, StepState, ToolResult};
-use telechir_runtime::{Approver, Session, SessionBuilder};
+use telechir_runtime::{Answer, Approver, Session, SessionBuilder};
 use tokio::sync::watch;
 
 use crate::fakes::{
@@ -98,7 +98,7 @@ async fn a_wait_is_cut_short() {
 struct Thinker(Log);
 
 impl Approver for Thinker {
-    async fn decide(&mut self, _question: &Question) -> Decision {
+    async fn decide(&mut self, _question: &Question) -> Answer {
         self.0.lock().unwrap().push("asked".to_owned());
         std::future::pending().await
     }

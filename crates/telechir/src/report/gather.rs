@@ -188,8 +188,13 @@ impl RunBuilder {
                 call_id,
                 approved,
                 reason,
+                origin,
             } => {
-                self.call(call_id.as_str()).question = Some(answered(approved, reason));
+                let origin = origin
+                    .as_ref()
+                    .map(|origin| format!(" {origin}"))
+                    .unwrap_or_default();
+                self.call(call_id.as_str()).question = Some(answered(approved, reason, &origin));
             }
             SessionEvent::ActionStarted {
                 call_id,
@@ -295,14 +300,14 @@ impl CallStep {
     }
 }
 
-fn answered(approved: bool, reason: Option<String>) -> String {
+fn answered(approved: bool, reason: Option<String>, origin: &str) -> String {
     let outcome = if approved {
         "approval was requested and given"
     } else {
         "approval was requested and not given"
     };
     format!(
-        "{outcome}{}",
+        "{outcome}{origin}{}",
         reason
             .map(|reason| format!(": {reason}"))
             .unwrap_or_default()
