@@ -5,6 +5,7 @@
 //! through a [`HostClient`]. The host: [`serve`] with the devices that a [`SessionStarter`] hands in.
 //! No device is in this crate, and nothing here reads flags or the environment.
 
+pub mod approvals;
 mod client;
 mod connection;
 mod error;

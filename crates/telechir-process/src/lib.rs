@@ -48,4 +48,5 @@ pub use private_folder::{
 pub use program::{find_program, package_of};
 pub use spawn::{Spawn, Stdio};
 pub use sys::landlock::landlock_abi;
+pub use sys::peer::peer_process;
 pub use sys::readiness::Readiness;

@@ -7,7 +7,8 @@
 //! it owns the descriptor that it registers and never gives it away.
 #![expect(
     unsafe_code,
-    reason = "fork, execve, dup2, prctl, setns, accounts and registering a descriptor"
+    reason = "fork, execve, dup2, prctl, setns, accounts, registering a descriptor, and the
+              process at the other end of a socket"
 )]
 
 pub(crate) mod cover;
@@ -16,4 +17,5 @@ pub(crate) mod home;
 pub(crate) mod kill_uid;
 pub(crate) mod landlock;
 pub(crate) mod netns_socket;
+pub(crate) mod peer;
 pub(crate) mod readiness;
