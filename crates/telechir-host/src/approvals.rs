@@ -58,8 +58,10 @@ pub enum CallerReply {
         /// Who decided, such as the name of the client.
         by: String,
     },
-    /// Nobody decided there, and nobody will: the client cannot ask, or answered for its user.
+    /// Nobody can be asked there.
     Closed,
+    /// The client reported something else than a yes, possibly without showing the question.
+    Declined,
     /// The call waits no longer. The question stays open for others.
     Parked,
 }
@@ -74,12 +76,22 @@ pub struct CallerWay {
 }
 
 /// An answer with a command of telechir in another terminal.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandAnswer {
     /// The decision on exactly this question.
     pub decision: Decision,
     /// Whether an approval counts for the rest of the session.
+    #[serde(default)]
     pub remembers: bool,
+}
+
+/// What a session knows about a code.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundApproval {
+    /// The open question with this code.
+    pub open: Option<OpenApproval>,
+    /// How the question was settled that had this code.
+    pub settled: Option<String>,
 }
 
 /// An answer that was settled when no call waited for it.
@@ -89,6 +101,16 @@ pub struct LateAnswer {
     pub call_id: CallId,
     /// The answer, which the next call with the same action uses.
     pub answer: Answer,
+}
+
+impl LateAnswer {
+    /// Whether it approves, and the reason of a denial, escaped.
+    pub(crate) fn outcome(&self) -> (bool, Option<String>) {
+        match &self.answer.decision {
+            Decision::Approve { .. } => (true, None),
+            Decision::Deny { reason } => (false, Some(telechir_policy::escape(reason))),
+        }
+    }
 }
 
 /// The questions of one session. Clones share them; one of them is the session's approver.
@@ -170,6 +192,11 @@ impl ApprovalQueue {
             .collect()
     }
 
+    /// How a question was settled that is no longer open; none if nothing is known about it.
+    pub fn settled(&self, code: &ApprovalCode) -> Option<String> {
+        self.lock().queue.settled(code).map(str::to_owned)
+    }
+
     /// The open question with this code.
     pub fn find(&self, code: &ApprovalCode) -> Option<OpenApproval> {
         let now = Instant::now();
@@ -178,16 +205,47 @@ impl ApprovalQueue {
         Some(self.describe(&state, &open, now))
     }
 
-    /// Takes the reply of the client whose call waits for this question. A reply to another question
-    /// changes nothing.
-    pub fn caller_replied(&self, code: &ApprovalCode, reply: CallerReply) {
+    /// Takes the reply of the client whose call waits for this question; `peer` is the process that
+    /// sent it. A reply to another question changes nothing.
+    ///
+    /// # Errors
+    /// With a sentence, if the process may not answer; then the client's way is closed.
+    pub fn caller_replied(
+        &self,
+        code: &ApprovalCode,
+        reply: CallerReply,
+        peer: &PeerProcess,
+    ) -> Result<(), String> {
+        if !matches!(reply, CallerReply::Decided { .. }) {
+            self.take_reply(code, reply);
+            return Ok(());
+        }
+        let is_terminal = self.lock().caller.map(|caller| caller.way) == Some(AnswerWay::Terminal);
+        let checked =
+            self.check(peer)
+                .and_then(|()| match is_terminal && peer.terminal().is_none() {
+                    true => {
+                        Err("the caller has no terminal at which its user could answer".to_owned())
+                    }
+                    false => Ok(()),
+                });
+        match checked {
+            Ok(()) => self.take_reply(code, reply),
+            Err(_) => self.close_caller(code, true),
+        }
+        checked
+    }
+
+    /// Takes the reply of a process that may answer.
+    fn take_reply(&self, code: &ApprovalCode, reply: CallerReply) {
         match reply {
             CallerReply::Decided {
                 decision,
                 remembers,
                 by,
             } => self.caller_decided(code, decision, remembers, &by),
-            CallerReply::Closed => self.close_caller(code, true),
+            CallerReply::Closed => self.close_caller(code, false),
+            CallerReply::Declined => self.close_caller(code, true),
             CallerReply::Parked => self.park(code),
         }
     }
@@ -203,8 +261,7 @@ impl ApprovalQueue {
         answer: CommandAnswer,
         peer: &PeerProcess,
     ) -> Result<Option<LateAnswer>, String> {
-        peer.check(&self.shared.surroundings)
-            .map_err(|refusal| refusal.to_string())?;
+        self.check(peer)?;
         self.answer_from(code, answer, peer.terminal(), peer.to_string())
     }
 
@@ -236,6 +293,15 @@ impl ApprovalQueue {
         };
         self.settle(code, given)
             .map_err(|refusal| refusal.to_string())
+    }
+
+    /// Whether a process may answer questions.
+    ///
+    /// # Errors
+    /// With a sentence for the person who answers there.
+    pub fn check(&self, peer: &PeerProcess) -> Result<(), String> {
+        let checked = peer.check(&self.shared.surroundings);
+        checked.map_err(|refusal| refusal.to_string())
     }
 
     /// The approvals for the rest of the session.

@@ -4,17 +4,18 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use telechir_policy::Decision;
 use tokio::time::timeout;
 
+use crate::approvals::{
+    ApprovalCode, CommandAnswer, FoundApproval, OpenApproval, RememberedApproval,
+};
 use crate::connection::{Connection, Exchange};
 use crate::error::HostErrorKind;
 use crate::frames::{MessageReader, MessageWriter};
 use crate::message::{HostReply, HostRequest};
 use crate::probe::{CHANGE_TIMEOUT, exited, terminate};
 use crate::{
-    HostError, OpenApproval, Probe, RunningCall, SessionDescription, SessionPaths, TurnKey,
-    TurnRequest, find,
+    HostError, Probe, RunningCall, SessionDescription, SessionPaths, TurnKey, TurnRequest, find,
 };
 
 /// Timeout for a request that the session host answers at once.
@@ -96,7 +97,7 @@ impl HostClient {
         self.done(HostRequest::Cancel { key }).await
     }
 
-    /// The questions that wait for an answer.
+    /// The open questions of the session, the oldest first.
     ///
     /// # Errors
     /// When the session host does not reply.
@@ -108,14 +109,51 @@ impl HostClient {
         }
     }
 
-    /// Answers the question with this code.
+    /// What the session knows about a question.
     ///
     /// # Errors
-    /// When no such question waits any more.
-    pub async fn answer_approval(&self, code: &str, decision: Decision) -> Result<(), HostError> {
-        let code = code.to_owned();
-        self.done(HostRequest::AnswerApproval { code, decision })
+    /// When the session host does not reply.
+    pub async fn find_approval(&self, code: &ApprovalCode) -> Result<FoundApproval, HostError> {
+        let code = code.clone();
+        let mut exchange = self.request(HostRequest::FindApproval { code }).await?;
+        match self.reply(&mut exchange).await? {
+            HostReply::Approval(found) => Ok(*found),
+            _ => Err(exchange.unexpected()),
+        }
+    }
+
+    /// Answers the question with this code as a person at another terminal.
+    ///
+    /// # Errors
+    /// When the answer does not count, with the reason.
+    pub async fn answer_approval(
+        &self,
+        code: &ApprovalCode,
+        answer: CommandAnswer,
+    ) -> Result<(), HostError> {
+        let code = code.clone();
+        self.done(HostRequest::AnswerApproval { code, answer })
             .await
+    }
+
+    /// The approvals for the rest of the session.
+    ///
+    /// # Errors
+    /// When the session host does not reply.
+    pub async fn remembered_approvals(&self) -> Result<Vec<RememberedApproval>, HostError> {
+        let mut exchange = self.request(HostRequest::ListRemembered).await?;
+        match self.reply(&mut exchange).await? {
+            HostReply::Remembered { approvals } => Ok(approvals),
+            _ => Err(exchange.unexpected()),
+        }
+    }
+
+    /// Ends the approval for the rest of the session that has this number.
+    ///
+    /// # Errors
+    /// When there is none with this number.
+    pub async fn revoke_approval(&self, number: u64) -> Result<(), HostError> {
+        self.done(HostRequest::RevokeApproval { number }).await
     }
 
     /// Closes the session after this time without a call at the earliest.

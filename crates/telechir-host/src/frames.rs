@@ -1,12 +1,16 @@
 //! Messages on a socket: a length of four bytes, then JSON. Longer messages than allowed are
 //! rejected before they are read.
 
-use std::io;
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
 use std::time::Duration;
 
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::process::Pid;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncWriteExt as _, Interest};
+use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
@@ -19,6 +23,9 @@ pub(crate) const MAX_CALL_BYTES: usize = 256 << 20;
 /// Size of the buffer that a long message does not leave larger.
 const RETAINED_BYTES: usize = 1 << 20;
 
+/// Bytes that are received at once.
+const CHUNK_BYTES: usize = 64 << 10;
+
 /// Timeout for writing to a peer that does not read.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -29,6 +36,27 @@ pub(crate) struct MessageReader {
     buffer: Vec<u8>,
     /// Length of the last message in bytes.
     pub(crate) last_length: usize,
+    received: Received,
+}
+
+/// The process that sent what was received since the buffer was empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Received {
+    Nothing,
+    From(Pid),
+    /// From several processes, or the socket does not report who sends.
+    Unknown,
+}
+
+impl Received {
+    /// With further bytes of this sender.
+    fn and(self, sender: Option<Pid>) -> Self {
+        match (self, sender) {
+            (Self::Nothing, Some(pid)) => Self::From(pid),
+            (Self::From(pid), Some(same)) if pid == same => self,
+            _ => Self::Unknown,
+        }
+    }
 }
 
 impl MessageReader {
@@ -37,6 +65,7 @@ impl MessageReader {
             socket,
             buffer: Vec::new(),
             last_length: 0,
+            received: Received::Nothing,
         }
     }
 
@@ -46,14 +75,34 @@ impl MessageReader {
             if let Some(message) = self.buffered_message(max)? {
                 return Ok(Some(message));
             }
-            self.buffer.reserve(64 << 10);
-            if self.socket.read_buf(&mut self.buffer).await? == 0 {
+            if self.buffer.is_empty() {
+                self.received = Received::Nothing;
+            }
+            if self.receive().await? == 0 {
                 return match self.buffer.is_empty() {
                     true => Ok(None),
                     false => Err(io::ErrorKind::UnexpectedEof.into()),
                 };
             }
         }
+    }
+
+    /// The process that sent the last message; none if that is not known.
+    pub(crate) fn sender(&self) -> Option<Pid> {
+        match self.received {
+            Received::From(pid) => Some(pid),
+            Received::Nothing | Received::Unknown => None,
+        }
+    }
+
+    /// Receives what has arrived, with its sender. Cancel-safe: nothing changes before it arrives.
+    async fn receive(&mut self) -> io::Result<usize> {
+        let socket: &UnixStream = self.socket.as_ref();
+        let buffer = &mut self.buffer;
+        let arrived = socket.async_io(Interest::READABLE, || receive_into(socket, buffer));
+        let (bytes, sender) = arrived.await?;
+        self.received = self.received.and(sender);
+        Ok(bytes)
     }
 
     /// The first message of the buffer, if it is complete.
@@ -76,6 +125,25 @@ impl MessageReader {
         self.last_length = length;
         Ok(Some(message?))
     }
+}
+
+/// Receives bytes of one sender at the end of a buffer, and who sent them if the socket reports it.
+fn receive_into(socket: &UnixStream, buffer: &mut Vec<u8>) -> io::Result<(usize, Option<Pid>)> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmCredentials(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let start = buffer.len();
+    buffer.resize(start + CHUNK_BYTES, 0);
+    let chunk = buffer.get_mut(start..).unwrap_or_default();
+    let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+    let received = recvmsg(socket, &mut [IoSliceMut::new(chunk)], &mut control, flags);
+    let bytes = received.as_ref().map_or(0, |received| received.bytes);
+    buffer.truncate(start + bytes);
+    received?;
+    let sender = control.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmCredentials(sender) => Some(sender.pid),
+        _ => None,
+    });
+    Ok((bytes, sender))
 }
 
 /// Writes messages to a socket, one after the other, for any number of senders.
@@ -135,6 +203,43 @@ mod tests {
         let (own, peer) = UnixStream::pair().unwrap();
         let (reader, writer) = own.into_split();
         (MessageReader::new(reader), MessageWriter::new(writer), peer)
+    }
+
+    #[tokio::test]
+    async fn a_message_has_its_sender_if_the_socket_reports_it() {
+        let (mut reader, _writer, peer) = pair();
+        let (_, writer) = peer.into_split();
+        let writer = MessageWriter::new(writer);
+        writer.send(&"unknown").await.unwrap();
+        let message: Option<String> = reader.next(MAX_CONTROL_BYTES).await.unwrap();
+        assert_eq!(
+            (message.as_deref(), reader.sender()),
+            (Some("unknown"), None)
+        );
+        let socket: &UnixStream = reader.socket.as_ref();
+        rustix::net::sockopt::set_socket_passcred(socket, true).unwrap();
+        for text in ["known", "again"] {
+            writer.send(&text).await.unwrap();
+            let message: Option<String> = reader.next(MAX_CONTROL_BYTES).await.unwrap();
+            assert_eq!(message.as_deref(), Some(text));
+            assert_eq!(reader.sender(), Some(rustix::process::getpid()));
+        }
+    }
+
+    #[test]
+    fn a_message_of_two_senders_has_none() {
+        let (one, other) = (Pid::from_raw(7), Pid::from_raw(8));
+        let known = |pid: Option<Pid>| pid.map_or(Received::Unknown, Received::From);
+        assert_eq!(Received::Nothing.and(one), known(one));
+        assert_eq!(known(one).and(one), known(one));
+        for (before, sender) in [
+            (known(one), other),
+            (known(one), None),
+            (Received::Nothing, None),
+            (Received::Unknown, one),
+        ] {
+            assert_eq!(before.and(sender), Received::Unknown, "{before:?}");
+        }
     }
 
     #[tokio::test]

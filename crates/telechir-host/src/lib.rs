@@ -21,9 +21,9 @@ pub use client::{ClosedSession, HostClient};
 pub use error::{HostError, HostErrorKind};
 pub use launch::{HostProgram, launch};
 pub use message::{
-    OpenApproval, PROTOCOL, ScreenshotsFor, SessionDescription, SessionState, TurnKey, TurnRequest,
+    PROTOCOL, ScreenshotsFor, SessionDescription, SessionState, TurnKey, TurnRequest,
 };
 pub use paths::{SessionName, SessionPaths};
 pub use probe::{Probe, find, probe};
-pub use running_call::{CallUpdate, RunningCall};
+pub use running_call::{CallUpdate, QuestionPrompt, RunningCall};
 pub use server::{HostApprover, HostEnd, HostSettings, HostedSession, SessionStarter, serve};

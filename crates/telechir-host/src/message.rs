@@ -10,8 +10,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use telechir_policy::{Decision, Digest, Interface, Question};
+use telechir_policy::{Digest, Interface};
 use telechir_protocol::{Content, ToolResult};
+
+use crate::approvals::{
+    ApprovalCode, CallerReply, CommandAnswer, FoundApproval, OpenApproval, RememberedApproval,
+};
 
 /// Version of the messages. Increases when one changes its meaning; other versions are refused.
 pub const PROTOCOL: u32 = 2;
@@ -82,10 +86,24 @@ pub(crate) enum HostRequest {
     Await { key: TurnKey },
     /// Cancel the turn with this key.
     Cancel { key: TurnKey },
-    /// List the questions that wait for an answer.
+    /// List the open questions.
     ListApprovals,
-    /// Answer the question with this code.
-    AnswerApproval { code: String, decision: Decision },
+    /// Find the question with this code.
+    FindApproval { code: ApprovalCode },
+    /// The reply of the client whose turn has this question.
+    ReplyToQuestion {
+        code: ApprovalCode,
+        reply: CallerReply,
+    },
+    /// Answer the question with this code from another terminal.
+    AnswerApproval {
+        code: ApprovalCode,
+        answer: CommandAnswer,
+    },
+    /// List the approvals for the rest of the session.
+    ListRemembered,
+    /// End the approval for the rest of the session that has this number.
+    RevokeApproval { number: u64 },
     /// Close the session after this time without a call at the earliest.
     Extend { seconds: u64 },
     /// Close the session.
@@ -112,8 +130,12 @@ pub(crate) enum HostReply {
     Cancelled,
     /// Other calls took longer than this one could wait; it did not start.
     Busy,
-    /// The questions that wait for an answer.
+    /// The open questions.
     Approvals { open: Vec<OpenApproval> },
+    /// What is known about the code.
+    Approval(Box<FoundApproval>),
+    /// The approvals for the rest of the session.
+    Remembered { approvals: Vec<RememberedApproval> },
     /// The request is done, and there is nothing to report.
     Done,
     /// The request failed.
@@ -189,17 +211,6 @@ pub enum ScreenshotsFor {
         /// Whether only actions that take a screenshot return one.
         on_request: bool,
     },
-}
-
-/// A question that waits for an answer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct OpenApproval {
-    /// Names the question in the session.
-    pub code: String,
-    /// Key of the turn that waits.
-    pub key: TurnKey,
-    /// The question as the user must see it.
-    pub question: Question,
 }
 
 /// Description of a session for its clients.

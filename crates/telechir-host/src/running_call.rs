@@ -1,20 +1,32 @@
 //! A turn that a session host executes, as its client follows it.
 
 use std::future::Future;
-use std::pin::Pin;
 use std::time::Duration;
 
-use telechir_policy::{Decision, Question};
 use telechir_protocol::ToolResult;
 use tokio::time::timeout;
 
+use crate::approvals::{ApprovalCode, CallerReply, OpenApproval};
 use crate::connection::Exchange;
 use crate::error::HostErrorKind;
 use crate::message::{HostReply, HostRequest, to_result};
-use crate::{HostError, OpenApproval, TurnKey};
+use crate::{HostError, TurnKey};
 
 /// Timeout for the cancellation of a call: keys released, command killed.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Where a client asks its user about the questions of its turn.
+pub trait QuestionPrompt {
+    /// Shows a question, which replaces the one before.
+    fn show(&mut self, open: OpenApproval) -> impl Future<Output = ()>;
+
+    /// Removes the question, which needs no reply any more.
+    fn withdraw(&mut self);
+
+    /// The next reply to the question that is shown. Must be cancel-safe, and wait for ever when
+    /// there is nothing to reply.
+    fn reply(&mut self) -> impl Future<Output = CallerReply>;
+}
 
 /// A turn under way. If its request is dropped before its end, it is cancelled.
 #[derive(Debug)]
@@ -99,51 +111,50 @@ impl RunningCall {
             }
             HostReply::Described(_)
             | HostReply::Approvals { .. }
+            | HostReply::Approval(_)
+            | HostReply::Remembered { .. }
             | HostReply::Done
             | HostReply::Failed { .. }
             | HostReply::Closed { .. } => Err(self.exchange.unexpected()),
         }
     }
 
-    /// Waits for the results; asks the user by `ask` where the turn needs an approval, and calls
-    /// `queued` if it waits for others.
+    /// Waits for the results; shows `prompt` the questions of the turn and sends its replies, and
+    /// calls `queued` if the turn waits for others.
     ///
     /// # Errors
     /// When the turn failed or was cancelled, or the session host is gone.
-    pub async fn results<A, F>(
+    pub async fn results(
         &mut self,
-        ask: A,
+        prompt: &mut impl QuestionPrompt,
         queued: impl Fn(),
-    ) -> Result<Vec<ToolResult>, HostError>
-    where
-        A: Fn(Question) -> F,
-        F: Future<Output = Decision> + Send,
-    {
-        type Prompt<'a> = Pin<Box<dyn Future<Output = (String, Decision)> + Send + 'a>>;
-        let mut prompt: Option<Prompt<'_>> = None;
+    ) -> Result<Vec<ToolResult>, HostError> {
+        let mut shown: Option<ApprovalCode> = None;
         loop {
-            let answer = async {
-                match prompt.as_mut() {
-                    Some(prompt) => prompt.await,
-                    None => std::future::pending().await,
-                }
-            };
             // Both futures are cancel-safe: the prompt and a partial message stay.
             let update = tokio::select! {
-                (code, decision) = answer => {
-                    prompt = None;
-                    let request = HostRequest::AnswerApproval { code, decision };
-                    self.exchange.connection.request(request).await?;
+                reply = prompt.reply(), if shown.is_some() => {
+                    if let Some(code) = shown.clone() {
+                        let request = HostRequest::ReplyToQuestion { code, reply };
+                        let mut exchange = self.exchange.connection.request(request).await?;
+                        if let Err(error) = exchange.next("the answer may be lost").await {
+                            tracing::warn!(%error, "an answer does not count");
+                        }
+                    }
                     continue;
                 }
                 update = self.next() => update?,
             };
             match update {
                 CallUpdate::Queued => queued(),
-                CallUpdate::Started => prompt = None,
-                CallUpdate::Question(OpenApproval { code, question, .. }) => {
-                    let decision = ask(question);
-                    prompt = Some(Box::pin(async move { (code, decision.await) }));
+                CallUpdate::Started => {
+                    if shown.take().is_some() {
+                        prompt.withdraw();
+                    }
+                }
+                CallUpdate::Question(open) => {
+                    shown = Some(open.code.clone());
+                    prompt.show(open).await;
                 }
                 CallUpdate::Answered(results) => return Ok(results),
             }

@@ -23,6 +23,7 @@ use connections::{Closer, Connections, Shared};
 pub use status::HostSettings;
 use status::SessionStatus;
 
+use crate::approvals::{ApprovalQueue, Surroundings};
 use crate::launch::StartReport;
 use crate::paths::Lock;
 use crate::{HostError, ScreenshotsFor, SessionPaths, SessionState, TurnRequest};
@@ -103,9 +104,11 @@ pub async fn serve<S: SessionStarter>(
     StartReport::Ready.print();
     let (closes, close_requests) = mpsc::channel(MAX_CLOSERS);
     let calls = Arc::<CallTable>::default();
+    let surroundings = Surroundings::new(paths.folder());
+    let queue = ApprovalQueue::new(settings.approval_timeout, surroundings);
     let shared = Arc::new(Shared {
         status: SessionStatus::new(paths.name.to_string(), settings),
-        approver: HostApprover::new(Arc::clone(&calls)),
+        approver: HostApprover::new(Arc::clone(&calls), queue),
         calls,
         closes,
     });
@@ -210,6 +213,8 @@ impl SessionHost {
                 (None, SessionEnd::Unstarted)
             }
             Ok(Ok(mut session)) => {
+                let events = session.session().event_sender();
+                self.shared.approver.set_events(events);
                 let end = self.serve_turns(&mut session).await;
                 (Some(session), end)
             }

@@ -126,7 +126,7 @@ impl McpServer {
             Some(state) => {
                 let waiting = self.calls.resume(state, &key)?;
                 let answer = elicitation::answer(request.input_responses.as_ref());
-                waiting.answered(answer)
+                waiting.answered(answer, &elicitation::client_of(context))
             }
             None => {
                 let read = self.catalog.read(&request.name, &arguments);
@@ -148,7 +148,8 @@ impl McpServer {
             }
         };
         let by = AskBy::of(context);
-        let answer = match calls::follow(progress, &by, context).await {
+        let answer = match calls::follow(progress, &by, self.session.approval_wait(), context).await
+        {
             calls::Followed::Answered(answer) => answer,
             calls::Followed::NeedsInput(waiting, question) => {
                 return Ok(self.calls.hold(waiting, &question, key)?.into());

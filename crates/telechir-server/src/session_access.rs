@@ -1,8 +1,10 @@
 //! What an interface needs of a session, and what a session needs of an interface.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use serde_json::{Map, Value};
-use telechir_policy::{Decision, Question};
+use telechir_host::approvals::{CallerReply, OpenApproval};
 use telechir_protocol::{Content, ToolResult};
 
 /// A session that may not have been started yet.
@@ -24,6 +26,12 @@ pub trait SessionAccess: Send + Sync + 'static {
     /// The session as members of an answer: its name, its devices, whether it runs.
     async fn describe(&self) -> Map<String, Value>;
 
+    /// How long one request waits for an answer of the user: most clients end a call after 60
+    /// seconds.
+    fn approval_wait(&self) -> Duration {
+        Duration::from_secs(45)
+    }
+
     /// Closes the session, if it runs.
     ///
     /// # Errors
@@ -31,9 +39,12 @@ pub trait SessionAccess: Send + Sync + 'static {
     async fn close(&self) -> Result<(), String>;
 }
 
-/// Asks the user whether a call may be executed.
+/// Asks the user of a client whether a call may be executed.
 #[async_trait]
 pub trait Approvals: Send {
-    /// The user's decision. Anything but an explicit yes is a denial.
-    async fn decide(&mut self, question: &Question) -> Decision;
+    /// Shows a question, which replaces the one before.
+    async fn show(&mut self, open: OpenApproval);
+
+    /// The next reply to the question that is shown. Waits for ever if there is none; cancel-safe.
+    async fn reply(&mut self) -> CallerReply;
 }

@@ -19,6 +19,32 @@ const DEFAULT_SIZE: TerminalSize = TerminalSize {
     columns: 80,
 };
 
+/// What a person decided at a terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TerminalAnswer {
+    pub(crate) decision: Decision,
+    /// Whether the approval counts for the rest of the session.
+    pub(crate) remembers: bool,
+}
+
+impl From<Decision> for TerminalAnswer {
+    fn from(decision: Decision) -> Self {
+        Self {
+            decision,
+            remembers: false,
+        }
+    }
+}
+
+/// What an approval can cover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Coverage {
+    /// This call alone.
+    Call,
+    /// This call, or its shape for the rest of the session.
+    Session,
+}
+
 /// Approval prompts on the terminal that this program was started from, if there is one.
 #[derive(Debug)]
 pub(crate) struct TerminalApprover {
@@ -42,22 +68,28 @@ impl TerminalApprover {
         }
     }
 
-    async fn prompt(&self, question: &Question) -> io::Result<Decision> {
+    /// Asks at the terminal; `notes` are shown after the question. None without a terminal.
+    ///
+    /// # Errors
+    /// When the terminal cannot be read or written.
+    pub(crate) async fn ask(
+        &self,
+        question: &Question,
+        coverage: Coverage,
+        notes: &[String],
+    ) -> io::Result<Option<TerminalAnswer>> {
         let Some(tty) = &self.tty else {
-            return Ok(no(
-                "This needs the user's approval, and there is no terminal to prompt on.",
-            ));
+            return Ok(None);
         };
-        if !question.approve.admits(Interface::Terminal) {
-            let reason = format!(
-                "The policy wants this approved at {}, not at a terminal.",
-                question.approve
-            );
-            return Ok(no(&reason));
-        }
+        let shape = question.rememberable();
+        let shape = shape.filter(|_| coverage == Coverage::Session);
         // Discard input typed before the prompt was visible.
         let _best_effort = tcflush(tty, QueueSelector::IFlush);
-        let text = question.text();
+        let mut text = question.text();
+        text.extend(notes.iter().map(|note| format!("  {note}")));
+        text.extend(
+            shape.map(|shape| format!("  s allows this for the rest of the session: {shape}")),
+        );
         let size = size_of(tty);
         // The prompt itself and the line above it.
         let fitted = fit_lines(&text, size.rows.saturating_sub(3).max(4), size.columns);
@@ -66,7 +98,7 @@ impl TerminalApprover {
         for _ in 0..MAX_ATTEMPTS {
             write_all(tty, prompt_line(question, is_shown).as_bytes()).await?;
             let answer = read_line(tty).await?;
-            match choice(answer.trim(), question, is_shown) {
+            match choice(answer.trim(), question, is_shown, shape.is_some()) {
                 Choice::View => {
                     let rows = fit_lines(&text, usize::MAX, size.columns).rows;
                     is_shown |= show_all(tty, &rows, size.rows).await?;
@@ -77,10 +109,19 @@ impl TerminalApprover {
                     let text = "Not approved: the question does not fit here; v shows all of it.\n";
                     write_all(tty, text.as_bytes()).await?;
                 }
-                Choice::Decided(decision) => return Ok(decision),
+                Choice::Decided(answer) => return Ok(Some(answer)),
             }
         }
-        Ok(no("The user gave no clear answer at the terminal."))
+        let unclear = no("The user gave no clear answer at the terminal.");
+        Ok(Some(unclear.into()))
+    }
+
+    async fn prompt(&self, question: &Question) -> io::Result<Decision> {
+        let answer = self.ask(question, Coverage::Call, &[]).await?;
+        Ok(answer.map_or_else(
+            || no("This needs the user's approval, and there is no terminal to prompt on."),
+            |answer| answer.decision,
+        ))
     }
 }
 
@@ -116,18 +157,22 @@ enum Choice {
     View,
     /// A yes to a question of which a part was never shown.
     Unseen,
-    Decided(Decision),
+    Decided(TerminalAnswer),
 }
 
-fn choice(answer: &str, question: &Question, is_shown: bool) -> Choice {
+fn choice(answer: &str, question: &Question, is_shown: bool, offers_session: bool) -> Choice {
     match answer {
         "v" | "V" => Choice::View,
-        "y" | "yes" | "Y" | "YES" if is_shown => Choice::Decided(question.approve()),
+        "y" | "yes" | "Y" | "YES" if is_shown => Choice::Decided(question.approve().into()),
+        "s" | "S" if is_shown && offers_session => Choice::Decided(TerminalAnswer {
+            decision: question.approve(),
+            remembers: true,
+        }),
         "t" | "T" if is_shown && question.untrusted_source.is_some() => {
-            Choice::Decided(question.approve_and_trust())
+            Choice::Decided(question.approve_and_trust().into())
         }
-        "y" | "yes" | "Y" | "YES" | "t" | "T" if !is_shown => Choice::Unseen,
-        _ => Choice::Decided(no("The user denied this at the terminal.")),
+        "y" | "yes" | "Y" | "YES" | "t" | "T" | "s" | "S" if !is_shown => Choice::Unseen,
+        _ => Choice::Decided(no("The user denied this at the terminal.").into()),
     }
 }
 
@@ -222,40 +267,54 @@ mod tests {
         }
     }
 
+    fn is_denied(choice: &Choice) -> bool {
+        let denied = |answer: &TerminalAnswer| matches!(answer.decision, Decision::Deny { .. });
+        matches!(choice, Choice::Decided(answer) if denied(answer) && !answer.remembers)
+    }
+
     #[test]
     fn a_question_that_does_not_fit_cannot_be_approved_unseen() {
         let question = question(true);
-        for answer in ["y", "yes", "Y", "t"] {
-            assert_eq!(choice(answer, &question, false), Choice::Unseen, "{answer}");
+        for answer in ["y", "yes", "Y", "t", "s"] {
+            let choice = choice(answer, &question, false, true);
+            assert_eq!(choice, Choice::Unseen, "{answer}");
         }
-        assert_eq!(choice("v", &question, false), Choice::View);
+        assert_eq!(choice("v", &question, false, true), Choice::View);
         for answer in ["", "n", "x", "yv"] {
-            let choice = choice(answer, &question, false);
-            assert!(
-                matches!(choice, Choice::Decided(Decision::Deny { .. })),
-                "{answer}"
-            );
+            let choice = choice(answer, &question, false, true);
+            assert!(is_denied(&choice), "{answer}");
         }
     }
 
     #[test]
     fn only_a_clear_yes_approves_and_only_t_trusts() {
         let (plain, untrusted) = (question(false), question(true));
-        let yes = Choice::Decided(plain.approve());
-        assert_eq!(choice("y", &plain, true), yes);
-        let trusts = Choice::Decided(untrusted.approve_and_trust());
-        assert_eq!(choice("t", &untrusted, true), trusts);
+        let yes = Choice::Decided(plain.approve().into());
+        assert_eq!(choice("y", &plain, true, false), yes);
+        let trusts = Choice::Decided(untrusted.approve_and_trust().into());
+        assert_eq!(choice("t", &untrusted, true, false), trusts);
         for (answer, question) in [
             ("t", &plain),
             ("", &plain),
             ("yy", &plain),
             ("n", &untrusted),
+            ("s", &plain),
         ] {
-            let choice = choice(answer, question, true);
-            assert!(
-                matches!(choice, Choice::Decided(Decision::Deny { .. })),
-                "{answer}"
-            );
+            let choice = choice(answer, question, true, false);
+            assert!(is_denied(&choice), "{answer}");
         }
+    }
+
+    #[test]
+    fn only_s_approves_for_the_session_and_only_where_it_is_offered() {
+        let question = question(false);
+        let decision = question.approve();
+        let remembered = Choice::Decided(TerminalAnswer {
+            decision,
+            remembers: true,
+        });
+        assert_eq!(choice("s", &question, true, true), remembered);
+        let once = Choice::Decided(question.approve().into());
+        assert_eq!(choice("y", &question, true, true), once);
     }
 }

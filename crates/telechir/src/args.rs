@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use telechir_browser::ProfileId;
 use telechir_egress::Upstream;
 use telechir_host::SessionName;
+use telechir_host::approvals::ApprovalCode;
 use telechir_protocol::{Chord, Size};
 use telechir_providers::Dialect;
 use telechir_runtime::{Format, SessionLimits};
@@ -55,6 +56,18 @@ pub(crate) enum CliCommand {
         after_help = "Examples:\n  telechir sessions list\n  telechir sessions close work"
     )]
     Sessions(SessionsCommand),
+    /// List the questions of all sessions, and the approvals for the rest of a session.
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  telechir approvals list\n  telechir approvals show K7QM2X\n  telechir approvals remembered\n  telechir approvals revoke --session work 1"
+    )]
+    Approvals(ApprovalsCommand),
+    /// Show a question of any session and answer it at this terminal.
+    #[command(after_help = "Example:\n  telechir approve K7QM2X")]
+    Approve(ApproveArguments),
+    /// Deny a question of any session.
+    #[command(after_help = "Example:\n  telechir deny K7QM2X --because \"use the staging server\"")]
+    Deny(DenyArguments),
     /// Create, list or delete browser profiles: named, persistent page data.
     #[command(
         subcommand,
@@ -407,6 +420,17 @@ pub(crate) struct SafetyArguments {
     /// the recorded results, so that no action is executed twice.
     #[arg(long, value_name = "NAME", requires = "record")]
     pub(crate) run: Option<String>,
+    /// Keep a question to you open for SECONDS [default: 300].
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
+    pub(crate) approval_timeout: Option<u64>,
+}
+
+impl SafetyArguments {
+    /// How long a question stays open.
+    pub(crate) fn approval_timeout(&self) -> Duration {
+        let default = SessionLimits::default().approval_timeout;
+        self.approval_timeout.map_or(default, Duration::from_secs)
+    }
 }
 
 #[derive(Debug, Args)]
@@ -457,6 +481,10 @@ pub(crate) struct ExecArguments {
     /// Wait at most SECONDS while the session executes other calls.
     #[arg(long, value_name = "SECONDS", requires = "session", default_value_t = 600, value_parser = clap::value_parser!(u64).range(0..=31_536_000))]
     pub(crate) queue_timeout: u64,
+    /// Without a terminal: wait up to SECONDS for an answer by `telechir approve`; then the call
+    /// fails with the code of the question, which stays open.
+    #[arg(long, value_name = "SECONDS", requires = "session", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=31_536_000))]
+    pub(crate) approval_wait: u64,
     #[command(flatten)]
     pub(crate) devices: DeviceArguments,
     #[command(flatten)]
@@ -474,6 +502,10 @@ pub(crate) struct McpArguments {
     /// Offer only tools that change nothing.
     #[arg(long)]
     pub(crate) read_only: bool,
+    /// Wait up to SECONDS for your answer to a question; then the call fails with the code of the
+    /// question, which stays open for `telechir approve`.
+    #[arg(long, value_name = "SECONDS", default_value_t = 45, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) approval_wait: u64,
     /// Use the session with this name, which other callers can use, too, and which does not end
     /// with the client.
     #[arg(long, value_name = "NAME")]
@@ -497,6 +529,68 @@ pub(crate) enum SessionsCommand {
         /// Name of the session.
         name: SessionName,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ApprovalsCommand {
+    /// List the open questions: code, session, age, first line.
+    List {
+        /// Only the questions of this session.
+        #[arg(long, value_name = "NAME")]
+        session: Option<SessionName>,
+        /// Print JSON with the complete questions.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show a complete question.
+    Show {
+        /// Code of the question.
+        code: ApprovalCode,
+        /// The session of the question, if several have one with this code.
+        #[arg(long, value_name = "NAME")]
+        session: Option<SessionName>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the approvals for the rest of a session.
+    Remembered {
+        /// Only those of this session.
+        #[arg(long, value_name = "NAME")]
+        session: Option<SessionName>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// End an approval for the rest of a session.
+    Revoke {
+        /// Its session.
+        #[arg(long, value_name = "NAME")]
+        session: SessionName,
+        /// Its number in `approvals remembered`.
+        number: u64,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ApproveArguments {
+    /// Code of the question.
+    pub(crate) code: ApprovalCode,
+    /// The session of the question, if several have one with this code.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) session: Option<SessionName>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DenyArguments {
+    /// Code of the question.
+    pub(crate) code: ApprovalCode,
+    /// The session of the question, if several have one with this code.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) session: Option<SessionName>,
+    /// Why, for the model.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) because: String,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,5 +1,6 @@
 //! One module per subcommand; each returns an exit code or an error.
 
+mod approvals;
 mod audit;
 mod conform;
 mod doctor;
@@ -28,6 +29,9 @@ pub(crate) fn run(command: CliCommand) -> Result<ExitCode, CliError> {
         CliCommand::Exec(arguments) => wait(exec::exec(arguments)),
         CliCommand::Mcp(arguments) => wait_on(one_thread(), mcp::mcp(arguments)),
         CliCommand::Sessions(command) => wait(sessions::sessions(command)),
+        CliCommand::Approvals(command) => wait(approvals::approvals(command)),
+        CliCommand::Approve(arguments) => wait(approvals::approve(arguments)),
+        CliCommand::Deny(arguments) => wait(approvals::deny(arguments)),
         CliCommand::Profiles(command) => profiles::profiles(command),
         CliCommand::SessionHost(arguments) => wait(crate::session_host::run(arguments)),
         CliCommand::Decode(arguments) => translate::decode(&arguments),

@@ -6,8 +6,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
-use telechir_host::{HostClient, Probe, ScreenshotsFor, SessionPaths, TurnKey, TurnRequest, probe};
-use telechir_policy::{Digest, Interface, Question};
+use telechir_host::approvals::{CallerReply, OpenApproval};
+use telechir_host::{
+    HostClient, Probe, QuestionPrompt, ScreenshotsFor, SessionPaths, TurnKey, TurnRequest, probe,
+};
+use telechir_policy::{Digest, Interface};
 use telechir_protocol::{CallId, Content, ModelTurn, ToolResult};
 use telechir_server::{Approvals, SessionAccess};
 use tokio::sync::Mutex;
@@ -89,13 +92,10 @@ impl McpSession {
             contents: answered_contents(&turn),
         };
         let client = self.connect().await?;
-        let approvals = Arc::new(Mutex::new(approvals));
-        let ask = |question: Question| {
-            let approvals = Arc::clone(&approvals);
-            async move { approvals.lock().await.decide(&question).await }
-        };
         let mut call = client.execute(request).await.map_err(host_failure)?;
-        let results = call.results(ask, || {}).await.map_err(host_failure)?;
+        let mut prompt = ClientPrompt(approvals);
+        let results = call.results(&mut prompt, || {}).await;
+        let results = results.map_err(host_failure)?;
         let answered = turn.answer(results)?;
         let result = answered.results().first().cloned();
         result.ok_or_else(|| CliError::message("the session returned no result"))
@@ -118,8 +118,28 @@ impl McpSession {
     }
 }
 
+/// The client of the server, which asks its user.
+struct ClientPrompt(Box<dyn Approvals>);
+
+impl QuestionPrompt for ClientPrompt {
+    async fn show(&mut self, open: OpenApproval) {
+        self.0.show(open).await;
+    }
+
+    /// The client's own question ends when its call does.
+    fn withdraw(&mut self) {}
+
+    async fn reply(&mut self) -> CallerReply {
+        self.0.reply().await
+    }
+}
+
 #[async_trait]
 impl SessionAccess for McpSession {
+    fn approval_wait(&self) -> Duration {
+        Duration::from_secs(self.arguments.approval_wait)
+    }
+
     async fn execute(
         &self,
         call: Content,

@@ -3,10 +3,13 @@
 use std::future::Future;
 
 use telechir_host::ScreenshotsFor;
+use telechir_host::approvals::SurroundingMark;
 use telechir_policy::{DisplayOwner, Policy};
 use telechir_protocol::{ComputerCall, Content, ModelTurn, Size, TargetId, Tool, ToolResult};
 use telechir_providers::{Dialect, ScreenshotWhen};
-use telechir_runtime::{Approver, AutoScreenshot, Format, Journal, RunId, ScreenshotRule, Session};
+use telechir_runtime::{
+    Approver, AutoScreenshot, Format, Journal, RunId, ScreenshotRule, Session, SessionLimits,
+};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::approver::TerminalApprover;
@@ -17,6 +20,7 @@ use crate::first_page;
 use crate::folders;
 use crate::network::NetworkEvents;
 use crate::session_dir::SessionDir;
+use crate::session_host::folder;
 
 /// A running session and the directory of its devices.
 #[derive(Debug)]
@@ -27,6 +31,8 @@ pub(crate) struct LiveSession {
     screenshots: Screenshots,
     network: NetworkEvents,
     folder: SessionDir,
+    /// Show the user's other sessions what this one drives outside of sandboxes.
+    _driven: Vec<SurroundingMark>,
 }
 
 /// The number of the signal that interrupted the work.
@@ -76,7 +82,12 @@ pub(crate) async fn start(
         },
         format: devices.screenshot_format,
     };
-    let (marks, limits) = (devices.marks, devices.limits());
+    let marks = devices.marks;
+    let limits = SessionLimits {
+        approval_timeout: safety.approval_timeout(),
+        ..devices.limits()
+    };
+    let driven = mark_driven(devices)?;
     let devices = Devices::start(devices, &policy, owner).await?;
     let (network, trust) = (devices.network_events(), devices.content_trust());
     let temporary = || Journal::open(devices.folder.path().join("journal"));
@@ -121,7 +132,22 @@ pub(crate) async fn start(
         screenshots,
         network,
         folder: devices.folder,
+        _driven: driven,
     })
+}
+
+/// Marks what programs of this session cannot be told apart from: a shell on the host and an existing
+/// display.
+fn mark_driven(devices: &DeviceArguments) -> Result<Vec<SurroundingMark>, CliError> {
+    let mut marks = Vec::new();
+    let failed = |e| CliError::message(format!("failed to mark what this session drives: {e}"));
+    if devices.shell.as_deref() == Some("host") {
+        marks.push(SurroundingMark::host_shell(&folder()?).map_err(failed)?);
+    }
+    if let Some(display) = devices.desktop.as_deref().filter(|name| !name.is_empty()) {
+        marks.push(SurroundingMark::display(&folder()?, display).map_err(failed)?);
+    }
+    Ok(marks)
 }
 
 impl LiveSession {

@@ -12,12 +12,11 @@ use telechir_host::{
     HostedSession, Probe, RunningCall, ScreenshotsFor, SessionName, SessionPaths, SessionStarter,
     TurnKey, TurnRequest, find, launch, serve,
 };
-use telechir_policy::{Digest, Interface, Policy, Question};
+use telechir_policy::{Digest, Interface, Policy};
 use telechir_process::{is_private_dir, make_private_dir};
 use telechir_protocol::{AnsweredTurn, Content, ModelTurn, ToolResult};
-use telechir_runtime::{Approver as _, Session};
+use telechir_runtime::Session;
 
-use crate::approver::TerminalApprover;
 use crate::args::{DeviceArguments, ExecArguments, SafetyArguments, SessionHostArguments};
 use crate::env;
 use crate::error::CliError;
@@ -25,6 +24,7 @@ use crate::input::read_stdin;
 use crate::policy;
 use crate::session::{self, LiveSession, Stopped, until_stopped};
 use crate::session_config::{GivenFlags, SessionConfig};
+use crate::terminal_prompt::TerminalPrompt;
 
 /// Default idle timeout in seconds.
 const DEFAULT_IDLE_SECONDS: u64 = 15 * 60;
@@ -63,6 +63,7 @@ fn prepare(owner: String) -> Result<(HostSettings, DeviceStarter), CliError> {
         devices: config.device_names(),
         policy: policy.digest(),
         idle_limit: Duration::from_secs(config.idle_timeout),
+        approval_timeout: config.safety.approval_timeout(),
         is_resumed: config.safety.run.is_some(),
         config: config.with_defaults(given),
     };
@@ -159,7 +160,8 @@ pub(crate) async fn execute(
         contents: answered_contents(&turn),
     };
     let mut call = client.execute(request).await.map_err(host_failure)?;
-    let results = until_stopped(converse(&mut call, name, seconds)).await;
+    let wait = Duration::from_secs(arguments.approval_wait);
+    let results = until_stopped(converse(&mut call, name, seconds, wait)).await;
     match results {
         Ok(Ok(results)) => Ok(turn.answer(results)?),
         Ok(Err(error)) if error.kind() == HostErrorKind::Busy => Err(CliError::message(format!(
@@ -184,16 +186,15 @@ async fn converse(
     call: &mut RunningCall,
     name: &SessionName,
     seconds: u64,
+    approval_wait: Duration,
 ) -> Result<Vec<ToolResult>, HostError> {
-    let ask = |question: Question| async move {
-        TerminalApprover::open().decide(&question).await.decision
-    };
     let queued = || {
         note(&format!(
             "session {name} is executing another call; waiting for up to {seconds} seconds"
         ));
     };
-    call.results(ask, queued).await
+    let mut prompt = TerminalPrompt::new(approval_wait);
+    call.results(&mut prompt, queued).await
 }
 
 /// The contents of a turn without the calls that are left to the caller: the session host would

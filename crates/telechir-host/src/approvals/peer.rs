@@ -121,6 +121,19 @@ impl PeerProcess {
         (!self.has_exited() && Identity::unprivileged_with(owner).is_none()).then_some(name)
     }
 
+    /// This process as one without a terminal, wherever the tests run.
+    #[cfg(test)]
+    pub(super) fn without_terminal(self) -> Self {
+        let pid = rustix::process::getppid().unwrap_or(self.pid);
+        let init = Pid::INIT;
+        let stat = ProcessStat::read(pid.as_raw_nonzero().get());
+        let has_terminal = stat.is_ok_and(|stat| stat.terminal().is_some());
+        Self {
+            pid: if has_terminal { init } else { self.pid },
+            ..self
+        }
+    }
+
     #[cfg(test)]
     pub(super) fn of_other_user(self) -> Self {
         Self {

@@ -160,11 +160,8 @@ impl Queue {
     ) -> Result<Settled, AnswerRefusal> {
         self.expire(now);
         let Some(index) = self.open.iter().position(|open| open.code == *code) else {
-            let mut settled = self.settled.iter().rev();
-            let how = settled.find(|(settled, _)| settled == code);
-            return Err(how.map_or(AnswerRefusal::Unknown, |(_, how)| {
-                AnswerRefusal::Settled(how.clone())
-            }));
+            let how = self.settled(code).map(str::to_owned);
+            return Err(how.map_or(AnswerRefusal::Unknown, AnswerRefusal::Settled));
         };
         let open = &self.open[index];
         let after_ms = millis(now.saturating_duration_since(open.asked_at));
@@ -198,6 +195,13 @@ impl Queue {
             expires_at: now + RETENTION,
         });
         Ok(Settled::Retained(answer))
+    }
+
+    /// How a question was settled, if it is not too long ago.
+    pub(super) fn settled(&self, code: &ApprovalCode) -> Option<&str> {
+        let mut settled = self.settled.iter().rev();
+        let found = settled.find(|(settled, _)| settled == code);
+        found.map(|(_, how)| how.as_str())
     }
 
     /// Leaves a question open whose call waits no longer. False if it is not open.

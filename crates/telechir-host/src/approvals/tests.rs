@@ -76,7 +76,7 @@ async fn the_caller_answers_its_own_question() {
         assert!(open.asks_caller && open.is_waiting);
         assert_eq!(fixture.queue.list(), [open.clone()]);
         let reply = decided(open.question.approve());
-        fixture.queue.caller_replied(&open.code, reply);
+        fixture.queue.take_reply(&open.code, reply);
         let answer = call.await.unwrap();
         assert_eq!(answer.decision, open.question.approve());
         let origin = answer.origin.unwrap();
@@ -90,14 +90,12 @@ async fn the_caller_answers_its_own_question() {
 async fn a_closed_way_leaves_the_question_to_others() {
     let fixture = Fixture::new(Some(CLIENT));
     let (call, open) = fixture.ask(&question("c1", "rm a")).await;
-    fixture
-        .queue
-        .caller_replied(&open.code, CallerReply::Closed);
+    fixture.queue.take_reply(&open.code, CallerReply::Closed);
     let still = fixture.queue.find(&open.code).unwrap();
     assert!(still.is_waiting && !still.asks_caller);
     // What the client sends after that does not count.
     let late = decided(open.question.approve());
-    fixture.queue.caller_replied(&open.code, late);
+    fixture.queue.take_reply(&open.code, late);
     assert!(fixture.queue.find(&open.code).is_some());
     assert!(!call.is_finished());
     call.abort();
@@ -110,9 +108,7 @@ async fn a_closed_way_beside_a_shell_on_the_host_is_a_no() {
     let (call, open) = fixture.ask(&question("c1", "rm a")).await;
     let closed = open.closed_to_commands.clone().unwrap();
     assert!(closed.contains("--shell=host"), "{closed}");
-    fixture
-        .queue
-        .caller_replied(&open.code, CallerReply::Closed);
+    fixture.queue.take_reply(&open.code, CallerReply::Declined);
     let reason = reason(&call.await.unwrap());
     assert!(reason.contains("possibly without showing"), "{reason}");
     assert!(reason.contains("--shell=host"), "{reason}");
@@ -130,7 +126,7 @@ async fn a_client_is_not_asked_what_only_a_terminal_may_answer() {
     assert!(!open.asks_caller);
     assert_eq!(open.closed_to_commands, None);
     let late = decided(open.question.approve());
-    fixture.queue.caller_replied(&open.code, late);
+    fixture.queue.take_reply(&open.code, late);
     assert!(
         fixture.queue.find(&open.code).is_some(),
         "it does not count"
@@ -160,9 +156,7 @@ async fn a_question_that_nobody_can_answer_is_a_no() {
 async fn a_parked_question_answers_its_call_with_the_code() {
     let fixture = Fixture::new(Some(CLIENT));
     let (call, open) = fixture.ask(&question("c1", "rm a")).await;
-    fixture
-        .queue
-        .caller_replied(&open.code, CallerReply::Parked);
+    fixture.queue.take_reply(&open.code, CallerReply::Parked);
     let reason = reason(&call.await.unwrap());
     let command = format!("`telechir approve {}`", open.code);
     assert!(reason.contains(&command), "{reason}");
@@ -180,18 +174,14 @@ async fn what_cannot_be_approved_later_is_not_parked() {
     };
     let fixture = Fixture::new(Some(CLIENT));
     let (call, open) = fixture.ask(&hidden).await;
-    fixture
-        .queue
-        .caller_replied(&open.code, CallerReply::Parked);
+    fixture.queue.take_reply(&open.code, CallerReply::Parked);
     let text = reason(&call.await.unwrap());
     assert!(text.contains("hidden input"), "{text}");
     assert_eq!(fixture.queue.find(&open.code), None);
 
     let _shell = fixture.host_shell();
     let (call, open) = fixture.ask(&question("c2", "rm a")).await;
-    fixture
-        .queue
-        .caller_replied(&open.code, CallerReply::Parked);
+    fixture.queue.take_reply(&open.code, CallerReply::Parked);
     let text = reason(&call.await.unwrap());
     assert!(text.contains("--shell=host"), "{text}");
     assert!(!text.contains("telechir approve"), "{text}");
@@ -206,9 +196,10 @@ async fn a_reply_to_another_question_changes_nothing() {
     for reply in [
         decided(open.question.approve()),
         CallerReply::Closed,
+        CallerReply::Declined,
         CallerReply::Parked,
     ] {
-        fixture.queue.caller_replied(&other, reply);
+        fixture.queue.take_reply(&other, reply);
         let open = fixture.queue.find(&open.code).unwrap();
         assert!(open.is_waiting && open.asks_caller);
     }
@@ -224,7 +215,7 @@ async fn a_cancelled_call_withdraws_its_question() {
     changes.changed().await.unwrap();
     assert_eq!(fixture.queue.find(&open.code), None);
     let late = decided(open.question.approve());
-    fixture.queue.caller_replied(&open.code, late);
+    fixture.queue.take_reply(&open.code, late);
     assert_eq!(fixture.queue.waiting(), None);
 }
 
@@ -248,7 +239,7 @@ async fn a_client_cannot_have_its_answer_remembered() {
             remembers: true,
             by: "a client".to_owned(),
         };
-        fixture.queue.caller_replied(&open.code, reply);
+        fixture.queue.take_reply(&open.code, reply);
         assert_eq!(call.await.unwrap().decision, open.question.approve());
         assert_eq!(fixture.queue.remembered().len(), count, "{caller:?}");
     }
@@ -263,7 +254,7 @@ async fn an_approval_that_came_too_fast_closes_the_callers_way() {
     };
     let (call, open) = fixture.ask(&slow).await;
     let reply = decided(open.question.approve());
-    fixture.queue.caller_replied(&open.code, reply);
+    fixture.queue.take_reply(&open.code, reply);
     let open = fixture.queue.find(&open.code).unwrap();
     assert!(open.is_waiting && !open.asks_caller);
     call.abort();
@@ -328,9 +319,7 @@ async fn no_command_approves_beside_a_shell_on_the_host() {
 async fn an_answer_after_its_call_is_reported_for_the_recording() {
     let fixture = Fixture::new(Some(CLIENT));
     let (call, open) = fixture.ask(&question("c1", "rm a")).await;
-    fixture
-        .queue
-        .caller_replied(&open.code, CallerReply::Parked);
+    fixture.queue.take_reply(&open.code, CallerReply::Parked);
     call.await.unwrap();
     let terminal = Some("/dev/pts/3".to_owned());
     let approval = command(open.question.approve());
@@ -360,4 +349,23 @@ async fn a_process_that_may_not_answer_is_refused_before_anything_else() {
     assert!(refusal.unwrap_err().contains("another user"));
     assert!(!call.is_finished());
     call.abort();
+}
+
+#[tokio::test]
+async fn a_caller_without_a_terminal_cannot_answer_as_one() {
+    let (one, _other) = UnixStream::pair().unwrap();
+    let strangers = [
+        PeerProcess::of(&one).unwrap().of_other_user(),
+        PeerProcess::of(&one).unwrap().without_terminal(),
+    ];
+    for stranger in strangers {
+        let fixture = Fixture::new(Some(TERMINAL));
+        let (call, open) = fixture.ask(&question("c1", "rm a")).await;
+        let reply = decided(open.question.approve());
+        let refusal = fixture.queue.caller_replied(&open.code, reply, &stranger);
+        assert!(refusal.is_err());
+        let open = fixture.queue.find(&open.code).unwrap();
+        assert!(open.is_waiting && !open.asks_caller);
+        call.abort();
+    }
 }

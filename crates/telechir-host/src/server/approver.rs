@@ -1,125 +1,141 @@
-//! Asks the clients that follow a turn for approvals.
+//! The approval queue as the approver of a session: its questions are progress of the current turn.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::VecDeque;
+use std::sync::{Arc, OnceLock};
 
-use telechir_policy::{ApproveAt, Decision, Interface, Question};
-use telechir_runtime::{Answer, Approver};
-use tokio::sync::oneshot;
+use telechir_policy::{ApproveAt, Interface, Question};
+use telechir_runtime::{Answer, AnswerWay, Approver, EventSender, SessionEvent};
 
 use super::calls::{CallProgress, CallTable};
-use crate::OpenApproval;
+use crate::TurnKey;
+use crate::approvals::{
+    ApprovalCode, ApprovalQueue, CallerReply, CallerWay, CommandAnswer, PeerProcess,
+};
 
-/// Shows the questions of a session's policy to the clients that follow the turn, and waits for the
-/// first answer of any client.
+/// Asks the clients that follow a turn, and whoever answers the queue.
 #[derive(Clone, Debug)]
 pub struct HostApprover {
     calls: Arc<CallTable>,
-    state: Arc<Mutex<ApproverState>>,
-}
-
-#[derive(Debug)]
-struct ApproverState {
-    /// Where the client of the current turn asks the user.
-    interface: Interface,
-    /// Number of questions so far, from which the next one gets its code.
-    questions: u64,
-    open: Option<OpenQuestion>,
-}
-
-#[derive(Debug)]
-struct OpenQuestion {
-    approval: Arc<OpenApproval>,
-    answer: oneshot::Sender<Decision>,
+    queue: ApprovalQueue,
+    /// Where answers are recorded that no call waits for.
+    events: Arc<OnceLock<EventSender>>,
 }
 
 impl HostApprover {
-    pub(super) fn new(calls: Arc<CallTable>) -> Self {
-        let state = ApproverState {
-            interface: Interface::Other,
-            questions: 0,
-            open: None,
-        };
+    pub(super) fn new(calls: Arc<CallTable>, queue: ApprovalQueue) -> Self {
         Self {
             calls,
-            state: Arc::new(Mutex::new(state)),
+            queue,
+            events: Arc::default(),
         }
+    }
+
+    /// The questions of the session.
+    pub(super) fn queue(&self) -> &ApprovalQueue {
+        &self.queue
     }
 
     /// Sets where the client of the next turn asks the user.
     pub(super) fn set_interface(&self, interface: Interface) {
-        self.lock().interface = interface;
+        let way = match interface {
+            Interface::Terminal => AnswerWay::Terminal,
+            Interface::Page | Interface::Other => AnswerWay::Elicitation,
+        };
+        self.queue.set_caller(Some(CallerWay { interface, way }));
     }
 
-    /// The questions that wait for an answer.
-    pub(super) fn open(&self) -> Vec<OpenApproval> {
-        let state = self.lock();
-        let open = state.open.iter();
-        open.map(|open| OpenApproval::clone(&open.approval))
-            .collect()
+    /// Records later answers in this session.
+    pub(super) fn set_events(&self, events: EventSender) {
+        // A host has one session.
+        let _set_once = self.events.set(events);
     }
 
-    /// Answers the question with this code. Returns whether it still waited.
-    pub(super) fn answer(&self, code: &str, decision: Decision) -> bool {
-        let mut state = self.lock();
-        let open = state.open.take_if(|open| open.approval.code == code);
-        open.is_some_and(|open| open.answer.send(decision).is_ok())
+    /// Takes the reply of the client of the current turn.
+    ///
+    /// # Errors
+    /// With a sentence, if none of these turns is the current one, or the process may not answer.
+    pub(super) fn caller_replied(
+        &self,
+        code: &ApprovalCode,
+        reply: CallerReply,
+        peer: &PeerProcess,
+        turns: &VecDeque<TurnKey>,
+    ) -> Result<(), String> {
+        let current = self.calls.current();
+        if !current.is_some_and(|call| turns.contains(&call.key)) {
+            return Err("the question is not one of this client's turn".to_owned());
+        }
+        self.queue.caller_replied(code, reply, peer)
     }
 
-    /// Opens a question of the current turn; none without a turn.
-    fn pose(&self, question: &Question) -> Option<(OpenGuard<'_>, oneshot::Receiver<Decision>)> {
-        let call = self.calls.current()?;
-        let mut state = self.lock();
-        state.questions += 1;
-        let code = state.questions.to_string();
-        let approval = Arc::new(OpenApproval {
-            code: code.clone(),
-            key: call.key.clone(),
-            question: question.clone(),
-        });
-        let (answer, decision) = oneshot::channel();
-        state.open = Some(OpenQuestion {
-            approval: Arc::clone(&approval),
-            answer,
-        });
-        call.set(CallProgress::Question(approval));
-        let approver = self;
-        Some((OpenGuard { approver, code }, decision))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, ApproverState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Takes the answer of a command in another terminal.
+    ///
+    /// # Errors
+    /// With a sentence, if it does not count.
+    pub(super) fn answer(
+        &self,
+        code: &ApprovalCode,
+        answer: CommandAnswer,
+        peer: &PeerProcess,
+    ) -> Result<(), String> {
+        let late = self.queue.answer(code, answer, peer)?;
+        if let (Some(late), Some(events)) = (late, self.events.get()) {
+            let (approved, reason) = late.outcome();
+            events.emit(SessionEvent::QuestionAnswered {
+                call_id: late.call_id,
+                approved,
+                reason,
+                origin: late.answer.origin,
+            });
+        }
+        Ok(())
     }
 }
 
-/// Withdraws a question when it is answered, or nobody waits for the answer any more.
-struct OpenGuard<'a> {
-    approver: &'a HostApprover,
-    code: String,
-}
+/// Shows a question as progress of the current turn, until it waits no longer.
+struct ShownQuestion<'a>(&'a HostApprover);
 
-impl Drop for OpenGuard<'_> {
-    fn drop(&mut self) {
-        let mut state = self.approver.lock();
-        state.open.take_if(|open| open.approval.code == self.code);
-        drop(state);
-        if let Some(call) = self.approver.calls.current() {
-            call.set(CallProgress::Started);
+impl ShownQuestion<'_> {
+    fn set(&self, progress: CallProgress) {
+        if let Some(call) = self.0.calls.current() {
+            call.set(progress);
         }
     }
 }
 
+impl Drop for ShownQuestion<'_> {
+    fn drop(&mut self) {
+        self.set(CallProgress::Started);
+    }
+}
+
 impl Approver for HostApprover {
-    fn can_ask(&self, at: ApproveAt) -> bool {
-        at.admits(self.lock().interface)
+    async fn decide(&mut self, question: &Question) -> Answer {
+        let shown = ShownQuestion(self);
+        let mut queue = self.queue.clone();
+        let mut changes = queue.changes();
+        let mut deciding = std::pin::pin!(queue.decide(question));
+        let mut is_shown = false;
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut deciding => return answer,
+                // The queue exists as long as it decides.
+                _changed = changes.changed(), if !is_shown => {
+                    if let Some(open) = self.queue.waiting() {
+                        is_shown = true;
+                        shown.set(CallProgress::Question(Arc::new(open)));
+                    }
+                }
+            }
+        }
     }
 
-    async fn decide(&mut self, question: &Question) -> Answer {
-        let decision = match self.pose(question) {
-            Some((_open, decision)) => decision.await.ok(),
-            None => None,
-        };
-        Answer::from(decision.unwrap_or_else(|| Decision::Deny {
-            reason: "This needs the user's approval, and the client is gone.".to_owned(),
-        }))
+    fn earlier_answer(&mut self, question: &Question) -> Option<Answer> {
+        self.queue.earlier_answer(question)
+    }
+
+    fn can_ask(&self, at: ApproveAt) -> bool {
+        self.queue.can_ask(at)
     }
 }

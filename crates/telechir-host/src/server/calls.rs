@@ -8,7 +8,8 @@ use telechir_policy::Digest;
 use telechir_protocol::Content;
 use tokio::sync::{Notify, watch};
 
-use crate::{OpenApproval, TurnKey, TurnRequest};
+use crate::approvals::OpenApproval;
+use crate::{TurnKey, TurnRequest};
 
 /// Maximum number of waiting turns.
 const MAX_WAITING: usize = 512;

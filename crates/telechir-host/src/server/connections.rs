@@ -1,8 +1,10 @@
 //! Accepts clients, checks their identity and version, and answers their requests.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::net::sockopt::set_socket_passcred;
 use telechir_policy::Digest;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, watch};
@@ -13,9 +15,10 @@ use super::approver::HostApprover;
 use super::calls::{CallEnd, CallProgress, CallTable, Follower};
 use super::status::SessionStatus;
 use crate::SessionState;
-use crate::TurnRequest;
+use crate::approvals::{FoundApproval, PeerProcess};
 use crate::frames::{MAX_CALL_BYTES, MAX_CONTROL_BYTES, MessageReader, MessageWriter};
 use crate::message::{Greeting, Hello, HostReply, HostRequest, PROTOCOL, Reply, Request};
+use crate::{TurnKey, TurnRequest};
 
 /// Maximum number of connections.
 const MAX_CONNECTIONS: usize = 512;
@@ -114,6 +117,13 @@ async fn serve_client(stream: UnixStream, shared: Arc<Shared>, closing: watch::R
             return;
         }
     }
+    let peer = set_socket_passcred(&stream, true)
+        .map_err(Into::into)
+        .and_then(|()| PeerProcess::of(&stream));
+    let Ok(peer) = peer else {
+        tracing::debug!("a client was gone before it was served");
+        return;
+    };
     let (reader, writer) = stream.into_split();
     let mut client = Client {
         reader: MessageReader::new(reader),
@@ -121,6 +131,8 @@ async fn serve_client(stream: UnixStream, shared: Arc<Shared>, closing: watch::R
         shared,
         replies: JoinSet::new(),
         is_owner: false,
+        peer,
+        turns: VecDeque::new(),
     };
     if let Ok(Some(())) = timeout(HELLO_TIMEOUT, client.greet()).await {
         client.serve(closing).await;
@@ -135,6 +147,10 @@ struct Client {
     /// One task for each turn that the client follows.
     replies: JoinSet<()>,
     is_owner: bool,
+    /// The process that connected.
+    peer: PeerProcess,
+    /// The last turns that it requested.
+    turns: VecDeque<TurnKey>,
 }
 
 impl Client {
@@ -191,13 +207,34 @@ impl Client {
                 HostReply::Done
             }
             HostRequest::ListApprovals => HostReply::Approvals {
-                open: self.shared.approver.open(),
+                open: self.shared.approver.queue().list(),
             },
-            HostRequest::AnswerApproval { code, decision } => {
-                match self.shared.approver.answer(&code, decision) {
+            HostRequest::FindApproval { code } => {
+                let queue = self.shared.approver.queue();
+                HostReply::Approval(Box::new(FoundApproval {
+                    open: queue.find(&code),
+                    settled: queue.settled(&code),
+                }))
+            }
+            HostRequest::ReplyToQuestion { code, reply } => done(self.sender().and_then(|peer| {
+                let approver = &self.shared.approver;
+                approver.caller_replied(&code, reply, peer, &self.turns)
+            })),
+            HostRequest::AnswerApproval { code, answer } => done(
+                self.sender()
+                    .and_then(|peer| self.shared.approver.answer(&code, answer, peer)),
+            ),
+            HostRequest::ListRemembered => HostReply::Remembered {
+                approvals: self.shared.approver.queue().remembered(),
+            },
+            HostRequest::RevokeApproval { number } => {
+                match self.shared.approver.queue().revoke(number) {
                     true => HostReply::Done,
                     false => HostReply::Failed {
-                        message: format!("no question {code} waits for an answer"),
+                        message: format!(
+                            "session {} has no approval {number}; run `telechir approvals remembered`",
+                            self.shared.status.name
+                        ),
                     },
                 }
             }
@@ -220,10 +257,25 @@ impl Client {
         send(&self.writer, id, reply).await;
     }
 
+    /// The process that connected, if it sent the last message itself: a connection can be passed on.
+    fn sender(&self) -> Result<&PeerProcess, String> {
+        match self.reader.sender() {
+            Some(sender) if sender == self.peer.pid() => Ok(&self.peer),
+            _ => Err(
+                "the answer did not come from the process that connected, so it does not count"
+                    .to_owned(),
+            ),
+        }
+    }
+
     async fn execute(&mut self, id: u64, request: TurnRequest) {
         let deadline = Instant::now().checked_add(Duration::from_millis(request.queue_ms));
         let digest = Digest::of_json(&serde_json::to_value(&request.contents).unwrap_or_default());
         let bytes = self.reader.last_length;
+        if self.turns.len() >= MAX_REQUESTS {
+            self.turns.pop_front();
+        }
+        self.turns.push_back(request.key.clone());
         match self.shared.calls.submit(request, digest, bytes) {
             Ok(follower) => self.follow(id, follower, deadline),
             Err(message) => send(&self.writer, id, HostReply::Failed { message }).await,
@@ -292,6 +344,14 @@ fn ended(end: Arc<CallEnd>) -> HostReply {
         CallEnd::Cancelled => HostReply::Cancelled,
         CallEnd::Busy => HostReply::Busy,
         CallEnd::Failed(message) => HostReply::Failed { message },
+    }
+}
+
+/// The reply to a request that either is done or has failed.
+fn done(outcome: Result<(), String>) -> HostReply {
+    match outcome {
+        Ok(()) => HostReply::Done,
+        Err(message) => HostReply::Failed { message },
     }
 }
 

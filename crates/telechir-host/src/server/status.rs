@@ -20,6 +20,8 @@ pub struct HostSettings {
     pub policy: Digest,
     /// The time without a call after which the session is closed.
     pub idle_limit: Duration,
+    /// How long a question stays open.
+    pub approval_timeout: Duration,
     /// Whether resent turns are answered from the recording, because the run has a name in it.
     pub is_resumed: bool,
 }
@@ -123,6 +125,7 @@ mod tests {
 
     fn status(idle_limit: Duration) -> SessionStatus {
         let settings = HostSettings {
+            approval_timeout: Duration::from_secs(300),
             devices: Vec::new(),
             config: Value::Null,
             policy: Digest::of_json(&Value::Null),

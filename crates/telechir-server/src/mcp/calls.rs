@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::future::Future;
 use std::io::Read as _;
+use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,9 +13,9 @@ use rmcp::ErrorData;
 use rmcp::model::InputRequiredResult;
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Map, Value};
-use telechir_policy::{Decision, Question};
+use telechir_host::approvals::{CallerReply, OpenApproval};
 use telechir_tools::{ToolAnswer, ToolStatus};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::elicitation::{self, Answer, AskBy};
@@ -25,23 +26,52 @@ const QUESTION_TIME: Duration = Duration::from_secs(300);
 /// Maximum number of calls that wait for the user.
 const MAX_WAITING: usize = 64;
 
-/// A question, and where its answer goes.
-type OpenQuestion = (Question, oneshot::Sender<Decision>);
+/// A question of a call, and where the replies to it go.
+#[derive(Debug)]
+struct ShownQuestion {
+    open: OpenApproval,
+    replies: mpsc::Sender<CallerReply>,
+}
+
+impl ShownQuestion {
+    /// Replies to the question. The call may have ended meanwhile; then its answer tells.
+    fn reply(&self, reply: CallerReply) {
+        let _ended = self.replies.try_send(reply);
+    }
+}
 
 /// Sends the questions of one call to whoever follows it.
 #[derive(Debug)]
-struct QuestionSender(mpsc::Sender<OpenQuestion>);
+struct QuestionSender {
+    questions: mpsc::Sender<ShownQuestion>,
+    replies: Option<mpsc::Receiver<CallerReply>>,
+}
 
 #[async_trait]
 impl Approvals for QuestionSender {
-    async fn decide(&mut self, question: &Question) -> Decision {
-        let (answer, decision) = oneshot::channel();
-        let gone =
-            || elicitation::refused("This needs the user's approval, and the client is gone.");
-        if self.0.send((question.clone(), answer)).await.is_err() {
-            return gone();
+    async fn show(&mut self, open: OpenApproval) {
+        // Two replies at most: the client's way is closed, and the call waits no longer.
+        let (sender, replies) = mpsc::channel(2);
+        self.replies = Some(replies);
+        let question = ShownQuestion {
+            open,
+            replies: sender,
+        };
+        // Without a follower the channel of the replies is closed, too.
+        let _gone = self.questions.send(question).await;
+    }
+
+    async fn reply(&mut self) -> CallerReply {
+        match self.replies.as_mut() {
+            Some(replies) => match replies.recv().await {
+                Some(reply) => reply,
+                None => {
+                    self.replies = None;
+                    CallerReply::Closed
+                }
+            },
+            None => std::future::pending().await,
         }
-        decision.await.unwrap_or_else(|_| gone())
     }
 }
 
@@ -49,7 +79,9 @@ impl Approvals for QuestionSender {
 #[derive(Debug)]
 pub(super) struct Progress {
     task: JoinHandle<ToolAnswer>,
-    questions: mpsc::Receiver<OpenQuestion>,
+    questions: mpsc::Receiver<ShownQuestion>,
+    /// The last question, if its call may still wait.
+    shown: Option<ShownQuestion>,
 }
 
 impl Drop for Progress {
@@ -63,27 +95,36 @@ impl Progress {
     pub(super) fn start<F: Future<Output = ToolAnswer> + Send + 'static>(
         call: impl FnOnce(Box<dyn Approvals>) -> F,
     ) -> Self {
-        let (sender, questions) = mpsc::channel(1);
-        let task = tokio::spawn(call(Box::new(QuestionSender(sender))));
-        Self { task, questions }
+        let (questions, receiver) = mpsc::channel(1);
+        let sender = QuestionSender {
+            questions,
+            replies: None,
+        };
+        Self {
+            task: tokio::spawn(call(Box::new(sender))),
+            questions: receiver,
+            shown: None,
+        }
+    }
+
+    fn reply(&self, reply: CallerReply) {
+        if let Some(shown) = &self.shown {
+            shown.reply(reply);
+        }
     }
 }
 
-/// A running call that waits for the answer to a question.
+/// A running call whose client asks its user.
 #[derive(Debug)]
-pub(super) struct Waiting {
-    progress: Progress,
-    question: Question,
-    decide: oneshot::Sender<Decision>,
-}
+pub(super) struct Waiting(Progress);
 
 impl Waiting {
-    /// Continues the call with the user's answer.
-    pub(super) fn answered(self, answer: Answer) -> Progress {
-        let decision = answer.decision(&self.question);
-        // The call may have ended meanwhile; then its answer tells.
-        let _ended = self.decide.send(decision);
-        self.progress
+    /// Continues the call with what the client's user answered.
+    pub(super) fn answered(self, answer: Answer, client: &str) -> Progress {
+        if let Some(shown) = &self.0.shown {
+            shown.reply(answer.reply(&shown.open, client));
+        }
+        self.0
     }
 }
 
@@ -91,47 +132,69 @@ impl Waiting {
 pub(super) enum Followed {
     Answered(ToolAnswer),
     /// Its client must ask the user and repeat the request.
-    NeedsInput(Waiting, Question),
+    NeedsInput(Waiting, OpenApproval),
 }
 
-/// Waits until a call ends or its client must ask the user.
+/// Waits until a call ends or its client must ask the user. A question that nobody answers within
+/// `patience` ends the wait: it stays open for others, and the call is answered.
 pub(super) async fn follow(
     mut progress: Progress,
     by: &AskBy,
+    patience: Duration,
     context: &RequestContext<RoleServer>,
 ) -> Followed {
     let started = Instant::now();
+    let deadline = tokio::time::Instant::now() + patience;
+    let mut is_patient = true;
+    let mut asking: Option<Pin<Box<dyn Future<Output = Answer> + Send>>> = None;
+    let client = elicitation::client_of(context);
     loop {
-        let (question, decide) = tokio::select! {
+        let answered = async {
+            match asking.as_mut() {
+                Some(asking) => asking.await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
             biased;
             () = context.ct.cancelled() => {
                 let why = "the client cancelled the call";
                 let elapsed = started.elapsed();
                 return Followed::Answered(ToolAnswer::failed(ToolStatus::Cancelled, why, elapsed));
             }
-            Some(question) = progress.questions.recv() => question,
+            Some(question) = progress.questions.recv() => {
+                let open = question.open.clone();
+                progress.shown = Some(question);
+                // What was asked before is withdrawn.
+                asking = None;
+                is_patient = true;
+                match by {
+                    _ if !open.asks_caller => {}
+                    AskBy::InputRequired => {
+                        return Followed::NeedsInput(Waiting(progress), open);
+                    }
+                    AskBy::Request(peer) => {
+                        asking = Some(Box::pin(elicitation::ask(peer.clone(), open, patience)));
+                    }
+                    AskBy::Nothing => progress.reply(CallerReply::Closed),
+                }
+            }
             ended = &mut progress.task => {
                 let elapsed = started.elapsed();
                 let failed = |_| ToolAnswer::failed(ToolStatus::Error, "the call was ended", elapsed);
                 return Followed::Answered(ended.unwrap_or_else(failed));
             }
-        };
-        let decision = match by {
-            AskBy::InputRequired => {
-                let waiting = Waiting {
-                    progress,
-                    question: question.clone(),
-                    decide,
-                };
-                return Followed::NeedsInput(waiting, question);
+            answer = answered => {
+                asking = None;
+                if let Some(shown) = &progress.shown {
+                    shown.reply(answer.reply(&shown.open, &client));
+                }
             }
-            AskBy::Request(peer) => elicitation::ask(peer, &question).await.decision(&question),
-            AskBy::Nothing => elicitation::refused(
-                "This needs the user's approval, and this client cannot ask its user. A rule of the \
-                 policy can allow it.",
-            ),
-        };
-        let _ended = decide.send(decision);
+            () = tokio::time::sleep_until(deadline), if is_patient && progress.shown.is_some() => {
+                (is_patient, asking) = (false, None);
+                progress.reply(CallerReply::Parked);
+            }
+        }
     }
 }
 
@@ -167,7 +230,7 @@ impl Calls {
     pub(super) fn hold(
         &self,
         waiting: Waiting,
-        question: &Question,
+        question: &OpenApproval,
         key: CallKey,
     ) -> Result<InputRequiredResult, ErrorData> {
         let internal = |error: &dyn std::fmt::Display| {

@@ -8,12 +8,11 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde_json::{Value, json};
-use telechir_policy::{Decision, Question};
+use telechir_host::approvals::{CallerReply, OpenApproval};
+use telechir_policy::Question;
 
 /// Key of the one question in the requests for input.
 const QUESTION: &str = "approval";
-/// How long a client's user may think: most clients end a call after 60 seconds.
-const MAX_THOUGHT: Duration = Duration::from_secs(45);
 
 /// How this client can ask its user.
 #[derive(Debug)]
@@ -54,25 +53,31 @@ pub(super) enum Answer {
 }
 
 impl Answer {
-    pub(super) fn decision(self, question: &Question) -> Decision {
+    /// The reply to a question. Only a yes decides: some clients decline what they never showed, so
+    /// the question stays open for others.
+    pub(super) fn reply(self, open: &OpenApproval, client: &str) -> CallerReply {
         match self {
-            Self::Yes => question.approve(),
-            Self::NotYes => refused(
-                "The user did not allow it, or the client answered without showing the question.",
-            ),
+            Self::Yes => CallerReply::Decided {
+                decision: open.question.approve(),
+                remembers: false,
+                by: client.to_owned(),
+            },
+            Self::NotYes => CallerReply::Declined,
         }
     }
 }
 
-pub(super) fn refused(why: &str) -> Decision {
-    Decision::Deny {
-        reason: why.to_owned(),
+/// The client as it names itself.
+pub(super) fn client_of(context: &RequestContext<RoleServer>) -> String {
+    match context.client_info() {
+        Some(client) => format!("client {} {}", client.name, client.version),
+        None => "a client without a name".to_owned(),
     }
 }
 
 /// The question as an input that the client must get.
-pub(super) fn input_requests(question: &Question) -> Result<InputRequests, serde_json::Error> {
-    let request = InputRequest::Elicitation(ElicitRequest::new(form(question)?));
+pub(super) fn input_requests(open: &OpenApproval) -> Result<InputRequests, serde_json::Error> {
+    let request = InputRequest::Elicitation(ElicitRequest::new(form(open)?));
     Ok(InputRequests::from([(QUESTION.to_owned(), request)]))
 }
 
@@ -84,11 +89,11 @@ pub(super) fn answer(responses: Option<&InputResponses>) -> Answer {
 }
 
 /// Asks by a request to the client and waits.
-pub(super) async fn ask(peer: &Peer<RoleServer>, question: &Question) -> Answer {
-    let Ok(params) = form(question) else {
+pub(super) async fn ask(peer: Peer<RoleServer>, open: OpenApproval, limit: Duration) -> Answer {
+    let Ok(params) = form(&open) else {
         return Answer::NotYes;
     };
-    let answered = peer.create_elicitation_with_timeout(params, Some(MAX_THOUGHT));
+    let answered = peer.create_elicitation_with_timeout(params, Some(limit));
     match answered.await {
         Ok(result) => of_result(&result),
         Err(error) => {
@@ -111,7 +116,7 @@ fn of_result(result: &ElicitResult) -> Answer {
     }
 }
 
-fn form(question: &Question) -> Result<ElicitRequestParams, serde_json::Error> {
+fn form(open: &OpenApproval) -> Result<ElicitRequestParams, serde_json::Error> {
     let schema: ElicitationSchema = serde_json::from_value(json!({
         "type": "object",
         "properties": {
@@ -123,13 +128,14 @@ fn form(question: &Question) -> Result<ElicitRequestParams, serde_json::Error> {
     }))?;
     Ok(ElicitRequestParams::FormElicitationParams {
         meta: None,
-        message: message(question),
+        message: message(open),
         requested_schema: schema,
     })
 }
 
 /// The question as text. All of it is ours and escaped.
-fn message(question: &Question) -> String {
+fn message(open: &OpenApproval) -> String {
+    let question: &Question = &open.question;
     let mut text = String::from("telechir asks before this is executed:\n");
     for line in &question.lines {
         text.push_str("    ");
@@ -152,6 +158,11 @@ fn message(question: &Question) -> String {
     if let Some(source) = &question.untrusted_source {
         text.push_str("The session has read untrusted content: ");
         text.push_str(source);
+        text.push('\n');
+    }
+    if open.closed_to_commands.is_none() {
+        text.push_str("It can also be answered in a terminal: telechir approve ");
+        text.push_str(&open.code.to_string());
         text.push('\n');
     }
     text

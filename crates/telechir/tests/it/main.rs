@@ -6,6 +6,7 @@
 )]
 
 mod approval;
+mod approvals;
 mod attached;
 mod attacks;
 mod bad_input;

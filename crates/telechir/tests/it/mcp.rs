@@ -19,13 +19,13 @@ use telechir_testkit::gate::{Component, require};
 use crate::telechir::Telechir;
 
 /// The version without a handshake: each request has its metadata.
-const MODERN: &str = "2026-07-28";
+pub(crate) const MODERN: &str = "2026-07-28";
 /// A version with a handshake.
-const LEGACY: &str = "2025-11-25";
+pub(crate) const LEGACY: &str = "2025-11-25";
 
 /// A client of a running server.
-struct Client {
-    telechir: Telechir,
+pub(crate) struct Client {
+    pub(crate) telechir: Telechir,
     server: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
@@ -34,7 +34,7 @@ struct Client {
 }
 
 impl Client {
-    fn start(version: &'static str, more: &[&str]) -> Self {
+    pub(crate) fn start(version: &'static str, more: &[&str]) -> Self {
         let telechir = Telechir::new();
         let runtime = telechir.folder().join("run");
         fs::create_dir(&runtime).expect("a folder");
@@ -70,7 +70,7 @@ impl Client {
         client
     }
 
-    fn send(&mut self, message: &Value) {
+    pub(crate) fn send(&mut self, message: &Value) {
         let stdin = self.stdin.as_mut().expect("an open pipe");
         writeln!(stdin, "{message}").expect("a server that reads");
     }
@@ -81,7 +81,7 @@ impl Client {
     }
 
     /// The next message of the server.
-    fn receive(&mut self) -> Value {
+    pub(crate) fn receive(&mut self) -> Value {
         let mut line = String::new();
         self.stdout
             .read_line(&mut line)
@@ -89,7 +89,7 @@ impl Client {
         serde_json::from_str(&line).expect("a message")
     }
 
-    fn send_request(&mut self, method: &str, mut params: Value) {
+    pub(crate) fn send_request(&mut self, method: &str, mut params: Value) {
         self.requests += 1;
         if self.version == MODERN {
             params["_meta"] = json!({
@@ -115,13 +115,13 @@ impl Client {
     }
 
     /// Runs a command; the structured answer.
-    fn run(&mut self, command: &str) -> Value {
+    pub(crate) fn run(&mut self, command: &str) -> Value {
         let result = self.call("execute_cli", &json!({"command": command}));
         result["structuredContent"].clone()
     }
 
     /// Closes the connection and waits for the server's end.
-    fn leave(mut self) {
+    pub(crate) fn leave(mut self) {
         drop(self.stdin.take());
         let ended = self.server.wait().expect("an exit status");
         assert!(ended.success(), "{ended}");
@@ -240,7 +240,7 @@ fn a_client_gets_the_approval_and_it_is_used_once() {
     require(Component::Sandbox);
     let folder = tempfile::tempdir().expect("a folder");
     let policy = asking(folder.path());
-    let mut client = Client::start(MODERN, &[&policy]);
+    let mut client = Client::start(MODERN, &[&policy, "--approval-wait=1"]);
     let arguments = json!({"command": "echo approved"});
     let params = json!({"name": "execute_cli", "arguments": arguments});
     let needed = client.request("tools/call", params.clone())["result"].clone();
@@ -285,6 +285,8 @@ fn a_client_gets_the_approval_and_it_is_used_once() {
         let refused = client.request("tools/call", refused);
         let status = &refused["result"]["structuredContent"]["status"];
         assert_eq!(status, "denied", "{refused}");
+        let text = refused["result"]["content"].to_string();
+        assert!(text.contains("telechir approve "), "{text}");
     }
     client.leave();
 }
@@ -294,7 +296,7 @@ fn a_client_with_a_handshake_gets_a_request() {
     require(Component::Sandbox);
     let folder = tempfile::tempdir().expect("a folder");
     let policy = asking(folder.path());
-    let mut client = Client::start(LEGACY, &[&policy]);
+    let mut client = Client::start(LEGACY, &[&policy, "--approval-wait=3"]);
     for (answer, status) in [
         (
             json!({"action": "accept", "content": {"answer": "yes"}}),
@@ -325,7 +327,7 @@ fn a_rule_for_the_terminal_never_reaches_a_client() {
         "[[shell]]\nverdict = \"ask\"\nreason = \"Every command.\"\napprove = \"terminal\"\n";
     fs::write(&file, rule).expect("a policy file");
     let policy = format!("--policy={}", file.display());
-    let mut client = Client::start(MODERN, &[&policy]);
+    let mut client = Client::start(MODERN, &[&policy, "--approval-wait=1"]);
     let denied = client.run("echo hi");
     assert_eq!(denied["status"], "denied", "{denied}");
     client.leave();

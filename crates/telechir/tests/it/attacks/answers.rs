@@ -1,0 +1,300 @@
+//! Attacks on approvals: programs of a session, strangers and replayed messages answer a question.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::approvals::Approvals;
+use crate::existing::ExistingDesktop;
+use crate::telechir::Ran;
+
+/// A client of the session's socket that speaks its messages without telechir: it prints the last
+/// reply. `PASS` sends them from a child of the process that connected, `REPEAT` sends each twice.
+const CLIENT: &str = r#"
+use IO::Socket::UNIX; use JSON::PP;
+my ($socket, $mode, @messages) = @ARGV;
+my $host = IO::Socket::UNIX->new(Peer => $socket) or die "connect: $!";
+sub message { my $text = shift; print $host pack("N", length $text), $text; $host->flush; }
+sub reply {
+    read($host, my $length, 4) == 4 or die "closed";
+    read($host, my $text, unpack("N", $length)); return $text;
+}
+message(shift @messages); reply();
+if ($mode eq "PASS") { my $child = fork(); if ($child) { waitpid($child, 0); exit; } }
+for my $text (@messages) { message($text); print reply(), "\n"; }
+"#;
+
+/// Sends messages to a session by hand, at a terminal or without one. Returns what came back.
+fn by_hand(approvals: &Approvals, mode: &str, at_terminal: bool, requests: &[Value]) -> String {
+    let client = approvals.file("client.pl");
+    fs::write(&client, CLIENT).expect("a script");
+    let socket = approvals.file("run/telechir/a");
+    let mut words = vec![
+        "/usr/bin/perl".to_owned(),
+        client.display().to_string(),
+        socket.display().to_string(),
+        mode.to_owned(),
+        json!({"protocol": 2, "version": "0"}).to_string(),
+    ];
+    let requests = requests.iter().zip(1..);
+    words.extend(requests.map(|(request, id)| json!({"id": id, "request": request}).to_string()));
+    let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    let line = quoted.join(" ");
+    if at_terminal {
+        return approvals.at_terminal(&[], &line, "");
+    }
+    // Without a controlling terminal, wherever the tests run.
+    let mut detached = std::process::Command::new("/usr/bin/setsid");
+    detached
+        .args(["--wait", "/bin/sh", "-c", &line])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    let ran = Ran::of(&mut detached, "");
+    ran.stdout + &ran.stderr
+}
+
+fn approval(question: &Value) -> Value {
+    let code = question["code"].as_str().expect("a code");
+    let decision = json!({"decision": "approve", "digest": question["question"]["digest"]});
+    json!({"answer_approval": {"code": code, "answer": {"decision": decision}}})
+}
+
+/// A session with a question whose call waits no longer, and the question.
+fn parked(shell: &str) -> (Approvals, Value) {
+    let approvals = Approvals::new();
+    approvals.start("a", shell, &[]);
+    approvals.park("a", "touch made");
+    let question = approvals.list()[0].clone();
+    (approvals, question)
+}
+
+#[track_caller]
+fn assert_still_open(approvals: &Approvals) {
+    assert_eq!(approvals.list().len(), 1, "the question is open");
+}
+
+#[test]
+fn a_message_by_hand_without_a_terminal_approves_nothing() {
+    let (approvals, question) = parked("--shell");
+    let reply = by_hand(&approvals, "PLAIN", false, &[approval(&question)]);
+    assert!(reply.contains("counts only at a terminal"), "{reply}");
+    assert_still_open(&approvals);
+    approvals.close("a");
+}
+
+#[test]
+fn a_connection_that_was_passed_on_approves_nothing() {
+    let (approvals, question) = parked("--shell");
+    let reply = by_hand(&approvals, "PASS", true, &[approval(&question)]);
+    assert!(reply.contains("process that connected"), "{reply}");
+    assert_still_open(&approvals);
+    approvals.close("a");
+}
+
+#[test]
+fn a_client_cannot_reply_for_the_caller_of_another_turn() {
+    let approvals = Approvals::new();
+    approvals.start("a", "--shell", &[]);
+    let mut call = approvals.call("a", &["--approval-wait=50"], "touch made");
+    let call = call.spawn().expect("the binary starts");
+    approvals.code();
+    let question = approvals.list()[0].clone();
+    let decision = json!({"decision": "approve", "digest": question["question"]["digest"]});
+    let reply = json!({"decided": {"decision": decision, "by": "the caller"}});
+    let reply = json!({"reply_to_question": {"code": question["code"], "reply": reply}});
+    let reply = by_hand(&approvals, "PLAIN", true, &[reply]);
+    assert!(reply.contains("not one of this client's turn"), "{reply}");
+    assert_still_open(&approvals);
+    let code = question["code"].as_str().expect("a code");
+    let denied = approvals.run(&["deny", code, "--because", "Enough."]);
+    assert_eq!(denied.code, Some(0), "{denied:?}");
+    let output = call.wait_with_output().expect("the call ends");
+    let reply = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(reply.contains("Enough."), "{reply}");
+    approvals.close("a");
+}
+
+#[test]
+fn a_replayed_or_altered_answer_approves_nothing() {
+    let (approvals, question) = parked("--shell");
+    let mut altered = question.clone();
+    altered["question"]["digest"] = json!("00".repeat(32));
+    let reply = by_hand(&approvals, "PLAIN", true, &[approval(&altered)]);
+    assert!(reply.contains("of another question"), "{reply}");
+    assert_still_open(&approvals);
+    let answer = approval(&question);
+    let replies = by_hand(&approvals, "PLAIN", true, &[answer.clone(), answer.clone()]);
+    assert!(
+        replies.contains("done"),
+        "a person at a terminal: {replies}"
+    );
+    assert!(
+        replies.contains("already settled"),
+        "the same again: {replies}"
+    );
+    let used = approvals.result("a", &[], "touch made");
+    assert_ne!(used["is_error"], true, "{used}");
+    // The next question has another code and another digest.
+    let code = approvals.park("a", "touch made");
+    assert_ne!(question["code"], code.as_str());
+    let reply = by_hand(&approvals, "PLAIN", true, &[answer]);
+    assert!(reply.contains("already settled"), "{reply}");
+    assert_still_open(&approvals);
+    approvals.close("a");
+}
+
+#[test]
+fn the_sandboxed_shell_of_a_session_cannot_answer() {
+    let approvals = Approvals::new();
+    let workspace = approvals.file("work");
+    fs::create_dir(&workspace).expect("a folder");
+    let policy = "[[shell]]\nwords = ['touch']\nverdict = 'ask'\nreason = 'Asked.'\n\
+                  [[shell]]\nverdict = 'sandbox'\nreason = 'Test.'\n";
+    fs::write(approvals.file("policy.toml"), policy).expect("a policy");
+    let binary = workspace.join("telechir");
+    fs::copy(env!("CARGO_BIN_EXE_telechir"), &binary).expect("a copy of the binary");
+    let workspace = format!("--workspace={}", workspace.display());
+    approvals.start("a", "--shell", &[&workspace]);
+    let code = approvals.park("a", "touch made");
+    let run = approvals.file("run");
+    for attack in [
+        format!("./telechir approve {code} --session a"),
+        format!(
+            "XDG_RUNTIME_DIR={} ./telechir approve {code}",
+            run.display()
+        ),
+        format!(
+            "env -i XDG_RUNTIME_DIR={} setsid ./telechir deny {code} --because x",
+            run.display()
+        ),
+        format!("ls {}/telechir", run.display()),
+    ] {
+        let result = approvals.result("a", &[], &format!("{attack}; echo exit $?"));
+        let text = result["content"].to_string();
+        assert!(!text.contains("exit 0"), "{attack}: {text}");
+        assert_still_open(&approvals);
+    }
+    approvals.close("a");
+}
+
+/// A policy that runs everything on the host unasked but `touch`.
+fn on_host(approvals: &Approvals) {
+    let policy = "[[shell]]\nwords = ['touch']\nverdict = 'ask'\nreason = 'Asked.'\n\
+                  [[shell]]\nverdict = 'allow'\nreason = 'Test.'\n";
+    fs::write(approvals.file("policy.toml"), policy).expect("a policy");
+}
+
+#[test]
+fn a_shell_on_the_host_cannot_answer_for_another_session() {
+    let approvals = Approvals::new();
+    approvals.start("a", "--shell", &[]);
+    let code = approvals.park("a", "touch made");
+    on_host(&approvals);
+    approvals.start("h", "--shell=host", &[]);
+    let telechir = env!("CARGO_BIN_EXE_telechir");
+    let run = approvals.file("run");
+    let run = run.display();
+    let attacks = [
+        // A program of the session, and one that hides its environment and its parents.
+        (
+            format!("XDG_RUNTIME_DIR={run} {telechir} deny {code} --because x"),
+            "program of a session",
+        ),
+        (
+            format!("env -i XDG_RUNTIME_DIR={run} {telechir} deny {code} --because x"),
+            "program of a session",
+        ),
+        (
+            format!(
+                "printf y | env -i XDG_RUNTIME_DIR={run} setsid --wait script -qec \
+                 '{telechir} approve {code}' /dev/null"
+            ),
+            "--shell=host",
+        ),
+    ];
+    for (attack, why) in attacks {
+        let result = approvals.result("h", &[], &format!("({attack}) 2>&1; echo exit $?"));
+        let text = result["content"].to_string();
+        assert!(text.contains(why), "{attack}: {text}");
+        assert!(!text.contains("exit 0"), "{attack}: {text}");
+        assert_still_open(&approvals);
+    }
+    // A person cannot be told apart there, and is referred to the caller's own prompt.
+    let screen = approvals.approve(&code, "y\n");
+    assert!(screen.contains("--shell=host"), "{screen}");
+    assert_still_open(&approvals);
+    approvals.close("h");
+    let screen = approvals.approve(&code, "y\n");
+    assert!(screen.contains("approved"), "{screen}");
+    approvals.close("a");
+}
+
+#[test]
+fn a_daemon_of_a_shell_on_the_host_approves_nothing_by_hand() {
+    let approvals = Approvals::new();
+    approvals.start("a", "--shell", &[]);
+    approvals.park("a", "touch made");
+    let question = approvals.list()[0].clone();
+    on_host(&approvals);
+    approvals.start("h", "--shell=host", &[]);
+    // It has a terminal, no mark and no ancestors of the session: nothing tells it from a person.
+    let reply = by_hand(&approvals, "PLAIN", true, &[approval(&question)]);
+    assert!(reply.contains("--shell=host"), "{reply}");
+    assert_still_open(&approvals);
+    approvals.close("h");
+    approvals.close("a");
+}
+
+#[test]
+fn a_question_beside_a_shell_on_the_host_is_for_the_callers_prompt_alone() {
+    let approvals = Approvals::new();
+    on_host(&approvals);
+    approvals.start("h", "--shell=host", &[]);
+    let result = approvals.result("h", &["--approval-wait=50"], "touch made");
+    assert_eq!(result["is_error"], true, "denied at once: {result}");
+    let text = result["content"].to_string();
+    assert!(text.contains("--shell=host"), "{text}");
+    assert!(!text.contains("telechir approve"), "{text}");
+    assert!(approvals.list().is_empty());
+    let input = approvals.file("call.json");
+    let line = format!(
+        "{} exec --dialect anthropic-messages --session h < {} > out.json",
+        env!("CARGO_BIN_EXE_telechir"),
+        input.display()
+    );
+    let screen = approvals.at_terminal(&[], &line, "y\n");
+    assert!(screen.contains("touch made"), "{screen}");
+    let reply = fs::read_to_string(approvals.file("out.json")).expect("a reply");
+    let reply: Value = serde_json::from_str(&reply).expect("JSON");
+    assert_ne!(reply[0]["is_error"], true, "{reply}");
+    approvals.close("h");
+}
+
+#[test]
+fn a_terminal_on_a_driven_display_cannot_answer() {
+    let approvals = Approvals::new();
+    approvals.start("a", "--shell", &[]);
+    let code = approvals.park("a", "touch made");
+    let desktop = ExistingDesktop::start_session(&approvals.telechir);
+    let of_desktop = |name: &str| {
+        let mut variables = desktop.environment.iter();
+        let found = variables.find(|(variable, _)| variable == name);
+        found.expect("a variable").1.clone()
+    };
+    let display = of_desktop("DISPLAY");
+    let mut drive = approvals.call("d", &[&format!("--desktop={display}"), "--shell"], "true");
+    drive
+        .env("DISPLAY", &display)
+        .env("XAUTHORITY", of_desktop("XAUTHORITY"));
+    let driven = drive.output().expect("a run");
+    assert!(driven.status.success(), "{driven:?}");
+    let line = format!("{} approve {code}", env!("CARGO_BIN_EXE_telechir"));
+    let screen = approvals.at_terminal(&[("DISPLAY", &display)], &line, "y\n");
+    assert!(screen.contains("could type this answer"), "{screen}");
+    assert_still_open(&approvals);
+    let screen = approvals.at_terminal(&[("DISPLAY", ":9999")], &line, "y\n");
+    assert!(screen.contains("approved"), "another display: {screen}");
+    approvals.close("d");
+    approvals.close("a");
+}
