@@ -1,7 +1,7 @@
 //! Attacks on whole sessions, by what a model calls and by what an adversary could reach or read.
 
-mod first_page;
 mod answers;
+mod first_page;
 mod folders;
 mod host_environment;
 mod modes;
