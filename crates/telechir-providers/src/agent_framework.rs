@@ -1,17 +1,17 @@
 //! The JSON of Microsoft Agent Framework's messages and contents.
 //!
-//! `envelope` finds the messages, `read` decodes one content, `encode_native` encodes one in the
+//! `envelope` finds the messages, `decode` decodes one content, `encode_native` encodes one in the
 //! framework's fields, `function_mapping` maps function calls to and from our tools, and `sidecar`
 //! stores whatever the framework has no field for, so that every neutral content survives a round
 //! trip.
 
 mod codec;
+mod decode;
+mod encode;
 mod encode_native;
 mod envelope;
 mod function_mapping;
-mod read;
 mod sidecar;
-mod write;
 
 pub(crate) use codec::AgentFramework;
 

@@ -1,8 +1,8 @@
 //! Anthropic's Messages API: content blocks, with one tool call per block.
 //!
-//! `decode_history` decodes requests and responses; `decode_block`, `decode_call` and
-//! `decode_result` turn one block into a content. `encode_history` encodes messages,
-//! `encode_call` calls and `encode_result` results; `declare` declares tools. A content decoded
+//! `decode` decodes requests and responses; `decode_block`, `decode_call` and
+//! `decode_result` turn one block into a content. `encode` encodes messages,
+//! `encode_call` calls and `results` results; `declare` declares tools. A content decoded
 //! from this dialect is encoded as the same JSON, unless its neutral values were changed.
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -10,21 +10,19 @@
 )]
 
 mod chat_api;
-mod check;
 mod codec;
 mod context;
 mod declare;
+mod decode;
 mod decode_action;
 mod decode_block;
 mod decode_call;
-mod decode_history;
 mod decode_result;
 mod detect;
+mod encode;
 mod encode_action;
 mod encode_call;
 mod encode_content;
-mod encode_history;
-mod encode_result;
 mod fixed_texts;
 mod hosted_code;
 mod image;
@@ -32,6 +30,8 @@ mod input;
 mod limits;
 mod media;
 mod models;
+mod results;
+mod rules;
 mod split_calls;
 mod stream;
 mod tabs;
@@ -40,12 +40,12 @@ mod xdotool_keys;
 pub(crate) use chat_api::{AnthropicChat, unbound_thinking};
 pub(crate) use codec::AnthropicMessages;
 pub(crate) use declare::{BROWSER_MEMBERS, COMPUTER_MEMBERS, declare};
-pub(crate) use decode_history::{decode_history, decode_response};
+pub(crate) use decode::{decode_history, decode_response};
+pub(crate) use encode::encode_history;
 pub(crate) use encode_content::FORWARDED_PREFIX;
-pub(crate) use encode_history::encode_history;
-pub(crate) use encode_result::encode_results;
 pub(crate) use image::screenshot_size;
 pub(crate) use models::{supports_legacy_tools, supports_only_october_2024};
+pub(crate) use results::encode_results;
 pub(crate) use stream::AnthropicMessageBuilder;
 
 /// The dialect's name on the command line and in raw representations.

@@ -1,19 +1,19 @@
 //! Mistral's Conversations API: one list of entries for all roles.
 //!
-//! `envelope` locates the entries of a request, a response or a history, `read` decodes an entry,
-//! `execution` decodes tools that the service ran, `write` encodes messages. An entry keeps its raw
+//! `envelope` locates the entries of a request, a response or a history, `decode` decodes an entry,
+//! `execution` decodes tools that the service ran, `encode` encodes messages. An entry keeps its raw
 //! JSON and is written back unchanged unless its neutral value was edited. Content parts and our
 //! functions are the same as in its chat completions.
 
 mod chat_api;
 mod codec;
-mod encode_result;
+mod decode;
+mod encode;
 mod envelope;
 mod execution;
-mod read;
 mod result_images;
+mod results;
 mod stream;
-mod write;
 
 use crate::chat::Flavour;
 

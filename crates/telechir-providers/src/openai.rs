@@ -1,22 +1,22 @@
 //! OpenAI's Responses API: one list of items for all roles.
 //!
-//! `envelope` locates the item list, `read` converts an item to a message and `write` converts
-//! messages back; `encode_result` and `declare` handle one turn. An item keeps its raw JSON and is
+//! `envelope` locates the item list, `decode` converts an item to a message and `encode` converts
+//! messages back; `results` and `declare` handle one turn. An item keeps its raw JSON and is
 //! written back unchanged unless its neutral value was edited.
 
 pub(crate) mod action;
 mod call_form;
 mod chat_api;
-mod check;
 mod codec;
 mod declare;
-mod encode_result;
+mod decode;
+mod encode;
 mod envelope;
 pub(crate) mod item;
 pub(crate) mod item_kinds;
-mod read;
+mod results;
+mod rules;
 mod stream;
-mod write;
 
 pub(crate) use codec::Responses;
 

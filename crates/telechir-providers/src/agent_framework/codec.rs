@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use telechir_protocol::{AnsweredTurn, ApprovalMode, FunctionTool, ModelTurn, Size, Tool};
 
-use super::{DIALECT, envelope, write};
+use super::{DIALECT, encode, envelope};
 use crate::chat_api::ChatApi;
 use crate::codec::Codec;
 use crate::fallback_tools;
@@ -35,7 +35,7 @@ impl Codec for AgentFramework {
     }
 
     fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        Ok(write::answers(turn))
+        Ok(encode::answers(turn))
     }
 
     fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {

@@ -7,7 +7,7 @@ use telechir_protocol::{
 };
 
 use super::function_mapping::{self, FunctionCalls};
-use super::{DIALECT, PROVIDER, read};
+use super::{DIALECT, PROVIDER, decode};
 use crate::openai::action::ActionEncoder;
 
 /// Marks a text that repeats another content for the model.
@@ -57,7 +57,10 @@ pub(super) fn is_own(other: &UnknownContent) -> bool {
         .as_deref()
         .is_none_or(|dialect| dialect == DIALECT)
         && has_type(other.kind.as_deref())
-        && is_same(&read::plain(other.json.clone(), &FunctionCalls::default()))
+        && is_same(&decode::plain(
+            other.json.clone(),
+            &FunctionCalls::default(),
+        ))
 }
 
 /// Encodes a content that follows these calls.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use telechir_protocol::{Content, InvalidTurn, Message, Meta, ModelTurn, Raw, Role};
 
 use super::function_mapping::FunctionCalls;
-use super::{DIALECT, PROVIDER, encode_native, read, sidecar, write};
+use super::{DIALECT, PROVIDER, decode, encode, encode_native, sidecar};
 use crate::instructions;
 use crate::{DecodeError, Envelope, History, Report};
 
@@ -47,7 +47,7 @@ pub(super) fn read_history(document: Value) -> Result<(History, Report), DecodeE
         }
     };
     let mut messages = read_messages(messages, &mut report)?;
-    read::mark_answered(&mut messages);
+    decode::mark_answered(&mut messages);
     Ok((History { messages, envelope }, report))
 }
 
@@ -148,7 +148,7 @@ fn read_message(
         let location = format!("{location}.contents[{at}]");
         let content = match json.as_str() {
             Some(text) => Some(Content::text(text)),
-            None => read::content(json, &location, calls, report),
+            None => decode::content(json, &location, calls, report),
         };
         message.contents.extend(content);
     }
@@ -163,7 +163,7 @@ fn own_message(message: &mut Message, members: Map<String, Value>) {
     if let Some(Value::Object(properties)) = members.get("additional_properties") {
         message.meta.additional_properties = properties.clone();
     }
-    if write::around(message) == members {
+    if encode::around(message) == members {
         return;
     }
     message.meta.raw_representation = Some(Raw::new(DIALECT, Value::Object(members)));
@@ -199,7 +199,7 @@ fn alone(
     calls: &mut FunctionCalls,
     report: &mut Report,
 ) -> Option<Message> {
-    let content = read::content(Value::Object(members), location, calls, report)?;
+    let content = decode::content(Value::Object(members), location, calls, report)?;
     let is_result = matches!(
         content,
         Content::ComputerResult(_)
@@ -225,9 +225,9 @@ pub(super) fn write_history(history: &History) -> (Value, Report) {
     let mut calls = FunctionCalls::default();
     for message in &history.messages {
         if message.meta.property(PROVIDER, WITHOUT_MESSAGE).is_some() {
-            list.extend(write::contents(&message.contents, &mut calls));
+            list.extend(encode::contents(&message.contents, &mut calls));
         } else {
-            list.push(write::message(message, &mut calls));
+            list.push(encode::message(message, &mut calls));
         }
     }
     let mut report = Report::default();
@@ -241,7 +241,7 @@ pub(super) fn write_history(history: &History) -> (Value, Report) {
             let instructions = instructions::of_envelope(rest, &history.messages, &mut report);
             let texts = instructions.iter();
             let texts: Vec<Value> = texts
-                .map(|text| write::message(text, &mut FunctionCalls::default()))
+                .map(|text| encode::message(text, &mut FunctionCalls::default()))
                 .collect();
             list.splice(0..0, texts);
             Value::Array(list)

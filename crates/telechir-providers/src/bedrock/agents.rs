@@ -7,9 +7,9 @@ mod codec;
 mod declare;
 mod decode;
 mod encode;
-mod encode_result;
 mod ids;
 mod parameters;
+mod results;
 mod stream;
 
 pub(crate) use codec::BedrockAgents;

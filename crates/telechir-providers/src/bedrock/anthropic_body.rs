@@ -5,9 +5,9 @@
 //! and contents pass between these dialects unchanged.
 
 mod chat_api;
-mod check;
 mod codec;
 mod declare;
+mod rules;
 mod stream;
 
 use serde_json::{Map, Value};
@@ -31,7 +31,7 @@ fn encode_results(turn: &AnsweredTurn, name: &'static str) -> Result<EncodedRepl
     let mut reply =
         anthropic::encode_results(&turn).map_err(|error| detect::encode_error_as(error, name))?;
     for item in &mut reply.items {
-        check::images(item, name)?;
+        rules::images(item, name)?;
         if name == INVOKE {
             without_transformations(item);
             without_toolset(item);
@@ -66,7 +66,7 @@ fn write_messages(history: &History) -> Result<(Value, Report), EncodeError> {
     let (written, noted) = anthropic::encode_history(&history, anthropic::NEWEST)
         .map_err(|error| detect::encode_error_as(error, MESSAGES))?;
     report.absorb(noted);
-    check::images(&written, MESSAGES)?;
+    rules::images(&written, MESSAGES)?;
     Ok((written, report))
 }
 
@@ -87,7 +87,7 @@ fn write_invoke(history: &History) -> Result<(Value, Report), EncodeError> {
         } => {
             let mut rest = rest.clone();
             if *member == "messages" {
-                check::request(&rest)?;
+                rules::request(&rest)?;
                 for name in SAMPLING {
                     aside.extend(rest.shift_remove_entry(name));
                 }
@@ -110,7 +110,7 @@ fn write_invoke(history: &History) -> Result<(Value, Report), EncodeError> {
         anthropic::encode_history(&history, anthropic::NEWEST_WITHOUT_TOOLSETS)
             .map_err(|error| detect::encode_error_as(error, INVOKE))?;
     report.absorb(noted);
-    check::images(&written, INVOKE)?;
+    rules::images(&written, INVOKE)?;
     without_transformations(&mut written);
     if let Some(request) = written.as_object_mut() {
         request.extend(aside);

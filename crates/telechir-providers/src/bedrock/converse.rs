@@ -5,13 +5,13 @@
 //! original block.
 
 mod chat_api;
-mod check;
 mod codec;
 mod declare;
 mod decode;
 mod decode_block;
 mod encode;
 mod encode_block;
+mod rules;
 mod stream;
 
 use serde_json::{Map, Value};

@@ -5,10 +5,10 @@ use telechir_protocol::{Content, ErrorContent, HostedCall, Message, ReasoningCon
 
 use super::Flavour;
 use super::call;
+use super::decode::{DEVELOPER, EMPTY, LEGACY_ROLE, MEMBER, MEMBERS, PARTS};
+use super::encode::MessageWriter;
 use super::envelope::CHOICE_NUMBER;
 use super::parts;
-use super::read::{DEVELOPER, EMPTY, LEGACY_ROLE, MEMBER, MEMBERS, PARTS};
-use super::write::MessageWriter;
 use crate::content_text;
 use crate::fallback_tools::{self, CallInfo, RenderedResult};
 use crate::json::passed_on;

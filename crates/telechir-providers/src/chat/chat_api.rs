@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::{UsageContent, json_limits};
 
 use super::Flavour;
-use super::read::is_result;
+use super::decode::is_result;
 use crate::chat_api::{ChatApi, Endpoint};
 use crate::history::prune::{self, ImageItems, REMOVED_NOTE};
 use crate::json::{Fields, list, list_of, object, present, some_text, text_of};

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
-use super::{Flavour, chat_api, declare, encode_result, envelope, stream, write};
+use super::{Flavour, chat_api, declare, encode, envelope, results, stream};
 use crate::chat_api::ChatApi;
 use crate::codec::Codec;
 use crate::stream::{SseDecoder, StreamDecoder};
@@ -36,11 +36,11 @@ impl Codec for ChatCompletions {
     }
 
     fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        Ok(encode_result::encode_results(self.0, turn))
+        Ok(results::encode_results(self.0, turn))
     }
 
     fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
-        Ok(write::write_history(self.0, history))
+        Ok(encode::write_history(self.0, history))
     }
 
     fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {

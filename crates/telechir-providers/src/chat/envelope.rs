@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use telechir_protocol::{Content, ErrorContent, Message, Meta, ModelTurn, UsageContent};
 
 use super::Flavour;
-use super::read::MessageReader;
+use super::decode::MessageReader;
 use crate::json::{Fields, kind, list, object, present, raw, text, text_of};
 use crate::provider_error::ProviderError;
 use crate::settings::CHOICE;

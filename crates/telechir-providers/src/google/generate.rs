@@ -2,16 +2,16 @@
 
 mod chat_api;
 mod codec;
+mod decode_part;
+mod encode;
+mod encode_part;
 mod envelope;
-mod history;
-mod part;
 mod partial_args;
 mod stream;
-mod write;
 
 pub(crate) use chat_api::combines_hosted_tools;
 pub(crate) use codec::GenerateContent;
-pub(super) use write::content_of;
+pub(super) use encode_part::content_of;
 
 /// The dialect's name on the command line and in raw representations.
 pub(super) const DIALECT: &str = "google-generate-content";

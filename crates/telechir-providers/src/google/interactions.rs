@@ -3,11 +3,11 @@
 mod chat_api;
 mod codec;
 mod content;
+mod decode_step;
+mod encode;
+mod encode_step;
 mod envelope;
-mod history;
-mod step;
 mod stream;
-mod write;
 
 pub(crate) use codec::Interactions;
 

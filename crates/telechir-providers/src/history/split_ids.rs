@@ -3,7 +3,7 @@
 /// The parts of an id that [`part_id`] made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PartId<'a> {
-    /// The id of the whole call.
+    /// The id of the complete call.
     pub(crate) base: &'a str,
     /// The part's number, from 1.
     pub(crate) number: usize,
@@ -12,7 +12,7 @@ pub(crate) struct PartId<'a> {
 }
 
 impl<'a> PartId<'a> {
-    /// Parses an id; `None` if it is the id of a whole call.
+    /// Parses an id; `None` if it is the id of a complete call.
     pub(crate) fn parse(id: &'a str) -> Option<Self> {
         let (base, position) = id.rsplit_once('-')?;
         let (number, count) = position.split_once("of")?;
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_call_keeps_its_id() {
+    fn a_complete_call_keeps_its_id() {
         assert_eq!(part_id("call_1", 1, 1), "call_1");
         for id in ["call_1", "call-1", "call-ofof2", "call-of", "1of2", ""] {
             assert_eq!(PartId::parse(id), None, "{id}");

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
-use super::{DIALECT, FLAVOUR, HOSTED, PROVIDER, chat_api, encode_result, envelope, stream, write};
+use super::{DIALECT, FLAVOUR, HOSTED, PROVIDER, chat_api, encode, envelope, results, stream};
 use crate::chat::declare::declare_as;
 use crate::chat_api::ChatApi;
 use crate::codec::Codec;
@@ -37,11 +37,11 @@ impl Codec for Conversations {
     }
 
     fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        Ok(encode_result::encode_results(turn))
+        Ok(results::encode_results(turn))
     }
 
     fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
-        Ok(write::write_history(history))
+        Ok(encode::write_history(history))
     }
 
     fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {

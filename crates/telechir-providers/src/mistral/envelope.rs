@@ -4,7 +4,7 @@
 use serde_json::Value;
 use telechir_protocol::{Content, Message, ModelTurn, Role, UsageContent};
 
-use super::read::{EntryReader, confirmation};
+use super::decode::{EntryReader, confirmation};
 use super::{DIALECT, PROVIDER};
 use crate::json::{Fields, kind, list, object, raw, some_text, text};
 use crate::provider_error::ProviderError;

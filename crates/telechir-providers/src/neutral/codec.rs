@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size, Tool, ToolResult};
 
+use super::decode::DIALECT;
 use super::envelope;
-use super::read::DIALECT;
 use crate::chat_api::ChatApi;
 use crate::codec::Codec;
 use crate::stream::StreamDecoder;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::{Content, InvalidTurn, Message, ModelTurn, Role};
 
 use super::call_ids::CallIds;
-use super::read::{self, DIALECT};
+use super::decode::{self, DIALECT};
 use crate::{DecodeError, Envelope, History, Report, instructions};
 
 /// The member of an envelope around a list of contents.
@@ -36,7 +36,7 @@ fn unanswerable(content: &Content) -> Option<String> {
         return None;
     };
     let kind = other.kind.as_deref()?;
-    read::CALLS.contains(&kind).then(|| kind.to_owned())
+    decode::CALLS.contains(&kind).then(|| kind.to_owned())
 }
 
 /// Decodes a history in any of the forms.
@@ -178,8 +178,8 @@ impl Reader {
     /// A content, or a text as a string.
     fn content(&mut self, json: Value, location: &str) -> Result<Content, DecodeError> {
         match json {
-            Value::String(text) => Ok(read::text(text)),
-            Value::Object(members) => Ok(read::content(
+            Value::String(text) => Ok(decode::text(text)),
+            Value::Object(members) => Ok(decode::content(
                 members,
                 location,
                 &mut self.ids,
@@ -287,7 +287,7 @@ fn message_json(message: &Message) -> Value {
 
 /// A content as JSON: the original, if there is one.
 pub(super) fn content_json(content: &Content) -> Value {
-    read::original(content).unwrap_or_else(|| json!(content))
+    decode::original(content).unwrap_or_else(|| json!(content))
 }
 
 /// Groups contents into messages: results belong to the user, everything else to the model.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
-use super::{DIALECT, chat_api, declare, encode_result, envelope, stream, write};
+use super::{DIALECT, chat_api, declare, encode, envelope, results, stream};
 use crate::chat_api::ChatApi;
 use crate::codec::Codec;
 use crate::stream::{SseDecoder, StreamDecoder};
@@ -28,11 +28,11 @@ impl Codec for Responses {
     }
 
     fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        encode_result::encode_results(turn)
+        results::encode_results(turn)
     }
 
     fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
-        write::write_history(history)
+        encode::write_history(history)
     }
 
     fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {

@@ -5,7 +5,7 @@ use telechir_protocol::{
     ComputerUseTool, Environment, FunctionTool, HostedTool, RawTool, ShellTool, Tool,
 };
 
-use super::{DIALECT, PROVIDER, check};
+use super::{DIALECT, PROVIDER, rules};
 use crate::declaration::hosted_settings;
 use crate::extra_tools;
 use crate::{Declaration, EncodeError, Report, ToolOffer};
@@ -70,7 +70,7 @@ impl ToolDeclarer {
             },
             Tool::Function(tool) => self.function(tool)?,
             Tool::Raw(RawTool { dialect, json }) if dialect == DIALECT => {
-                if let Some(problem) = json.as_object().and_then(check::refused_tool) {
+                if let Some(problem) = json.as_object().and_then(rules::refused_tool) {
                     let problem = format!("{path}: {problem}");
                     let dialect = DIALECT;
                     return Err(EncodeError::Missing { dialect, problem });

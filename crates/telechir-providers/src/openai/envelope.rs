@@ -7,9 +7,9 @@ use telechir_protocol::{
     Content, ErrorContent, InvalidTurn, Message, Meta, ModelTurn, UsageContent,
 };
 
+use super::decode::{CallContext, ItemReader, instructions, text_input};
 use super::item::{Item, raw};
 use super::item_kinds::LOCAL_CALLS;
-use super::read::{CallContext, ItemReader, instructions, text_input};
 use super::{DIALECT, PROVIDER};
 use crate::json::{kind, list, object, owned, present, text};
 use crate::provider_error::ProviderError;
@@ -99,7 +99,7 @@ pub(super) fn enclose(items: Vec<Value>, envelope: &Envelope, first: Option<&Mes
     // In a response, `instructions` only echoes the request.
     if member == "input" && text(rest, "instructions").is_some() {
         let instructions = first.map_or(Value::Null, |message| {
-            Value::String(super::write::message_text(message))
+            Value::String(super::encode::message_text(message))
         });
         body.insert("instructions".to_owned(), instructions);
     }

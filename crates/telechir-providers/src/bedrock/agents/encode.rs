@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use telechir_protocol::{AnsweredTurn, Content, Message, Meta, ModelTurn, Role, ToolResult};
 
 use super::decode::SINGLE_DOCUMENT;
-use super::encode_result::{self, InvocationResultEncoder};
+use super::results::{self, InvocationResultEncoder};
 use super::{CONFIRMATION, DIALECT, MAX_CALLS, PROVIDER, decode, ids, parameters};
 use crate::anthropic;
 use crate::bedrock::{adapt, detect};
@@ -31,15 +31,12 @@ pub(super) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, Encode
     report.absorb(reply.report);
     let mut items = Vec::new();
     for (call, result) in turn.pairs() {
-        let (call, result) = (
-            encode_result::content_of(call),
-            result.clone().into_content(),
-        );
+        let (call, result) = (results::content_of(call), result.clone().into_content());
         let encoder = InvocationResultEncoder {
             call: call.meta(),
             result: result.meta(),
-            name: encode_result::name_of(&call),
-            confirmation: encode_result::confirmation(&call, &result),
+            name: results::name_of(&call),
+            confirmation: results::confirmation(&call, &result),
         };
         let id = pair_id(&call).map(ToString::to_string).unwrap_or_default();
         for block in blocks_of(&reply.items, &id) {
@@ -62,7 +59,7 @@ pub(super) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, Encode
             "the results have no answer to it",
             "as denied",
         );
-        items.push(encode_result::decision(&request.meta, false));
+        items.push(results::decision(&request.meta, false));
     }
     if items.len() > MAX_CALLS {
         let count = items.len();
@@ -186,7 +183,7 @@ pub(super) fn encode_history(history: &History) -> Result<(Value, Report), Encod
         at = end;
     }
     for item in &items {
-        encode_result::check(item)?;
+        results::check(item)?;
     }
     let value = match &history.envelope {
         Envelope::Object {
@@ -395,7 +392,7 @@ impl AgentsItemEncoder<'_> {
         let mut own = Map::new();
         own.insert(
             "actionGroup".to_owned(),
-            own_property("actionGroup").unwrap_or_else(|| encode_result::group(name).into()),
+            own_property("actionGroup").unwrap_or_else(|| results::group(name).into()),
         );
         for name in ["actionInvocationType", "agentId", "collaboratorName"] {
             own.extend(own_property(name).map(|value| (name.to_owned(), value)));

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 use telechir_protocol::{HostedTool, Tool};
 
-use super::{DIALECT, check};
+use super::{DIALECT, rules};
 use crate::anthropic;
 use crate::bedrock::models::{self, ModelVendor};
 use crate::bedrock::{detect, names};
@@ -120,7 +120,7 @@ impl ConverseDeclarationBuilder {
     fn anthropic_entry(&mut self, json: &Value) -> Result<(), EncodeError> {
         let kind = text_of(json, "type");
         if kind.contains("_toolset_") {
-            return Err(check::missing(format!(
+            return Err(rules::missing(format!(
                 "remove {kind} from the tools; only bedrock-messages supports toolsets"
             )));
         }

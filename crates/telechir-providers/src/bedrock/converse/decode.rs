@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use telechir_protocol::{Content, ErrorContent, Message, Meta, ModelTurn, Raw, UsageContent};
 
-use super::{DIALECT, JsonObject, OPAQUE_PREFIX, PROVIDER, check, decode_block};
+use super::{DIALECT, JsonObject, OPAQUE_PREFIX, PROVIDER, decode_block, rules};
 use crate::anthropic;
 use crate::bedrock::{anthropic_bridge, detect};
 use crate::json::text_of;
@@ -33,7 +33,7 @@ pub(super) fn decode_response(document: &Value) -> Result<(ModelTurn, Report), D
     let turn = ModelTurn::new(contents)?;
     let calls = turn.calls();
     let mut ids = calls.iter().filter_map(|call| call.call_id());
-    if let Some(id) = ids.find(|id| !check::is_id(id.as_str())) {
+    if let Some(id) = ids.find(|id| !rules::is_id(id.as_str())) {
         let problem = format!("a result cannot refer to the `toolUseId` {:?}", id.as_str());
         return Err(detect::wrong_shape(DIALECT, problem, document));
     }

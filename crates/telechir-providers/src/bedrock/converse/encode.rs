@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 use telechir_protocol::{AnsweredTurn, Content, Message, ModelTurn, ToolResult};
 
-use super::{DIALECT, OPAQUE_PREFIX, PROVIDER, check, decode, decode_block, encode_block};
+use super::{DIALECT, OPAQUE_PREFIX, PROVIDER, decode, decode_block, encode_block, rules};
 use crate::anthropic;
 use crate::bedrock::anthropic_bridge::LegalIds;
 use crate::bedrock::{adapt, anthropic_bridge, detect};
@@ -30,7 +30,7 @@ pub(super) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, Encode
         .and_then(|turn| turn.answer(results).ok())
         .filter(|answered| answered.without_repeated_ids().is_none())
         .ok_or_else(|| {
-            check::missing("two call ids are equal after illegal characters were replaced")
+            rules::missing("two call ids are equal after illegal characters were replaced")
         })?;
     let reply = anthropic::encode_results(&answered)
         .map_err(|error| detect::encode_error_as(error, DIALECT))?;
@@ -40,7 +40,7 @@ pub(super) fn encode_results(turn: &AnsweredTurn) -> Result<EncodedReply, Encode
         .iter()
         .flat_map(|block| encode_block::blocks(block, "a result", &mut report))
         .collect();
-    check::blocks(&items, "a result")?;
+    rules::blocks(&items, "a result")?;
     Ok(EncodedReply { items, report })
 }
 
@@ -87,7 +87,7 @@ pub(super) fn encode_history(history: &History) -> Result<(Value, Report), Encod
     for (at, item) in items.into_iter().enumerate() {
         messages.extend(from_anthropic(item, at, &mut report));
     }
-    check::messages(&messages)?;
+    rules::messages(&messages)?;
     let value = match own {
         Some((member, rest)) => enclosed(member, rest, messages)?,
         None => messages.into(),
@@ -220,7 +220,7 @@ fn enclosed(
     let mut all = rest.clone();
     match member {
         "messages" => {
-            check::request(rest, &messages)?;
+            rules::request(rest, &messages)?;
             all.insert(member.to_owned(), messages.into());
         }
         "output" => {

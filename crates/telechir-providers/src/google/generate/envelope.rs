@@ -7,7 +7,7 @@ use telechir_protocol::{
     CallId, Content, ErrorContent, Message, Meta, ModelTurn, Raw, Role, UsageContent,
 };
 
-use super::part::{self, DATA, own_id};
+use super::decode_part::{self, DATA, own_id};
 use super::{DIALECT, stream};
 use crate::google::context::{self, GoogleContext};
 use crate::google::{PROVIDER, generated_id, member, snake, split_calls, text};
@@ -247,7 +247,13 @@ fn instructions(field: &Value) -> Option<Message> {
     let field = field.as_object()?;
     let parts = field.get("parts")?.as_array()?;
     let context = GoogleContext::default();
-    let read = |part: &Value| Some(part::read(part.as_object()?, &CallId::from(""), &context));
+    let read = |part: &Value| {
+        Some(decode_part::read(
+            part.as_object()?,
+            &CallId::from(""),
+            &context,
+        ))
+    };
     let contents: Option<Vec<Content>> = parts.iter().map(read).collect();
     let mut message = Message::new(Role::System, contents?);
     message.meta = raw(DIALECT, Value::Object(without_parts(field)));
@@ -360,7 +366,7 @@ impl ContentsReader {
             None
         };
         let id = id.unwrap_or_else(|| CallId::from(generated));
-        let content = part::read(part, &id, &self.context);
+        let content = decode_part::read(part, &id, &self.context);
         if let Some(called) = payload("functionCall") {
             let name = text(called, "name").unwrap_or_default();
             self.context.note(&content, name);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use telechir_protocol::{AnsweredTurn, ModelTurn, Size};
 
-use super::{DIALECT, chat_api, envelope, history, stream, write};
+use super::{DIALECT, chat_api, encode, encode_step, envelope, stream};
 use crate::chat_api::ChatApi;
 use crate::codec::Codec;
 use crate::generated_images::ImagesOfModel;
@@ -39,11 +39,11 @@ impl Codec for Interactions {
     }
 
     fn encode_results(&self, turn: &AnsweredTurn) -> Result<EncodedReply, EncodeError> {
-        Ok(write::write_answers(turn))
+        Ok(encode_step::write_answers(turn))
     }
 
     fn encode_history(&self, history: &History) -> Result<(Value, Report), EncodeError> {
-        Ok(history::write_history(history))
+        Ok(encode::write_history(history))
     }
 
     fn declare(&self, offer: &ToolOffer) -> Result<(Declaration, Report), EncodeError> {

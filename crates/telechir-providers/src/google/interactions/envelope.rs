@@ -6,7 +6,7 @@ use telechir_protocol::{
 };
 
 use super::DIALECT;
-use super::step::{self, StepFields};
+use super::decode_step::{self, StepFields};
 use crate::google::context::{self, GoogleContext};
 use crate::google::{PLACEHOLDER, PROVIDER, split_calls, text};
 use crate::json::raw;
@@ -326,7 +326,7 @@ impl StepsReader {
                 placeholder = Some(step);
                 continue;
             }
-            let mut message = step::read(object, &self.context);
+            let mut message = decode_step::read(object, &self.context);
             if let Some(placeholder) = placeholder.take() {
                 put_before(&mut message, placeholder);
             }

@@ -2,7 +2,7 @@
 
 use telechir_protocol::{AnsweredTurn, CallId, Content, Message, Role, ToolCall};
 
-use super::write::EntryWriter;
+use super::encode::EntryWriter;
 use crate::EncodedReply;
 
 /// Encodes the results of a turn.

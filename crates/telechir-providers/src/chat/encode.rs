@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use telechir_protocol::{CallId, Content, Media, Message, Role, ToolResult};
 
 use super::call;
+use super::decode::{AFTER, MessageReader, is_result};
 use super::envelope::enclose;
-use super::read::{AFTER, MessageReader, is_result};
 use super::result_images;
 use super::{Flavour, assistant_message, parts};
 use crate::content_text;

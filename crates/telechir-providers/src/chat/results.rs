@@ -6,9 +6,9 @@ use telechir_protocol::{AnsweredTurn, CallId, Content, Message, Role, ToolCall};
 use super::Flavour;
 use super::call;
 use super::content_list::{self, CONTENT_LIST};
+use super::decode::{LEGACY_ROLE, MEMBERS};
+use super::encode::MessageWriter;
 use super::ollama;
-use super::read::{LEGACY_ROLE, MEMBERS};
-use super::write::MessageWriter;
 use crate::{EncodedReply, fallback_tools};
 
 /// Encodes the results of a turn.

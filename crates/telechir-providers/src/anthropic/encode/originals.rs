@@ -3,7 +3,7 @@
 use serde_json::Value;
 use telechir_protocol::{Content, Role};
 
-use crate::anthropic::{DIALECT, decode_history};
+use crate::anthropic::{DIALECT, decode};
 
 /// The string that was a message's `content`, if the text is unchanged.
 pub(super) fn string_of(content: &Content) -> Option<Value> {
@@ -15,7 +15,7 @@ pub(super) fn string_of(content: &Content) -> Option<Value> {
         .raw_representation
         .as_ref()
         .filter(|raw| raw.dialect == DIALECT)?;
-    let again = decode_history::string_content(raw.json().as_str()?);
+    let again = decode::string_content(raw.json().as_str()?);
     (again == *content).then(|| raw.json().clone())
 }
 

@@ -8,8 +8,8 @@ use telechir_protocol::{CallId, Content, Message, Role, SafetyCheck, Size, ToolR
 
 use super::DIALECT;
 use super::content;
+use super::encode_step::{call_steps, called, plain, result_step, results, unchanged};
 use super::envelope::{ALONE, INPUT, INSTRUCTIONS, STEPS, input_form};
-use super::write::{call_steps, called, plain, result_step, results, unchanged};
 use crate::google::context::{self, GoogleContext};
 use crate::google::encode_action::GoogleActionEncoder;
 use crate::google::encode_call::{self, EncodedFunctionCall, FunctionCallEncoder};

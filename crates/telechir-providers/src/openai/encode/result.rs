@@ -10,9 +10,9 @@ use crate::content_text;
 use crate::json::object_of;
 use crate::openai::MAX_TEXT_CHARS;
 use crate::openai::call_form::{CallForm, CallItem, form_property};
+use crate::openai::decode::{ERROR, OUTPUT_FIELDS};
 use crate::openai::item::{property, restore};
 use crate::openai::item_kinds::TOOL_SEARCH;
-use crate::openai::read::{ERROR, OUTPUT_FIELDS};
 
 impl ItemWriter {
     /// Encodes the result of any call.

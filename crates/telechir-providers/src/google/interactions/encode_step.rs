@@ -7,8 +7,8 @@ use telechir_protocol::{
 
 use super::DIALECT;
 use super::content::{of_media, passed_on};
+use super::decode_step::{self, FORM, restore_fields};
 use super::envelope::is_placeholder;
-use super::step::{self, FORM, restore_fields};
 use crate::google::context::GoogleContext;
 use crate::google::encode_action::GoogleActionEncoder;
 use crate::google::encode_call::{self, EncodedFunctionCall, FunctionCallEncoder};
@@ -83,7 +83,7 @@ pub(super) fn unchanged(content: &Content, context: &GoogleContext) -> Option<Ve
         .raw_representation
         .as_ref()
         .filter(|raw| raw.dialect == DIALECT)?;
-    let read = |step: &Value| step::read(step.as_object()?, context).contents.pop();
+    let read = |step: &Value| decode_step::read(step.as_object()?, context).contents.pop();
     let stands = |step: &&Value| !step.as_object().is_some_and(is_placeholder);
     match raw.json() {
         Value::Object(json) if is_step(json) => {

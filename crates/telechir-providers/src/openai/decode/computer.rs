@@ -11,8 +11,8 @@ use crate::json::{into_media, object, owned, present, text};
 use crate::openai::PROVIDER;
 use crate::openai::action::{DecodedActions, decode_batch, decode_single, unreadable};
 use crate::openai::call_form::form_property;
+use crate::openai::decode::message::media;
 use crate::openai::item::{Item, keep, raw};
-use crate::openai::read::message::media;
 
 impl ItemReader {
     /// Decodes a call; `None` if it has no id and thus cannot be answered.

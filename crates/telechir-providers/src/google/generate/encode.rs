@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use telechir_protocol::{CallId, Content, Message, Role, SafetyCheck, Size, ToolResult};
 
 use super::DIALECT;
+use super::encode_part::{call_parts, called, plain, response, responses, unchanged};
 use super::envelope::{ALONE, CANDIDATES, CONTENTS, INSTRUCTIONS, PART, PARTS};
-use super::write::{call_parts, called, plain, response, responses, unchanged};
 use crate::google::context::{self, GoogleContext};
 use crate::google::encode_action::GoogleActionEncoder;
 use crate::google::encode_call::{self, EncodedFunctionCall, FunctionCallEncoder};

@@ -7,8 +7,8 @@ use super::ItemWriter;
 use crate::content_text;
 use crate::json::{joined_texts, kind, media, object_of};
 use crate::openai::PROVIDER;
+use crate::openai::decode::{MESSAGE_FIELDS, REASONING_FIELDS, reasoning_text};
 use crate::openai::item::{Item, passed_on, property, raw_of, restore};
-use crate::openai::read::{MESSAGE_FIELDS, REASONING_FIELDS, reasoning_text};
 
 /// Whether a content is a message part. Parts of unknown types are, if they came from a message of
 /// this dialect.

@@ -9,7 +9,7 @@ use super::EntryWriter;
 use crate::chat::parts;
 use crate::content_text::{self, hosted_label};
 use crate::json::{Fields, media, object_of, passed_on, raw_of, text_of_content};
-use crate::mistral::read::{CONFIRMATION, PARTS};
+use crate::mistral::decode::{CONFIRMATION, PARTS};
 use crate::mistral::{DIALECT, FLAVOUR, PROVIDER};
 
 impl EntryWriter {
@@ -203,7 +203,7 @@ impl EntryWriter {
         }
         let own = raw_of(&response.meta, DIALECT).and_then(Value::as_object);
         let own = own.filter(|own| {
-            crate::mistral::read::confirmation(own).contents.first()
+            crate::mistral::decode::confirmation(own).contents.first()
                 == Some(&Content::ApprovalResponse(response.clone()))
         });
         let answer = if response.approved { "allow" } else { "deny" };

@@ -8,11 +8,11 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Value, json};
 use telechir_protocol::{Arguments, CallId, Content, Media, Message, ToolResult};
 
+use super::decode::{AFTER, CONFIRMATION, ENTRY, EntryReader, MEMBERS, WRAPPED};
 use super::envelope::{WrittenEntries, enclose, is_instructions, is_text_input};
-use super::read::{AFTER, CONFIRMATION, ENTRY, EntryReader, MEMBERS, WRAPPED};
 use super::{DIALECT, FLAVOUR, PROVIDER, execution, result_images};
+use crate::chat::encode::{add_addresses, synthetic_id};
 use crate::chat::parts;
-use crate::chat::write::{add_addresses, synthetic_id};
 use crate::fallback_tools::{self, FunctionInvocation};
 use crate::history::turns;
 use crate::history::turns::result_of;

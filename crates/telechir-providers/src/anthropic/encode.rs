@@ -16,11 +16,11 @@ use originals::{role_name, string_of};
 
 use super::context::BlockContext;
 use super::encode_call::{self, EncodedToolUse, ToolUsePart, ToolUseStyle};
-use super::encode_result::ToolResultEncoder;
 use super::image::ImageTier;
 use super::media::{ImageCheck, Strictness};
 use super::models::{self, ToolVersion};
-use super::{DIALECT, check, encode_content, limits};
+use super::results::ToolResultEncoder;
+use super::{DIALECT, encode_content, limits, rules};
 use crate::history::turns::{call_of, is_result, result_id, result_of, results};
 use crate::{EncodeError, Envelope, History, Report};
 
@@ -52,12 +52,12 @@ pub(crate) fn encode_history(
         mut report,
         ..
     } = encoder;
-    check::messages(&messages)?;
+    rules::messages(&messages)?;
     let model = request.get("model").and_then(Value::as_str);
     let tier = model.map(|model| ImageTier::for_model(Some(model)));
     limits::check(&messages, tier)?;
     // Only a request of this API has a version.
-    if newest == ToolVersion::Toolset && member == Some("messages") && check::is_newest(request) {
+    if newest == ToolVersion::Toolset && member == Some("messages") && rules::is_newest(request) {
         limits::check_removed_features(&messages)?;
     }
     let value = match (own, member) {
@@ -66,11 +66,11 @@ pub(crate) fn encode_history(
                 .into_iter()
                 .next()
                 .and_then(|mut message| message.get_mut("content").map(Value::take));
-            check::request(rest)?;
+            rules::request(rest)?;
             enclose(rest, "content", content.unwrap_or_else(|| json!([])))
         }
         (Some(rest), _) => {
-            check::request(rest)?;
+            rules::request(rest)?;
             enclose(rest, "messages", messages.into())
         }
         (None, _) => {
@@ -382,7 +382,7 @@ impl<'a> AnthropicHistoryEncoder<'a> {
             let results = self.result_for(&pending)?;
             let is_rejected = results
                 .iter()
-                .any(|result_for| !check::may_follow(result_for, &due));
+                .any(|result_for| !rules::may_follow(result_for, &due));
             if is_rejected && self.role == Some(Role::Assistant) {
                 let rest = self.blocks.split_off(pending.start - split);
                 split = pending.start;

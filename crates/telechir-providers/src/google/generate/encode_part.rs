@@ -7,7 +7,7 @@ use telechir_protocol::{
 };
 
 use super::DIALECT;
-use super::part::{self, WRAPPED, restore_fields};
+use super::decode_part::{self, WRAPPED, restore_fields};
 use crate::google::encode_action::GoogleActionEncoder;
 use crate::google::encode_call::{self, EncodedFunctionCall, FunctionCallEncoder};
 use crate::google::functions::FunctionVocabulary;
@@ -96,13 +96,13 @@ pub(super) fn unchanged(content: &Content, context: &GoogleContext) -> Option<Ve
     let id = id_of(content).cloned().unwrap_or_else(|| CallId::from(""));
     match raw.json() {
         Value::Object(json) => {
-            (part::read(json, &id, context) == *content).then(|| vec![raw.json().clone()])
+            (decode_part::read(json, &id, context) == *content).then(|| vec![raw.json().clone()])
         }
         Value::Array(parts) => {
             let count = parts.len();
             let read = |(at, part): (usize, &Value)| {
                 let id = split_calls::part_id(&id, at + 1, count);
-                Some(part::read(part.as_object()?, &id, context))
+                Some(decode_part::read(part.as_object()?, &id, context))
             };
             let read: Option<Vec<Content>> = parts.iter().enumerate().map(read).collect();
             (split_calls::join(read?).as_slice() == std::slice::from_ref(content))

@@ -4,7 +4,7 @@ use telechir_protocol::{
     AnsweredTurn, ComputerCall, ComputerResult, Content, ToolCall, ToolResult,
 };
 
-use super::write::{ItemWriter, image_fields};
+use super::encode::{ItemWriter, image_fields};
 use crate::{EncodeError, EncodedReply};
 
 /// Encodes the results of a turn.

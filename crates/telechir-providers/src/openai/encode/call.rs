@@ -10,8 +10,8 @@ use super::{ItemWriter, client_call};
 use crate::json::object_of;
 use crate::openai::action::ActionLoss;
 use crate::openai::call_form::{CallForm, CallItem};
+use crate::openai::decode::TOOL_CALL_FIELDS;
 use crate::openai::item::{Item, restore};
-use crate::openai::read::TOOL_CALL_FIELDS;
 use crate::{extra_tools, fallback_tools};
 
 impl ItemWriter {

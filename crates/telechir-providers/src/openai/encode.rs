@@ -17,11 +17,11 @@ use telechir_protocol::{CallId, Content, FunctionCall, Media, Message, UnknownCo
 
 use super::action::ActionEncoder;
 use super::call_form::CallForm;
+use super::decode::{is_instructions, matches_json, unedited};
 use super::envelope::enclose;
 use super::item::{Item, passed_on, raw_of};
 use super::item_kinds::HOSTED_ITEMS;
-use super::read::{is_instructions, matches_json, unedited};
-use super::{DIALECT, check};
+use super::{DIALECT, rules};
 use crate::history::turns;
 use crate::json::kind;
 use crate::{EncodeError, Envelope, History, Report, content_text, fallback_tools};
@@ -57,7 +57,7 @@ pub(super) fn write_history(history: &History) -> Result<(Value, Report), Encode
         items.iter_mut().for_each(string_to_message);
     }
     if let Some((_, rest)) = request {
-        check::request(rest, &items)?;
+        rules::request(rest, &items)?;
     }
     Ok((enclose(items, &history.envelope, first), report))
 }

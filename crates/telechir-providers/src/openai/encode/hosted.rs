@@ -8,8 +8,8 @@ use super::{ItemWriter, image_fields};
 use crate::content_text::{self, hosted_label, hosted_texts};
 use crate::fallback_tools;
 use crate::json::{media, object_of, text_of_content};
+use crate::openai::decode::IMAGE_CALL_FIELDS;
 use crate::openai::item::{property, restore};
-use crate::openai::read::IMAGE_CALL_FIELDS;
 
 impl ItemWriter {
     /// Writes a call together with its result if that follows; returns the number of contents used.

@@ -5,7 +5,7 @@ use telechir_protocol::{AnsweredTurn, Content, Message, Role, ToolResult};
 
 use super::function_mapping::FunctionCalls;
 use super::sidecar::SIDECAR;
-use super::{DIALECT, encode_native, read, sidecar};
+use super::{DIALECT, decode, encode_native, sidecar};
 use crate::{EncodedReply, Report};
 
 /// Encodes the results of a turn as a message. Nothing is lost: the sidecar keeps the rest.
@@ -120,7 +120,7 @@ fn content(content: &Content, calls: &FunctionCalls) -> Vec<Value> {
     let Value::Object(mut members) = plain.clone() else {
         return vec![plain];
     };
-    let back = read::plain(members.clone(), calls);
+    let back = decode::plain(members.clone(), calls);
     if back == *content {
         return vec![plain];
     }
@@ -150,10 +150,10 @@ fn own_raw(content: &Content, calls: &FunctionCalls) -> Option<Value> {
     }
     let mut now = content.clone();
     now.meta_mut()?.raw_representation = None;
-    let mut again = read::plain(members, calls);
+    let mut again = decode::plain(members, calls);
     // The original does not tell who answers such a call.
     if let (Content::FunctionCall(again), Content::FunctionCall(now)) = (&mut again, &now)
-        && read::is_unknown_call(again)
+        && decode::is_unknown_call(again)
     {
         again.requires_local_execution = now.requires_local_execution;
     }
