@@ -25,6 +25,7 @@ mod codec;
 pub mod conform;
 mod content_text;
 mod conversation;
+mod data_url;
 mod declaration;
 mod declare;
 mod dialect;

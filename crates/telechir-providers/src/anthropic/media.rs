@@ -1,7 +1,5 @@
 //! Encodes images and files as blocks.
 
-use std::borrow::Cow;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
@@ -9,6 +7,7 @@ use telechir_protocol::{DataContent, HostedFileContent, Media, Meta, UriContent}
 
 use super::image::{self, ImageTier};
 use super::{DIALECT, PROVIDER};
+use crate::data_url::base64_of;
 use crate::{EncodeError, Report};
 
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -87,34 +86,6 @@ fn data_image(
     }
     restore(&mut block, &data.meta);
     Ok(Some(block))
-}
-
-/// The data as base64, also if the data URL has another encoding.
-fn base64_of(data: &DataContent) -> Option<Cow<'_, str>> {
-    data.base64()
-        .map(Cow::Borrowed)
-        .or_else(|| encoded(data).map(Cow::Owned))
-}
-
-fn encoded(data: &DataContent) -> Option<String> {
-    let (_, escaped) = data.uri.split_once(',')?;
-    Some(STANDARD.encode(unescape(escaped)?))
-}
-
-fn unescape(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
-        if *first == b'%' {
-            let digits = std::str::from_utf8(after.get(..2)?).ok()?;
-            bytes.push(u8::from_str_radix(digits, 16).ok()?);
-            rest = &after[2..];
-        } else {
-            bytes.push(*first);
-            rest = after;
-        }
-    }
-    Some(bytes)
 }
 
 /// Encodes an image, a PDF or a text file; none for any other type, which is reported.

@@ -16,6 +16,7 @@ use super::media::{self, ImageCheck, Strictness, missing};
 use super::models::ToolVersion;
 use super::{PROVIDER, encode_content, fixed_texts, tabs};
 use crate::content_text;
+use crate::history::turns::meta_of;
 use crate::json::text_of_content;
 use crate::shell_text;
 use crate::{EncodeError, EncodedReply, Report};
@@ -150,7 +151,7 @@ impl ToolResultEncoder {
             .zip(contents)
             .map(|(part, content)| tool_result(part, content))
             .collect();
-        let meta = result_meta(result);
+        let meta = meta_of(result);
         if let (Some(last), Some(marker)) =
             (blocks.last_mut(), meta.property(PROVIDER, "cache_control"))
         {
@@ -431,15 +432,6 @@ fn beside_error(
     }
     texts.retain(|text| !text.is_empty());
     texts
-}
-
-fn result_meta(result: &ToolResult) -> &telechir_protocol::Meta {
-    match result {
-        ToolResult::Computer(result) => &result.meta,
-        ToolResult::Shell(result) => &result.meta,
-        ToolResult::Edit(result) => &result.meta,
-        ToolResult::Function(result) => &result.meta,
-    }
 }
 
 fn tool_result(part: &ToolUsePart, content: ToolResultContent) -> Value {

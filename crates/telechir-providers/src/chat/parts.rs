@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value, json};
 use telechir_protocol::{
-    Content, DataContent, HostedFileContent, Media, Meta, ReasoningContent, TextContent, UriContent,
+    Content, DataContent, HostedFileContent, Media, Meta, ReasoningContent, TextContent,
 };
 
 use super::Flavour;
+use crate::data_url;
 use crate::json::{
     Fields, joined_texts, keep, kind, list, object, object_of, owned, passed_on, raw, raw_of,
     restore, text, verbatim,
@@ -86,26 +87,7 @@ fn image(flavour: Flavour, part: &Fields) -> Option<Content> {
         }
         None => image.as_str()?,
     };
-    Some(addressed(url, meta))
-}
-
-/// Content for a URL; a `data:` URL becomes inline data.
-pub(crate) fn addressed(uri: &str, meta: Meta) -> Content {
-    if !uri.starts_with("data:") {
-        return Content::Uri(UriContent {
-            uri: uri.to_owned(),
-            media_type: None,
-            meta,
-        });
-    }
-    let data = DataContent {
-        uri: uri.into(),
-        media_type: None,
-        name: None,
-        meta,
-    };
-    let media_type = data.media_type().map(str::to_owned);
-    Content::Data(DataContent { media_type, ..data })
+    Some(data_url::content_of(url, meta))
 }
 
 /// The property with the format as it was written, if another form would be written.
@@ -179,7 +161,7 @@ fn file(flavour: Flavour, part: &Fields) -> Option<Content> {
         return hosted_file(file_id, name, meta);
     }
     let uri = text(inner, "file_data").filter(|uri| uri.starts_with("data:"))?;
-    let Content::Data(data) = addressed(uri, meta) else {
+    let Content::Data(data) = data_url::content_of(uri, meta) else {
         return None;
     };
     Some(Content::Data(DataContent { name, ..data }))
@@ -189,7 +171,7 @@ fn document(flavour: Flavour, part: &Fields) -> Option<Content> {
     let mut meta = Meta::default();
     let name = text(part, "document_name").unwrap_or_default();
     meta.set_property(flavour.provider(), DOCUMENT, name.into());
-    let mut content = addressed(text(part, "document_url")?, meta);
+    let mut content = data_url::content_of(text(part, "document_url")?, meta);
     if let Content::Uri(uri) = &mut content {
         uri.media_type = Some(document_type(&uri.uri).to_owned());
     }

@@ -65,9 +65,24 @@ pub(super) fn read(
     Some((action, args.0))
 }
 
+/// Other names of predefined functions, observed in recorded calls.
+pub(super) const ALIASES: [&str; 11] = [
+    "left_click",
+    "left_mouse_down",
+    "left_mouse_up",
+    "mouse_move",
+    "hover",
+    "screenshot",
+    "key",
+    "type_at",
+    "open_url",
+    "drag",
+    "keypress",
+];
+
 /// Whether the name belongs to either vocabulary or is an alias that models use.
 pub(super) fn is_predefined(name: &str) -> bool {
-    const NAMES: [&str; 44] = [
+    const NAMES: [&str; 33] = [
         "open_web_browser",
         "wait_5_seconds",
         "go_back",
@@ -101,20 +116,8 @@ pub(super) fn is_predefined(name: &str) -> bool {
         "long_press",
         "open_app",
         "list_apps",
-        // Aliases observed in recorded calls.
-        "left_click",
-        "left_mouse_down",
-        "left_mouse_up",
-        "mouse_move",
-        "hover",
-        "screenshot",
-        "key",
-        "type_at",
-        "open_url",
-        "drag",
-        "keypress",
     ];
-    NAMES.contains(&name)
+    NAMES.contains(&name) || ALIASES.contains(&name)
 }
 
 fn action(name: &str, args: &mut Args) -> ArgResult<Action> {

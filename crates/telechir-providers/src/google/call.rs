@@ -117,24 +117,11 @@ fn keep_vocabulary(meta: &mut Meta, name: &str, args: Option<&Value>, unknown: M
         "scroll_document",
         "scroll_at",
     ];
-    const ALIASES: [&str; 11] = [
-        "left_click",
-        "left_mouse_down",
-        "left_mouse_up",
-        "mouse_move",
-        "hover",
-        "screenshot",
-        "key",
-        "type_at",
-        "open_url",
-        "drag",
-        "keypress",
-    ];
     let legacy_drag = args.is_some_and(|args| args.get("destination_x").is_some());
     if LEGACY.contains(&name) || name == "move_to" || legacy_drag {
         meta.set_property(PROVIDER, property::LEGACY, true.into());
     }
-    if ALIASES.contains(&name) {
+    if action::ALIASES.contains(&name) {
         meta.set_property(PROVIDER, property::FUNCTION, name.into());
     }
     if !unknown.is_empty() {

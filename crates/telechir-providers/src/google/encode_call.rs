@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 use telechir_protocol::{
     Arguments, CallId, ComputerCall, Content, FunctionCall, Meta, SafetyCheck, SafetySource,
-    ShellCall,
+    ShellCall, ToolResult,
 };
 
 use super::call::{CHECK, property};
@@ -30,6 +30,26 @@ pub(super) struct FunctionCallEncoder<'a> {
     /// Safety checks of the call that the user approved, according to its result.
     pub(super) acknowledged: &'a [SafetyCheck],
     pub(super) report: &'a mut Report,
+}
+
+/// The function calls that a call of another dialect was encoded as, when its result is encoded
+/// alone.
+pub(super) fn write_again(content: &Content, result: &ToolResult) -> Vec<EncodedFunctionCall> {
+    let acknowledged = match result {
+        ToolResult::Computer(result) => result.acknowledged_safety_checks.as_slice(),
+        _ => &[],
+    };
+    let mut report = Report::default();
+    let action_encoder = GoogleActionEncoder {
+        vocabulary: FunctionVocabulary::Current,
+        image: None,
+    };
+    let mut encoder = FunctionCallEncoder {
+        action_encoder,
+        acknowledged,
+        report: &mut report,
+    };
+    write(content, &mut encoder, "")
 }
 
 /// Encodes a call as function calls; empty if the content is not a call.

@@ -2,10 +2,8 @@
 
 use std::borrow::Cow;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
-use telechir_protocol::{Content, DataContent, HostedCall, Media, Size};
+use telechir_protocol::{Content, HostedCall, Media, Size};
 
 use crate::Report;
 use crate::json::{hosted_output, media};
@@ -17,31 +15,6 @@ pub(super) fn standard(base64: &str) -> Cow<'_, str> {
     } else {
         Cow::Borrowed(base64)
     }
-}
-
-/// The data of a content as base64, also if its URL encodes the bytes differently.
-pub(super) fn base64_of(data: &DataContent) -> Option<Cow<'_, str>> {
-    if let Some(base64) = data.base64() {
-        return Some(Cow::Borrowed(base64));
-    }
-    let (_, escaped) = data.uri.split_once(',')?;
-    Some(Cow::Owned(STANDARD.encode(unescaped(escaped)?)))
-}
-
-fn unescaped(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
-        if *first == b'%' {
-            let digits = std::str::from_utf8(after.get(..2)?).ok()?;
-            bytes.push(u8::from_str_radix(digits, 16).ok()?);
-            rest = &after[2..];
-        } else {
-            bytes.push(*first);
-            rest = after;
-        }
-    }
-    Some(bytes)
 }
 
 /// The property for the resolution at which the model sees an image, in the words of interactions.

@@ -10,7 +10,7 @@ use super::PROVIDER;
 use super::call::property;
 use super::encode_call::EncodedFunctionCall;
 use super::media::size_of;
-use crate::history::turns::{call_id, result_id};
+use crate::history::turns::{call_id, meta_of, result_id};
 use crate::json::media;
 use crate::{Envelope, Report};
 
@@ -292,12 +292,7 @@ pub(super) fn image_size(content: &Content) -> Option<Size> {
 
 /// The function call of a result that records its function's name.
 pub(super) fn encoded_by_name(result: &ToolResult) -> Option<Vec<EncodedFunctionCall>> {
-    let meta = match result {
-        ToolResult::Computer(result) => &result.meta,
-        ToolResult::Shell(result) => &result.meta,
-        ToolResult::Edit(result) => &result.meta,
-        ToolResult::Function(result) => &result.meta,
-    };
+    let meta = meta_of(result);
     let stored = meta.property(PROVIDER, property::FUNCTION);
     let stored = stored.and_then(Value::as_str).map(str::to_owned);
     let own = match result {

@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use telechir_protocol::{CallId, Content, Message, ToolCall, ToolResult};
+use telechir_protocol::{CallId, Content, Message, Meta, ToolCall, ToolResult};
 
 /// The id of a call; none for any other content, and for a call that nobody can answer.
 pub(crate) fn call_id(content: &Content) -> Option<&CallId> {
@@ -71,6 +71,16 @@ pub(crate) fn result_of(content: &Content) -> Option<ToolResult> {
         Content::FunctionResult(result) => ToolResult::Function(result.clone()),
         _ => return None,
     })
+}
+
+/// The metadata of a result.
+pub(crate) fn meta_of(result: &ToolResult) -> &Meta {
+    match result {
+        ToolResult::Computer(result) => &result.meta,
+        ToolResult::Shell(result) => &result.meta,
+        ToolResult::Edit(result) => &result.meta,
+        ToolResult::Function(result) => &result.meta,
+    }
 }
 
 /// Whether a content is a result, also one that names no call.

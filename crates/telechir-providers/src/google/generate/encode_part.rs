@@ -8,13 +8,13 @@ use telechir_protocol::{
 
 use super::DIALECT;
 use super::decode_part::{self, WRAPPED, restore_fields};
-use crate::google::encode_action::GoogleActionEncoder;
-use crate::google::encode_call::{self, EncodedFunctionCall, FunctionCallEncoder};
-use crate::google::functions::FunctionVocabulary;
-use crate::google::media::{base64_of, hosted_text};
+use crate::data_url::base64_of;
+use crate::google::encode_call::{self, EncodedFunctionCall};
+use crate::google::media::hosted_text;
 use crate::google::tool_result::{self, FunctionResponse};
 use crate::google::{GENERATED_ID_PREFIX, PROVIDER, context::GoogleContext, split_calls};
 use crate::history::turns;
+use crate::history::turns::meta_of;
 use crate::{EncodeError, EncodedReply, Report};
 
 /// Encodes the results of a turn as the parts of the next content, in the order of the calls.
@@ -45,21 +45,7 @@ fn function_calls(content: &Content, result: &ToolResult) -> Vec<EncodedFunction
     if let Some(parts) = unchanged(content, &GoogleContext::default()) {
         return called(&parts, content);
     }
-    let acknowledged = match result {
-        ToolResult::Computer(result) => result.acknowledged_safety_checks.as_slice(),
-        _ => &[],
-    };
-    let mut report = Report::default();
-    let action_encoder = GoogleActionEncoder {
-        vocabulary: FunctionVocabulary::Current,
-        image: None,
-    };
-    let mut encoder = FunctionCallEncoder {
-        action_encoder,
-        acknowledged,
-        report: &mut report,
-    };
-    encode_call::write(content, &mut encoder, "")
+    encode_call::write_again(content, result)
 }
 
 /// The function calls in unchanged parts.
@@ -161,12 +147,7 @@ pub(super) fn responses(
     report: &mut Report,
 ) -> Vec<Value> {
     let answers = tool_result::write(encoded, result, report);
-    let meta = match result {
-        ToolResult::Computer(result) => &result.meta,
-        ToolResult::Shell(result) => &result.meta,
-        ToolResult::Edit(result) => &result.meta,
-        ToolResult::Function(result) => &result.meta,
-    };
+    let meta = meta_of(result);
     let write = |(encoded, answer): (&EncodedFunctionCall, FunctionResponse)| {
         let mut part = response(encoded, answer, report);
         restore_fields(&mut part, "functionResponse", meta);

@@ -7,7 +7,8 @@ use telechir_protocol::{
 
 use super::DIALECT;
 use crate::Report;
-use crate::google::media::{RESOLUTION, base64_of, is_level, standard};
+use crate::data_url::base64_of;
+use crate::google::media::{RESOLUTION, is_level, standard};
 use crate::google::{PROVIDER, others, text};
 use crate::json::{media, raw, verbatim};
 

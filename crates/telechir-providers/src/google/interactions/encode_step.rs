@@ -10,13 +10,12 @@ use super::content::{of_media, passed_on};
 use super::decode_step::{self, FORM, restore_fields};
 use super::envelope::is_placeholder;
 use crate::google::context::GoogleContext;
-use crate::google::encode_action::GoogleActionEncoder;
-use crate::google::encode_call::{self, EncodedFunctionCall, FunctionCallEncoder};
-use crate::google::functions::FunctionVocabulary;
+use crate::google::encode_call::{self, EncodedFunctionCall};
 use crate::google::generate::content_of;
 use crate::google::media::hosted_text;
 use crate::google::tool_result::{self, ACKNOWLEDGED, FunctionResponse};
 use crate::google::{PROVIDER, split_calls, text};
+use crate::history::turns::meta_of;
 use crate::{EncodedReply, Report};
 
 /// Encodes the results of a turn as the steps of the next input, in the order of the calls.
@@ -38,21 +37,7 @@ fn function_calls(content: &Content, result: &ToolResult) -> Vec<EncodedFunction
     if let Some(steps) = unchanged(content, &GoogleContext::default()) {
         return called(&steps);
     }
-    let acknowledged = match result {
-        ToolResult::Computer(result) => result.acknowledged_safety_checks.as_slice(),
-        _ => &[],
-    };
-    let mut report = Report::default();
-    let action_encoder = GoogleActionEncoder {
-        vocabulary: FunctionVocabulary::Current,
-        image: None,
-    };
-    let mut encoder = FunctionCallEncoder {
-        action_encoder,
-        acknowledged,
-        report: &mut report,
-    };
-    encode_call::write(content, &mut encoder, "")
+    encode_call::write_again(content, result)
 }
 
 /// The function calls in unchanged steps.
@@ -180,12 +165,7 @@ pub(super) fn results(
     report: &mut Report,
 ) -> Vec<Value> {
     let answers = tool_result::write(encoded, result, report);
-    let meta = match result {
-        ToolResult::Computer(result) => &result.meta,
-        ToolResult::Shell(result) => &result.meta,
-        ToolResult::Edit(result) => &result.meta,
-        ToolResult::Function(result) => &result.meta,
-    };
+    let meta = meta_of(result);
     let write = |(encoded, answer): (&EncodedFunctionCall, FunctionResponse)| {
         let form = meta.property(PROVIDER, FORM).and_then(Value::as_str);
         let is_error = meta.property(PROVIDER, "is_error").is_some();

@@ -6,7 +6,7 @@ use telechir_protocol::{
     FunctionCall, HostedCall, Message, Meta, Role, TextContent,
 };
 
-use super::message::addressed;
+use crate::data_url;
 use crate::json::{kind, object, owned, present, text};
 use crate::openai::item::{Item, keep, raw};
 
@@ -31,7 +31,7 @@ pub(super) fn code_interpreter(item: &Item) -> Option<Message> {
 fn output(value: &Value) -> Content {
     let read = value.as_object().and_then(|output| match kind(output) {
         "logs" => text(output, "logs").map(text_content),
-        "image" => text(output, "url").map(|url| addressed(url, Meta::default())),
+        "image" => text(output, "url").map(|url| data_url::content_of(url, Meta::default())),
         _ => None,
     });
     read.unwrap_or_else(|| text_content(&value.to_string()))

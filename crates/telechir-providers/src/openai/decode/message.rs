@@ -5,6 +5,7 @@ use telechir_protocol::{
     Content, DataContent, HostedFileContent, Message, Meta, Raw, Role, TextContent, UriContent,
 };
 
+use crate::data_url;
 use crate::json::{kind, list, owned, text};
 use crate::openai::item::{Item, keep, raw, verbatim};
 use crate::openai::{DIALECT, PROVIDER};
@@ -134,7 +135,7 @@ pub(super) fn media(part: &Item) -> Option<Content> {
     let mut meta = Meta::default();
     keep(&mut meta, part, &["detail", "prompt_cache_breakpoint"]);
     if let Some(uri) = text(part, "image_url") {
-        return Some(addressed(uri, meta));
+        return Some(data_url::content_of(uri, meta));
     }
     let file_id = owned(part, "file_id")?;
     meta.set_property(PROVIDER, "image", true.into());
@@ -177,23 +178,4 @@ fn file(part: &Item) -> Option<Content> {
         media_type: None,
         meta,
     }))
-}
-
-/// Content for a URL; a `data:` URL becomes inline data.
-pub(super) fn addressed(uri: &str, meta: Meta) -> Content {
-    if !uri.starts_with("data:") {
-        return Content::Uri(UriContent {
-            uri: uri.to_owned(),
-            media_type: None,
-            meta,
-        });
-    }
-    let data = DataContent {
-        uri: uri.into(),
-        media_type: None,
-        name: None,
-        meta,
-    };
-    let media_type = data.media_type().map(str::to_owned);
-    Content::Data(DataContent { media_type, ..data })
 }
