@@ -67,7 +67,9 @@ pub(crate) fn label(content: &Content) -> String {
         Some(Media::Uri(uri)) => named("the file", &uri.uri),
         Some(Media::HostedFile(file)) => {
             let name = file.name.map(|name| format!(" `{name}`"));
-            format!("the file{} {}", name.unwrap_or_default(), file.file_id)
+            let kind = file.media_type.map(|kind| format!(" of type {kind}"));
+            let (name, kind) = (name.unwrap_or_default(), kind.unwrap_or_default());
+            format!("the file{name} {}{kind}", file.file_id)
         }
         None => {
             if let Content::ApprovalRequest(request) = content {

@@ -24,7 +24,7 @@ mod generate;
 mod images;
 mod interactions;
 mod json_stream;
-mod media;
+pub(crate) mod media;
 mod shell;
 mod split_calls;
 mod tool_result;
@@ -39,7 +39,7 @@ pub(crate) use interactions::Interactions;
 use crate::Report;
 
 /// The name under which contents keep settings that only this provider has.
-const PROVIDER: &str = "google";
+pub(crate) const PROVIDER: &str = "google";
 
 /// The signature that the service accepts for a call that no Google model made: base64 of
 /// `skip_thought_signature_validator`.

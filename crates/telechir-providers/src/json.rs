@@ -6,8 +6,8 @@ mod contents;
 use serde_json::{Map, Value};
 
 pub(crate) use contents::{
-    hosted_failure, hosted_output, into_media, joined_texts, keep, media, passed_on, raw, raw_of,
-    restore, text_of_content, verbatim,
+    hosted_failure, hosted_output, image_detail, into_media, joined_texts, keep, media, passed_on,
+    raw, raw_of, restore, text_of_content, verbatim,
 };
 
 pub(crate) type Fields = Map<String, Value>;

@@ -155,15 +155,19 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Whether another value with the same text about the same call or content has arrived.
+    /// Whether another value with the same text about the same call or content has arrived; for a
+    /// number or flag one in a field of the same name.
     fn is_repeated(&self, at: usize, open: &[bool]) -> bool {
         let leaf = &self.leaves[at];
         let text = leaf.text();
-        if !leaf.value.is_string() || self.counts.get(&text).copied() <= Some(1) {
+        if self.counts.get(&text).copied() <= Some(1) {
             return false;
         }
+        let is_same = |other: &Leaf| {
+            other.text() == text && (leaf.value.is_string() || other.name() == leaf.name())
+        };
         let others = self.leaves.iter().zip(open);
-        let mut arrived = others.filter(|(other, open)| !**open && other.text() == text);
+        let mut arrived = others.filter(|(other, open)| !**open && is_same(other));
         arrived.any(|(other, _)| self.concern_the_same(leaf, other))
     }
 

@@ -18,7 +18,7 @@ use crate::survival::naming::Names;
 use crate::written_values::{LazyWrittenValues, WrittenValues};
 
 /// Fields that a decoder converts: another dialect expresses them in other words.
-const CONVERTED: [&str; 21] = [
+const CONVERTED: [&str; 20] = [
     "code",
     "detail",
     "environment",
@@ -39,7 +39,6 @@ const CONVERTED: [&str; 21] = [
     "stop_reason",
     "success",
     "timed_out",
-    "transformations",
 ];
 
 /// The dialect whose contents are neutral ones.

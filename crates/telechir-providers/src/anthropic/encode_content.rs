@@ -172,11 +172,20 @@ fn hosted_code_as_text(
             "another provider stores them",
         );
     }
-    report.preserved(
-        "hosted code",
-        location,
-        "another provider ran it",
-        "as text",
-    );
+    let results = call.results.iter();
+    let failed = results
+        .filter(|part| matches!(part, Content::Error(_)))
+        .count();
+    let outcome = call.status.as_deref().filter(|_| failed > 0);
+    let what = match outcome {
+        Some(outcome) => format!("hosted code with the outcome {outcome}"),
+        None => "hosted code".to_owned(),
+    };
+    let title = if failed > 0 {
+        format!("{title} (failed)")
+    } else {
+        title.to_owned()
+    };
+    report.preserved(what, location, "another provider ran it", "as text");
     Some(json!({"type": "text", "text": format!("{title}:\n{text}")}))
 }

@@ -8,8 +8,8 @@ use telechir_protocol::{
 use super::Flavour;
 use crate::data_url;
 use crate::json::{
-    Fields, joined_texts, keep, kind, list, object, object_of, owned, passed_on, raw, raw_of,
-    restore, text, verbatim,
+    Fields, image_detail, joined_texts, keep, kind, list, object, object_of, owned, passed_on, raw,
+    raw_of, restore, text, verbatim,
 };
 
 /// Part fields without a neutral equivalent.
@@ -361,6 +361,11 @@ fn document_part(uri: &str, name: &Value) -> Value {
 fn image_part(flavour: Flavour, uri: &str, meta: &Meta) -> Value {
     let mut image: Map<String, Value> = object_of([("url", uri.into())]);
     restore(&mut image, meta, flavour.provider(), &["detail"]);
+    if !image.contains_key("detail")
+        && let Some(detail) = image_detail(meta).filter(|detail| *detail != "auto")
+    {
+        image.insert("detail".to_owned(), detail.into());
+    }
     let is_mistral = matches!(flavour, Flavour::Mistral | Flavour::Conversations);
     let plain = is_mistral && image.len() == 1;
     let image = if plain {

@@ -139,8 +139,17 @@ fn message_with(flavour: Flavour, images: &[(String, Content)]) -> Option<Value>
     Some(json!({"role": "user", "content": content}))
 }
 
+const CAPTION: [&str; 2] = ["The image that call ", " returned:"];
+
 pub(crate) fn caption_of(id: &str) -> String {
-    format!("The image that call {id} returned:")
+    let [start, end] = CAPTION;
+    format!("{start}{id}{end}")
+}
+
+/// The call whose image follows the text.
+pub(crate) fn captioned_id(text: &str) -> Option<&str> {
+    let [start, end] = CAPTION;
+    text.strip_prefix(start)?.strip_suffix(end)
 }
 
 /// The assistant message inserted between a tool message and a user message.

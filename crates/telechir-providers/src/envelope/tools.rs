@@ -176,7 +176,28 @@ fn typed(mut members: Map<String, Value>, pointer: &str) -> ReadTool {
     if kind == "function" || (kind == "custom" && members.contains_key("input_schema")) {
         return function(members, pointer);
     }
+    if kind == "custom" {
+        return custom(members, pointer);
+    }
     own(&kind, members, pointer)
+}
+
+/// A tool of OpenAI's whose input is a text: a function with one argument, under the name that
+/// encoded calls give to a text.
+fn custom(mut members: Map<String, Value>, pointer: &str) -> ReadTool {
+    if let Some(Value::Object(inner)) = members.shift_remove("custom") {
+        members = inner;
+    }
+    let is_text = members
+        .get("format")
+        .is_some_and(|format| format["type"] == "text");
+    if is_text {
+        members.shift_remove("format");
+    }
+    let parameters = json!({"type": "object", "properties": {"arguments": {"type": "string"}},
+        "required": ["arguments"]});
+    members.insert("parameters".to_owned(), parameters);
+    function(members, pointer)
 }
 
 /// A tool of ours or a hosted one.

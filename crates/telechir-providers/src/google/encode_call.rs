@@ -343,9 +343,9 @@ fn function(
                 "arguments that are not an object",
                 location,
                 why,
-                "in the field `text`",
+                "in the field `arguments`",
             );
-            json!({"text": call.arguments.to_text()})
+            json!({"arguments": call.arguments.to_text()})
         }
     };
     let name = if let Arguments::Json(_) = &call.arguments {

@@ -18,7 +18,7 @@ pub(super) fn standard(base64: &str) -> Cow<'_, str> {
 }
 
 /// The property for the resolution at which the model sees an image, in the words of interactions.
-pub(super) const RESOLUTION: &str = "resolution";
+pub(crate) const RESOLUTION: &str = "resolution";
 
 const LEVEL_PREFIX: &str = "MEDIA_RESOLUTION_";
 const LEVELS: [&str; 4] = ["low", "medium", "high", "ultra_high"];

@@ -21,6 +21,20 @@ pub(crate) fn raw_of<'a>(meta: &'a Meta, dialect: &str) -> Option<&'a Value> {
     (raw.dialect == dialect).then_some(raw.json())
 }
 
+/// The `detail` at which OpenAI's APIs show an image of another provider; absent if that says
+/// nothing, or what they lack.
+pub(crate) fn image_detail(meta: &Meta) -> Option<&'static str> {
+    let of_chat = |provider| meta.property(provider, "detail");
+    let given = ["openai", "functions", "mistral"]
+        .into_iter()
+        .find_map(of_chat);
+    let given = given.or_else(|| meta.property("google", "resolution"));
+    let given = given?.as_str()?;
+    ["low", "high", "auto"]
+        .into_iter()
+        .find(|detail| *detail == given)
+}
+
 /// Stores these fields as settings of the provider.
 pub(crate) fn keep(meta: &mut Meta, provider: &str, fields: &Fields, names: &[&str]) {
     for name in names {

@@ -108,6 +108,10 @@ impl<'a> Collector<'a> {
                 self.kinds.extend(kind.map(str::to_owned));
                 let flags = members.iter().filter(|(_, value)| **value == true);
                 self.kinds.extend(flags.map(|(name, _)| name.clone()));
+                // A parameter: the one member names the other.
+                let parameter = members.get("value").and(members.get("name"));
+                let parameter = parameter.and_then(Value::as_str);
+                self.kinds.extend(parameter.map(str::to_owned));
                 for (name, value) in members {
                     if STRUCTURE.contains(&name.as_str()) && value.is_string() {
                         continue;
@@ -255,6 +259,17 @@ impl Leaf {
         let is_index = |step: &Step| matches!(step, Step::Index(_));
         let end = self.steps.iter().rposition(is_index);
         pointer(&self.steps[..end.map_or(0, |end| end + 1)])
+    }
+
+    /// The pointer of the element after the innermost one that holds the value.
+    pub(super) fn next_element(&self) -> Option<String> {
+        let is_index = |step: &Step| matches!(step, Step::Index(_));
+        let end = self.steps.iter().rposition(is_index)?;
+        let mut steps = self.steps[..=end].to_vec();
+        if let Some(Step::Index(at)) = steps.last_mut() {
+            *at += 1;
+        }
+        Some(pointer(&steps))
     }
 
     /// The pointers of all elements of lists that hold the value, and of the document.

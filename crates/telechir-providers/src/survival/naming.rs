@@ -1,6 +1,6 @@
 //! Decides which values the entries of a report name.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use serde_json::Value;
@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::leaves::Leaf;
 use super::output::OutputIndex;
 use crate::Report;
+use crate::chat::result_images;
 use crate::phrases::{Phrases, occurring, words};
 
 /// Fields that hold most of a document: an entry that has only such a name names nothing.
@@ -18,7 +19,10 @@ const GENERIC: [&str; 28] = [
 ];
 
 /// Terms of the neutral vocabulary for the providers' fields.
-const TERMS: [(&[&str], &[&str]); 15] = [
+const TERMS: [(&[&str], &[&str]); 18] = [
+    (&["mime type", "file type", "format"], &["media type"]),
+    (&["cwd"], &["working directory"]),
+    (&["level"], &["resolution"]),
     (
         &["url", "uri"],
         &["current url", "address", "image", "file", "document"],
@@ -153,6 +157,11 @@ impl<'a> Names<'a> {
             {
                 elements.entry(id).or_default().push(leaf.element());
             }
+            // The image after such a text is a part of the result.
+            if let Some(id) = leaf.value.as_str().and_then(result_images::captioned_id) {
+                let image = leaf.next_element();
+                elements.entry(id).or_default().extend(image);
+            }
         }
         let mut names = Self {
             entries: Vec::new(),
@@ -247,8 +256,13 @@ impl<'a> Names<'a> {
         counts: &HashMap<String, usize>,
     ) -> Vec<(String, &'b Leaf)> {
         let mut found = Vec::new();
+        let fields: HashSet<&str> = leaves.iter().map(Leaf::name).collect();
         for entry in self.entries.iter().filter(|entry| !entry.is_preserved) {
-            let mut by_value = leaves.iter().filter(|leaf| entry.has_value(leaf));
+            // A text that is the name of a field names that field.
+            let is_value = |leaf: &Leaf| !fields.contains(leaf.text().as_str());
+            let mut by_value = leaves
+                .iter()
+                .filter(|leaf| entry.has_value(leaf) && is_value(leaf));
             let arrived = |leaf: &&Leaf| {
                 let count = counts.get(&leaf.text()).copied().unwrap_or(1);
                 index.has(leaf, count)

@@ -28,6 +28,7 @@ mod mistral;
 mod mutations;
 mod neutral;
 mod neutral_tools;
+mod newest_types;
 mod openai;
 mod pages;
 mod passed_images;

@@ -122,7 +122,11 @@ impl CallsBuilder {
     /// Moves the calls into their message. An incomplete call is kept and answered with an error.
     pub(super) fn finish(self, message: &mut Fields) -> Result<(), StreamError> {
         let mut calls = Vec::new();
-        for (call, members) in self.pieces.as_slice().iter().zip(self.members) {
+        for (call, mut members) in self.pieces.as_slice().iter().zip(self.members) {
+            // Some servers send the same index for all calls.
+            if let Some(index) = members.get_mut("index") {
+                *index = calls.len().into();
+            }
             let mut entry = Map::new();
             if let Some(id) = &call.call_id {
                 entry.insert("id".to_owned(), id.as_str().into());

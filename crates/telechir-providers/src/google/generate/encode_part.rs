@@ -291,7 +291,11 @@ fn executable(call: &HostedCall, location: &str, report: &mut Report) -> Value {
     let of_step = arguments.and_then(|arguments| arguments.get("language")?.as_str());
     let of_step = of_step.map(|language| match language {
         "python" => "PYTHON",
-        _ => "LANGUAGE_UNSPECIFIED",
+        other => {
+            let why = "the API knows only Python";
+            report.lost(format!("language {other}"), location, why);
+            "LANGUAGE_UNSPECIFIED"
+        }
     });
     let language = own
         .cloned()

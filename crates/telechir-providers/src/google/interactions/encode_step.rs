@@ -310,7 +310,9 @@ fn code_call(call: &HostedCall, location: &str, report: &mut Report) -> Value {
             if is_bash {
                 arguments.insert("language".to_owned(), "bash".into());
             } else if language != Some(&"LANGUAGE_UNSPECIFIED".into()) {
-                arguments.insert("language".to_owned(), "python".into());
+                let own = language.and_then(Value::as_str).map(str::to_lowercase);
+                let language = own.unwrap_or_else(|| "python".to_owned());
+                arguments.insert("language".to_owned(), language.into());
             }
         }
     }

@@ -5,7 +5,7 @@ use telechir_protocol::{Content, ErrorContent, Media, Message, Meta, ReasoningCo
 
 use super::ItemWriter;
 use crate::content_text;
-use crate::json::{joined_texts, kind, media, object_of};
+use crate::json::{image_detail, joined_texts, kind, media, object_of};
 use crate::openai::PROVIDER;
 use crate::openai::decode::{MESSAGE_FIELDS, REASONING_FIELDS, reasoning_text};
 use crate::openai::item::{Item, passed_on, property, raw_of, restore};
@@ -237,7 +237,7 @@ fn image(name: &str, path: &str, meta: &Meta) -> Value {
     let mut part: Item = object_of([
         ("type", "input_image".into()),
         (name, path.into()),
-        ("detail", "auto".into()),
+        ("detail", image_detail(meta).unwrap_or("auto").into()),
     ]);
     restore(&mut part, meta, &MEDIA_FIELDS);
     Value::Object(part)

@@ -27,8 +27,41 @@ const HEAD: &str = "\
 # Values that a translation loses without an entry in its report, by vector folder: source dialect,
 # path and target dialects. The last section is of recordings that are not in this repository.
 # Written by `cargo run -p telechir-providers --example survival`. A test fails when a value
-# joins them, and when a listed one of the vectors arrives.
+# joins them, and when a listed one of the vectors arrives. Above a path is why it stays.
 ";
+
+/// Why values stay lost: the end of a path and the reason.
+const REASONS: [(&str, &str); 8] = [
+    ("json/body", "An empty object holds no value."),
+    (
+        "transformations/oversized_image",
+        "The value also occurs as that of another field, so its loss has no entry.",
+    ),
+    (
+        "is_error",
+        "The text of the result says that it failed: an error that it names, or the sentence of a halted toolset.",
+    ),
+    (
+        "items/*/text",
+        "The framework repeats the exception as a text, which goes over as the error.",
+    ),
+    (
+        "contents/*/result",
+        "The framework repeats the exception as the result, which goes over as the error.",
+    ),
+    (
+        "screenshot/media_type",
+        "The service finds the type of an image behind an address itself.",
+    ),
+    (
+        "messages/*/name",
+        "A result of the older form repeats the name of its call.",
+    ),
+    (
+        "safety_acknowledgement",
+        "Any text acknowledges; the other API has a flag.",
+    ),
+];
 
 /// The path of the list.
 pub(crate) fn file() -> PathBuf {
@@ -127,6 +160,10 @@ impl Lost {
         let mut text = format!("\n[{folder}]\n");
         for ((from, path), targets) in &self.0 {
             let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
+            let mut reasons = REASONS.iter();
+            if let Some((_, reason)) = reasons.find(|(end, _)| path.ends_with(end)) {
+                let _infallible = writeln!(text, "# {reason}");
+            }
             let _infallible = writeln!(text, "{from} {path} -> {}", targets.join(", "));
         }
         text
