@@ -52,7 +52,7 @@ pub(crate) use stream::AnthropicMessageBuilder;
 pub(crate) const DIALECT: &str = "anthropic-messages";
 
 /// Key of the additional properties that only this provider has.
-const PROVIDER: &str = "anthropic";
+pub(crate) const PROVIDER: &str = "anthropic";
 
 /// The newest tool version: the toolsets.
 pub(crate) const NEWEST: models::ToolVersion = models::ToolVersion::Toolset;

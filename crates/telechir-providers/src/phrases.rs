@@ -76,7 +76,7 @@ pub(crate) fn words(text: &str) -> String {
     words
 }
 
-/// Which of the patterns occur in `text` where `counts` accepts the place: one pass over the text
+/// Which of the patterns occur in `text` where `counts` accepts the range: one pass over the text
 /// for all of them. An empty pattern occurs nowhere.
 pub(crate) fn occurring(
     patterns: &[&str],
@@ -102,13 +102,13 @@ pub(crate) fn occurring(
         if automaton.try_find_overlapping(&input, &mut state).is_err() {
             return found;
         }
-        let Some(place) = state.get_match() else {
+        let Some(range) = state.get_match() else {
             return found;
         };
         #[cfg(test)]
         steps::add(1);
-        let at = searched[place.pattern().as_usize()];
-        if !found[at] && counts(at, place.range()) {
+        let at = searched[range.pattern().as_usize()];
+        if !found[at] && counts(at, range.range()) {
             found[at] = true;
         }
     }
@@ -156,7 +156,7 @@ mod tests {
     fn patterns_inside_of_each_other_are_all_found() {
         let found = occurring(&["abc", "b", "bc", "cd", ""], "xabcx", |_, _| true);
         assert_eq!(found, [true, true, true, false, false]);
-        let found = occurring(&["b"], "ab b", |_, place| place.start == 3);
+        let found = occurring(&["b"], "ab b", |_, range| range.start == 3);
         assert_eq!(found, [true]);
     }
 }

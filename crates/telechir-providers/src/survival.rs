@@ -359,7 +359,10 @@ impl<'a> Target<'a> {
         for (at, leaf) in source.leaves.iter().enumerate() {
             let count = source.counts.get(&leaf.text()).copied().unwrap_or(1);
             let arrived = match source.is_envelope(leaf) {
-                true => index.has_anywhere(leaf),
+                true => {
+                    index.has_anywhere(leaf)
+                        || document.pointer(&leaf.pointer()) == Some(&leaf.value)
+                }
                 false => index.has(leaf, count),
             };
             let is_aside = source.is_envelope(leaf) && is_set_aside(leaf, aside);

@@ -211,8 +211,8 @@ impl<'a> WrittenValues<'a> {
             })
             .collect();
         let texts: Vec<&str> = patterns.iter().map(|(text, _)| *text).collect();
-        let found = occurring(&texts, &self.all, |at, place| {
-            !patterns[at].1 || is_token(&self.all, place)
+        let found = occurring(&texts, &self.all, |at, range| {
+            !patterns[at].1 || is_token(&self.all, range)
         });
         // A value is within if all patterns of one alternative are.
         let mut is_within = vec![false; leaves.len()];
@@ -346,11 +346,11 @@ fn payload(text: &str) -> &str {
         .trim_end_matches('=')
 }
 
-/// Whether a place in a text is neither a part of a word nor of a path.
-fn is_token(text: &str, place: std::ops::Range<usize>) -> bool {
+/// Whether a range in a text is neither a part of a word nor of a path.
+fn is_token(text: &str, range: std::ops::Range<usize>) -> bool {
     let continues = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '/');
-    let before = text[..place.start].chars().next_back();
-    let after = text[place.end..].chars().next();
+    let before = text[..range.start].chars().next_back();
+    let after = text[range.end..].chars().next();
     !before.is_some_and(|c| continues(c) || c == '.') && !after.is_some_and(continues)
 }
 

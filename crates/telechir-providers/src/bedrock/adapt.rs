@@ -182,6 +182,17 @@ fn replace_media(content: &mut Content, location: &str, report: &mut Report) -> 
         return false;
     };
     report.preserved("a file by URL or id", location, WHY, HOW);
-    *content = Content::Text(TextContent::new(replacement_text));
+    let mut text = TextContent::new(replacement_text);
+    let properties = content.meta().map(|meta| &meta.additional_properties);
+    let properties = properties.and_then(|all| all.get(anthropic::PROVIDER)?.as_object());
+    for (name, value) in properties.into_iter().flatten() {
+        match name.as_str() {
+            "cache_control" => text
+                .meta
+                .set_property(anthropic::PROVIDER, name, value.clone()),
+            _ => report.lost(format!("`{name}` of a file"), location, WHY),
+        }
+    }
+    *content = Content::Text(text);
     true
 }

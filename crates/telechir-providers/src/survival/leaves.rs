@@ -200,8 +200,13 @@ impl<'a> Collector<'a> {
     }
 }
 
+/// Whether this is an object with a type. A text without characters says nothing.
 fn has_type(item: &Value) -> bool {
-    item.get("type").is_some_and(Value::is_string)
+    let is_empty = item
+        .get("text")
+        .and_then(Value::as_str)
+        .is_some_and(|text| text.trim().is_empty());
+    item.get("type").is_some_and(Value::is_string) && !is_empty
 }
 
 /// The object or list that a text holds as JSON.

@@ -215,7 +215,7 @@ impl<'a> Names<'a> {
                 false => "",
             })
             .collect();
-        let mut named = occurring(&patterns, &self.all, |_, place| is_word(&self.all, place));
+        let mut named = occurring(&patterns, &self.all, |_, range| is_word(&self.all, range));
         for (leaf, named) in leaves.iter().zip(&mut named) {
             *named = *named || self.name_field(leaf);
         }
@@ -279,9 +279,9 @@ impl Entry<'_> {
     /// Whether the entry contains the value itself.
     fn has_value(&self, leaf: &Leaf) -> bool {
         let text = leaf.text();
-        let mut places = self.what.match_indices(&text);
+        let mut found_at = self.what.match_indices(&text);
         can_be_named(leaf, &text)
-            && places.any(|(at, found)| is_word(self.what, at..at + found.len()))
+            && found_at.any(|(at, found)| is_word(self.what, at..at + found.len()))
     }
 }
 
@@ -321,12 +321,12 @@ fn ids_of(location: &str) -> impl Iterator<Item = &str> {
     parts.filter(|part| !part.is_empty())
 }
 
-/// Whether a place in a text is not a part of a word.
-fn is_word(text: &str, place: Range<usize>) -> bool {
+/// Whether a range in a text is not a part of a word.
+fn is_word(text: &str, range: Range<usize>) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let word = &text[place.clone()];
-    let before = text[..place.start].chars().next_back();
-    let after = text[place.end..].chars().next();
+    let word = &text[range.clone()];
+    let before = text[..range.start].chars().next_back();
+    let after = text[range.end..].chars().next();
     let starts = !word.starts_with(is_part) || !before.is_some_and(is_part);
     let ends = !word.ends_with(is_part) || !after.is_some_and(is_part);
     starts && ends

@@ -133,6 +133,30 @@ fn the_limit_of_an_image_at_anthropic_is_named() {
     check(Dialect::AnthropicMessages, &document);
 }
 
+/// A request with an image by address, which Bedrock does not fetch.
+fn image_by_address() -> Value {
+    json!({"max_tokens": 512, "anthropic_version": "bedrock-2023-05-31", "messages": [
+    {"role": "user", "content": [
+        {"type": "text", "text": "Which bird is this?"},
+        {"type": "image", "source": {"type": "url", "url": "https://example.com/wagtail.png"},
+         "cache_control": {"type": "ephemeral", "ttl": "1h"}},
+    ]}]})
+}
+
+#[test]
+fn a_text_for_an_image_by_address_is_cached_like_the_image() {
+    let mut document = image_by_address();
+    document["model"] = "claude-opus-5".into();
+    check(Dialect::AnthropicMessages, &document);
+    let (history, _) = Dialect::AnthropicMessages
+        .decode_history(document.to_string())
+        .unwrap();
+    let (written, _) = Dialect::BedrockMessages.encode_history(&history).unwrap();
+    let block = &written["messages"][0]["content"][1];
+    assert_eq!(block["type"], "text");
+    assert_eq!(block["cache_control"]["ttl"], "1h");
+}
+
 #[test]
 fn a_tool_with_a_text_as_input_becomes_a_function_with_the_calls_that_fit_it() {
     let tool = json!({"type": "custom", "name": "play_notes", "description": "Plays a melody.",

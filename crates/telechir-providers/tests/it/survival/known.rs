@@ -31,12 +31,8 @@ const HEAD: &str = "\
 ";
 
 /// Why values stay lost: the end of a path and the reason.
-const REASONS: [(&str, &str); 8] = [
+const REASONS: [(&str, &str); 7] = [
     ("json/body", "An empty object holds no value."),
-    (
-        "transformations/oversized_image",
-        "The value also occurs as that of another field, so its loss has no entry.",
-    ),
     (
         "is_error",
         "The text of the result says that it failed: an error that it names, or the sentence of a halted toolset.",
