@@ -103,6 +103,11 @@ impl Egress {
         Self(Arc::new(inner))
     }
 
+    /// Replaces the rules for new connections; open ones continue.
+    pub fn set_gate(&self, gate: Gate) {
+        *lock(&self.0.gate) = gate;
+    }
+
     /// The kind of program that this proxy serves.
     pub fn client(&self) -> NetworkClient {
         self.0.client

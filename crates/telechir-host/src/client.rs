@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use telechir_policy::Digest;
 use tokio::time::timeout;
 
 use crate::approvals::{
@@ -15,7 +16,8 @@ use crate::frames::{MessageReader, MessageWriter};
 use crate::message::{HostReply, HostRequest};
 use crate::probe::{CHANGE_TIMEOUT, exited, terminate};
 use crate::{
-    HostError, Probe, RunningCall, SessionDescription, SessionPaths, TurnKey, TurnRequest, find,
+    EventStream, HostError, Probe, RunningCall, SessionDescription, SessionPaths, TurnKey,
+    TurnRequest, find,
 };
 
 /// Timeout for a request that the session host answers at once.
@@ -63,10 +65,10 @@ impl HostClient {
     /// When the session host does not reply.
     pub async fn describe(&self) -> Result<SessionDescription, HostError> {
         let mut exchange = self.request(HostRequest::Describe).await?;
-        match self.reply(&mut exchange).await? {
-            HostReply::Described(description) => Ok(*description),
-            _ => Err(exchange.unexpected()),
-        }
+        let HostReply::Described(description) = self.reply(&mut exchange).await? else {
+            return Err(exchange.unexpected());
+        };
+        Ok(*description)
     }
 
     /// Requests a turn. It waits for its turn in order of arrival.
@@ -74,9 +76,9 @@ impl HostClient {
     /// # Errors
     /// When the request cannot be sent.
     pub async fn execute(&self, request: TurnRequest) -> Result<RunningCall, HostError> {
-        let key = request.key.clone();
+        let (key, runs_on) = (request.key.clone(), request.runs_on);
         let exchange = self.request(HostRequest::Execute(request)).await?;
-        Ok(RunningCall::new(key, exchange, true))
+        Ok(RunningCall::new(key, exchange, !runs_on))
     }
 
     /// Follows the turn with this key, which another client may have requested.
@@ -103,10 +105,10 @@ impl HostClient {
     /// When the session host does not reply.
     pub async fn approvals(&self) -> Result<Vec<OpenApproval>, HostError> {
         let mut exchange = self.request(HostRequest::ListApprovals).await?;
-        match self.reply(&mut exchange).await? {
-            HostReply::Approvals { open } => Ok(open),
-            _ => Err(exchange.unexpected()),
-        }
+        let HostReply::Approvals { open } = self.reply(&mut exchange).await? else {
+            return Err(exchange.unexpected());
+        };
+        Ok(open)
     }
 
     /// What the session knows about a question.
@@ -154,6 +156,28 @@ impl HostClient {
     /// When there is none with this number.
     pub async fn revoke_approval(&self, number: u64) -> Result<(), HostError> {
         self.done(HostRequest::RevokeApproval { number }).await
+    }
+
+    /// Subscribes to the events of the session's recording from this row on, past ones included;
+    /// without a row, to new ones alone.
+    ///
+    /// # Errors
+    /// When the request cannot be sent.
+    pub async fn subscribe(&self, from: Option<u64>) -> Result<EventStream, HostError> {
+        let exchange = self.request(HostRequest::Subscribe { from }).await?;
+        Ok(EventStream::new(exchange, from.unwrap_or(1)))
+    }
+
+    /// Makes the session read its policy again, and returns the digest of the new one.
+    ///
+    /// # Errors
+    /// When the policy is invalid: then the session keeps the present one.
+    pub async fn reload_policy(&self) -> Result<Digest, HostError> {
+        let mut exchange = self.request(HostRequest::ReloadPolicy).await?;
+        let HostReply::Reloaded { policy } = self.reply(&mut exchange).await? else {
+            return Err(exchange.unexpected());
+        };
+        Ok(policy)
     }
 
     /// Closes the session after this time without a call at the earliest.
@@ -228,10 +252,10 @@ impl HostClient {
 
     async fn done(&self, request: HostRequest) -> Result<(), HostError> {
         let mut exchange = self.request(request).await?;
-        match self.reply(&mut exchange).await? {
-            HostReply::Done => Ok(()),
-            _ => Err(exchange.unexpected()),
-        }
+        let HostReply::Done = self.reply(&mut exchange).await? else {
+            return Err(exchange.unexpected());
+        };
+        Ok(())
     }
 
     async fn reply(&self, exchange: &mut Exchange) -> Result<HostReply, HostError> {

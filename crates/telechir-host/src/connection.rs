@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, spawn};
 
+use crate::HostError;
 use crate::error::HostErrorKind;
 use crate::frames::{MAX_CALL_BYTES, MessageReader, MessageWriter};
 use crate::message::{HostReply, HostRequest, Reply, Request};
-use crate::{HostError, TurnKey};
 
 /// Number of replies to one request that may wait to be read; then the connection waits.
 const MAX_UNREAD: usize = 64;
@@ -75,13 +75,13 @@ impl Connection {
         lock(&self.routes).lost.is_none()
     }
 
-    /// Cancels a turn without waiting for it.
-    pub(crate) fn cancel_later(self: &Arc<Self>, key: TurnKey) {
+    /// Sends a request from where nothing can wait; its reply is ignored.
+    pub(crate) fn request_later(self: &Arc<Self>, request: HostRequest) {
         let connection = Arc::clone(self);
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                // If the connection is lost, the session host cancels the turn itself.
-                let _lost = connection.request(HostRequest::Cancel { key }).await;
+                // With the connection the session host ends what the request is about.
+                let _lost = connection.request(request).await;
             });
         }
     }
@@ -128,7 +128,7 @@ fn lock(routes: &Mutex<Routes>) -> MutexGuard<'_, Routes> {
 /// A request and its replies.
 #[derive(Debug)]
 pub(crate) struct Exchange {
-    id: u64,
+    pub(crate) id: u64,
     replies: mpsc::Receiver<HostReply>,
     pub(crate) connection: Arc<Connection>,
 }

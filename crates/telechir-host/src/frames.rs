@@ -1,5 +1,4 @@
-//! Messages on a socket: a length of four bytes, then JSON. Longer messages than allowed are
-//! rejected before they are read.
+//! Messages on a socket.
 
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -15,13 +14,12 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
+use crate::frame_buffer::{FrameBuffer, encode};
+
 /// Maximum bytes of a control message.
 pub(crate) const MAX_CONTROL_BYTES: usize = 1 << 20;
 /// Maximum bytes of a message with calls or results, which contain screenshots.
 pub(crate) const MAX_CALL_BYTES: usize = 256 << 20;
-
-/// Size of the buffer that a long message does not leave larger.
-const RETAINED_BYTES: usize = 1 << 20;
 
 /// Bytes that are received at once.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -33,9 +31,7 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) struct MessageReader {
     socket: OwnedReadHalf,
-    buffer: Vec<u8>,
-    /// Length of the last message in bytes.
-    pub(crate) last_length: usize,
+    buffer: FrameBuffer,
     received: Received,
 }
 
@@ -63,8 +59,7 @@ impl MessageReader {
     pub(crate) fn new(socket: OwnedReadHalf) -> Self {
         Self {
             socket,
-            buffer: Vec::new(),
-            last_length: 0,
+            buffer: FrameBuffer::default(),
             received: Received::Nothing,
         }
     }
@@ -72,7 +67,7 @@ impl MessageReader {
     /// The next message; none at the end of the stream. Cancel-safe.
     pub(crate) async fn next<T: DeserializeOwned>(&mut self, max: usize) -> io::Result<Option<T>> {
         loop {
-            if let Some(message) = self.buffered_message(max)? {
+            if let Some(message) = self.buffer.next_message(max)? {
                 return Ok(Some(message));
             }
             if self.buffer.is_empty() {
@@ -87,6 +82,11 @@ impl MessageReader {
         }
     }
 
+    /// Length of the last message in bytes.
+    pub(crate) fn last_length(&self) -> usize {
+        self.buffer.last_length
+    }
+
     /// The process that sent the last message; none if that is not known.
     pub(crate) fn sender(&self) -> Option<Pid> {
         match self.received {
@@ -98,32 +98,11 @@ impl MessageReader {
     /// Receives what has arrived, with its sender. Cancel-safe: nothing changes before it arrives.
     async fn receive(&mut self) -> io::Result<usize> {
         let socket: &UnixStream = self.socket.as_ref();
-        let buffer = &mut self.buffer;
+        let buffer = self.buffer.space();
         let arrived = socket.async_io(Interest::READABLE, || receive_into(socket, buffer));
         let (bytes, sender) = arrived.await?;
         self.received = self.received.and(sender);
         Ok(bytes)
-    }
-
-    /// The first message of the buffer, if it is complete.
-    fn buffered_message<T: DeserializeOwned>(&mut self, max: usize) -> io::Result<Option<T>> {
-        let Some((length, rest)) = self.buffer.split_first_chunk::<4>() else {
-            return Ok(None);
-        };
-        let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
-        if length > max {
-            return Err(too_long(length, max));
-        }
-        let Some(body) = rest.get(..length) else {
-            return Ok(None);
-        };
-        let message = serde_json::from_slice(body);
-        self.buffer.drain(..4 + length);
-        if self.buffer.capacity() > RETAINED_BYTES && self.buffer.len() < RETAINED_BYTES {
-            self.buffer.shrink_to(RETAINED_BYTES);
-        }
-        self.last_length = length;
-        Ok(Some(message?))
     }
 }
 
@@ -162,7 +141,7 @@ impl MessageWriter {
     /// Sends a complete message with one write. After an error, and after this was dropped half
     /// way, the connection is closed: the peer could not tell where the next message begins.
     pub(crate) async fn send(&self, message: &impl Serialize) -> io::Result<()> {
-        let bytes = encode(message)?;
+        let bytes = encode(message, MAX_CALL_BYTES)?;
         let mut socket = self.socket.lock().await;
         let Some(mut writing) = socket.take() else {
             return Err(io::ErrorKind::BrokenPipe.into());
@@ -174,24 +153,6 @@ impl MessageWriter {
         *socket = Some(writing);
         Ok(())
     }
-}
-
-/// A message with its length in front.
-fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; 4];
-    serde_json::to_writer(&mut bytes, message)?;
-    let length = bytes.len() - 4;
-    if length > MAX_CALL_BYTES {
-        return Err(too_long(length, MAX_CALL_BYTES));
-    }
-    let length = u32::try_from(length).map_err(io::Error::other)?;
-    bytes[..4].copy_from_slice(&length.to_be_bytes());
-    Ok(bytes)
-}
-
-fn too_long(length: usize, max: usize) -> io::Error {
-    let text = format!("message has {length} bytes; the maximum is {max}");
-    io::Error::new(io::ErrorKind::InvalidData, text)
 }
 
 #[cfg(test)]

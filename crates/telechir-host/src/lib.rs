@@ -9,6 +9,8 @@ pub mod approvals;
 mod client;
 mod connection;
 mod error;
+mod event_stream;
+mod frame_buffer;
 mod frames;
 mod launch;
 mod message;
@@ -19,6 +21,7 @@ mod server;
 
 pub use client::{ClosedSession, HostClient};
 pub use error::{HostError, HostErrorKind};
+pub use event_stream::EventStream;
 pub use launch::{HostProgram, launch};
 pub use message::{
     PROTOCOL, ScreenshotsFor, SessionDescription, SessionState, TurnKey, TurnRequest,
@@ -26,4 +29,6 @@ pub use message::{
 pub use paths::{SessionName, SessionPaths};
 pub use probe::{Probe, find, probe};
 pub use running_call::{CallUpdate, QuestionPrompt, RunningCall};
-pub use server::{HostApprover, HostEnd, HostSettings, HostedSession, SessionStarter, serve};
+pub use server::{
+    HostApprover, HostEnd, HostSettings, HostedSession, PolicySource, SessionStarter, serve,
+};

@@ -104,6 +104,12 @@ pub(crate) enum HostRequest {
     ListRemembered,
     /// End the approval for the rest of the session that has this number.
     RevokeApproval { number: u64 },
+    /// Send the events of the session's recording, from this row on; absent for new events alone.
+    Subscribe { from: Option<u64> },
+    /// Send no more events for the request with this number.
+    Unsubscribe { id: u64 },
+    /// Read the policy again; an invalid one changes nothing.
+    ReloadPolicy,
     /// Close the session after this time without a call at the earliest.
     Extend { seconds: u64 },
     /// Close the session.
@@ -130,6 +136,12 @@ pub(crate) enum HostReply {
     Cancelled,
     /// Other calls took longer than this one could wait; it did not start.
     Busy,
+    /// An event with its row in the recording.
+    Event { row: u64, at_ms: i64, event: Value },
+    /// No more events follow; `next` is the row to read on from.
+    EventsEnded { next: u64 },
+    /// The session has this policy now.
+    Reloaded { policy: Digest },
     /// The open questions.
     Approvals { open: Vec<OpenApproval> },
     /// What is known about the code.

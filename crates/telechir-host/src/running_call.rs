@@ -28,14 +28,14 @@ pub trait QuestionPrompt {
     fn reply(&mut self) -> impl Future<Output = CallerReply>;
 }
 
-/// A turn under way. If its request is dropped before its end, it is cancelled.
+/// A turn under way. If its request is dropped before its end, it is cancelled, unless it runs on.
 #[derive(Debug)]
 pub struct RunningCall {
     key: TurnKey,
     exchange: Exchange,
     has_ended: bool,
-    /// Whether this client requested the turn, and does not only follow it.
-    is_own: bool,
+    /// Whether the turn is cancelled when this is dropped.
+    is_cancelled_on_drop: bool,
     has_started: bool,
 }
 
@@ -53,12 +53,12 @@ pub enum CallUpdate {
 }
 
 impl RunningCall {
-    pub(crate) fn new(key: TurnKey, exchange: Exchange, is_own: bool) -> Self {
+    pub(crate) fn new(key: TurnKey, exchange: Exchange, is_cancelled_on_drop: bool) -> Self {
         Self {
             key,
             exchange,
             has_ended: false,
-            is_own,
+            is_cancelled_on_drop,
             has_started: false,
         }
     }
@@ -110,6 +110,9 @@ impl RunningCall {
                 ended(HostErrorKind::Busy, message)
             }
             HostReply::Described(_)
+            | HostReply::Event { .. }
+            | HostReply::EventsEnded { .. }
+            | HostReply::Reloaded { .. }
             | HostReply::Approvals { .. }
             | HostReply::Approval(_)
             | HostReply::Remembered { .. }
@@ -180,8 +183,11 @@ impl RunningCall {
 
 impl Drop for RunningCall {
     fn drop(&mut self) {
-        if self.is_own && !self.has_ended {
-            self.exchange.connection.cancel_later(self.key.clone());
+        if self.is_cancelled_on_drop && !self.has_ended {
+            let key = self.key.clone();
+            self.exchange
+                .connection
+                .request_later(HostRequest::Cancel { key });
         }
     }
 }

@@ -3,6 +3,8 @@
 mod approver;
 mod calls;
 mod connections;
+mod control;
+mod events;
 mod status;
 
 use std::future::Future;
@@ -11,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use telechir_protocol::{AnsweredTurn, ModelTurn, ToolResult};
-use telechir_runtime::Session;
+use telechir_runtime::{Session, TurnIdentity};
 use tokio::net::UnixListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -20,6 +22,8 @@ use tokio::time::timeout;
 pub use approver::HostApprover;
 use calls::{Call, CallEnd, CallTable};
 use connections::{Closer, Connections, Shared};
+pub use control::PolicySource;
+use control::{ControlSlot, SessionControl};
 pub use status::HostSettings;
 use status::SessionStatus;
 
@@ -57,6 +61,10 @@ pub trait HostedSession {
     /// it succeeds once. A failure ends the session.
     fn prepare(&mut self) -> impl Future<Output = Result<(), String>>;
 
+    /// Reads the session's policy again, for a reload; called at any time until the session is closed.
+    /// Without an error the new policy also counts for what the devices' programs do themselves.
+    fn policy_source(&self) -> PolicySource;
+
     /// Ends everything that the session owns.
     fn close(self) -> impl Future<Output = Result<(), String>>;
 }
@@ -86,14 +94,15 @@ pub async fn serve<S: SessionStarter>(
         return Ok(HostEnd::Taken);
     };
     let prepared = prepare().and_then(|prepared| {
-        let listening = listen(paths, &lock).and_then(|listener| Ok((listener, Signals::new()?)));
-        let (listener, signals) = listening.map_err(|e| {
+        let listening = listen(paths, &lock)
+            .and_then(|listener| Ok((listener, Signals::new()?, signal(SignalKind::hangup())?)));
+        let (listener, signals, hangups) = listening.map_err(|e| {
             let socket = paths.socket();
             format!("failed to listen on {}: {e}", socket.display())
         })?;
-        Ok((prepared, listener, signals))
+        Ok((prepared, listener, signals, hangups))
     });
-    let ((settings, starter), listener, signals) = match prepared {
+    let ((settings, starter), listener, signals, hangups) = match prepared {
         Ok(prepared) => prepared,
         Err(reason) => {
             paths.release(lock)?;
@@ -111,7 +120,9 @@ pub async fn serve<S: SessionStarter>(
         approver: HostApprover::new(Arc::clone(&calls), queue),
         calls,
         closes,
+        control: ControlSlot::new(),
     });
+    let reloads = tokio::spawn(reload_on_signal(hangups, Arc::clone(&shared)));
     let host = SessionHost {
         shared,
         ends: Ends {
@@ -120,7 +131,19 @@ pub async fn serve<S: SessionStarter>(
         },
         served: 0,
     };
-    host.run(starter, paths, lock, listener).await
+    let ended = host.run(starter, paths, lock, listener).await;
+    reloads.abort();
+    ended
+}
+
+/// Reloads the policy with every hang-up signal.
+async fn reload_on_signal(mut hangups: Signal, shared: Arc<Shared>) {
+    while hangups.recv().await.is_some() {
+        match shared.reload() {
+            Ok(policy) => tracing::info!(%policy, "the policy was reloaded"),
+            Err(message) => tracing::warn!(message, "the policy was not reloaded"),
+        }
+    }
 }
 
 fn listen(paths: &SessionPaths, lock: &Lock) -> io::Result<UnixListener> {
@@ -207,7 +230,8 @@ impl SessionHost {
                 // Report the failure to the client that started us, which may still be connecting.
                 let first = self.shared.calls.next();
                 if timeout(FIRST_CLIENT_TIMEOUT, first).await.is_ok() {
-                    self.shared.calls.finish(CallEnd::Failed(message.clone()));
+                    let end = CallEnd::Failed(message.clone());
+                    self.shared.calls.finish(end, false);
                 }
                 self.shared.calls.close(&message);
                 (None, SessionEnd::Unstarted)
@@ -215,13 +239,42 @@ impl SessionHost {
             Ok(Ok(mut session)) => {
                 let events = session.session().event_sender();
                 self.shared.approver.set_events(events);
-                let end = self.serve_turns(&mut session).await;
+                let end = match self.open(&mut session).await {
+                    Ok(control) => self.serve_turns(&mut session, &control).await,
+                    Err(message) => {
+                        self.shared.calls.close(&message);
+                        SessionEnd::Unstarted
+                    }
+                };
                 (Some(session), end)
             }
         }
     }
 
-    async fn serve_turns(&mut self, hosted: &mut impl HostedSession) -> SessionEnd {
+    /// Gives clients access to a session that has started.
+    async fn open(&self, hosted: &mut impl HostedSession) -> Result<Arc<SessionControl>, String> {
+        let source = hosted.policy_source();
+        let session = hosted.session();
+        let failed = |e: &dyn std::error::Error| format!("failed to {}", chain(e));
+        let recording = session.recording().map_err(|e| failed(&e))?;
+        if self.shared.status.is_resumed() {
+            let turns = recording.turns().await.map_err(|e| failed(&e))?;
+            self.shared.calls.restore(turns);
+        }
+        let control = Arc::new(SessionControl::new(
+            recording,
+            session.policy_slot(),
+            source,
+        ));
+        self.shared.control.set(Arc::clone(&control));
+        Ok(control)
+    }
+
+    async fn serve_turns(
+        &mut self,
+        hosted: &mut impl HostedSession,
+        control: &SessionControl,
+    ) -> SessionEnd {
         let shared = Arc::clone(&self.shared);
         loop {
             shared.status.set(SessionState::Idle);
@@ -232,6 +285,10 @@ impl SessionHost {
                 call = shared.calls.next() => call,
                 _why = stop => {
                     hosted.session().finish_dropped_turn().await;
+                    continue;
+                }
+                () = control.policy_changed.notified() => {
+                    hosted.session().apply_policy();
                     continue;
                 }
                 () = shared.status.idle_too_long() => return SessionEnd::Idle,
@@ -246,12 +303,12 @@ impl SessionHost {
                 Err(end) => {
                     let name = &shared.status.name;
                     let message = format!("session {name} was closed during the call");
-                    shared.calls.finish(CallEnd::Failed(message));
+                    shared.calls.finish(CallEnd::Failed(message), true);
                     return end;
                 }
                 Ok((outcome, end)) => {
                     shared.status.set(SessionState::Idle);
-                    shared.calls.finish(end);
+                    shared.calls.finish(end, outcome == TurnOutcome::Done);
                     match outcome {
                         TurnOutcome::Unstarted => return SessionEnd::Unstarted,
                         TurnOutcome::NotTaken
@@ -295,7 +352,11 @@ async fn serve_turn(
     shared.approver.set_interface(request.interface);
     let outcome = {
         let is_resumed = shared.status.is_resumed();
-        let work = execute(hosted, request, is_resumed);
+        let identity = TurnIdentity {
+            key: call.key.to_string(),
+            digest: call.digest,
+        };
+        let work = execute(hosted, request, identity, is_resumed);
         tokio::select! {
             biased;
             () = call.cancelled() => None,
@@ -333,6 +394,7 @@ enum Problem {
 async fn execute(
     hosted: &mut impl HostedSession,
     request: TurnRequest,
+    identity: TurnIdentity,
     is_resumed: bool,
 ) -> Result<AnsweredTurn, Problem> {
     hosted
@@ -342,10 +404,7 @@ async fn execute(
     let turn = turn.map_err(|e| Problem::Invalid(format!("failed to {e}")))?;
     hosted.prepare().await.map_err(Problem::Unprepared)?;
     let session = hosted.session();
-    let answered = match is_resumed {
-        true => session.execute_once(turn).await,
-        false => session.execute(turn).await,
-    };
+    let answered = session.execute_identified(turn, identity, is_resumed).await;
     answered.map_err(|e| Problem::Failed(format!("failed to {}", chain(&e))))
 }
 
@@ -383,23 +442,21 @@ impl Ends {
 
 /// Signals that close a session.
 #[derive(Debug)]
-struct Signals([(u8, Signal); 3]);
+struct Signals([(u8, Signal); 2]);
 
 impl Signals {
     fn new() -> io::Result<Self> {
         Ok(Self([
             (2, signal(SignalKind::interrupt())?),
             (15, signal(SignalKind::terminate())?),
-            (1, signal(SignalKind::hangup())?),
         ]))
     }
 
     async fn next(&mut self) -> u8 {
-        let [first, second, third] = &mut self.0;
+        let [first, second] = &mut self.0;
         tokio::select! {
             _ = first.1.recv() => first.0,
             _ = second.1.recv() => second.0,
-            _ = third.1.recv() => third.0,
         }
     }
 }

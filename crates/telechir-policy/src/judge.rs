@@ -143,6 +143,11 @@ impl Judge {
         &self.policy
     }
 
+    /// Replaces the policy. Rules of the same name continue to count.
+    pub fn set_policy(&mut self, policy: Policy) {
+        self.policy = policy;
+    }
+
     /// The hosts that the caller must resolve before these actions are judged. A name that is denied
     /// whatever its addresses are is not among them: a DNS request would tell it to others.
     pub fn hosts_to_resolve(&self, actions: &[Action]) -> Vec<String> {

@@ -66,6 +66,15 @@ pub enum ActionEffect {
     Interrupted,
 }
 
+/// How a caller identifies a turn, to fetch its results later.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnIdentity {
+    /// Chosen by the caller, unique in the session.
+    pub key: String,
+    /// Digest of the turn's contents.
+    pub digest: Digest,
+}
+
 /// An event of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -88,6 +97,11 @@ pub enum SessionEvent {
         /// Why the session ended.
         reason: String,
     },
+    /// The session has another policy from now on.
+    PolicyReloaded {
+        /// Digest of the new policy.
+        policy: Digest,
+    },
     /// A turn of the model arrived.
     #[serde(alias = "turn_began")]
     TurnStarted {
@@ -95,6 +109,9 @@ pub enum SessionEvent {
         turn: u64,
         /// Number of calls that this session answers.
         calls: usize,
+        /// Key and digest of the turn, if its caller identifies it.
+        #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
+        identity: Option<TurnIdentity>,
     },
     /// Every call of the turn has its result.
     #[serde(alias = "turn_answered")]

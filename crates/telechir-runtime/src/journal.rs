@@ -6,6 +6,7 @@
 mod blob;
 mod chain;
 mod folder;
+mod follow;
 mod read;
 mod reserve;
 mod schema;
@@ -23,6 +24,7 @@ use telechir_protocol::CallId;
 
 use crate::{JournalError, SessionEvent};
 use folder::Folder;
+pub use follow::{EventBatch, RecordedEvent, RecordedTurn, RecordingReader};
 pub use read::{
     JournalRecord, RecordKind, Verified, VerifyFault, read, read_blob, verify, verify_since,
 };
@@ -162,6 +164,12 @@ impl Journal {
     /// Path of the journal's folder.
     pub fn folder(&self) -> PathBuf {
         self.inner.folder.path().to_owned()
+    }
+
+    /// Reads the rows of a run while they are written.
+    pub(crate) fn reader(&self, run: RunId) -> Result<RecordingReader, JournalError> {
+        let written = self.inner.writer.written();
+        RecordingReader::open(self.folder(), run, written)
     }
 
     /// Starts a turn, or continues the one that a crash left open or that has one of `calls`.

@@ -38,10 +38,11 @@ pub use approver::{Answer, AnswerOrigin, AnswerWay, Approver, DenyAll};
 pub use bus::EventReader;
 pub use config::{AutoScreenshot, ScreenshotRule, SessionLimits};
 pub use error::{JournalError, RuntimeError};
-pub use event::{ActionEffect, CallKind, DeviceKind, SessionEvent};
+pub use event::{ActionEffect, CallKind, DeviceKind, SessionEvent, TurnIdentity};
 pub use journal::{
-    Journal, JournalRecord, RecordKind, RunId, Verified, VerifyFault, read, read_blob, verify,
-    verify_since,
+    EventBatch, Journal, JournalRecord, RecordKind, RecordedEvent, RecordedTurn, RecordingReader,
+    RunId, Verified, VerifyFault, read, read_blob, verify, verify_since,
 };
 pub use session::{EventSender, Session, SessionBuilder};
+pub use session_state::PolicySlot;
 pub use telechir_image::{Format, ImageError, encode};

@@ -26,7 +26,7 @@ use telechir_protocol::{
 use crate::journal::OpenedTurn;
 use crate::recorder::{TurnGuard, millis};
 use crate::session_state::SessionState;
-use crate::{CallKind, RuntimeError, SessionEvent};
+use crate::{CallKind, RuntimeError, SessionEvent, TurnIdentity};
 use call_groups::CallGroups;
 use not_understood::not_understood;
 
@@ -44,6 +44,7 @@ pub(crate) async fn execute(
     session: &mut SessionState,
     turn: ModelTurn,
     arrival: Delivery,
+    identity: Option<TurnIdentity>,
 ) -> Result<AnsweredTurn, RuntimeError> {
     recover(session).await;
     let calls = turn.calls();
@@ -57,7 +58,8 @@ pub(crate) async fn execute(
     };
     // From here on the guard records the end of the turn, also when this future is dropped.
     let next = session.next_turn;
-    let guard = TurnGuard::begin(&session.recorder, calls.len(), known_calls, next).await?;
+    let recorder = &session.recorder;
+    let guard = TurnGuard::begin(recorder, calls.len(), known_calls, next, identity).await?;
     if next.is_none() {
         session.continue_untrusted().await?;
     }

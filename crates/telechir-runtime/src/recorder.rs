@@ -12,7 +12,7 @@ use crate::journal::{
     ActionKey, BeginOutcome, Journal, OpenedTurn, RecordKind, RecordedStep, Repeat, RunId,
     WriteReceipt,
 };
-use crate::{JournalError, SessionEvent};
+use crate::{JournalError, SessionEvent, TurnIdentity};
 
 /// Writes to one session's journal and event bus.
 #[derive(Clone, Debug)]
@@ -200,6 +200,7 @@ impl TurnGuard {
         calls: usize,
         seen: Vec<CallId>,
         next: Option<u64>,
+        identity: Option<TurnIdentity>,
     ) -> Result<Self, JournalError> {
         let (journal, run) = (&recorder.journal, &recorder.run);
         let turn = match next.filter(|_| seen.is_empty()) {
@@ -209,6 +210,7 @@ impl TurnGuard {
         recorder.emit(SessionEvent::TurnStarted {
             turn: turn.number,
             calls,
+            identity,
         });
         let (recorder, started_at) = (recorder.clone(), Instant::now());
         Ok(Self {

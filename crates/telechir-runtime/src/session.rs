@@ -12,10 +12,10 @@ use crate::execute::{EditorSlot, ScreenSlot, ShellSlot, until_stopped};
 use crate::pipeline::Delivery;
 use crate::question_rate::QuestionRate;
 use crate::recorder::Recorder;
-use crate::session_state::SessionState;
+use crate::session_state::{PolicySlot, SessionState};
 use crate::{
-    Approver, AutoScreenshot, DenyAll, DeviceKind, EventReader, Journal, RunId, RuntimeError,
-    ScreenshotRule, SessionEvent, SessionLimits, pipeline,
+    Approver, AutoScreenshot, DenyAll, DeviceKind, EventReader, Journal, RecordingReader, RunId,
+    RuntimeError, ScreenshotRule, SessionEvent, SessionLimits, TurnIdentity, pipeline,
 };
 
 /// Builds a session. Only the policy is required; without a journal the session is recorded in a
@@ -171,6 +171,7 @@ impl SessionBuilder {
         let state = SessionState {
             recorder,
             judge: Judge::new(self.policy),
+            next_policy: PolicySlot::default(),
             trust: self.trust,
             is_untrusted_announced: false,
             shell_reach: self.shell_reach,
@@ -254,7 +255,7 @@ impl Session {
     /// # Errors
     /// When an action cannot be recorded; it is then not performed.
     pub async fn execute(&mut self, turn: ModelTurn) -> Result<AnsweredTurn, RuntimeError> {
-        pipeline::execute(&mut self.state, turn, Delivery::First).await
+        pipeline::execute(&mut self.state, turn, Delivery::First, None).await
     }
 
     /// Like [`Self::execute`], for a turn that may have been delivered before under this session's
@@ -267,7 +268,45 @@ impl Session {
     /// # Errors
     /// When an action cannot be recorded, or a call has the id of an earlier, different call.
     pub async fn execute_once(&mut self, turn: ModelTurn) -> Result<AnsweredTurn, RuntimeError> {
-        pipeline::execute(&mut self.state, turn, Delivery::MaybeRetry).await
+        pipeline::execute(&mut self.state, turn, Delivery::MaybeRetry, None).await
+    }
+
+    /// Like [`Self::execute`], or [`Self::execute_once`] with `may_be_retry`, for a turn whose results
+    /// can be read from the recording later ([`RecordingReader::turn`]).
+    ///
+    /// # Errors
+    /// Like those.
+    pub async fn execute_identified(
+        &mut self,
+        turn: ModelTurn,
+        identity: TurnIdentity,
+        may_be_retry: bool,
+    ) -> Result<AnsweredTurn, RuntimeError> {
+        let delivery = match may_be_retry {
+            true => Delivery::MaybeRetry,
+            false => Delivery::First,
+        };
+        pipeline::execute(&mut self.state, turn, delivery, Some(identity)).await
+    }
+
+    /// Replaces the policy as soon as nothing more is judged by the present one: from the next
+    /// judgement on, also within a turn.
+    pub fn policy_slot(&self) -> PolicySlot {
+        self.state.next_policy.clone()
+    }
+
+    /// Takes a policy from the slot, if there is one, and records it.
+    pub fn apply_policy(&mut self) {
+        self.state.apply_policy();
+    }
+
+    /// Reads this session's recording while it is written, without keeping it open.
+    ///
+    /// # Errors
+    /// When the recording cannot be read.
+    pub fn recording(&self) -> Result<RecordingReader, RuntimeError> {
+        let recorder = &self.state.recorder;
+        Ok(recorder.journal.reader(recorder.run.clone())?)
     }
 
     /// Cleans up after a turn whose future was dropped, instead of at the start of the next turn:

@@ -1,8 +1,9 @@
 //! What a session consists of, as the pipeline reads and changes it.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use telechir_policy::{ContentTrust, Judge, ShellReach};
+use telechir_policy::{ContentTrust, Judge, Policy, ShellReach};
 
 use crate::approver::BoxApprover;
 use crate::execute::{EditorSlot, ScreenSlot, ShellSlot};
@@ -12,11 +13,28 @@ use crate::{
     AutoScreenshot, DeviceKind, JournalError, ScreenshotRule, SessionEvent, SessionLimits,
 };
 
+/// Holds the policy that replaces a session's policy before its next judgement. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct PolicySlot(Arc<Mutex<Option<Policy>>>);
+
+impl PolicySlot {
+    /// Sets the policy; a later one replaces one that was not taken.
+    pub fn set(&self, policy: Policy) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(policy);
+    }
+
+    fn take(&self) -> Option<Policy> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
 /// The devices, the policy and the recording of a session.
 #[derive(Debug)]
 pub(crate) struct SessionState {
     pub(crate) recorder: Recorder,
     pub(crate) judge: Judge,
+    /// The policy that replaces the present one.
+    pub(crate) next_policy: PolicySlot,
     /// Whether untrusted content was read; shared with the proxies of the devices.
     pub(crate) trust: ContentTrust,
     /// Whether subscribers know that untrusted content was read.
@@ -47,6 +65,16 @@ impl SessionState {
     /// Time since the session started, by which policies count rates.
     pub(crate) fn now(&self) -> Duration {
         self.started_at.elapsed()
+    }
+
+    /// Takes the policy that replaces the present one, if there is one.
+    pub(crate) fn apply_policy(&mut self) {
+        if let Some(policy) = self.next_policy.take() {
+            let digest = policy.digest();
+            self.judge.set_policy(policy);
+            self.recorder
+                .emit(SessionEvent::PolicyReloaded { policy: digest });
+        }
     }
 
     /// Announces that untrusted content was read, once.

@@ -74,6 +74,12 @@ pub(crate) enum CliCommand {
         after_help = "Examples:\n  telechir profiles create shop\n  telechir exec --dialect anthropic-messages --browser=https://shop.example --profile shop < response.json\n  telechir profiles list"
     )]
     Profiles(ProfilesCommand),
+    /// List or remove recordings.
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  telechir recordings list recordings\n  telechir recordings prune recordings --older-than 7 --dry-run"
+    )]
+    Recordings(RecordingsCommand),
     /// Run as a session host: started by `exec --session`.
     #[command(hide = true)]
     SessionHost(SessionHostArguments),
@@ -613,11 +619,47 @@ pub(crate) enum ProfilesCommand {
     },
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum RecordingsCommand {
+    /// List the recordings in a folder, oldest first: size, age, whether a session writes it.
+    List {
+        /// Folder that contains the folders given to --record.
+        folder: PathBuf,
+        /// Print JSON instead of a table.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove recordings that are too old, then the oldest until the others are small enough. One
+    /// that a session writes stays, and so does everything that is no recording.
+    Prune(PruneArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PruneArguments {
+    /// Folder that contains the folders given to --record.
+    pub(crate) folder: PathBuf,
+    /// Remove recordings that nothing was written to for more than DAYS.
+    #[arg(long, value_name = "DAYS", default_value_t = 30)]
+    pub(crate) older_than: u64,
+    /// Maximum size of all recordings in the folder together, in MiB.
+    #[arg(long, value_name = "MIB", default_value_t = 10_240)]
+    pub(crate) max_size: u64,
+    /// Only list what would be removed.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Arguments of the session host, which reads the session's configuration from stdin.
 #[derive(Debug, Args)]
 pub(crate) struct SessionHostArguments {
     /// Name of the session.
     pub(crate) name: SessionName,
+    /// The folder of all sockets.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) sockets: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -734,6 +776,11 @@ pub(crate) enum PolicyCommand {
     Check {
         /// The policy file.
         file: PathBuf,
+    },
+    /// Make running sessions read their policy again; an invalid policy changes nothing.
+    Reload {
+        /// Name of the session [default: all sessions].
+        session: Option<SessionName>,
     },
 }
 

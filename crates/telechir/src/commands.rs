@@ -8,6 +8,7 @@ mod exec;
 mod mcp;
 mod policy;
 mod profiles;
+mod recordings;
 mod report;
 mod run;
 mod sessions;
@@ -33,6 +34,7 @@ pub(crate) fn run(command: CliCommand) -> Result<ExitCode, CliError> {
         CliCommand::Approve(arguments) => wait(approvals::approve(arguments)),
         CliCommand::Deny(arguments) => wait(approvals::deny(arguments)),
         CliCommand::Profiles(command) => profiles::profiles(command),
+        CliCommand::Recordings(command) => recordings::recordings(command),
         CliCommand::SessionHost(arguments) => wait(crate::session_host::run(arguments)),
         CliCommand::Decode(arguments) => translate::decode(&arguments),
         CliCommand::Encode(arguments) => translate::encode(&arguments),
@@ -43,7 +45,7 @@ pub(crate) fn run(command: CliCommand) -> Result<ExitCode, CliError> {
         CliCommand::Doctor(arguments) => wait(doctor::doctor(arguments)),
         CliCommand::Audit(command) => audit::audit(&command),
         CliCommand::Guardian => crate::guardian::watch(),
-        CliCommand::Policy(command) => policy::policy(&command),
+        CliCommand::Policy(command) => wait(policy::policy(command)),
     }
 }
 

@@ -20,7 +20,7 @@ use crate::args::{DeviceArguments, container};
 use crate::env;
 use crate::error::{CliError, chain};
 use crate::guardian;
-use crate::network::{EgressProxies, NetworkEvents};
+use crate::network::{EgressProxies, NetworkEvents, OpenProxies};
 use crate::session_dir::{SessionDir, SharedFolders};
 
 /// Default search page, for the search function that models know.
@@ -87,6 +87,11 @@ impl Devices {
     /// Receives the network decisions about the devices' programs.
     pub(crate) fn network_events(&self) -> NetworkEvents {
         self.network.events()
+    }
+
+    /// The proxies of the devices.
+    pub(crate) fn proxies(&self) -> OpenProxies {
+        self.network.open()
     }
 
     /// Whether content of untrusted hosts has reached the devices' programs.

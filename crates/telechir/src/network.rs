@@ -17,6 +17,30 @@ pub(crate) struct EgressProxies {
     upstream: Option<Upstream>,
     events: NetworkEvents,
     trust: ContentTrust,
+    open: OpenProxies,
+}
+
+/// The proxies of a session's devices. Clones share their state.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OpenProxies(Arc<Mutex<Vec<Egress>>>);
+
+impl OpenProxies {
+    /// Applies another policy to new connections. A device that has no proxy, because no rule gave
+    /// it network access when it started, has none later.
+    pub(crate) fn set_policy(&self, policy: &Policy, trust: &ContentTrust) {
+        for proxy in self.lock().iter() {
+            let gate = policy.gate(proxy.client()).with_trust(trust.clone());
+            proxy.set_gate(gate);
+        }
+    }
+
+    fn add(&self, proxy: Egress) {
+        self.lock().push(proxy);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Egress>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Receives the proxies' decisions. Clones share their state.
@@ -39,7 +63,13 @@ impl EgressProxies {
             upstream,
             events: NetworkEvents(Arc::new(Mutex::new(EventsState::Early(Vec::new())))),
             trust: ContentTrust::default(),
+            open: OpenProxies::default(),
         }
+    }
+
+    /// The proxies that were created so far and later.
+    pub(crate) fn open(&self) -> OpenProxies {
+        self.open.clone()
     }
 
     /// The egress proxy of a client; none if no rule gives it network access.
@@ -50,10 +80,12 @@ impl EgressProxies {
             return None;
         }
         let proxy = Egress::new(gate).on_decision(move |decision| events.record(decision));
-        Some(match &self.upstream {
+        let proxy = match &self.upstream {
             Some(upstream) => proxy.via_proxy(upstream.clone()),
             None => proxy,
-        })
+        };
+        self.open.add(proxy.clone());
+        Some(proxy)
     }
 
     /// Whether content of untrusted hosts has passed.

@@ -231,6 +231,9 @@ impl Timeline {
             SessionEvent::ContentTrusted { .. } => {
                 vec!["   note: the user trusts what was read so far".to_owned()]
             }
+            SessionEvent::PolicyReloaded { policy } => {
+                vec![format!("   note: the policy was reloaded ({policy})")]
+            }
             SessionEvent::EventsDropped { count } => {
                 vec![format!("   ({count} events dropped: too fast to show)")]
             }

@@ -4,7 +4,7 @@ use std::future::Future;
 
 use telechir_host::ScreenshotsFor;
 use telechir_host::approvals::SurroundingMark;
-use telechir_policy::{DisplayOwner, Policy};
+use telechir_policy::{ContentTrust, DisplayOwner, Policy};
 use telechir_protocol::{ComputerCall, Content, ModelTurn, Size, TargetId, Tool, ToolResult};
 use telechir_providers::{Dialect, ScreenshotWhen};
 use telechir_runtime::{
@@ -18,7 +18,7 @@ use crate::devices::Devices;
 use crate::error::CliError;
 use crate::first_page;
 use crate::folders;
-use crate::network::NetworkEvents;
+use crate::network::{NetworkEvents, OpenProxies};
 use crate::session_dir::SessionDir;
 use crate::session_host::folder;
 
@@ -30,6 +30,8 @@ pub(crate) struct LiveSession {
     largest_screen: Option<Size>,
     screenshots: Screenshots,
     network: NetworkEvents,
+    proxies: OpenProxies,
+    trust: ContentTrust,
     folder: SessionDir,
     /// Show the user's other sessions what this one drives outside of sandboxes.
     _driven: Vec<SurroundingMark>,
@@ -91,13 +93,14 @@ pub(crate) async fn start(
     let devices = Devices::start(devices, &policy, owner).await?;
     let (network, trust) = (devices.network_events(), devices.content_trust());
     let temporary = || Journal::open(devices.folder.path().join("journal"));
+    let proxies = devices.proxies();
     let journal = recording.map_or_else(temporary, Ok)?;
     let tools = devices.tools();
     let largest_screen = devices.largest_screen();
     let mut builder = Session::builder(policy)
         .journal(journal)
         .approver(approver)
-        .trust(trust)
+        .trust(trust.clone())
         .limits(limits);
     if let Some(max_marks) = marks {
         builder = builder.marks(max_marks);
@@ -131,6 +134,8 @@ pub(crate) async fn start(
         largest_screen,
         screenshots,
         network,
+        proxies,
+        trust,
         folder: devices.folder,
         _driven: driven,
     })
@@ -172,6 +177,12 @@ impl LiveSession {
             }
         }
         Ok(())
+    }
+
+    /// Applies another policy to what the devices' programs do themselves.
+    pub(crate) fn proxy_policy(&self) -> impl Fn(&Policy) + Send + Sync + use<> {
+        let (proxies, trust) = (self.proxies.clone(), self.trust.clone());
+        move |policy| proxies.set_policy(policy, &trust)
     }
 
     /// Opens a page before the model's first turn; the policy judges it like any call.

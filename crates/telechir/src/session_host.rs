@@ -4,13 +4,14 @@
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use telechir_host::{
     HostApprover, HostClient, HostEnd, HostError, HostErrorKind, HostProgram, HostSettings,
-    HostedSession, Probe, RunningCall, ScreenshotsFor, SessionName, SessionPaths, SessionStarter,
-    TurnKey, TurnRequest, find, launch, serve,
+    HostedSession, PolicySource, Probe, RunningCall, ScreenshotsFor, SessionName, SessionPaths,
+    SessionStarter, TurnKey, TurnRequest, find, launch, serve,
 };
 use telechir_policy::{Digest, Interface, Policy};
 use telechir_process::{is_private_dir, make_private_dir};
@@ -41,7 +42,8 @@ pub(crate) struct Caller<'a> {
 
 /// Runs a session host until the session is closed, idle for too long, or ended by a signal.
 pub(crate) async fn run(arguments: SessionHostArguments) -> Result<ExitCode, CliError> {
-    let paths = paths(&arguments.name)?;
+    let paths = SessionPaths::new(arguments.sockets, arguments.name.clone());
+    let paths = paths.map_err(host_failure)?;
     let owner = format!("session {}", arguments.name);
     let served = serve(&paths, || {
         prepare(owner).map_err(|failure| failure.text().to_owned())
@@ -89,11 +91,14 @@ impl SessionStarter for DeviceStarter {
     async fn start(self, approver: HostApprover) -> Result<HostedDevices, String> {
         let SessionConfig {
             devices, safety, ..
-        } = &self.config;
-        let live = session::start(devices, safety, self.policy, approver, &self.owner).await;
+        } = self.config;
+        let live = session::start(&devices, &safety, self.policy, approver, &self.owner).await;
         let live = live.map_err(|failure| failure.text().to_owned())?;
-        let first_page = devices.first_page().map(str::to_owned);
-        Ok(HostedDevices { live, first_page })
+        Ok(HostedDevices {
+            live,
+            first_page: devices.first_page().map(str::to_owned),
+            safety: Arc::new(safety),
+        })
     }
 }
 
@@ -102,6 +107,7 @@ struct HostedDevices {
     live: LiveSession,
     /// The page to open before the first turn; the policy judges it like any call.
     first_page: Option<String>,
+    safety: Arc<SafetyArguments>,
 }
 
 impl HostedSession for HostedDevices {
@@ -121,6 +127,15 @@ impl HostedSession for HostedDevices {
         }
         self.first_page = None;
         Ok(())
+    }
+
+    fn policy_source(&self) -> PolicySource {
+        let (safety, for_proxies) = (Arc::clone(&self.safety), self.live.proxy_policy());
+        Box::new(move || {
+            let policy = policy::load(&safety).map_err(|failure| failure.text().to_owned())?;
+            for_proxies(&policy);
+            Ok(policy)
+        })
     }
 
     async fn close(self) -> Result<(), String> {
@@ -246,10 +261,11 @@ pub(crate) async fn enter(
             }
         }
         let current = std::env::current_exe().ok().filter(|path| path.exists());
+        let sockets = format!("--sockets={}", paths.folder().display());
         let program = HostProgram {
             // If the file was replaced meanwhile, this is still the running program.
             program: current.unwrap_or_else(|| "/proc/self/exe".into()),
-            args: vec!["session-host".to_owned(), name.to_string()],
+            args: vec!["session-host".to_owned(), name.to_string(), sockets],
             env: env::session_host(&caller.devices.shell_env),
         };
         let config = given.clone().into_config(DEFAULT_IDLE_SECONDS);

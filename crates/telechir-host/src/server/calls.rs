@@ -39,11 +39,29 @@ pub(super) enum CallEnd {
     Failed(String),
 }
 
+/// What is known of a turn that has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum EndedTurn {
+    /// Its results are in the recording.
+    Answered,
+    Cancelled,
+    Failed(String),
+}
+
+/// A turn that a client requests or follows.
+#[derive(Debug)]
+pub(super) enum Submitted {
+    /// It has not ended.
+    Following(Follower),
+    /// It has ended earlier.
+    Ended(EndedTurn),
+}
+
 /// A turn that has not ended, or whose end somebody may still read.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) key: TurnKey,
-    digest: Digest,
+    pub(super) digest: Digest,
     bytes: usize,
     runs_on: bool,
     /// Absent once the turn has started.
@@ -88,6 +106,8 @@ pub(super) struct CallTable {
 #[derive(Debug, Default)]
 struct TableState {
     calls: HashMap<TurnKey, Followed>,
+    /// The turns that were executed, at least in part: none of them is executed again.
+    ended: HashMap<TurnKey, (Digest, EndedTurn)>,
     queue: VecDeque<Arc<Call>>,
     queued_bytes: usize,
     current: Option<Arc<Call>>,
@@ -118,18 +138,33 @@ impl Drop for Follower {
 }
 
 impl CallTable {
+    /// Adds turns of an earlier session host with the same recording, all of them answered.
+    pub(super) fn restore(&self, turns: Vec<(String, Digest)>) {
+        let mut state = self.lock();
+        let turns = turns.into_iter();
+        state
+            .ended
+            .extend(turns.map(|(key, digest)| (TurnKey::new(key), (digest, EndedTurn::Answered))));
+    }
+
     /// Accepts a turn, or joins the one with the same key and contents.
     pub(super) fn submit(
         self: &Arc<Self>,
         request: TurnRequest,
         digest: Digest,
         bytes: usize,
-    ) -> Result<Follower, String> {
+    ) -> Result<Submitted, String> {
         let key = request.key.clone();
         if !key.is_valid() {
             return Err("the turn's key is empty or too long; nothing was executed".to_owned());
         }
         let mut state = self.lock();
+        if let Some((known, end)) = state.ended.get(&key) {
+            return match *known == digest {
+                true => Ok(Submitted::Ended(end.clone())),
+                false => Err(other_contents(&key)),
+            };
+        }
         if let Some(reason) = &state.closed {
             return Err(reason.clone());
         }
@@ -139,7 +174,7 @@ impl CallTable {
             }
             known.followers += 1;
             let call = Arc::clone(&known.call);
-            return Ok(self.follower(&state, call));
+            return Ok(Submitted::Following(self.follower(&state, call)));
         }
         let is_full = !state.queue.is_empty() && state.queued_bytes + bytes > MAX_WAITING_BYTES;
         if is_full || state.queue.len() >= MAX_WAITING {
@@ -162,16 +197,19 @@ impl CallTable {
         };
         state.calls.insert(key, followed);
         self.arrived.notify_one();
-        Ok(self.follower(&state, call))
+        Ok(Submitted::Following(self.follower(&state, call)))
     }
 
-    /// Joins the turn with this key; none if there is none, or it has ended.
-    pub(super) fn join(self: &Arc<Self>, key: &TurnKey) -> Option<Follower> {
+    /// Follows the turn with this key; none if there is none.
+    pub(super) fn join(self: &Arc<Self>, key: &TurnKey) -> Option<Submitted> {
         let mut state = self.lock();
+        if let Some((_, end)) = state.ended.get(key) {
+            return Some(Submitted::Ended(end.clone()));
+        }
         let known = state.calls.get_mut(key)?;
         known.followers += 1;
         let call = Arc::clone(&known.call);
-        Some(self.follower(&state, call))
+        Some(Submitted::Following(self.follower(&state, call)))
     }
 
     /// Cancels a turn. Returns whether there is one.
@@ -218,11 +256,19 @@ impl CallTable {
         Some(call)
     }
 
-    /// Ends the turn that is executed.
-    pub(super) fn finish(&self, end: CallEnd) {
+    /// Ends the turn that is executed. If nothing of it was executed, its key may be used again.
+    pub(super) fn finish(&self, end: CallEnd, was_executed: bool) {
         let mut state = self.lock();
         if let Some(call) = state.current.take() {
             state.calls.remove(&call.key);
+            let known = match &end {
+                CallEnd::Answered(_) => EndedTurn::Answered,
+                CallEnd::Cancelled | CallEnd::Busy => EndedTurn::Cancelled,
+                CallEnd::Failed(message) => EndedTurn::Failed(message.clone()),
+            };
+            if was_executed {
+                state.ended.insert(call.key.clone(), (call.digest, known));
+            }
             call.set(CallProgress::Ended(Arc::new(end)));
         }
     }

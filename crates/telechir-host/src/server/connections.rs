@@ -1,6 +1,6 @@
 //! Accepts clients, checks their identity and version, and answers their requests.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,13 +12,14 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::approver::HostApprover;
-use super::calls::{CallEnd, CallProgress, CallTable, Follower};
+use super::calls::{CallEnd, CallProgress, CallTable, EndedTurn, Follower, Submitted};
+use super::control::ControlSlot;
+use super::events::send_events;
 use super::status::SessionStatus;
-use crate::SessionState;
 use crate::approvals::{FoundApproval, PeerProcess};
 use crate::frames::{MAX_CALL_BYTES, MAX_CONTROL_BYTES, MessageReader, MessageWriter};
 use crate::message::{Greeting, Hello, HostReply, HostRequest, PROTOCOL, Reply, Request};
-use crate::{TurnKey, TurnRequest};
+use crate::{SessionState, TurnKey, TurnRequest};
 
 /// Maximum number of connections.
 const MAX_CONNECTIONS: usize = 512;
@@ -37,6 +38,7 @@ pub(super) struct Shared {
     pub(super) status: SessionStatus,
     pub(super) calls: Arc<CallTable>,
     pub(super) approver: HostApprover,
+    pub(super) control: ControlSlot,
     /// Requests to close the session.
     pub(super) closes: mpsc::Sender<Closer>,
 }
@@ -130,6 +132,7 @@ async fn serve_client(stream: UnixStream, shared: Arc<Shared>, closing: watch::R
         writer: Arc::new(MessageWriter::new(writer)),
         shared,
         replies: JoinSet::new(),
+        subscriptions: HashMap::new(),
         is_owner: false,
         peer,
         turns: VecDeque::new(),
@@ -144,8 +147,10 @@ struct Client {
     reader: MessageReader,
     writer: Arc<MessageWriter>,
     shared: Arc<Shared>,
-    /// One task for each turn that the client follows.
+    /// One task for each request that is not answered at once.
     replies: JoinSet<()>,
+    /// Ends a subscription, by the number of its request.
+    subscriptions: HashMap<u64, watch::Sender<bool>>,
     is_owner: bool,
     /// The process that connected.
     peer: PeerProcess,
@@ -196,7 +201,8 @@ impl Client {
             HostRequest::Describe => HostReply::Described(Box::new(self.shared.describe())),
             HostRequest::Execute(request) => return self.execute(id, request).await,
             HostRequest::Await { key } => match self.shared.calls.join(&key) {
-                Some(follower) => return self.follow(id, follower, None),
+                Some(Submitted::Following(follower)) => return self.follow(id, follower, None),
+                Some(Submitted::Ended(end)) => return self.answer_ended(id, key, end),
                 None => HostReply::Failed {
                     message: format!("session {} has no turn {key}", self.shared.status.name),
                 },
@@ -238,6 +244,18 @@ impl Client {
                     },
                 }
             }
+            HostRequest::Subscribe { from } => return self.subscribe(id, from),
+            HostRequest::Unsubscribe { id } => {
+                // Dropping the sender would not end it.
+                if let Some(subscription) = self.subscriptions.remove(&id) {
+                    subscription.send_replace(true);
+                }
+                HostReply::Done
+            }
+            HostRequest::ReloadPolicy => match self.shared.reload() {
+                Ok(policy) => HostReply::Reloaded { policy },
+                Err(message) => HostReply::Failed { message },
+            },
             HostRequest::Extend { seconds } => {
                 self.shared.status.extend(Duration::from_secs(seconds));
                 HostReply::Done
@@ -271,13 +289,15 @@ impl Client {
     async fn execute(&mut self, id: u64, request: TurnRequest) {
         let deadline = Instant::now().checked_add(Duration::from_millis(request.queue_ms));
         let digest = Digest::of_json(&serde_json::to_value(&request.contents).unwrap_or_default());
-        let bytes = self.reader.last_length;
+        let bytes = self.reader.last_length();
+        let key = request.key.clone();
         if self.turns.len() >= MAX_REQUESTS {
             self.turns.pop_front();
         }
-        self.turns.push_back(request.key.clone());
+        self.turns.push_back(key.clone());
         match self.shared.calls.submit(request, digest, bytes) {
-            Ok(follower) => self.follow(id, follower, deadline),
+            Ok(Submitted::Following(follower)) => self.follow(id, follower, deadline),
+            Ok(Submitted::Ended(end)) => self.answer_ended(id, key, end),
             Err(message) => send(&self.writer, id, HostReply::Failed { message }).await,
         }
     }
@@ -291,7 +311,58 @@ impl Client {
     }
 }
 
+impl Client {
+    /// Answers a turn that has ended from the recording.
+    fn answer_ended(&mut self, id: u64, key: TurnKey, end: EndedTurn) {
+        let (writer, shared) = (Arc::clone(&self.writer), Arc::clone(&self.shared));
+        self.replies.spawn(async move {
+            let reply = match end {
+                EndedTurn::Answered => shared.recorded(&key).await,
+                EndedTurn::Cancelled => HostReply::Cancelled,
+                EndedTurn::Failed(message) => HostReply::Failed { message },
+            };
+            send(&writer, id, reply).await;
+        });
+    }
+
+    fn subscribe(&mut self, id: u64, from: Option<u64>) {
+        let (writer, shared) = (Arc::clone(&self.writer), Arc::clone(&self.shared));
+        let (end, is_over) = watch::channel(false);
+        self.subscriptions.insert(id, end);
+        self.replies.spawn(async move {
+            send_events(&writer, id, &shared.control, from, is_over).await;
+        });
+    }
+}
+
 impl Shared {
+    /// Reads the policy again.
+    pub(super) fn reload(&self) -> Result<Digest, String> {
+        let name = &self.status.name;
+        let control = self.control.get();
+        let control = control.ok_or_else(|| format!("session {name} is still starting"))?;
+        let digest = control.reload()?;
+        self.status.set_policy(digest);
+        Ok(digest)
+    }
+
+    /// The results of a turn that has ended.
+    async fn recorded(&self, key: &TurnKey) -> HostReply {
+        let failed = |message: String| HostReply::Failed { message };
+        let Some(control) = self.control.get() else {
+            return failed(format!("session {} is still starting", self.status.name));
+        };
+        match control.recording.turn(key.as_str()).await {
+            Ok(Some(turn)) => HostReply::Answered {
+                results: turn.results,
+            },
+            Ok(None) => failed(format!(
+                "the results of turn {key} are not in the recording"
+            )),
+            Err(error) => failed(format!("failed to {error}")),
+        }
+    }
+
     fn describe(&self) -> crate::SessionDescription {
         self.status.describe(self.calls.waiting())
     }
@@ -369,7 +440,7 @@ async fn expired(deadline: Option<Instant>) {
 }
 
 /// Sends a reply. Errors are ignored: a lost connection is noticed when reading.
-async fn send(writer: &MessageWriter, id: u64, reply: HostReply) {
+pub(super) async fn send(writer: &MessageWriter, id: u64, reply: HostReply) {
     if let Err(error) = writer.send(&Reply { id, reply }).await {
         tracing::debug!(%error, "failed to send a reply to a client");
     }

@@ -31,6 +31,7 @@ pub struct HostSettings {
 pub(super) struct SessionStatus {
     pub(super) name: String,
     settings: HostSettings,
+    policy: Mutex<Digest>,
     started: Instant,
     state: Mutex<StateSince>,
 }
@@ -48,6 +49,7 @@ impl SessionStatus {
         let started = Instant::now();
         Self {
             name,
+            policy: Mutex::new(settings.policy),
             settings,
             started,
             state: Mutex::new(StateSince {
@@ -62,9 +64,15 @@ impl SessionStatus {
         self.settings.is_resumed
     }
 
+    pub(super) fn set_policy(&self, policy: Digest) {
+        *self.policy.lock().unwrap_or_else(PoisonError::into_inner) = policy;
+    }
+
     pub(super) fn set(&self, state: SessionState) {
         let mut current = self.lock();
-        (current.state, current.since) = (state, Instant::now());
+        if current.state != state {
+            (current.state, current.since) = (state, Instant::now());
+        }
     }
 
     pub(super) fn state(&self) -> SessionState {
@@ -110,7 +118,7 @@ impl SessionStatus {
             idle_limit_seconds: self.settings.idle_limit.as_secs(),
             waiting,
             config: self.settings.config.clone(),
-            policy: self.settings.policy,
+            policy: *self.policy.lock().unwrap_or_else(PoisonError::into_inner),
         }
     }
 

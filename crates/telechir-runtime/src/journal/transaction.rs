@@ -98,6 +98,11 @@ pub(super) struct ChainHead {
 }
 
 impl ChainHead {
+    /// Number of the last row; 0 if there is none.
+    pub(super) fn rows(&self) -> u64 {
+        self.seq.unsigned_abs()
+    }
+
     pub(super) fn read(connection: &Connection) -> rusqlite::Result<Self> {
         let last = connection
             .query_row(

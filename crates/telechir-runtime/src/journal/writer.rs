@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode};
 use tokio::runtime::{Handle, RuntimeFlavor};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use tokio::task::block_in_place;
 
 use super::reserve::Reserve;
@@ -52,6 +52,8 @@ pub(super) struct JournalWriter {
     write_queue: Arc<WriteQueue>,
     room: Arc<Semaphore>,
     thread: Option<JoinHandle<()>>,
+    /// Number of the last row.
+    written: watch::Receiver<u64>,
 }
 
 /// State shared by the writer thread and callers that write themselves.
@@ -75,8 +77,10 @@ struct PendingJobs {
 impl JournalWriter {
     pub(super) fn start(connection: Connection, reserve: Reserve) -> Result<Self, JournalError> {
         let head = ChainHead::read(&connection).map_err(store("read"))?;
+        let (rows, written) = watch::channel(head.rows());
         let committer = Committer {
             connection,
+            rows,
             head,
             reserve,
             log: None,
@@ -101,7 +105,13 @@ impl JournalWriter {
             write_queue,
             room: Arc::new(Semaphore::new(MAX_QUEUED_JOBS)),
             thread: Some(thread),
+            written,
         })
+    }
+
+    /// The number of the last row, as rows are written; closed with the journal.
+    pub(super) fn written(&self) -> watch::Receiver<u64> {
+        self.written.clone()
     }
 
     /// Executes an operation and waits for its result, and for durability where required.
@@ -260,6 +270,7 @@ impl WriteQueue {
 struct Committer {
     connection: Connection,
     head: ChainHead,
+    rows: watch::Sender<u64>,
     reserve: Reserve,
     /// The opened log, once a commit had to be durable.
     log: Option<File>,
@@ -332,6 +343,7 @@ impl Committer {
         let replies = replies.collect::<rusqlite::Result<Vec<_>>>()?;
         transaction.commit()?;
         self.head = next;
+        self.rows.send_replace(self.head.rows());
         Ok(replies)
     }
 

@@ -35,6 +35,7 @@ pub(super) async fn permit<P: Judged>(
     steps: Vec<String>,
 ) -> Result<Permitted<P>, Failure> {
     session.announce_untrusted();
+    session.apply_policy();
     let facts = proposal.facts(session).await;
     let judgement = proposal.judge(&mut session.judge, &facts);
     let question = question_of(&judgement);
@@ -67,6 +68,7 @@ pub(super) async fn check_again<P: Judged>(
     permit: &Permitted<P>,
     part: P,
 ) -> Result<P::Facts, Failure> {
+    session.apply_policy();
     let facts = part.facts(session).await;
     let later = part.judge(&mut session.judge.without_history(), &facts);
     permit.still_permits(&later).map_err(|reason| {

@@ -1,18 +1,68 @@
-//! `policy check`: parses a policy file and checks the examples in it.
+//! `policy`: checks a policy file, and makes sessions read theirs again.
 
-use std::io::Write;
+use std::io::{self, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
+
+use telechir_host::{Probe, SessionName, SessionPaths, probe};
 
 use crate::args::PolicyCommand;
 use crate::error::CliError;
+use crate::session_host::{folder, host_failure, paths};
 
-pub(crate) fn policy(command: &PolicyCommand) -> Result<ExitCode, CliError> {
-    let PolicyCommand::Check { file } = command;
+pub(crate) async fn policy(command: PolicyCommand) -> Result<ExitCode, CliError> {
+    match command {
+        PolicyCommand::Check { file } => check(&file),
+        PolicyCommand::Reload { session } => reload(session).await,
+    }
+}
+
+fn check(file: &Path) -> Result<ExitCode, CliError> {
     crate::policy::read(file)?;
     writeln!(
-        std::io::stdout(),
+        io::stdout(),
         "{}: the policy is valid, and its examples are judged as expected",
         file.display()
     )?;
     Ok(ExitCode::SUCCESS)
+}
+
+async fn reload(session: Option<SessionName>) -> Result<ExitCode, CliError> {
+    let sessions = match &session {
+        Some(name) => vec![paths(name)?],
+        None => SessionPaths::all(&folder()?)?,
+    };
+    let mut code = ExitCode::SUCCESS;
+    for paths in sessions {
+        let name = &paths.name;
+        match (reload_one(&paths).await, &session) {
+            (Ok(Some(line)), _) => writeln!(io::stdout(), "{line}")?,
+            (Ok(None), None) => {}
+            (Ok(None), Some(_)) => {
+                return Err(CliError::message(format!(
+                    "no session named {name}; run `telechir sessions list`"
+                )));
+            }
+            // One session must not prevent the reload of others.
+            (Err(failure), _) => code = failure.report(),
+        }
+    }
+    Ok(code)
+}
+
+/// Reloads the policy of one session; none if there is no such session.
+async fn reload_one(paths: &SessionPaths) -> Result<Option<String>, CliError> {
+    let name = &paths.name;
+    let Probe::Alive(client) = probe(paths).await.map_err(host_failure)? else {
+        return Ok(None);
+    };
+    let before = client.description().policy;
+    let after = client
+        .reload_policy()
+        .await
+        .map_err(|error| CliError::message(format!("session {name} keeps its policy: {error}")))?;
+    Ok(Some(match before == after {
+        true => format!("session {name}: the policy is unchanged ({after})"),
+        false => format!("session {name}: the policy was reloaded ({after})"),
+    }))
 }

@@ -141,6 +141,9 @@ impl RunBuilder {
             SessionEvent::UntrustedContent { source } => {
                 self.note(format!("untrusted content was read: {source}"));
             }
+            SessionEvent::PolicyReloaded { policy } => {
+                self.note(format!("the policy was reloaded ({policy})"));
+            }
             SessionEvent::ContentTrusted { .. } => {
                 self.note("the user trusts what was read so far".to_owned());
             }

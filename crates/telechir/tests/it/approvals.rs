@@ -28,6 +28,11 @@ pub(crate) struct Person {
 }
 
 impl Person {
+    /// Whoever uses this folder as their home.
+    pub(crate) fn of(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_telechir"));
         self.prepare(command.args(arguments));
@@ -104,7 +109,7 @@ impl Approvals {
         fs::create_dir(&runtime).expect("a folder");
         fs::set_permissions(&runtime, fs::Permissions::from_mode(0o700)).expect("permissions");
         fs::write(folder.join("policy.toml"), POLICY).expect("a policy file");
-        let person = Person { folder };
+        let person = Person::of(folder);
         Self { telechir, person }
     }
 

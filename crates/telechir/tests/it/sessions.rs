@@ -15,12 +15,12 @@ use crate::telechir::{Ran, Telechir, png_size, webp_size};
 use telechir_testkit::assert_eventually_blocking;
 
 /// A folder for sessions; on drop it closes those that a failed test leaves.
-struct SessionFixture {
-    telechir: Telechir,
+pub(crate) struct SessionFixture {
+    pub(crate) telechir: Telechir,
 }
 
 impl SessionFixture {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let telechir = Telechir::new();
         let runtime = telechir.folder().join("run");
         fs::create_dir(&runtime).expect("a folder");
@@ -29,17 +29,17 @@ impl SessionFixture {
         Self { telechir }
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.telechir.folder().join(name)
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.telechir.command(arguments);
         command.env("XDG_RUNTIME_DIR", self.file("run"));
         command
     }
 
-    fn exec(&self, name: &str, more: &[&str], input: &str) -> Ran {
+    pub(crate) fn exec(&self, name: &str, more: &[&str], input: &str) -> Ran {
         Ran::of(&mut self.exec_command(name, more), input)
     }
 
@@ -51,7 +51,7 @@ impl SessionFixture {
     }
 
     /// Starts a session with a shell and a permissive policy.
-    fn start_shell(&self, name: &str, more: &[&str]) {
+    pub(crate) fn start_shell(&self, name: &str, more: &[&str]) {
         require(Component::Sandbox);
         let policy = self.file("policy.toml");
         let workspace = self.file("work");
@@ -65,12 +65,12 @@ impl SessionFixture {
     }
 
     /// Runs a command in the session's shell and returns the result's text.
-    fn shell(&self, name: &str, command: &str) -> String {
+    pub(crate) fn shell(&self, name: &str, command: &str) -> String {
         self.exec(name, &[], &bash(command)).json()[0]["content"].to_string()
     }
 
     /// Starts a command in the session and returns once it runs.
-    fn start_command(&self, name: &str, command: &str) -> Child {
+    pub(crate) fn start_command(&self, name: &str, command: &str) -> Child {
         let mark = self.file("work/mark");
         let mut child = self
             .exec_command(name, &[])
@@ -85,22 +85,22 @@ impl SessionFixture {
         child
     }
 
-    fn list(&self) -> Value {
+    pub(crate) fn list(&self) -> Value {
         Ran::of(&mut self.command(&["sessions", "list", "--json"]), "").json()
     }
 
-    fn session_host(&self) -> Pid {
+    pub(crate) fn session_host(&self) -> Pid {
         let pid = self.list()[0]["pid"].as_i64().expect("a number");
         let pid = i32::try_from(pid).expect("a process id");
         Pid::from_raw(pid).expect("a process")
     }
 
-    fn close(&self, name: &str) -> Ran {
+    pub(crate) fn close(&self, name: &str) -> Ran {
         Ran::of(&mut self.command(&["sessions", "close", name]), "")
     }
 
     /// Whether no process and no folder of a session is left.
-    fn nothing_left(&self) -> bool {
+    pub(crate) fn nothing_left(&self) -> bool {
         let entries = fs::read_dir(self.telechir.folder()).expect("the folder");
         let is_session =
             |entry: fs::DirEntry| entry.file_name().to_string_lossy().starts_with("telechir-");
@@ -108,7 +108,7 @@ impl SessionFixture {
     }
 
     #[track_caller]
-    fn assert_closes(&self, name: &str) {
+    pub(crate) fn assert_closes(&self, name: &str) {
         let ran = self.close(name);
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
         self.telechir.assert_nothing_left();
@@ -130,7 +130,7 @@ impl Drop for SessionFixture {
     }
 }
 
-fn response(name: &str, family: Option<&str>, input: Value) -> String {
+pub(crate) fn response(name: &str, family: Option<&str>, input: Value) -> String {
     let mut call = json!({"type": "tool_use", "id": "toolu_1", "name": name, "input": input});
     if let Some(family) = family {
         call["toolset_name"] = family.into();
@@ -139,7 +139,7 @@ fn response(name: &str, family: Option<&str>, input: Value) -> String {
         .to_string()
 }
 
-fn bash(command: &str) -> String {
+pub(crate) fn bash(command: &str) -> String {
     response("bash", None, json!({ "command": command }))
 }
 

@@ -1,0 +1,71 @@
+//! What clients do to a session beside its turns: read its recording and reload its policy.
+
+use std::sync::Arc;
+
+use telechir_policy::{Digest, Policy};
+use telechir_runtime::{PolicySlot, RecordingReader};
+use tokio::sync::{Notify, watch};
+
+/// Reads the policy of a session from where it was read at the start.
+pub type PolicySource = Box<dyn Fn() -> Result<Policy, String> + Send + Sync>;
+
+/// Access to a session that has started.
+pub(super) struct SessionControl {
+    pub(super) recording: RecordingReader,
+    slot: PolicySlot,
+    source: PolicySource,
+    /// Notified when the slot has a policy, which an idle session takes at once.
+    pub(super) policy_changed: Notify,
+}
+
+impl SessionControl {
+    pub(super) fn new(recording: RecordingReader, slot: PolicySlot, source: PolicySource) -> Self {
+        Self {
+            recording,
+            slot,
+            source,
+            policy_changed: Notify::new(),
+        }
+    }
+
+    /// Reads the policy again. Without an error it counts from the next judgement on.
+    pub(super) fn reload(&self) -> Result<Digest, String> {
+        let policy = (self.source)()?;
+        let digest = policy.digest();
+        self.slot.set(policy);
+        self.policy_changed.notify_one();
+        Ok(digest)
+    }
+}
+
+impl std::fmt::Debug for SessionControl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SessionControl")
+    }
+}
+
+/// The control of a session, once it has started.
+#[derive(Clone, Debug)]
+pub(super) struct ControlSlot(Arc<watch::Sender<Option<Arc<SessionControl>>>>);
+
+impl ControlSlot {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(watch::Sender::new(None)))
+    }
+
+    pub(super) fn set(&self, control: Arc<SessionControl>) {
+        self.0.send_replace(Some(control));
+    }
+
+    /// None while the devices are starting.
+    pub(super) fn get(&self) -> Option<Arc<SessionControl>> {
+        self.0.borrow().clone()
+    }
+
+    /// Waits until the devices have started.
+    pub(super) async fn started(&self) -> Option<Arc<SessionControl>> {
+        let mut control = self.0.subscribe();
+        let started = control.wait_for(Option::is_some).await;
+        started.ok().and_then(|control| control.clone())
+    }
+}
