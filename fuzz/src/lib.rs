@@ -17,6 +17,8 @@ mod egress {
 }
 #[path = "../../crates/telechir-providers/tests/it/mutations/framing.rs"]
 mod framing;
+#[path = "../../crates/telechir-host/src/frame_buffer.rs"]
+mod frame_buffer;
 mod greetings;
 #[path = "../../crates/telechir-shell/src/editor/hunks.rs"]
 mod hunks;
@@ -25,6 +27,10 @@ mod limits;
 mod lines;
 #[path = "../../crates/telechir-browser/src/framing/message_splitter.rs"]
 mod message_splitter;
+#[path = "../../crates/telechir-host/src/message.rs"]
+mod message;
+#[path = "../../crates/telechir-host/src/message_properties.rs"]
+mod message_properties;
 mod messages;
 #[path = "../../crates/telechir-providers/tests/it/mutations/neutral.rs"]
 mod neutral;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use telechir_providers::Dialect;
 
-use crate::{HEAD, TARGETS, greetings, messages, patches, vectors};
+use crate::{HEAD, TARGETS, greetings, message_properties, messages, patches, vectors};
 
 /// Longer inputs are slow to mutate and find nothing that shorter ones do not.
 const MAX_SEED_BYTES: usize = 16 * 1024;
@@ -22,6 +22,7 @@ pub fn all(project: &Path) -> Vec<(&'static str, Vec<Vec<u8>>)> {
                 "policy_file" => plain(policies(project)),
                 "greeting" => plain(greetings::seeds()),
                 "cdp" => plain(messages::seeds()),
+                "host" => plain(message_properties::seeds()),
                 "sse" | "frames" | "pieces" | "envelope_stream" => {
                     with_heads(target.dialects, |dialect| vectors::streams(&files, dialect))
                 }

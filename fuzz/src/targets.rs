@@ -4,7 +4,10 @@ use serde_json::Value;
 use telechir_providers::Dialect;
 
 use crate::change::{self, Dice};
-use crate::{HEAD, check, command, framing, greetings, messages, neutral, patches, policy_files};
+use crate::{
+    HEAD, check, command, framing, greetings, message_properties, messages, neutral, patches,
+    policy_files,
+};
 
 /// A fuzz program for one kind of input.
 pub struct Target {
@@ -38,6 +41,7 @@ pub const TARGETS: [&Target; 18] = [
     &POLICY_FILE,
     &GREETING,
     &CDP,
+    &HOST,
 ];
 
 /// Anthropic's Messages, on its own endpoint and Bedrock's two.
@@ -192,6 +196,14 @@ pub const CDP: Target = Target {
     name: "cdp",
     dialects: &[],
     check: |_, [_, piece], bytes| messages::check(bytes, usize::from(piece)),
+    damage: change::bytes,
+};
+
+/// The bytes of a session host's socket, in chunks.
+pub const HOST: Target = Target {
+    name: "host",
+    dialects: &[],
+    check: |_, [_, piece], bytes| message_properties::check(bytes, usize::from(piece)),
     damage: change::bytes,
 };
 

@@ -29,14 +29,14 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(200);
 /// under way at once. Dropping it cancels its calls, unless they wait for an approval or run on.
 #[derive(Debug)]
 pub struct HostClient {
-    description: SessionDescription,
+    description: Box<SessionDescription>,
     connection: Arc<Connection>,
     process: OwnedFd,
 }
 
 impl HostClient {
     pub(crate) fn new(
-        description: SessionDescription,
+        description: Box<SessionDescription>,
         reader: MessageReader,
         writer: MessageWriter,
         process: OwnedFd,

@@ -16,7 +16,7 @@ pub enum HostErrorKind {
     Lost,
     /// The session host speaks another version of the protocol.
     Version,
-    /// Anything else.
+    /// Every other failure; the message names it.
     Other,
 }
 
@@ -43,7 +43,7 @@ impl HostError {
         Self::new(format!("failed to reach session {name}: {error}"))
     }
 
-    /// What went wrong.
+    /// The kind of failure, by which callers continue differently.
     pub fn kind(&self) -> HostErrorKind {
         self.kind
     }

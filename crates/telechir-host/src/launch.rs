@@ -28,9 +28,9 @@ const FAILED: &str = "failed ";
 pub struct HostProgram {
     /// Path of the program.
     pub program: PathBuf,
-    /// Its arguments.
+    /// Command-line arguments after the program's name.
     pub args: Vec<String>,
-    /// Its environment.
+    /// Environment variables; it gets no others.
     pub env: Vec<(String, String)>,
 }
 

@@ -14,6 +14,8 @@ mod frame_buffer;
 mod frames;
 mod launch;
 mod message;
+#[cfg(test)]
+mod message_properties;
 mod paths;
 mod probe;
 mod running_call;

@@ -86,6 +86,8 @@ pub(crate) enum HostRequest {
     Await { key: TurnKey },
     /// Cancel the turn with this key.
     Cancel { key: TurnKey },
+    /// Cancel the turn with this key, unless another client follows it, too.
+    Leave { key: TurnKey },
     /// List the open questions.
     ListApprovals,
     /// Find the question with this code.

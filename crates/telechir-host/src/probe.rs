@@ -128,7 +128,7 @@ async fn greet(stream: UnixStream, paths: &SessionPaths) -> Result<Option<HostCl
     }
     match timeout(REPLY_TIMEOUT, reader.next::<Greeting>(MAX_CONTROL_BYTES)).await {
         Ok(Ok(Some(Greeting::Welcome(description)))) => {
-            Ok(Some(HostClient::new(*description, reader, writer, process)))
+            Ok(Some(HostClient::new(description, reader, writer, process)))
         }
         Ok(Ok(Some(Greeting::Refused {
             protocol, version, ..

@@ -28,7 +28,8 @@ pub trait QuestionPrompt {
     fn reply(&mut self) -> impl Future<Output = CallerReply>;
 }
 
-/// A turn under way. If its request is dropped before its end, it is cancelled, unless it runs on.
+/// A turn under way. If its request is dropped before its end, it is cancelled, unless it runs on or
+/// another client follows it, too.
 #[derive(Debug)]
 pub struct RunningCall {
     key: TurnKey,
@@ -187,7 +188,7 @@ impl Drop for RunningCall {
             let key = self.key.clone();
             self.exchange
                 .connection
-                .request_later(HostRequest::Cancel { key });
+                .request_later(HostRequest::Leave { key });
         }
     }
 }

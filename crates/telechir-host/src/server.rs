@@ -48,7 +48,7 @@ pub trait SessionStarter {
 
 /// A session with everything that it owns, as a session host serves it.
 pub trait HostedSession {
-    /// The session itself.
+    /// The session that executes the turns.
     fn session(&mut self) -> &mut Session;
 
     /// Sends the screenshots of later turns as a client requires.

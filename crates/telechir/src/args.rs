@@ -2,6 +2,7 @@
 
 mod browser;
 mod flag_text;
+mod recordings;
 mod translate;
 
 use std::fmt;
@@ -22,6 +23,7 @@ use telechir_shell::{ContainerRuntime, Docker};
 use telechir_x11::{Corner, KillSwitch, Typing};
 
 pub(crate) use browser::BrowserArguments;
+pub(crate) use recordings::{PruneArguments, RecordingsCommand};
 pub(crate) use translate::TranslateArguments;
 
 use crate::service::SERVICES;
@@ -617,39 +619,6 @@ pub(crate) enum ProfilesCommand {
         /// Name of the profile.
         id: ProfileId,
     },
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum RecordingsCommand {
-    /// List the recordings in a folder, oldest first: size, age, whether a session writes it.
-    List {
-        /// Folder that contains the folders given to --record.
-        folder: PathBuf,
-        /// Print JSON instead of a table.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Remove recordings that are too old, then the oldest until the others are small enough. One
-    /// that a session writes stays, and so does everything that is no recording.
-    Prune(PruneArguments),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct PruneArguments {
-    /// Folder that contains the folders given to --record.
-    pub(crate) folder: PathBuf,
-    /// Remove recordings that nothing was written to for more than DAYS.
-    #[arg(long, value_name = "DAYS", default_value_t = 30)]
-    pub(crate) older_than: u64,
-    /// Maximum size of all recordings in the folder together, in MiB.
-    #[arg(long, value_name = "MIB", default_value_t = 10_240)]
-    pub(crate) max_size: u64,
-    /// Only list what would be removed.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Print JSON instead of a table.
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 /// Arguments of the session host, which reads the session's configuration from stdin.

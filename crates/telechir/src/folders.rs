@@ -12,7 +12,7 @@ use telechir_process::tree::{Location, contains_file, open_folder};
 use crate::args::{DeviceArguments, SafetyArguments};
 use crate::env;
 use crate::error::CliError;
-use crate::session_host;
+use crate::socket_folder;
 
 /// A folder that the model can write to.
 struct Writable {
@@ -107,7 +107,7 @@ fn protected(
     add("the folder of temporary files (TMPDIR)", &temporary, true)?;
     add(
         "the folder of session sockets",
-        &session_host::folder()?,
+        &socket_folder::folder()?,
         false,
     )?;
     Ok(found)

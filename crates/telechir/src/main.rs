@@ -21,6 +21,7 @@ mod session;
 mod session_config;
 mod session_dir;
 mod session_host;
+mod socket_folder;
 mod terminal_prompt;
 mod tools_file;
 mod workspace_lock;

@@ -2,7 +2,6 @@
 //! find one, start it and use it.
 
 use std::io::{self, Write as _};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +13,6 @@ use telechir_host::{
     SessionStarter, TurnKey, TurnRequest, find, launch, serve,
 };
 use telechir_policy::{Digest, Interface, Policy};
-use telechir_process::{is_private_dir, make_private_dir};
 use telechir_protocol::{AnsweredTurn, Content, ModelTurn, ToolResult};
 use telechir_runtime::Session;
 
@@ -25,6 +23,7 @@ use crate::input::read_stdin;
 use crate::policy;
 use crate::session::{self, LiveSession, Stopped, until_stopped};
 use crate::session_config::{GivenFlags, SessionConfig};
+use crate::socket_folder;
 use crate::terminal_prompt::TerminalPrompt;
 
 /// Default idle timeout in seconds.
@@ -294,7 +293,7 @@ fn agrees(client: &HostClient, given: &GivenFlags, policy: Option<Digest>) -> Re
 
 /// The paths of the session with this name. Creates their folder if it is missing.
 pub(crate) fn paths(name: &SessionName) -> Result<SessionPaths, CliError> {
-    SessionPaths::new(folder()?, name.clone()).map_err(host_failure)
+    SessionPaths::new(socket_folder::folder()?, name.clone()).map_err(host_failure)
 }
 
 /// A session host's error as that of a command.
@@ -305,51 +304,4 @@ pub(crate) fn host_failure(error: HostError) -> CliError {
 /// Prints a note on stderr.
 fn note(text: &str) {
     let _best_effort = writeln!(io::stderr(), "telechir: {text}");
-}
-
-/// The folder of all sockets: below `XDG_RUNTIME_DIR`, otherwise `/tmp/telechir-UID`.
-pub(crate) fn folder() -> Result<PathBuf, CliError> {
-    let uid = rustix::process::geteuid().as_raw();
-    let runtime = env::runtime_dir().filter(|dir| is_private_dir(dir, uid));
-    let folder = runtime.map_or_else(
-        || PathBuf::from(format!("/tmp/telechir-{uid}")),
-        |dir| dir.join("telechir"),
-    );
-    match make_private_dir(&folder) {
-        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(CliError::message(format!(
-            "failed to create {} for session sockets: {e}",
-            folder.display()
-        ))),
-        _ if is_private_dir(&folder, uid) => Ok(folder),
-        _ => Err(CliError::message(format!(
-            "{} is not private, so it cannot contain session sockets; remove it, or set XDG_RUNTIME_DIR \
-             to a folder that you own with mode 0700",
-            folder.display()
-        ))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs::{self, Permissions};
-    use std::os::unix::fs::PermissionsExt as _;
-
-    use super::*;
-
-    #[test]
-    fn a_folder_that_others_can_enter_is_rejected() {
-        let folder = tempfile::tempdir().unwrap();
-        let uid = rustix::process::geteuid().as_raw();
-        let inside = folder.path().join("open");
-        fs::create_dir(&inside).unwrap();
-        for (mode, wanted) in [(0o700, true), (0o755, false), (0o770, false)] {
-            fs::set_permissions(&inside, Permissions::from_mode(mode)).unwrap();
-            assert_eq!(is_private_dir(&inside, uid), wanted, "{mode:o}");
-        }
-        fs::set_permissions(&inside, Permissions::from_mode(0o700)).unwrap();
-        assert!(!is_private_dir(&inside, uid + 1), "of another owner");
-        let link = folder.path().join("link");
-        std::os::unix::fs::symlink(&inside, &link).unwrap();
-        assert!(!is_private_dir(&link, uid), "a link");
-    }
 }

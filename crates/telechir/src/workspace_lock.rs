@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::error::CliError;
 use crate::session_dir::{is_claimed, make_locks_folder};
-use crate::session_host;
+use crate::socket_folder;
 
 /// The records of root's sessions.
 const ROOT_RECORDS: &str = "/run/telechir/workspaces";
@@ -286,7 +286,7 @@ fn records_folder() -> Result<PathBuf, CliError> {
         make_locks_folder()?;
         PathBuf::from(ROOT_RECORDS)
     } else {
-        session_host::folder()?.join(RECORDS)
+        socket_folder::folder()?.join(RECORDS)
     };
     match make_private_dir(&folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(CliError::message(

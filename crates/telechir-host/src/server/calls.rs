@@ -222,6 +222,15 @@ impl CallTable {
         true
     }
 
+    /// Cancels a turn that only one client follows.
+    pub(super) fn cancel_unless_shared(&self, key: &TurnKey) {
+        let mut state = self.lock();
+        let known = state.calls.get(key).filter(|known| known.followers <= 1);
+        if let Some(call) = known.map(|known| Arc::clone(&known.call)) {
+            cancel(&mut state, &call);
+        }
+    }
+
     /// Ends a turn that waited for too long, if other turns are executed before it.
     pub(super) fn withdraw(&self, call: &Arc<Call>, is_starting: bool) -> bool {
         let mut state = self.lock();

@@ -212,6 +212,10 @@ impl Client {
                 self.shared.calls.cancel(&key);
                 HostReply::Done
             }
+            HostRequest::Leave { key } => {
+                self.shared.calls.cancel_unless_shared(&key);
+                HostReply::Done
+            }
             HostRequest::ListApprovals => HostReply::Approvals {
                 open: self.shared.approver.queue().list(),
             },

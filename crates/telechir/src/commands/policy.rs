@@ -8,7 +8,8 @@ use telechir_host::{Probe, SessionName, SessionPaths, probe};
 
 use crate::args::PolicyCommand;
 use crate::error::CliError;
-use crate::session_host::{folder, host_failure, paths};
+use crate::session_host::{host_failure, paths};
+use crate::socket_folder::folder;
 
 pub(crate) async fn policy(command: PolicyCommand) -> Result<ExitCode, CliError> {
     match command {

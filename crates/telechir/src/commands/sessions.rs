@@ -12,7 +12,8 @@ use telechir_host::{
 use crate::args::SessionsCommand;
 use crate::error::CliError;
 use crate::input::write_json;
-use crate::session_host::{folder, host_failure, paths};
+use crate::session_host::{host_failure, paths};
+use crate::socket_folder::folder;
 
 pub(crate) async fn sessions(command: SessionsCommand) -> Result<ExitCode, CliError> {
     match command {
