@@ -29,7 +29,7 @@ pub use surroundings::{SurroundingMark, Surroundings};
 pub struct OpenApproval {
     /// Names the question among all sessions of the user.
     pub code: ApprovalCode,
-    /// The complete question.
+    /// The question with everything that a person must see.
     pub question: Question,
     /// Milliseconds since it appeared.
     pub age_ms: u64,
@@ -38,7 +38,7 @@ pub struct OpenApproval {
     /// Whether its call waits for the answer. Otherwise the next call with the same action uses it.
     pub is_waiting: bool,
     /// Whether the caller may ask its user. If not, only others can answer.
-    pub asks_caller: bool,
+    pub open_to_caller: bool,
     /// Why `telechir approve` does not count for this question; absent if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_to_commands: Option<String>,
@@ -48,7 +48,7 @@ pub struct OpenApproval {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallerReply {
-    /// Its user decided.
+    /// The user of the client decided.
     Decided {
         /// The decision on exactly this question.
         decision: Decision,
@@ -142,7 +142,7 @@ struct WaitingCall {
     code: ApprovalCode,
     settle: oneshot::Sender<Answer>,
     /// Whether the caller can still answer.
-    asks_caller: bool,
+    open_to_caller: bool,
     /// Whether the caller answered for its user, which may have seen nothing.
     was_declined: bool,
 }
@@ -273,6 +273,9 @@ impl ApprovalQueue {
         terminal: Option<String>,
         by: String,
     ) -> Result<Option<LateAnswer>, String> {
+        if let Some(why) = self.shared.surroundings.closed_to_commands() {
+            return Err(why);
+        }
         let is_approval = matches!(answer.decision, Decision::Approve { .. });
         if is_approval && terminal.is_none() {
             return Err(
@@ -280,9 +283,6 @@ impl ApprovalQueue {
                  command in one"
                     .to_owned(),
             );
-        }
-        if is_approval && let Some(why) = self.shared.surroundings.closed_to_commands() {
-            return Err(why);
         }
         let given = GivenAnswer {
             decision: answer.decision,
@@ -332,10 +332,10 @@ impl ApprovalQueue {
         OpenApproval {
             code: open.code.clone(),
             question: open.question.clone(),
-            age_ms: millis(now.saturating_duration_since(open.asked_at)),
+            age_ms: millis(now.saturating_duration_since(open.opened_at)),
             expires_in_ms: millis(open.expires_at.saturating_duration_since(now)),
             is_waiting: waiting.is_some(),
-            asks_caller: waiting.is_some_and(|call| call.asks_caller),
+            open_to_caller: waiting.is_some_and(|call| call.open_to_caller),
             closed_to_commands: self.closed_to_commands(open.question.approve),
         }
     }
@@ -350,7 +350,7 @@ impl ApprovalQueue {
 
     fn caller_decided(&self, code: &ApprovalCode, decision: Decision, remembers: bool, by: &str) {
         let caller = self.lock().caller;
-        let is_open = |call: &WaitingCall| call.code == *code && call.asks_caller;
+        let is_open = |call: &WaitingCall| call.code == *code && call.open_to_caller;
         let (Some(caller), true) = (caller, self.lock().waiting.as_ref().is_some_and(is_open))
         else {
             return;
@@ -400,7 +400,7 @@ impl ApprovalQueue {
         let Some(call) = state.waiting.as_mut().filter(|call| call.code == *code) else {
             return;
         };
-        call.asks_caller = false;
+        call.open_to_caller = false;
         call.was_declined |= was_declined;
         let was_declined = call.was_declined;
         let now = Instant::now();
@@ -502,10 +502,10 @@ impl Approver for ApprovalQueue {
             });
         };
         let (settle, answered) = oneshot::channel();
-        let asks_caller = {
+        let open_to_caller = {
             let mut state = self.lock();
             let caller = state.caller;
-            let asks_caller = caller.is_some_and(|way| question.approve.admits(way.interface));
+            let open_to_caller = caller.is_some_and(|way| question.approve.admits(way.interface));
             let now = Instant::now();
             state
                 .queue
@@ -513,16 +513,16 @@ impl Approver for ApprovalQueue {
             state.waiting = Some(WaitingCall {
                 code: code.clone(),
                 settle,
-                asks_caller,
+                open_to_caller,
                 was_declined: false,
             });
-            asks_caller
+            open_to_caller
         };
         let guard = WaitGuard {
             queue: self,
             code: code.clone(),
         };
-        if asks_caller {
+        if open_to_caller {
             self.shared.changes.send_replace(());
         } else {
             self.close_caller(&code, false);

@@ -48,7 +48,7 @@ impl Question {
     /// What an approval for the rest of the session would cover. None if this question needs an
     /// answer of its own each time: the provider requires one, it has hidden characters, untrusted
     /// content was read, or a terminal may not answer it.
-    pub fn rememberable(&self) -> Option<&ApprovalShape> {
+    pub fn session_shape(&self) -> Option<&ApprovalShape> {
         let is_plain = self.safety_checks.is_empty()
             && !self.has_hidden_characters
             && self.untrusted_source.is_none()

@@ -81,7 +81,7 @@ impl TerminalApprover {
         let Some(tty) = &self.tty else {
             return Ok(None);
         };
-        let shape = question.rememberable();
+        let shape = question.session_shape();
         let shape = shape.filter(|_| coverage == Coverage::Session);
         // Discard input typed before the prompt was visible.
         let _best_effort = tcflush(tty, QueueSelector::IFlush);

@@ -1,5 +1,6 @@
 //! The command line: every flag with its help text. Values of optional flags need `=`.
 
+mod approvals;
 mod browser;
 mod flag_text;
 mod recordings;
@@ -15,13 +16,13 @@ use serde::{Deserialize, Serialize};
 use telechir_browser::ProfileId;
 use telechir_egress::Upstream;
 use telechir_host::SessionName;
-use telechir_host::approvals::ApprovalCode;
 use telechir_protocol::{Chord, Size};
 use telechir_providers::Dialect;
 use telechir_runtime::{Format, SessionLimits};
 use telechir_shell::{ContainerRuntime, Docker};
 use telechir_x11::{Corner, KillSwitch, Typing};
 
+pub(crate) use approvals::{ApprovalsCommand, ApproveArguments, DenyArguments};
 pub(crate) use browser::BrowserArguments;
 pub(crate) use recordings::{PruneArguments, RecordingsCommand};
 pub(crate) use translate::TranslateArguments;
@@ -537,68 +538,6 @@ pub(crate) enum SessionsCommand {
         /// Name of the session.
         name: SessionName,
     },
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum ApprovalsCommand {
-    /// List the open questions: code, session, age, first line.
-    List {
-        /// Only the questions of this session.
-        #[arg(long, value_name = "NAME")]
-        session: Option<SessionName>,
-        /// Print JSON with the complete questions.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Show a complete question.
-    Show {
-        /// Code of the question.
-        code: ApprovalCode,
-        /// The session of the question, if several have one with this code.
-        #[arg(long, value_name = "NAME")]
-        session: Option<SessionName>,
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
-    /// List the approvals for the rest of a session.
-    Remembered {
-        /// Only those of this session.
-        #[arg(long, value_name = "NAME")]
-        session: Option<SessionName>,
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
-    /// End an approval for the rest of a session.
-    Revoke {
-        /// Its session.
-        #[arg(long, value_name = "NAME")]
-        session: SessionName,
-        /// Its number in `approvals remembered`.
-        number: u64,
-    },
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ApproveArguments {
-    /// Code of the question.
-    pub(crate) code: ApprovalCode,
-    /// The session of the question, if several have one with this code.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) session: Option<SessionName>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct DenyArguments {
-    /// Code of the question.
-    pub(crate) code: ApprovalCode,
-    /// The session of the question, if several have one with this code.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) session: Option<SessionName>,
-    /// Why, for the model.
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) because: String,
 }
 
 #[derive(Debug, Subcommand)]

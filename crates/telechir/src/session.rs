@@ -20,7 +20,7 @@ use crate::first_page;
 use crate::folders;
 use crate::network::{NetworkEvents, OpenProxies};
 use crate::session_dir::SessionDir;
-use crate::session_host::folder;
+use crate::socket_folder::folder;
 
 /// A running session and the directory of its devices.
 #[derive(Debug)]

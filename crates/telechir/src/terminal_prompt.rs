@@ -71,7 +71,7 @@ async fn ask(open: OpenApproval, wait: Duration, replies: mpsc::Sender<CallerRep
         None => vec![format!("In another terminal: {elsewhere}")],
         Some(_) => Vec::new(),
     };
-    let answer = match open.asks_caller {
+    let answer = match open.open_to_caller {
         true => {
             let terminal = TerminalApprover::open();
             terminal

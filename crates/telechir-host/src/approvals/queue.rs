@@ -47,7 +47,7 @@ pub(super) enum AnswerRefusal {
     /// The approval came faster than anybody reads: after so many milliseconds instead of these.
     TooFast(u64, u64),
     /// This question cannot be approved for the rest of the session.
-    NotRememberable,
+    OnceOnly,
 }
 
 impl fmt::Display for AnswerRefusal {
@@ -61,7 +61,7 @@ impl fmt::Display for AnswerRefusal {
                 f,
                 "the approval came after {after} ms, and the policy wants at least {min} ms"
             ),
-            Self::NotRememberable => {
+            Self::OnceOnly => {
                 f.write_str("this question can be approved once only, not for the session")
             }
         }
@@ -82,7 +82,7 @@ pub(super) enum Settled {
 pub(super) struct OpenQuestion {
     pub(super) code: ApprovalCode,
     pub(super) question: Question,
-    pub(super) asked_at: Instant,
+    pub(super) opened_at: Instant,
     pub(super) expires_at: Instant,
     /// Whether its call waits for the answer.
     pub(super) is_waiting: bool,
@@ -101,7 +101,7 @@ struct RetainedAnswer {
 pub struct RememberedApproval {
     /// Names it in `approvals revoke`.
     pub number: u64,
-    /// What it covers.
+    /// The calls that it covers.
     pub shape: ApprovalShape,
     /// Who gave it, escaped.
     pub by: String,
@@ -131,7 +131,7 @@ impl Queue {
         self.open.push_back(OpenQuestion {
             code,
             question,
-            asked_at: now,
+            opened_at: now,
             expires_at: now + open,
             is_waiting: true,
         });
@@ -164,7 +164,7 @@ impl Queue {
             return Err(how.map_or(AnswerRefusal::Unknown, AnswerRefusal::Settled));
         };
         let open = &self.open[index];
-        let after_ms = millis(now.saturating_duration_since(open.asked_at));
+        let after_ms = millis(now.saturating_duration_since(open.opened_at));
         check(open, &given, after_ms)?;
         let Some(open) = self.open.remove(index) else {
             return Err(AnswerRefusal::Unknown);
@@ -178,7 +178,7 @@ impl Queue {
         };
         self.note_settled(open.code, format!("{outcome} {origin}"));
         if let (true, true, Some(shape)) =
-            (given.remembers, is_approval, open.question.rememberable())
+            (given.remembers, is_approval, open.question.session_shape())
         {
             self.remember(shape.clone(), origin.by.clone());
         }
@@ -238,7 +238,7 @@ impl Queue {
                 origin: retained.origin,
             });
         }
-        let shape = question.rememberable()?;
+        let shape = question.session_shape()?;
         let mut remembered = self.remembered.iter();
         let rule = remembered.find(|rule| rule.shape.covers(shape))?;
         Some(Answer {
@@ -314,8 +314,8 @@ fn check(open: &OpenQuestion, given: &GivenAnswer, after_ms: u64) -> Result<(), 
     if after_ms < question.min_answer_ms {
         return Err(AnswerRefusal::TooFast(after_ms, question.min_answer_ms));
     }
-    if given.remembers && question.rememberable().is_none() {
-        return Err(AnswerRefusal::NotRememberable);
+    if given.remembers && question.session_shape().is_none() {
+        return Err(AnswerRefusal::OnceOnly);
     }
     Ok(())
 }

@@ -73,7 +73,7 @@ async fn the_caller_answers_its_own_question() {
     ] {
         let fixture = Fixture::new(Some(caller));
         let (call, open) = fixture.ask(&question("c1", "rm a")).await;
-        assert!(open.asks_caller && open.is_waiting);
+        assert!(open.open_to_caller && open.is_waiting);
         assert_eq!(fixture.queue.list(), [open.clone()]);
         let reply = decided(open.question.approve());
         fixture.queue.take_reply(&open.code, reply);
@@ -92,7 +92,7 @@ async fn a_closed_way_leaves_the_question_to_others() {
     let (call, open) = fixture.ask(&question("c1", "rm a")).await;
     fixture.queue.take_reply(&open.code, CallerReply::Closed);
     let still = fixture.queue.find(&open.code).unwrap();
-    assert!(still.is_waiting && !still.asks_caller);
+    assert!(still.is_waiting && !still.open_to_caller);
     // What the client sends after that does not count.
     let late = decided(open.question.approve());
     fixture.queue.take_reply(&open.code, late);
@@ -116,14 +116,14 @@ async fn a_closed_way_beside_a_shell_on_the_host_is_a_no() {
 }
 
 #[tokio::test]
-async fn a_client_is_not_asked_what_only_a_terminal_may_answer() {
+async fn a_client_does_not_get_what_only_a_terminal_may_answer() {
     let fixture = Fixture::new(Some(CLIENT));
     let at_terminal = Question {
         approve: ApproveAt::Terminal,
         ..question("c1", "rm a")
     };
     let (call, open) = fixture.ask(&at_terminal).await;
-    assert!(!open.asks_caller);
+    assert!(!open.open_to_caller);
     assert_eq!(open.closed_to_commands, None);
     let late = decided(open.question.approve());
     fixture.queue.take_reply(&open.code, late);
@@ -162,7 +162,7 @@ async fn a_parked_question_answers_its_call_with_the_code() {
     assert!(reason.contains(&command), "{reason}");
     assert!(reason.contains("nobody has answered yet"), "{reason}");
     let parked = fixture.queue.find(&open.code).unwrap();
-    assert!(!parked.is_waiting && !parked.asks_caller);
+    assert!(!parked.is_waiting && !parked.open_to_caller);
     assert_eq!(fixture.queue.waiting(), None);
 }
 
@@ -201,7 +201,7 @@ async fn a_reply_to_another_question_changes_nothing() {
     ] {
         fixture.queue.take_reply(&other, reply);
         let open = fixture.queue.find(&open.code).unwrap();
-        assert!(open.is_waiting && open.asks_caller);
+        assert!(open.is_waiting && open.open_to_caller);
     }
     call.abort();
 }
@@ -225,7 +225,7 @@ async fn a_lost_caller_leaves_the_question_to_others() {
     let (call, open) = fixture.ask(&question("c1", "rm a")).await;
     fixture.queue.set_caller(None);
     let still = fixture.queue.find(&open.code).unwrap();
-    assert!(still.is_waiting && !still.asks_caller);
+    assert!(still.is_waiting && !still.open_to_caller);
     call.abort();
 }
 
@@ -256,7 +256,7 @@ async fn an_approval_that_came_too_fast_closes_the_callers_way() {
     let reply = decided(open.question.approve());
     fixture.queue.take_reply(&open.code, reply);
     let open = fixture.queue.find(&open.code).unwrap();
-    assert!(open.is_waiting && !open.asks_caller);
+    assert!(open.is_waiting && !open.open_to_caller);
     call.abort();
 }
 
@@ -296,7 +296,7 @@ async fn a_command_needs_a_terminal_to_approve_and_none_to_deny() {
 }
 
 #[tokio::test]
-async fn no_command_approves_beside_a_shell_on_the_host() {
+async fn no_command_answers_beside_a_shell_on_the_host() {
     let fixture = Fixture::new(Some(CLIENT));
     let terminal = || Some("/dev/pts/3".to_owned());
     let (call, open) = fixture.ask(&question("c1", "rm a")).await;
@@ -310,6 +310,11 @@ async fn no_command_approves_beside_a_shell_on_the_host() {
     };
     let refusal = answer().unwrap_err();
     assert!(refusal.contains("--shell=host"), "{refusal}");
+    let reason = "Not today.".to_owned();
+    let denial = command(Decision::Deny { reason });
+    let by = "process 7".to_owned();
+    let refusal = fixture.queue.answer_from(&open.code, denial, None, by);
+    assert!(refusal.unwrap_err().contains("--shell=host"));
     drop(shell);
     assert_eq!(answer(), Ok(None));
     assert_eq!(call.await.unwrap().decision, open.question.approve());
@@ -365,7 +370,7 @@ async fn a_caller_without_a_terminal_cannot_answer_as_one() {
         let refusal = fixture.queue.caller_replied(&open.code, reply, &stranger);
         assert!(refusal.is_err());
         let open = fixture.queue.find(&open.code).unwrap();
-        assert!(open.is_waiting && !open.asks_caller);
+        assert!(open.is_waiting && !open.open_to_caller);
         call.abort();
     }
 }

@@ -172,7 +172,7 @@ fn a_new_reason_is_not_covered() {
 #[test]
 fn questions_with_a_ground_of_their_own_are_never_remembered() {
     let plain = on_command(proposal(&["make"]));
-    assert!(plain.rememberable().is_some());
+    assert!(plain.session_shape().is_some());
     let with_check = Question {
         safety_checks: vec![check("s", "c")],
         ..plain.clone()
@@ -194,7 +194,7 @@ fn questions_with_a_ground_of_their_own_are_never_remembered() {
         ..plain
     };
     for question in [with_check, hidden, untrusted, at_page, shapeless] {
-        assert_eq!(question.rememberable(), None, "{question:?}");
+        assert_eq!(question.session_shape(), None, "{question:?}");
     }
 }
 

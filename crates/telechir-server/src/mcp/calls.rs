@@ -169,7 +169,7 @@ pub(super) async fn follow(
                 asking = None;
                 is_patient = true;
                 match by {
-                    _ if !open.asks_caller => {}
+                    _ if !open.open_to_caller => {}
                     AskBy::InputRequired => {
                         return Followed::NeedsInput(Waiting(progress), open);
                     }

@@ -12,7 +12,8 @@ use crate::approver::{Coverage, TerminalApprover};
 use crate::args::{ApprovalsCommand, ApproveArguments, DenyArguments};
 use crate::error::CliError;
 use crate::input::write_json;
-use crate::session_host::{folder, host_failure, paths};
+use crate::session_host::{host_failure, paths};
+use crate::socket_folder::folder;
 
 pub(crate) async fn approvals(command: ApprovalsCommand) -> Result<ExitCode, CliError> {
     match command {
@@ -61,7 +62,8 @@ pub(crate) async fn approve(arguments: ApproveArguments) -> Result<ExitCode, Cli
 
 pub(crate) async fn deny(arguments: DenyArguments) -> Result<ExitCode, CliError> {
     let (client, open) = find(&arguments.code, arguments.session.as_ref()).await?;
-    let reason = format!("The user denied this: {}", arguments.because);
+    let because = arguments.because.trim_end_matches('.');
+    let reason = format!("The user denied this: {because}.");
     let answer = CommandAnswer {
         decision: Decision::Deny { reason },
         remembers: false,

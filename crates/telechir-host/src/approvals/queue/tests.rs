@@ -52,7 +52,7 @@ fn no(question: &Question) -> GivenAnswer {
 const OPEN: Duration = Duration::from_secs(300);
 
 /// A queue with one question, at a moment.
-fn asked(question: &Question) -> (Queue, ApprovalCode, Instant) {
+fn opened(question: &Question) -> (Queue, ApprovalCode, Instant) {
     let (mut queue, code, now) = (Queue::default(), code("222222"), Instant::now());
     queue.ask(code.clone(), question.clone(), now, OPEN);
     (queue, code, now)
@@ -60,7 +60,7 @@ fn asked(question: &Question) -> (Queue, ApprovalCode, Instant) {
 
 /// Parks the question and answers it.
 fn answered_late(question: &Question, given: GivenAnswer) -> (Queue, Instant) {
-    let (mut queue, code, now) = asked(question);
+    let (mut queue, code, now) = opened(question);
     assert!(queue.park(&code));
     let settled = queue.answer(&code, given, now).unwrap();
     assert!(matches!(settled, Settled::Retained(_)));
@@ -70,7 +70,7 @@ fn answered_late(question: &Question, given: GivenAnswer) -> (Queue, Instant) {
 #[test]
 fn the_first_answer_wins_and_is_recorded_with_its_origin() {
     let question = question("c1", "rm a");
-    let (mut queue, code, now) = asked(&question);
+    let (mut queue, code, now) = opened(&question);
     let later = now + Duration::from_millis(1_500);
     let settled = queue.answer(&code, yes(&question), later).unwrap();
     let origin = AnswerOrigin {
@@ -95,14 +95,14 @@ fn the_first_answer_wins_and_is_recorded_with_its_origin() {
 #[test]
 fn an_unknown_code_is_named_as_such() {
     let question = question("c1", "rm a");
-    let (mut queue, _, now) = asked(&question);
+    let (mut queue, _, now) = opened(&question);
     let refusal = queue.answer(&code("333333"), yes(&question), now);
     assert_eq!(refusal, Err(AnswerRefusal::Unknown));
 }
 
 #[test]
 fn an_approval_counts_for_the_question_that_was_shown() {
-    let (mut queue, code, now) = asked(&question("c1", "rm a"));
+    let (mut queue, code, now) = opened(&question("c1", "rm a"));
     let other = yes(&question("c1", "rm b"));
     let refusal = queue.answer(&code, other, now);
     assert_eq!(refusal, Err(AnswerRefusal::OtherQuestion));
@@ -124,7 +124,7 @@ fn a_rule_decides_where_an_approval_counts() {
             approve,
             ..question("c1", "rm a")
         };
-        let (mut queue, code, now) = asked(&question);
+        let (mut queue, code, now) = opened(&question);
         let given = GivenAnswer {
             interface,
             ..yes(&question)
@@ -150,18 +150,18 @@ fn a_yes_before_the_minimum_time_does_not_count() {
         ..question("c1", "rm a")
     };
     let at = |ms| Duration::from_millis(ms);
-    let (mut queue, code, now) = asked(&question);
+    let (mut queue, code, now) = opened(&question);
     let refusal = queue.answer(&code, yes(&question), now + at(299));
     assert_eq!(refusal, Err(AnswerRefusal::TooFast(299, 300)));
     assert!(queue.answer(&code, yes(&question), now + at(300)).is_ok());
-    let (mut queue, code, now) = asked(&question);
+    let (mut queue, code, now) = opened(&question);
     assert!(queue.answer(&code, no(&question), now + at(2)).is_ok());
 }
 
 #[test]
 fn a_question_expires() {
     let question = question("c1", "rm a");
-    let (mut queue, code, now) = asked(&question);
+    let (mut queue, code, now) = opened(&question);
     let almost = now + OPEN - Duration::from_millis(1);
     assert!(queue.find(&code, almost).is_some());
     let refusal = queue.answer(&code, yes(&question), now + OPEN).unwrap_err();
@@ -172,7 +172,7 @@ fn a_question_expires() {
 #[test]
 fn a_withdrawn_question_takes_no_answer() {
     let question = question("c1", "rm a");
-    let (mut queue, code, now) = asked(&question);
+    let (mut queue, code, now) = opened(&question);
     queue.withdraw(&code);
     let refusal = queue.answer(&code, yes(&question), now).unwrap_err();
     assert!(refusal.to_string().contains("ended before"), "{refusal}");
@@ -202,7 +202,7 @@ fn a_late_no_is_reported_to_the_next_call() {
 #[test]
 fn an_answer_in_time_is_no_late_one() {
     let first = question("c1", "rm a");
-    let (mut queue, code, now) = asked(&first);
+    let (mut queue, code, now) = opened(&first);
     queue.answer(&code, yes(&first), now).unwrap();
     assert_eq!(queue.earlier_answer(&question("c2", "rm a"), now), None);
 }
@@ -219,7 +219,7 @@ fn a_late_yes_counts_for_ten_minutes() {
 }
 
 #[test]
-fn any_change_asks_again() {
+fn any_change_is_a_new_question() {
     let check = |id: &str, message: &str| SafetyCheck {
         id: id.to_owned(),
         code: Some("c".to_owned()),
@@ -281,7 +281,7 @@ fn any_change_asks_again() {
 #[test]
 fn an_approval_for_the_session_covers_its_shape_until_it_is_revoked() {
     let first = question("c1", "make");
-    let (mut queue, code, now) = asked(&first);
+    let (mut queue, code, now) = opened(&first);
     let given = GivenAnswer {
         remembers: true,
         ..yes(&first)
@@ -304,10 +304,10 @@ fn an_approval_for_the_session_covers_its_shape_until_it_is_revoked() {
 #[test]
 fn only_an_explicit_choice_is_remembered() {
     let first = question("c1", "make");
-    let (mut queue, code, now) = asked(&first);
+    let (mut queue, code, now) = opened(&first);
     queue.answer(&code, yes(&first), now).unwrap();
     assert!(queue.remembered().is_empty());
-    let (mut queue, code, now) = asked(&first);
+    let (mut queue, code, now) = opened(&first);
     let denial = GivenAnswer {
         remembers: true,
         ..no(&first)
@@ -327,10 +327,10 @@ fn a_question_with_a_ground_of_its_own_cannot_be_remembered_nor_covered() {
         remembers: true,
         ..yes(question)
     };
-    let (mut queue, code, now) = asked(&untrusted);
+    let (mut queue, code, now) = opened(&untrusted);
     let refusal = queue.answer(&code, remembers(&untrusted), now);
-    assert_eq!(refusal, Err(AnswerRefusal::NotRememberable));
-    let (mut queue, code, now) = asked(&plain);
+    assert_eq!(refusal, Err(AnswerRefusal::OnceOnly));
+    let (mut queue, code, now) = opened(&plain);
     queue.answer(&code, remembers(&plain), now).unwrap();
     assert_eq!(queue.earlier_answer(&untrusted, now), None);
 }
@@ -374,12 +374,12 @@ proptest! {
         let mut used = [0_usize; 3];
         for (at, (step, command, seconds)) in steps.into_iter().enumerate() {
             now += Duration::from_secs(seconds);
-            let asked = question(&format!("c{at}"), &format!("rm {command}"));
+            let repeated = question(&format!("c{at}"), &format!("rm {command}"));
             match step {
                 0 => {
                     let code = ApprovalCode::random().unwrap();
-                    queue.ask(code.clone(), asked.clone(), now, OPEN);
-                    open.push((code, asked, command, false));
+                    queue.ask(code.clone(), repeated.clone(), now, OPEN);
+                    open.push((code, repeated, command, false));
                 }
                 1 => if let Some(last) = open.last_mut() {
                     last.3 |= queue.park(&last.0);
@@ -393,8 +393,8 @@ proptest! {
                 3 => if let Some((code, ..)) = open.last() {
                     queue.withdraw(code);
                 },
-                _ => if let Some(answer) = queue.earlier_answer(&asked, now) {
-                    prop_assert_eq!(answer.decision, asked.approve());
+                _ => if let Some(answer) = queue.earlier_answer(&repeated, now) {
+                    prop_assert_eq!(answer.decision, repeated.approve());
                     used[command] += 1;
                 },
             }

@@ -154,6 +154,8 @@ fn the_sandboxed_shell_of_a_session_cannot_answer() {
     fs::write(approvals.file("policy.toml"), policy).expect("a policy");
     let binary = workspace.join("telechir");
     fs::copy(env!("CARGO_BIN_EXE_telechir"), &binary).expect("a copy of the binary");
+    let script = workspace.join("attack.sh");
+    fs::write(&script, "true").expect("a script");
     let workspace = format!("--workspace={}", workspace.display());
     approvals.start("a", "--shell", &[&workspace]);
     let code = approvals.park("a", "touch made");
@@ -170,8 +172,10 @@ fn the_sandboxed_shell_of_a_session_cannot_answer() {
         ),
         format!("ls {}/telechir", run.display()),
     ] {
-        let result = approvals.result("a", &[], &format!("{attack}; echo exit $?"));
+        fs::write(&script, format!("{attack}; echo exit $?")).expect("a script");
+        let result = approvals.result("a", &[], "sh attack.sh");
         let text = result["content"].to_string();
+        assert!(text.contains("exit "), "it ran: {attack}: {text}");
         assert!(!text.contains("exit 0"), "{attack}: {text}");
         assert_still_open(&approvals);
     }
@@ -207,14 +211,23 @@ fn a_shell_on_the_host_cannot_answer_for_another_session() {
         ),
         (
             format!(
-                "printf y | env -i XDG_RUNTIME_DIR={run} setsid --wait script -qec \
+                "setsid -f env -i XDG_RUNTIME_DIR={run} {telechir} deny {code} --because x \
+                 > daemon.log 2>&1; until [ -s daemon.log ]; do sleep 0.1; done; cat daemon.log; false"
+            ),
+            "--shell=host",
+        ),
+        (
+            format!(
+                "printf y | env -i PATH=/usr/bin:/bin XDG_RUNTIME_DIR={run} setsid --wait script -qec \
                  '{telechir} approve {code}' /dev/null"
             ),
             "--shell=host",
         ),
     ];
     for (attack, why) in attacks {
-        let result = approvals.result("h", &[], &format!("({attack}) 2>&1; echo exit $?"));
+        let script = approvals.file("attack.sh");
+        fs::write(&script, format!("({attack}) 2>&1; echo exit $?")).expect("a script");
+        let result = approvals.result("h", &[], &format!("sh {}", script.display()));
         let text = result["content"].to_string();
         assert!(text.contains(why), "{attack}: {text}");
         assert!(!text.contains("exit 0"), "{attack}: {text}");
