@@ -1,14 +1,15 @@
 //! Runs turn after turn until the model is done, a limit is reached, or the run is cancelled.
 
 use telechir_protocol::{
-    AnsweredTurn, SafetyCheck, SafetySource, ToolCall, ToolResult, UsageContent,
+    ActionKind, AnsweredTurn, Content, ModelTurn, SafetyCheck, SafetySource, ToolCall, ToolResult,
+    UsageContent,
 };
 use telechir_providers::{Conversation, Dialect, Report, RequestOptions, Response, StopReason};
-use telechir_runtime::{Session, SessionEvent};
+use telechir_runtime::SessionEvent;
 
 use crate::http::HttpClient;
 use crate::request::RequestSender;
-use crate::{AgentError, ApiKey, CancelSignal, HttpLimits, RetryRule};
+use crate::{AgentError, AgentSession, ApiKey, CancelSignal, HttpLimits, RetryRule};
 
 /// Settings of an agent: provider, limits and retries.
 #[derive(Clone, Debug)]
@@ -84,6 +85,8 @@ pub enum EndReason {
         /// The provider's message about the check.
         message: String,
     },
+    /// The model would act next, and only a plan was requested.
+    Planned,
     /// The run was cancelled.
     Cancelled,
     /// The provider ended the run for another reason.
@@ -159,24 +162,9 @@ impl Agent {
     pub async fn run(
         &self,
         options: RequestOptions,
-        session: &mut Session,
+        session: &mut impl AgentSession,
     ) -> Result<RunReport, AgentError> {
-        let (model, base) = (&options.model, self.sender.client.base());
-        let message = format!(
-            "The model is {model} at {base}, dialect {}.",
-            self.sender.dialect
-        );
-        session.emit(SessionEvent::Warning { message });
-        let mut run = TaskRun {
-            agent: self,
-            conversation: Conversation::new(self.sender.dialect, options)?,
-            finished: RunReport {
-                reason: EndReason::Cancelled,
-                text: String::new(),
-                steps: 0,
-                usage: UsageContent::default(),
-            },
-        };
+        let mut run = self.started(options, session)?;
         let Some(mut cancel) = self.cancel.clone() else {
             return run.run_to_end(session).await;
         };
@@ -187,16 +175,64 @@ impl Agent {
         };
         ended.unwrap_or(Ok(run.finished))
     }
+
+    /// The model's next calls for one task, which are not executed. Calls that only observe are, so
+    /// that the model can look first.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub async fn plan(
+        &self,
+        options: RequestOptions,
+        session: &mut impl AgentSession,
+    ) -> Result<(RunReport, Vec<Content>), AgentError> {
+        let mut run = self.started(options, session)?;
+        run.only_observes = true;
+        let finished = run.run_to_end(session).await?;
+        Ok((finished, run.planned))
+    }
+
+    fn started(
+        &self,
+        options: RequestOptions,
+        session: &impl AgentSession,
+    ) -> Result<TaskRun<'_>, AgentError> {
+        let (model, base) = (&options.model, self.sender.client.base());
+        let message = format!(
+            "The model is {model} at {base}, dialect {}.",
+            self.sender.dialect
+        );
+        session.emit(SessionEvent::Warning { message });
+        Ok(TaskRun {
+            agent: self,
+            conversation: Conversation::new(self.sender.dialect, options)?,
+            only_observes: false,
+            planned: Vec::new(),
+            finished: RunReport {
+                reason: EndReason::Cancelled,
+                text: String::new(),
+                steps: 0,
+                usage: UsageContent::default(),
+            },
+        })
+    }
 }
 
 struct TaskRun<'a> {
     agent: &'a Agent,
     conversation: Conversation,
+    /// Whether calls that act end the run instead of being executed.
+    only_observes: bool,
+    /// The calls that were not executed for that reason.
+    planned: Vec<Content>,
     finished: RunReport,
 }
 
 impl TaskRun<'_> {
-    async fn run_to_end(&mut self, session: &mut Session) -> Result<RunReport, AgentError> {
+    async fn run_to_end(
+        &mut self,
+        session: &mut impl AgentSession,
+    ) -> Result<RunReport, AgentError> {
         for step in 1.. {
             session.emit(SessionEvent::RequestSent {
                 step,
@@ -207,7 +243,7 @@ impl TaskRun<'_> {
             let received = tokio::select! {
                 biased;
                 received = sender.send(&mut self.conversation, step, session) => received,
-                _why = stop => {
+                () = stop => {
                     session.finish_dropped_turn().await;
                     return Ok(self.ended(EndReason::Cancelled));
                 }
@@ -225,6 +261,10 @@ impl TaskRun<'_> {
                     if self.finished.steps >= self.agent.max_steps =>
                 {
                     EndReason::StepLimit
+                }
+                StopReason::Calls if self.only_observes && acts(&response.turn) => {
+                    self.planned = response.turn.contents().to_vec();
+                    EndReason::Planned
                 }
                 StopReason::Calls => match self.step(response, session).await? {
                     None => continue,
@@ -252,7 +292,7 @@ impl TaskRun<'_> {
     async fn step(
         &mut self,
         response: Response,
-        session: &mut Session,
+        session: &mut impl AgentSession,
     ) -> Result<Option<EndReason>, AgentError> {
         self.finished.steps += 1;
         let answered = session.execute(response.turn).await?;
@@ -261,10 +301,10 @@ impl TaskRun<'_> {
         }
         let report = self.conversation.push_results(&answered)?;
         announce_losses(session, &report);
-        Ok(session.stopped().map(|_| EndReason::Cancelled))
+        Ok(session.is_stopped().then_some(EndReason::Cancelled))
     }
 
-    fn record_response(&mut self, response: &Response, session: &Session) {
+    fn record_response(&mut self, response: &Response, session: &impl AgentSession) {
         add(&mut self.finished.usage, &response.usage);
         let text = response.text();
         if !text.is_empty() {
@@ -280,6 +320,33 @@ impl TaskRun<'_> {
             ..self.finished.clone()
         }
     }
+}
+
+/// Whether a call of the turn does more than observe a screen.
+fn acts(turn: &ModelTurn) -> bool {
+    turn.calls().into_iter().any(|call| match call {
+        ToolCall::Computer(call) => call.actions.iter().any(|action| !observes(action.kind())),
+        ToolCall::Shell(_) | ToolCall::Edit(_) | ToolCall::Function(_) => true,
+    })
+}
+
+fn observes(kind: ActionKind) -> bool {
+    matches!(
+        kind,
+        ActionKind::Screenshot
+            | ActionKind::ObserveScreen
+            | ActionKind::Zoom
+            | ActionKind::CursorPosition
+            | ActionKind::Wait
+            | ActionKind::ReadPage
+            | ActionKind::PageText
+            | ActionKind::Find
+            | ActionKind::ListTabs
+            | ActionKind::ListWindows
+            | ActionKind::ListMonitors
+            | ActionKind::CaptureWindow
+            | ActionKind::CaptureMonitor
+    )
 }
 
 /// The message of an unacknowledged safety check, without which the API rejects the result.
@@ -307,7 +374,7 @@ fn unacknowledged(answered: &AnsweredTurn) -> Option<String> {
     })
 }
 
-fn announce_losses(session: &Session, report: &Report) {
+fn announce_losses(session: &impl AgentSession, report: &Report) {
     for loss in &report.losses {
         let retained = loss
             .preserved_as

@@ -72,6 +72,12 @@ pub enum AgentError {
     /// The session could not execute or record a turn.
     #[error(transparent)]
     Session(#[from] RuntimeError),
+    /// A session in another process could not execute a turn.
+    #[error("execute the calls: {message}")]
+    RemoteSession {
+        /// Why not, as a sentence.
+        message: String,
+    },
 }
 
 fn in_brackets(text: &str) -> String {

@@ -1,8 +1,8 @@
 //! The model loop: sends the task to a provider, has its calls executed, sends the results, and
 //! repeats until the model is done.
 //!
-//! It knows neither the provider's JSON nor devices: dialects encode requests, a session executes
-//! calls. A retry repeats a request, never an action.
+//! It knows neither the provider's JSON nor devices: dialects encode requests, an [`AgentSession`]
+//! executes calls. A retry repeats a request, never an action.
 //!
 //! ```
 //! use telechir_agent::{AgentSettings, ApiKey};
@@ -21,6 +21,7 @@ mod http;
 mod key;
 mod request;
 mod retry;
+mod session;
 
 pub use agent::{Agent, AgentSettings, EndReason, RunReport};
 pub use cancel::{CancelSignal, Canceller};
@@ -28,3 +29,4 @@ pub use error::AgentError;
 pub use http::{HttpError, HttpLimits};
 pub use key::ApiKey;
 pub use retry::{Advice, Attempt, RetryDecision, RetryRule};
+pub use session::AgentSession;

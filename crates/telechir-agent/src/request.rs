@@ -6,10 +6,12 @@ use std::time::{Duration, Instant, SystemTime};
 use hyper::body::Bytes;
 use serde::de::IgnoredAny;
 use telechir_providers::{Conversation, Dialect, ProviderError, Request, Response, StopReason};
-use telechir_runtime::{Session, SessionEvent};
+use telechir_runtime::SessionEvent;
 
 use crate::http::{HttpClient, HttpResponse};
-use crate::{Advice, AgentError, ApiKey, Attempt, HttpError, RetryDecision, RetryRule};
+use crate::{
+    Advice, AgentError, AgentSession, ApiKey, Attempt, HttpError, RetryDecision, RetryRule,
+};
 
 /// Error codes of a failed response that are worth a retry.
 const TRANSIENT_CODES: [&str; 2] = ["server_error", "rate_limit_exceeded"];
@@ -43,7 +45,7 @@ impl RequestSender {
         &self,
         conversation: &mut Conversation,
         step: u64,
-        session: &Session,
+        session: &impl AgentSession,
     ) -> Result<Response, AgentError> {
         let request = conversation.request();
         let body = Bytes::from(serde_json::to_vec(&request.body)?);

@@ -117,7 +117,7 @@ fn conclude(finished: &RunReport) -> Result<ExitCode, CliError> {
         EndReason::SafetyCheck { message } => {
             format!("the provider's safety check was not acknowledged: {message}")
         }
-        EndReason::Cancelled => "the run was stopped".to_owned(),
+        EndReason::Planned | EndReason::Cancelled => "the run was stopped".to_owned(),
         EndReason::Incomplete { reason } => format!("the provider ended the run: {reason}"),
     };
     Err(CliError::message(format!(

@@ -1,0 +1,57 @@
+//! What a run needs of a session, so that the session can be in another process.
+
+use std::future::Future;
+
+use telechir_protocol::{AnsweredTurn, ModelTurn};
+use telechir_runtime::{Session, SessionEvent};
+
+use crate::AgentError;
+
+/// Executes the turns of a run.
+pub trait AgentSession: Send {
+    /// Executes a turn. Dropping the future cancels it.
+    ///
+    /// # Errors
+    /// If the session cannot execute or record the turn; errors of a call are part of its result.
+    fn execute(
+        &mut self,
+        turn: ModelTurn,
+    ) -> impl Future<Output = Result<AnsweredTurn, AgentError>> + Send;
+
+    /// Reports the progress of the run to the session's subscribers.
+    fn emit(&self, event: SessionEvent);
+
+    /// Whether the user stopped the session.
+    fn is_stopped(&self) -> bool;
+
+    /// Completes when the user stops the session.
+    fn until_stopped(&self) -> impl Future<Output = ()> + Send + use<Self>;
+
+    /// Ends what still runs after the session was stopped.
+    fn finish_dropped_turn(&mut self) -> impl Future<Output = ()> + Send;
+}
+
+impl AgentSession for Session {
+    async fn execute(&mut self, turn: ModelTurn) -> Result<AnsweredTurn, AgentError> {
+        Ok(Self::execute(self, turn).await?)
+    }
+
+    fn emit(&self, event: SessionEvent) {
+        Self::emit(self, event);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped().is_some()
+    }
+
+    fn until_stopped(&self) -> impl Future<Output = ()> + Send + use<> {
+        let stopped = Self::until_stopped(self);
+        async move {
+            stopped.await;
+        }
+    }
+
+    async fn finish_dropped_turn(&mut self) {
+        Self::finish_dropped_turn(self).await;
+    }
+}
