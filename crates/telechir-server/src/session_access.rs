@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use serde_json::{Map, Value};
 use telechir_host::approvals::{CallerReply, OpenApproval};
 use telechir_protocol::{Content, ToolResult};
+use telechir_tools::OpenOptions;
 
 /// A session that may not have been started yet.
 #[async_trait]
@@ -22,6 +23,41 @@ pub trait SessionAccess: Send + Sync + 'static {
         shows_screen: bool,
         approvals: Box<dyn Approvals>,
     ) -> Result<ToolResult, String>;
+
+    /// Prepares the session for these options; its devices start with the first call.
+    ///
+    /// # Errors
+    /// With a sentence for the model, for an option that this session cannot have.
+    async fn open(&self, options: &OpenOptions) -> Result<(), String>;
+
+    /// Lets the session live for so many seconds without a call.
+    ///
+    /// # Errors
+    /// With a sentence for the model, if the session does not run or cannot live that long.
+    async fn extend(&self, seconds: u64) -> Result<(), String>;
+
+    /// The next steps of another model for an instruction, as members of an answer. The model sees
+    /// the screen; nothing is acted on.
+    ///
+    /// # Errors
+    /// With a sentence, if the model or the session cannot be reached.
+    async fn plan(
+        &self,
+        instruction: &str,
+        approvals: Box<dyn Approvals>,
+    ) -> Result<Map<String, Value>, String>;
+
+    /// Lets another model work on an instruction until it is done or has taken `max_steps` turns; the
+    /// report as members of an answer. Each of its calls is judged. Dropping the future stops it.
+    ///
+    /// # Errors
+    /// With a sentence, if the model or the session cannot be reached, or the model did not finish.
+    async fn work(
+        &self,
+        instruction: &str,
+        max_steps: u32,
+        approvals: Box<dyn Approvals>,
+    ) -> Result<Map<String, Value>, String>;
 
     /// The session as members of an answer: its name, its devices, whether it runs.
     async fn describe(&self) -> Map<String, Value>;

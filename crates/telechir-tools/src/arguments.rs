@@ -93,8 +93,10 @@ fn lenient(kind: Kind, value: &Value) -> Value {
         return value.clone();
     };
     let parsed = match kind {
-        Kind::Number(..) | Kind::Integer(..) | Kind::Flag => serde_json::from_str(text.trim()).ok(),
-        Kind::Text | Kind::OneOf(_) | Kind::Texts | Kind::Point | Kind::Any => None,
+        Kind::Number(..) | Kind::Integer(..) | Kind::Flag | Kind::Texts | Kind::Object => {
+            serde_json::from_str(text.trim()).ok()
+        }
+        Kind::Text | Kind::OneOf(_) | Kind::Action(_) | Kind::Point | Kind::Any => None,
     };
     parsed.unwrap_or_else(|| value.clone())
 }

@@ -1,10 +1,16 @@
 //! The tools, their descriptions and arguments, and which of them a session can offer.
 
-use serde_json::{Map, Value, json};
+use std::time::Duration;
 
+use serde_json::{Map, Value};
+use telechir_protocol::{Content, FailureKind, Size, ToolResult};
+
+use crate::answer::ToolAnswer;
 use crate::arguments::{ArgumentError, checked, shortened};
+use crate::elements::ElementList;
+use crate::foreign_arguments;
 use crate::request::{self, ToolRequest};
-use crate::schema::{Argument, Kind, object, optional, required};
+use crate::table::{AnswerForm, Entry, SESSION, TOOLS};
 
 /// What the session behind the tools has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,10 +21,14 @@ pub struct Capabilities {
     pub browser: bool,
     /// A shell whose state lasts from call to call.
     pub shell: bool,
+    /// Another model that can be given a task on the screen.
+    pub model: bool,
+    /// Size of the screen, if known before the session starts.
+    pub screen: Option<Size>,
 }
 
 impl Capabilities {
-    fn has_screen(self) -> bool {
+    pub(crate) fn has_screen(self) -> bool {
         self.desktop || self.browser
     }
 }
@@ -47,20 +57,6 @@ pub struct ToolHints {
     pub open_world: bool,
 }
 
-const READS: ToolHints = ToolHints {
-    read_only: true,
-    destructive: false,
-    idempotent: true,
-    open_world: false,
-};
-
-const ACTS: ToolHints = ToolHints {
-    read_only: false,
-    destructive: true,
-    idempotent: false,
-    open_world: true,
-};
-
 /// A tool as a client lists it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolDefinition {
@@ -79,302 +75,11 @@ pub struct ToolDefinition {
     pub hints: ToolHints,
 }
 
-#[derive(Debug)]
-struct Entry {
-    name: &'static str,
-    title: &'static str,
-    description: &'static str,
-    arguments: &'static [Argument],
-    hints: ToolHints,
-    needs: fn(Capabilities) -> bool,
-    answer: AnswerForm,
-}
-
-/// What an answer consists of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AnswerForm {
-    /// Members; with a schema of them.
-    Schema,
-    /// Members.
-    Members,
-    /// Members, and a screenshot of the screen afterwards.
-    Screenshot,
-    /// Members, and a screenshot if the action takes one.
-    OnRequest,
-}
-
-const X: Argument = optional(
-    "x",
-    Kind::Number(0.0, 100_000.0),
-    "pixels of the last screenshot",
-);
-const Y: Argument = optional("y", Kind::Number(0.0, 100_000.0), "");
-const LABEL: Argument = optional(
-    "label",
-    Kind::Integer(0, 100_000),
-    "number of an element in the last labelled screenshot",
-);
-const REF: Argument = optional("ref", Kind::Text, "ref of an element from a snapshot");
-
-/// The actions of `execute_gui`, with the names of seed vocabularies as they are.
-pub(crate) const GUI_ACTIONS: &[&str] = &[
-    "click",
-    "double_click",
-    "triple_click",
-    "right_click",
-    "middle_click",
-    "move_mouse",
-    "drag",
-    "scroll",
-    "type",
-    "press_key",
-    "hotkey",
-    "hold_key",
-    "mouse_down",
-    "mouse_up",
-    "screenshot",
-    "zoom",
-    "cursor_position",
-    "list_windows",
-    "focus_window",
-    "close_window",
-    "open_app",
-    "read_clipboard",
-    "write_clipboard",
-];
-pub(crate) const BROWSER_ACTIONS: &[&str] = &[
-    "navigate",
-    "click",
-    "fill",
-    "press",
-    "extract_text",
-    "snapshot",
-    "find",
-    "open_tab",
-    "close_tab",
-    "switch_tab",
-    "list_tabs",
-    "back",
-    "forward",
-    "reload",
-    "select",
-    "hover",
-    "scroll_to",
-    "screenshot",
-];
-pub(crate) const ELEMENT_ACTIONS: &[&str] = &[
-    "click",
-    "set_value",
-    "type",
-    "toggle",
-    "select",
-    "expand",
-    "collapse",
-    "focus",
-    "invoke",
-];
-pub(crate) const COMPUTER_ACTIONS: &[&str] = &[
-    "screenshot",
-    "click",
-    "double_click",
-    "triple_click",
-    "right_click",
-    "middle_click",
-    "type",
-    "key",
-    "scroll",
-    "mouse_move",
-    "drag",
-    "wait",
-];
-const DIRECTIONS: &[&str] = &["up", "down", "left", "right"];
-
-const TOOLS: &[Entry] = &[
-    Entry {
-        name: "execute_cli",
-        title: "Run a command",
-        description: "Runs a bash command in a lasting shell: directory, variables and jobs stay. \
-            A command that waits for input returns with outcome awaiting_input and goes on: answer \
-            with `stdin`. Some commands ask the user first.",
-        arguments: &[
-            required("command", Kind::Text, "empty if only stdin is sent"),
-            optional("cwd", Kind::Text, "for this command only"),
-            optional("timeout", Kind::Number(0.1, 3600.0), "seconds [30]"),
-            optional(
-                "stdin",
-                Kind::Text,
-                "text for the command that waits for input",
-            ),
-        ],
-        hints: ToolHints {
-            open_world: false,
-            ..ACTS
-        },
-        needs: |has| has.shell,
-        answer: AnswerForm::Schema,
-    },
-    Entry {
-        name: "execute_gui",
-        title: "Use mouse and keyboard",
-        description: "Acts on the screen, waits until it is still and returns a screenshot. A \
-            target is x and y in the last screenshot, or the label or ref of an element.",
-        arguments: &[
-            required("action", Kind::OneOf(GUI_ACTIONS), ""),
-            X,
-            Y,
-            LABEL,
-            REF,
-            optional("text", Kind::Text, ""),
-            optional("key", Kind::Text, "such as ctrl+s or Return"),
-            optional("keys", Kind::Texts, ""),
-            optional("direction", Kind::OneOf(DIRECTIONS), ""),
-            optional("clicks", Kind::Integer(1, 100), "wheel notches [5]"),
-            optional("end_x", Kind::Number(0.0, 100_000.0), "end of a drag"),
-            optional("end_y", Kind::Number(0.0, 100_000.0), ""),
-            optional("duration", Kind::Number(0.0, 60.0), "seconds"),
-            optional("window", Kind::Text, "id or a part of the title"),
-            optional("name", Kind::Text, "of the application"),
-            optional("region", Kind::Any, "[left, top, right, bottom]"),
-        ],
-        hints: ACTS,
-        needs: Capabilities::has_screen,
-        answer: AnswerForm::Screenshot,
-    },
-    Entry {
-        name: "observe_screen",
-        title: "Look at the screen",
-        description: "Returns a screenshot. Mode grounding numbers the elements in it and lists \
-            them; understanding returns the screen's text.",
-        arguments: &[
-            optional("mode", Kind::OneOf(&["grounding", "understanding"]), ""),
-            optional("intent", Kind::Text, "what is looked for"),
-        ],
-        hints: READS,
-        needs: Capabilities::has_screen,
-        answer: AnswerForm::Screenshot,
-    },
-    Entry {
-        name: "get_ui_context",
-        title: "Read the elements",
-        description: "Returns the elements of the page or active window as text, with refs; \
-            cheaper than a screenshot.",
-        arguments: &[
-            optional("max_depth", Kind::Integer(1, 100), ""),
-            optional("interactive_only", Kind::Flag, ""),
-        ],
-        hints: READS,
-        needs: Capabilities::has_screen,
-        answer: AnswerForm::Members,
-    },
-    Entry {
-        name: "execute_browser",
-        title: "Use the browser",
-        description: "Acts on the page by refs from snapshot or find. Returns text; screenshot \
-            returns a picture. fill replaces the value of a field, press sends a key.",
-        arguments: &[
-            required("action", Kind::OneOf(BROWSER_ACTIONS), ""),
-            optional("url", Kind::Text, "http or https"),
-            REF,
-            optional("value", Kind::Text, "for fill and select"),
-            optional("key", Kind::Text, "for press"),
-            optional("query", Kind::Text, "for find"),
-            optional("tab", Kind::Text, "id from list_tabs"),
-            optional("interactive_only", Kind::Flag, ""),
-        ],
-        hints: ACTS,
-        needs: |has| has.browser,
-        answer: AnswerForm::OnRequest,
-    },
-    Entry {
-        name: "execute_accessible",
-        title: "Act on an element by its name",
-        description: "Acts on an element by its accessible name, without coordinates. If several \
-            fit, the error lists them.",
-        arguments: &[
-            optional("element_name", Kind::Text, ""),
-            required("action", Kind::OneOf(ELEMENT_ACTIONS), ""),
-            optional("value", Kind::Text, "for set_value and type"),
-            optional("automation_id", Kind::Text, ""),
-            optional("control_type", Kind::Text, "role, such as button"),
-            optional("window_title", Kind::Text, ""),
-            REF,
-        ],
-        hints: ACTS,
-        needs: Capabilities::has_screen,
-        answer: AnswerForm::Members,
-    },
-    Entry {
-        name: "maximize_active_window",
-        title: "Maximize the active window",
-        description: "Maximizes the active window; reports if it was so before.",
-        arguments: &[],
-        hints: ToolHints {
-            destructive: false,
-            idempotent: true,
-            open_world: false,
-            ..ACTS
-        },
-        needs: |has| has.desktop,
-        answer: AnswerForm::Members,
-    },
-    Entry {
-        name: "wait",
-        title: "Wait",
-        description: "Waits; at most 30 seconds a call. Actions wait by themselves until the \
-            screen is still.",
-        arguments: &[required("seconds", Kind::Number(0.0, 30.0), "")],
-        hints: READS,
-        needs: |_| true,
-        answer: AnswerForm::Members,
-    },
-    Entry {
-        name: "get_action_history",
-        title: "List past calls",
-        description: "Returns the last calls with their results, failed and refused ones, too.",
-        arguments: &[optional("last_n", Kind::Integer(1, 50), "[10]")],
-        hints: READS,
-        needs: |_| true,
-        answer: AnswerForm::Schema,
-    },
-    Entry {
-        name: "computer_use",
-        title: "Use the computer",
-        description: "One action by coordinates of the last screenshot (\"x,y\") or by label; \
-            returns a screenshot. Addresses are opened with browser_session.",
-        arguments: &[
-            required("action", Kind::OneOf(COMPUTER_ACTIONS), ""),
-            optional("coordinate", Kind::Point, ""),
-            optional("end_coordinate", Kind::Point, "end of a drag"),
-            LABEL,
-            optional("text", Kind::Text, ""),
-            optional("key", Kind::Text, ""),
-            optional("direction", Kind::OneOf(DIRECTIONS), ""),
-            optional("amount", Kind::Integer(1, 100), "wheel notches [3]"),
-            optional("duration", Kind::Integer(0, 30_000), "milliseconds [1000]"),
-        ],
-        hints: ACTS,
-        needs: Capabilities::has_screen,
-        answer: AnswerForm::Screenshot,
-    },
-    Entry {
-        name: "browser_session",
-        title: "Open or close the session",
-        description: "open starts the session if necessary and opens url; status describes it; \
-            close ends it with its programs. Other tools start the session by themselves.",
-        arguments: &[
-            required("action", Kind::OneOf(&["open", "status", "close"]), ""),
-            optional("url", Kind::Text, "for open"),
-        ],
-        hints: ACTS,
-        needs: |has| has.browser,
-        answer: AnswerForm::Schema,
-    },
-];
-
 /// The tools that a session can offer and that were selected.
 #[derive(Clone, Debug)]
 pub struct ToolCatalog {
     entries: Vec<&'static Entry>,
+    screen: Option<Size>,
 }
 
 impl ToolCatalog {
@@ -400,7 +105,8 @@ impl ToolCatalog {
                 && (!selection.read_only || tool.hints.read_only)
         };
         let entries = TOOLS.iter().filter(is_selected).collect();
-        Ok(Self { entries })
+        let screen = has.screen;
+        Ok(Self { entries, screen })
     }
 
     /// The tools in a fixed order.
@@ -423,19 +129,98 @@ impl ToolCatalog {
         let Some(entry) = self.entries.iter().find(|entry| entry.name == tool) else {
             let names: Vec<&str> = self.entries.iter().map(|entry| entry.name).collect();
             return Err(ArgumentError::of_call(format!(
-                "no tool is named `{}`; there are {}",
+                "No tool is named `{}`; use one of {}.",
                 shortened(tool),
                 names.join(", ")
             )));
         };
-        let arguments = checked(entry.name, entry.arguments, arguments)?;
-        request::read(entry.name, arguments)
+        if entry.name == "computer_use" && arguments.get("action") == Some(&"navigate".into()) {
+            let message = "open addresses with browser_session: action open, and url";
+            return Err(ArgumentError::at("action", message));
+        }
+        let table = entry.arguments();
+        let arguments = foreign_arguments::listed(entry.name, arguments);
+        let mut arguments = checked(entry.name, &table, &arguments)?;
+        arguments.shift_remove(SESSION);
+        request::read(entry.name, &table, arguments)
     }
 
-    /// Whether the answers of a tool are structured, without a screenshot.
-    pub fn is_structured(&self, tool: &str) -> bool {
+    /// The answer of a tool to its call, which took `elapsed`.
+    pub fn answer(
+        &self,
+        tool: &str,
+        call: &Content,
+        result: &ToolResult,
+        elapsed: Duration,
+    ) -> ToolAnswer {
+        let mut answer = ToolAnswer::of(call, result, elapsed);
+        match tool {
+            "get_ui_context" => list_elements(&mut answer),
+            "observe_screen" => add_elements(&mut answer),
+            "maximize_active_window" => {
+                let text = answer.members.get("stdout").and_then(Value::as_str);
+                let was = text.is_some_and(|text| text.contains("already maximized"));
+                if !answer.is_error {
+                    answer.insert("was_maximized", was.into());
+                }
+            }
+            "wait" => answer.insert("waited_seconds", elapsed.as_secs_f64().into()),
+            _ => {}
+        }
+        if let Some(instead) = self.fallback(tool, result) {
+            answer.insert("fallback", instead.into());
+        }
+        self.explain_scale(&mut answer);
+        answer
+    }
+
+    /// Another offered tool with the same purpose, for a call that its device failed.
+    fn fallback(&self, tool: &str, result: &ToolResult) -> Option<&'static str> {
+        let ToolResult::Computer(result) = result else {
+            return None;
+        };
+        let kind = result.error.as_ref()?.kind;
+        let is_device = matches!(
+            kind,
+            FailureKind::Device | FailureKind::Unsupported | FailureKind::Timeout
+        );
+        let other = match tool {
+            "execute_browser" | "execute_accessible" => "execute_gui",
+            "get_ui_context" => "observe_screen",
+            _ => return None,
+        };
+        (is_device && self.answer_form(other).is_some()).then_some(other)
+    }
+
+    /// Adds how much a screenshot was scaled down, because its coordinates are not the screen's.
+    fn explain_scale(&self, answer: &mut ToolAnswer) {
+        let member = |name| answer.members.get(name).and_then(Value::as_u64);
+        let (Some(screen), Some(width), Some(height)) =
+            (self.screen, member("width"), member("height"))
+        else {
+            return;
+        };
+        let is_complete = u64::from(screen.width) * height == u64::from(screen.height) * width;
+        if is_complete && width < u64::from(screen.width) {
+            let (screen_width, screen_height) = (screen.width, screen.height);
+            let note = format!(
+                "The screenshot is scaled down from {screen_width}x{screen_height}; use its own \
+                 coordinates."
+            );
+            answer.insert("scaled", note.into());
+        }
+    }
+
+    /// Whether a tool is offered.
+    pub fn has(&self, tool: &str) -> bool {
+        self.answer_form(tool).is_some()
+    }
+
+    /// Whether the answers of a tool may have a screenshot. Others are structured, even if the
+    /// session took one.
+    pub fn may_have_screenshot(&self, tool: &str) -> bool {
         let form = self.answer_form(tool);
-        matches!(form, Some(AnswerForm::Schema | AnswerForm::Members))
+        matches!(form, Some(AnswerForm::Screenshot | AnswerForm::OnRequest))
     }
 
     /// Whether the answers of a tool have a screenshot of the screen afterwards.
@@ -449,42 +234,39 @@ impl ToolCatalog {
     }
 }
 
-impl Entry {
-    fn definition(&self) -> ToolDefinition {
-        ToolDefinition {
-            name: self.name,
-            title: self.title,
-            description: self.description,
-            input_schema: object(self.arguments),
-            output_schema: (self.answer == AnswerForm::Schema).then(|| output_schema(self.name)),
-            hints: self.hints,
-        }
-    }
+/// The handle of the session that a call names, if it does.
+pub fn session_handle(arguments: &Map<String, Value>) -> Option<&str> {
+    arguments.get(SESSION).and_then(Value::as_str)
 }
 
-/// The schema of a structured answer. Further members are allowed.
-fn output_schema(tool: &str) -> Map<String, Value> {
-    let text = || json!({"type": "string"});
-    let mut properties = Map::new();
-    properties.insert("status".to_owned(), text());
-    properties.insert("voice_message".to_owned(), text());
-    properties.insert("duration_ms".to_owned(), json!({"type": "integer"}));
-    match tool {
-        "execute_cli" => {
-            properties.insert("stdout".to_owned(), text());
-            properties.insert("stderr".to_owned(), text());
-            properties.insert("exit_code".to_owned(), json!({"type": ["integer", "null"]}));
-        }
-        "get_action_history" => {
-            properties.insert("actions".to_owned(), json!({"type": "array"}));
-        }
-        _ => {}
+/// Puts the elements of the text into members, and leaves its other lines.
+fn list_elements(answer: &mut ToolAnswer) {
+    let Some(Value::String(text)) = answer.members.get("stdout").filter(|_| !answer.is_error)
+    else {
+        return;
+    };
+    let list = ElementList::of(text);
+    let state = |state| list.with_state(state).cloned().unwrap_or_default();
+    let (window, focused) = (state("active"), state("focused"));
+    answer.insert("stdout", list.rest.into());
+    answer.insert("foreground_window", window);
+    answer.insert("focused_element", focused);
+    answer.insert("interactive_elements", list.elements.into());
+    answer.insert("element_count", list.count.into());
+}
+
+/// Adds the labelled elements of the text, which stays as it is.
+fn add_elements(answer: &mut ToolAnswer) {
+    let text = answer.members.get("stdout").and_then(Value::as_str);
+    let Some(text) = text.filter(|_| !answer.is_error) else {
+        return;
+    };
+    let mut list = ElementList::of(text);
+    list.elements
+        .retain(|element| element.get("label").is_some());
+    if !list.elements.is_empty() {
+        answer.insert("ui_elements", list.elements.into());
     }
-    let mut schema = Map::new();
-    schema.insert("type".to_owned(), "object".into());
-    schema.insert("properties".to_owned(), Value::Object(properties));
-    schema.insert("required".to_owned(), json!(["status"]));
-    schema
 }
 
 #[cfg(test)]
@@ -495,6 +277,8 @@ mod tests {
         desktop: true,
         browser: true,
         shell: true,
+        model: true,
+        screen: None,
     };
 
     fn names(has: Capabilities, selection: &ToolSelection) -> Vec<&'static str> {

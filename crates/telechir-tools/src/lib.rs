@@ -8,12 +8,21 @@
 mod answer;
 mod arguments;
 mod catalog;
+mod elements;
+mod foreign_arguments;
 mod history;
+mod long_text;
+mod plan;
 mod request;
 mod schema;
+mod table;
 
 pub use answer::{ToolAnswer, ToolStatus};
 pub use arguments::ArgumentError;
-pub use catalog::{Capabilities, ToolCatalog, ToolDefinition, ToolHints, ToolSelection};
+pub use catalog::{
+    Capabilities, ToolCatalog, ToolDefinition, ToolHints, ToolSelection, session_handle,
+};
 pub use history::{ActionHistory, HistoryEntry};
-pub use request::{SessionVerb, ToolRequest};
+pub use long_text::{MAX_TEXT_CHARS, range, shortened};
+pub use plan::tool_step;
+pub use request::{OpenOptions, SessionVerb, TaskVerb, ToolRequest};

@@ -1,10 +1,10 @@
 //! The arguments of a tool as a neutral call, or as a request that needs no device.
 
 use serde_json::{Map, Value, json};
-use telechir_protocol::{Command, Content, ShellAction, ShellCall};
+use telechir_protocol::{Action, Command, ComputerCall, Content, ShellAction, ShellCall};
 
 use crate::arguments::ArgumentError;
-use crate::schema::{integer, point};
+use crate::schema::{Argument, integer, point};
 
 /// Wheel notches of `execute_gui` without `clicks`.
 const GUI_SCROLL: i64 = 5;
@@ -14,9 +14,15 @@ const COMPUTER_SCROLL: i64 = 3;
 const COMPUTER_WAIT_MS: i64 = 1_000;
 /// Calls in a history without `last_n`.
 const HISTORY_LENGTH: usize = 10;
+/// Turns of a task without `max_steps`.
+const TASK_STEPS: u32 = 15;
 
 /// What a tool's call asks for.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a call is made once and moved into its turn"
+)]
 pub enum ToolRequest {
     /// A call for a device of the session, whose id the caller sets.
     Call(Content),
@@ -27,26 +33,76 @@ pub enum ToolRequest {
     },
     /// The session itself, without a device.
     Session(SessionVerb),
+    /// A task for another model, or the state of one.
+    Task(TaskVerb),
 }
 
 /// What is asked of the session itself.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a call is made once and moved into its turn"
-)]
 pub enum SessionVerb {
-    /// Start it if necessary, and execute this call, if any, which opens a page.
-    Open(Option<Content>),
-    /// Return its name, devices, state and age.
+    /// Start it if necessary with these options, and execute this call, if any, which opens a page.
+    Open(OpenOptions, Option<Box<Content>>),
+    /// Return its handle, devices, state and age.
     Status,
+    /// Continue an earlier session by its handle.
+    Resume,
+    /// Let it live for so many seconds without a call.
+    Extend {
+        /// From 1 to 86,400.
+        seconds: u64,
+    },
     /// End it with all its programs, unless it was named.
     Close,
+}
+
+/// How a session is opened. What a session cannot do is an error, never ignored.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// The persistent page data to use, called a profile elsewhere; absent means none.
+    pub context_id: Option<String>,
+    /// Whether changes of the page data are saved at the end; absent means yes.
+    pub persist: Option<bool>,
+    /// The handle of an existing session to attach to, instead of starting one.
+    pub session_id: Option<String>,
+    /// Seconds without a call after which the session ends; absent means the server's default.
+    pub timeout: Option<u64>,
+    /// Whether pages are fetched through a proxy; absent means as the server was started.
+    pub proxy: Option<bool>,
+    /// ISO 3166 code of the country that the proxy should be in.
+    pub proxy_country: Option<String>,
+}
+
+/// What is asked of another model that uses the session's screen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TaskVerb {
+    /// Return the model's next steps without executing them.
+    Plan {
+        /// What to accomplish.
+        instruction: String,
+    },
+    /// Let the model work on it until it is done.
+    Execute {
+        /// What to accomplish.
+        instruction: String,
+        /// Maximum number of the model's turns.
+        max_steps: u32,
+    },
+    /// Wait for the end of a task that was started before.
+    Follow {
+        /// The task's name.
+        task: String,
+    },
+    /// Stop a task.
+    Stop {
+        /// The task's name.
+        task: String,
+    },
 }
 
 /// Reads checked arguments.
 pub(crate) fn read(
     tool: &'static str,
+    table: &[Argument],
     arguments: Map<String, Value>,
 ) -> Result<ToolRequest, ArgumentError> {
     match tool {
@@ -59,52 +115,146 @@ pub(crate) fn read(
             })
         }
         "browser_session" => session(&arguments).map(ToolRequest::Session),
-        _ => computer(action(tool, arguments)?).map(ToolRequest::Call),
+        "execute_computer_use" => task(&arguments).map(ToolRequest::Task),
+        _ => computer(table, action(tool, arguments)?).map(ToolRequest::Call),
     }
 }
 
 fn shell(arguments: &Map<String, Value>) -> Result<Content, ArgumentError> {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
-    let command = text("command").unwrap_or_default();
+    let is_set = |name: &str| arguments.get(name) == Some(&Value::Bool(true));
     let mut call = ShellCall::execute("", Vec::new());
-    match (command.trim().is_empty(), text("stdin")) {
-        (false, None) => call.commands.push(Command::Line(command.to_owned())),
-        (true, Some(input)) => call.action = ShellAction::SendText(input.to_owned()),
-        (false, Some(_)) => {
-            return Err(ArgumentError::at(
-                "stdin",
-                "run the command first; send stdin in a call with an empty command once it waits \
-                 for input",
-            ));
+    let input = input(arguments)?;
+    let job = text("job").map(str::to_owned);
+    let command = text("command").filter(|command| !command.trim().is_empty());
+    call.action = match (command, input, job) {
+        (Some(_), Some((name, _)), _) => {
+            let message = "run the command first, and send input in a further call without a \
+                           command once it waits for it";
+            return Err(ArgumentError::at(name, message));
         }
-        (true, None) => {
-            return Err(ArgumentError::at(
-                "command",
-                "expected a command, found none",
-            ));
+        (Some(_), None, Some(_)) => {
+            let message = "a job has its command already; omit `command` to read the job";
+            return Err(ArgumentError::at("job", message));
         }
+        (Some(command), None, None) => {
+            call.commands.push(Command::Line(command.to_owned()));
+            match is_set("background") {
+                true => ShellAction::Start,
+                false => ShellAction::Execute,
+            }
+        }
+        (None, Some((_, input)), job) => {
+            call.job = job;
+            input
+        }
+        (None, None, Some(job)) if is_set("stop") => ShellAction::Stop(job),
+        (None, None, Some(job)) => ShellAction::Read(job),
+        (None, None, None) => {
+            let message = "missing; expected a command, or `stdin`, `key`, `close_stdin` or `job` \
+                           for one that runs";
+            return Err(ArgumentError::at("command", message));
+        }
+    };
+    if is_set("stop") && !matches!(call.action, ShellAction::Stop(_)) {
+        let message = "expected `job` alone beside it";
+        return Err(ArgumentError::at("stop", message));
     }
     call.cwd = text("cwd").map(str::to_owned);
     let seconds = arguments.get("timeout").and_then(Value::as_f64);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "checked to be from 0.1 to 3600 seconds"
-    )]
-    let milliseconds = seconds.map(|seconds| (seconds * 1_000.0) as u64);
-    call.timeout_ms = milliseconds;
+    call.timeout_ms = seconds.map(|seconds| milliseconds(seconds));
     Ok(Content::ShellCall(call))
+}
+
+/// The input for a command that runs, and the argument it comes from.
+fn input(
+    arguments: &Map<String, Value>,
+) -> Result<Option<(&'static str, ShellAction)>, ArgumentError> {
+    let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+    let typed = text("stdin").map(|text| ("stdin", ShellAction::SendText(text.to_owned())));
+    let key = text("key").map(|key| ("key", ShellAction::SendKey(key.to_owned())));
+    let closes = arguments.get("close_stdin") == Some(&Value::Bool(true));
+    let end = closes.then_some(("close_stdin", ShellAction::CloseInput));
+    let mut given = [typed, key, end].into_iter().flatten();
+    let first = given.next();
+    match given.next() {
+        Some((name, _)) => Err(ArgumentError::at(
+            name,
+            "send one input a call: `stdin`, `key` or `close_stdin`",
+        )),
+        None => Ok(first),
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "checked to be from 0 to 3600 seconds"
+)]
+fn milliseconds(seconds: f64) -> u64 {
+    (seconds * 1_000.0) as u64
 }
 
 fn session(arguments: &Map<String, Value>) -> Result<SessionVerb, ArgumentError> {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+    let flag = |name: &str| arguments.get(name).and_then(Value::as_bool);
+    let seconds = arguments.get("timeout").and_then(integer);
+    let seconds = seconds.and_then(|seconds| u64::try_from(seconds).ok());
     match text("action") {
         Some("status") => Ok(SessionVerb::Status),
+        Some("resume") => Ok(SessionVerb::Resume),
         Some("close") => Ok(SessionVerb::Close),
+        Some("extend") => match seconds {
+            Some(seconds) => Ok(SessionVerb::Extend { seconds }),
+            None => Err(ArgumentError::at("timeout", "missing; extend needs it")),
+        },
         _ => {
+            let options = OpenOptions {
+                context_id: text("context_id").map(str::to_owned),
+                persist: flag("persist"),
+                session_id: text("session_id").map(str::to_owned),
+                timeout: seconds,
+                proxy: flag("proxy"),
+                proxy_country: text("proxy_country").map(str::to_owned),
+            };
+            if options.context_id.is_some() && options.session_id.is_some() {
+                let message = "expected either `context_id` for a new session or `session_id` for \
+                               an existing one, found both";
+                return Err(ArgumentError::at("session_id", message));
+            }
             let page = text("url").map(|url| json!({"action": "navigate", "url": url}));
-            let page = page.map(|action| computer(object(action))).transpose()?;
-            Ok(SessionVerb::Open(page))
+            let page = page
+                .map(|action| computer(&[], object(action)))
+                .transpose()?;
+            Ok(SessionVerb::Open(options, page.map(Box::new)))
+        }
+    }
+}
+
+fn task(arguments: &Map<String, Value>) -> Result<TaskVerb, ArgumentError> {
+    let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+    let is_stopped = arguments.get("stop") == Some(&Value::Bool(true));
+    match (text("instruction"), text("task").map(str::to_owned)) {
+        (Some(_), Some(_)) => {
+            let message = "expected either `instruction` for a new task or `task`, found both";
+            Err(ArgumentError::at("task", message))
+        }
+        (None, Some(task)) if is_stopped => Ok(TaskVerb::Stop { task }),
+        (None, Some(task)) => Ok(TaskVerb::Follow { task }),
+        (Some(instruction), None) if text("mode") == Some("plan") => Ok(TaskVerb::Plan {
+            instruction: instruction.to_owned(),
+        }),
+        (Some(instruction), None) => {
+            let steps = arguments.get("max_steps").and_then(integer);
+            let steps = steps.and_then(|steps| u32::try_from(steps).ok());
+            Ok(TaskVerb::Execute {
+                instruction: instruction.to_owned(),
+                max_steps: steps.unwrap_or(TASK_STEPS),
+            })
+        }
+        (None, None) => {
+            let message = "missing; expected what to accomplish, or `task` to follow one";
+            Err(ArgumentError::at("instruction", message))
         }
     }
 }
@@ -135,6 +285,8 @@ fn action(
             arguments.insert("action".to_owned(), "read_page".into());
             rename(&mut arguments, "max_depth", "depth");
             interactive_only(&mut arguments);
+            // The default of a page has one line for several elements.
+            arguments.entry("filter").or_insert_with(|| "all".into());
         }
         "execute_browser" => browser(&mut arguments)?,
         "execute_accessible" => element(&mut arguments)?,
@@ -174,6 +326,9 @@ fn browser(arguments: &mut Map<String, Value>) -> Result<(), ArgumentError> {
     };
     need(arguments, needed)?;
     arguments.insert("action".to_owned(), name.into());
+    if arguments.remove("visible") == Some(Value::Bool(false)) {
+        arguments.insert("filter".to_owned(), "hidden".into());
+    }
     interactive_only(arguments);
     Ok(())
 }
@@ -271,15 +426,41 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// A call of one action, read as neutral JSON under any of the names that it knows.
-fn computer(action: Map<String, Value>) -> Result<Content, ArgumentError> {
-    let call = json!({"type": "computer_call", "call_id": "", "actions": [action]});
-    let content: Content = serde_json::from_value(call)
-        .map_err(|error| ArgumentError::of_call(format!("the arguments do not fit: {error}")))?;
-    if let Content::ComputerCall(call) = &content
-        && let Some(exception) = &call.exception
-    {
-        return Err(ArgumentError::of_call(exception.as_str()));
+/// A call of one action, read as neutral JSON under any of the names that it knows. `table` has the
+/// arguments of the tool, of which an error names one.
+fn computer(table: &[Argument], action: Map<String, Value>) -> Result<Content, ArgumentError> {
+    match Action::from_json(action) {
+        Ok((action, _ignored)) => Ok(Content::ComputerCall(ComputerCall::new("", vec![action]))),
+        Err(invalid) => Err(named_as_in(table, &invalid.action, &invalid.problem)),
     }
-    Ok(content)
+}
+
+/// An error about a member of a neutral action, about the tool's argument that it comes from.
+fn named_as_in(table: &[Argument], action: &str, problem: &str) -> ArgumentError {
+    // "`coordinate` is missing" or "`text` is 5, not a string".
+    let member = problem
+        .strip_prefix('`')
+        .and_then(|rest| rest.split_once('`'));
+    let Some((member, rest)) = member else {
+        return ArgumentError::of_call(format!("{action}: {problem}"));
+    };
+    let names: &[&str] = match member {
+        "coordinate" | "path" => &["coordinate", "x", "ref", "element_name"],
+        _ => &[member],
+    };
+    let argument = names
+        .iter()
+        .find_map(|name| table.iter().find(|argument| argument.name == *name));
+    let name = argument.map_or(member, |argument| argument.name);
+    let found = match (rest.trim(), argument) {
+        ("is missing", Some(argument)) => {
+            format!(
+                "missing; {action} needs it: {}",
+                argument.kind.expectation()
+            )
+        }
+        ("is missing", None) => format!("missing; {action} needs it"),
+        (rest, _) => format!("{action}: the value {rest}"),
+    };
+    ArgumentError::at(name, found)
 }

@@ -1,6 +1,7 @@
 //! JSON Schemas of tool arguments, written as tables of members.
 
 use serde_json::{Map, Value, json};
+use telechir_protocol::normalize_action_type;
 
 /// The type of an argument.
 #[derive(Clone, Copy, Debug)]
@@ -15,10 +16,14 @@ pub(crate) enum Kind {
     Flag,
     /// One of these words.
     OneOf(&'static [&'static str]),
+    /// One of these actions, or another name of one of them, such as `left_click`.
+    Action(&'static [&'static str]),
     /// A list of texts.
     Texts,
     /// A point, as `[x, y]` or `"x,y"`.
     Point,
+    /// A JSON object.
+    Object,
     /// Any JSON value.
     Any,
 }
@@ -68,9 +73,12 @@ impl Kind {
             Self::Number(min, max) => json!({"type": "number", "minimum": min, "maximum": max}),
             Self::Integer(min, max) => json!({"type": "integer", "minimum": min, "maximum": max}),
             Self::Flag => json!({"type": "boolean"}),
-            Self::OneOf(words) => json!({"type": "string", "enum": words}),
+            Self::OneOf(words) | Self::Action(words) => {
+                json!({"type": "string", "enum": words})
+            }
             Self::Texts => json!({"type": "array", "items": {"type": "string"}}),
             Self::Point => json!({"type": ["array", "string"], "items": {"type": "number"}}),
+            Self::Object => json!({"type": "object"}),
             Self::Any => json!({}),
         };
         match schema {
@@ -90,9 +98,10 @@ impl Kind {
             Self::Number(min, max) => format!("a number from {min} to {max}"),
             Self::Integer(min, max) => format!("a whole number from {min} to {max}"),
             Self::Flag => "true or false".to_owned(),
-            Self::OneOf(words) => format!("one of {}", words.join(", ")),
+            Self::OneOf(words) | Self::Action(words) => format!("one of {}", words.join(", ")),
             Self::Texts => "a list of strings".to_owned(),
             Self::Point => "a point, as [x, y] or \"x,y\"".to_owned(),
+            Self::Object => "an object".to_owned(),
             Self::Any => "a value".to_owned(),
         }
     }
@@ -104,13 +113,21 @@ impl Kind {
             Self::Integer(min, max) => integer(value).is_some_and(|n| (min..=max).contains(&n)),
             Self::Flag => value.is_boolean(),
             Self::OneOf(words) => value.as_str().is_some_and(|word| words.contains(&word)),
+            Self::Action(words) => value.as_str().is_some_and(|name| is_action(name, words)),
             Self::Texts => value
                 .as_array()
                 .is_some_and(|items| items.iter().all(Value::is_string)),
             Self::Point => point(value).is_some(),
+            Self::Object => value.is_object(),
             Self::Any => true,
         }
     }
+}
+
+/// Whether the name is listed, or another name of a listed action.
+fn is_action(name: &str, words: &[&str]) -> bool {
+    let meaning = |name| normalize_action_type(name).action;
+    words.contains(&name) || words.iter().any(|word| meaning(word) == meaning(name))
 }
 
 /// A whole number, also written as `3.0`.

@@ -3,6 +3,7 @@
 mod approvals;
 mod browser;
 mod flag_text;
+mod mcp;
 mod recordings;
 mod translate;
 
@@ -24,6 +25,7 @@ use telechir_x11::{Corner, KillSwitch, Typing};
 
 pub(crate) use approvals::{ApprovalsCommand, ApproveArguments, DenyArguments};
 pub(crate) use browser::BrowserArguments;
+pub(crate) use mcp::{McpArguments, McpCommand, McpFlags, McpInstallArguments, McpServerArguments};
 pub(crate) use recordings::{PruneArguments, RecordingsCommand};
 pub(crate) use translate::TranslateArguments;
 
@@ -51,7 +53,7 @@ pub(crate) enum CliCommand {
     #[command(after_help = EXEC_EXAMPLES)]
     Exec(ExecArguments),
     /// Serve the Model Context Protocol on standard input and output: a computer as tools.
-    #[command(after_help = MCP_EXAMPLES)]
+    #[command(after_help = mcp::EXAMPLES)]
     Mcp(McpArguments),
     /// List or close the sessions started by `exec --session`.
     #[command(
@@ -157,17 +159,6 @@ Examples:
 Approval prompts appear on the terminal, never on stdin; without a terminal the answer is no.
 Exit code 0: every call has a result (possibly an error result); 1: failed; 2: usage; 3: a loss in
 strict mode.";
-
-const MCP_EXAMPLES: &str = "\
-Examples:
-  telechir mcp --desktop --browser --shell
-  telechir mcp --browser --headless --read-only
-  claude mcp add telechir -- telechir mcp --desktop --shell
-  codex mcp add telechir -- telechir mcp --desktop --shell
-
-The session starts with the first call and ends with the client, unless --session names it. Some
-calls need an approval: a client that can ask its user does; with others the answer is no, unless a
-rule of the policy allows the call.";
 
 const CONFORM_EXAMPLES: &str = "\
 Examples:
@@ -494,31 +485,6 @@ pub(crate) struct ExecArguments {
     /// fails with the code of the question, which stays open.
     #[arg(long, value_name = "SECONDS", requires = "session", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=31_536_000))]
     pub(crate) approval_wait: u64,
-    #[command(flatten)]
-    pub(crate) devices: DeviceArguments,
-    #[command(flatten)]
-    pub(crate) safety: SafetyArguments,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct McpArguments {
-    /// Offer only these tools.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub(crate) tools: Vec<String>,
-    /// Do not offer these tools.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub(crate) exclude_tools: Vec<String>,
-    /// Offer only tools that change nothing.
-    #[arg(long)]
-    pub(crate) read_only: bool,
-    /// Wait up to SECONDS for your answer to a question; then the call fails with the code of the
-    /// question, which stays open for `telechir approve`.
-    #[arg(long, value_name = "SECONDS", default_value_t = 45, value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    pub(crate) approval_wait: u64,
-    /// Use the session with this name, which other callers can use, too, and which does not end
-    /// with the client.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) session: Option<SessionName>,
     #[command(flatten)]
     pub(crate) devices: DeviceArguments,
     #[command(flatten)]

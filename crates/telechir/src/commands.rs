@@ -6,6 +6,7 @@ mod conform;
 mod doctor;
 mod exec;
 mod mcp;
+mod mcp_install;
 mod policy;
 mod profiles;
 mod recordings;
@@ -21,14 +22,17 @@ use std::process::ExitCode;
 
 use tokio::runtime::Builder;
 
-use crate::args::CliCommand;
+use crate::args::{CliCommand, McpArguments, McpCommand};
 use crate::error::CliError;
 
 pub(crate) fn run(command: CliCommand) -> Result<ExitCode, CliError> {
     match command {
         CliCommand::Run(arguments) => wait(run::run(arguments)),
         CliCommand::Exec(arguments) => wait(exec::exec(arguments)),
-        CliCommand::Mcp(arguments) => wait_on(one_thread(), mcp::mcp(arguments)),
+        CliCommand::Mcp(McpArguments { command, server }) => match command {
+            Some(McpCommand::Install(arguments)) => mcp_install::install(&arguments),
+            None => wait_on(one_thread(), mcp::mcp(server)),
+        },
         CliCommand::Sessions(command) => wait(sessions::sessions(command)),
         CliCommand::Approvals(command) => wait(approvals::approvals(command)),
         CliCommand::Approve(arguments) => wait(approvals::approve(arguments)),

@@ -121,6 +121,17 @@ pub(crate) fn home() -> Option<PathBuf> {
     env::var_os("HOME").map(PathBuf::from)
 }
 
+/// The folder of the user's configuration files.
+pub(crate) fn config_folder() -> Option<PathBuf> {
+    named_folder("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config")))
+}
+
+/// An absolute folder that a variable names.
+pub(crate) fn named_folder(variable: &str) -> Option<PathBuf> {
+    let named = env::var_os(variable).map(PathBuf::from);
+    named.filter(|path| path.is_absolute())
+}
+
 /// The system's runtime folder of the logged-in user.
 pub(crate) fn runtime_dir() -> Option<PathBuf> {
     let named = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);

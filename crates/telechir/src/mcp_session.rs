@@ -5,18 +5,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use telechir_host::approvals::{CallerReply, OpenApproval};
 use telechir_host::{
     HostClient, Probe, QuestionPrompt, ScreenshotsFor, SessionPaths, TurnKey, TurnRequest, probe,
 };
 use telechir_policy::{Digest, Interface};
-use telechir_protocol::{CallId, Content, ModelTurn, ToolResult};
+use telechir_protocol::{AnsweredTurn, CallId, Content, ModelTurn, ToolResult};
+use telechir_providers::Dialect;
 use telechir_server::{Approvals, SessionAccess};
+use telechir_tools::OpenOptions;
 use tokio::sync::Mutex;
 
-use crate::args::McpArguments;
+use crate::args::McpServerArguments;
 use crate::error::CliError;
+use crate::mcp_task::TaskModel;
 use crate::session_host::{Caller, answered_contents, enter, host_failure, paths};
 
 /// How long a call waits while others use the same session; clients end a call after 60 seconds.
@@ -26,7 +29,7 @@ const MAX_WAIT: Duration = Duration::from_secs(45);
 #[derive(Debug)]
 pub(crate) struct McpSession {
     paths: SessionPaths,
-    arguments: McpArguments,
+    arguments: McpServerArguments,
     digest: Option<Digest>,
     /// The connection of all calls. A session that was not named ends with it.
     client: Mutex<Option<Arc<HostClient>>>,
@@ -35,7 +38,7 @@ pub(crate) struct McpSession {
 
 impl McpSession {
     /// The session of these arguments, which is not started yet.
-    pub(crate) fn new(arguments: McpArguments) -> Result<Self, CliError> {
+    pub(crate) fn new(arguments: McpServerArguments) -> Result<Self, CliError> {
         // A policy that cannot be read must not be noticed with the first call.
         let policy = crate::policy::load(&arguments.safety)?;
         let digest = arguments.safety.policy.is_some().then(|| policy.digest());
@@ -74,18 +77,65 @@ impl McpSession {
         Ok(client)
     }
 
-    async fn call(
+    /// Refuses the options that a session of this server cannot have.
+    fn check(&self, options: &OpenOptions) -> Result<(), String> {
+        let devices = &self.arguments.devices;
+        if let Some(context) = &options.context_id {
+            let profile = devices.page.profile.as_ref().map(ToString::to_string);
+            if profile.as_ref() != Some(context) {
+                let has = profile.map_or_else(
+                    || "no persistent page data".to_owned(),
+                    |profile| format!("the page data `{profile}`"),
+                );
+                return Err(format!(
+                    "context_id: this server was started with {has}; ask the user to start \
+                     `telechir mcp` with --profile {context}."
+                ));
+            }
+            let persists = !devices.page.no_persist;
+            if options.persist.is_some_and(|persist| persist != persists) {
+                return Err(format!(
+                    "persist: this server was started so that it is {persists}; omit it."
+                ));
+            }
+        }
+        if options
+            .proxy
+            .is_some_and(|proxy| proxy != devices.proxy.is_some())
+        {
+            return Err(
+                "proxy: only the flags of the server decide about an upstream proxy; omit it."
+                    .to_owned(),
+            );
+        }
+        match &options.proxy_country {
+            Some(_) => Err("proxy_country: not supported by local sessions; omit it.".to_owned()),
+            None => Ok(()),
+        }
+    }
+
+    fn task_model(&self) -> Result<TaskModel, String> {
+        let model = TaskModel::of(&self.arguments).map_err(|error| error.text().to_owned())?;
+        model.ok_or_else(|| "No model is configured for tasks.".to_owned())
+    }
+
+    fn hosted(&self, approvals: Box<dyn Approvals>) -> HostedSession<'_> {
+        HostedSession {
+            session: self,
+            approvals: Arc::new(Mutex::new(approvals)),
+        }
+    }
+
+    /// Executes a turn; questions go to `approvals`.
+    async fn converse(
         &self,
-        call: Content,
-        shows_screen: bool,
-        approvals: Box<dyn Approvals>,
-    ) -> Result<ToolResult, CliError> {
-        let turn = ModelTurn::new(vec![self.identified(call)])?;
+        screenshots: ScreenshotsFor,
+        turn: ModelTurn,
+        approvals: Arc<Mutex<Box<dyn Approvals>>>,
+    ) -> Result<AnsweredTurn, CliError> {
         let request = TurnRequest {
             key: TurnKey::unique(),
-            screenshots: ScreenshotsFor::Mcp {
-                on_request: !shows_screen,
-            },
+            screenshots,
             interface: Interface::Other,
             queue_ms: u64::try_from(MAX_WAIT.as_millis()).unwrap_or(u64::MAX),
             runs_on: false,
@@ -95,8 +145,21 @@ impl McpSession {
         let mut call = client.execute(request).await.map_err(host_failure)?;
         let mut prompt = ClientPrompt(approvals);
         let results = call.results(&mut prompt, || {}).await;
-        let results = results.map_err(host_failure)?;
-        let answered = turn.answer(results)?;
+        Ok(turn.answer(results.map_err(host_failure)?)?)
+    }
+
+    async fn call(
+        &self,
+        call: Content,
+        shows_screen: bool,
+        approvals: Box<dyn Approvals>,
+    ) -> Result<ToolResult, CliError> {
+        let turn = ModelTurn::new(vec![self.identified(call)])?;
+        let screenshots = ScreenshotsFor::Mcp {
+            on_request: !shows_screen,
+        };
+        let approvals = Arc::new(Mutex::new(approvals));
+        let answered = self.converse(screenshots, turn, approvals).await?;
         let result = answered.results().first().cloned();
         result.ok_or_else(|| CliError::message("the session returned no result"))
     }
@@ -119,18 +182,39 @@ impl McpSession {
 }
 
 /// The client of the server, which asks its user.
-struct ClientPrompt(Box<dyn Approvals>);
+struct ClientPrompt(Arc<Mutex<Box<dyn Approvals>>>);
 
 impl QuestionPrompt for ClientPrompt {
     async fn show(&mut self, open: OpenApproval) {
-        self.0.show(open).await;
+        self.0.lock().await.show(open).await;
     }
 
     /// The client's own question ends when its call does.
     fn withdraw(&mut self) {}
 
     async fn reply(&mut self) -> CallerReply {
-        self.0.reply().await
+        self.0.lock().await.reply().await
+    }
+}
+
+/// The session for a model that works on a task.
+#[derive(Clone)]
+pub(crate) struct HostedSession<'a> {
+    session: &'a McpSession,
+    approvals: Arc<Mutex<Box<dyn Approvals>>>,
+}
+
+impl HostedSession<'_> {
+    /// Executes a turn of a model that is reached in this dialect.
+    pub(crate) async fn execute(
+        &self,
+        dialect: Dialect,
+        turn: ModelTurn,
+    ) -> Result<AnsweredTurn, String> {
+        let screenshots = ScreenshotsFor::Dialect(dialect.name().to_owned());
+        let approvals = Arc::clone(&self.approvals);
+        let answered = self.session.converse(screenshots, turn, approvals).await;
+        answered.map_err(|error| error.text().to_owned())
     }
 }
 
@@ -152,11 +236,19 @@ impl SessionAccess for McpSession {
 
     async fn describe(&self) -> Map<String, Value> {
         let mut members = Map::new();
-        members.insert("session".to_owned(), self.paths.name.to_string().into());
+        members.insert("name".to_owned(), self.paths.name.to_string().into());
         let description = match probe(&self.paths).await {
             Ok(Probe::Alive(client)) => serde_json::to_value(client.description()).ok(),
             Ok(Probe::Dead | Probe::Changing | Probe::Nothing) | Err(_) => None,
         };
+        let devices = &self.arguments.devices;
+        let size = devices.screen_size();
+        let display = json!({"width": size.width, "height": size.height});
+        members.insert("display".to_owned(), display);
+        if let Some(profile) = &devices.page.profile {
+            members.insert("context_id".to_owned(), profile.to_string().into());
+            members.insert("persist".to_owned(), (!devices.page.no_persist).into());
+        }
         members.insert("running".to_owned(), description.is_some().into());
         for name in ["devices", "state", "age_seconds", "idle_seconds"] {
             if let Some(value) = description.as_ref().and_then(|all| all.get(name)) {
@@ -164,6 +256,43 @@ impl SessionAccess for McpSession {
             }
         }
         members
+    }
+
+    async fn open(&self, options: &OpenOptions) -> Result<(), String> {
+        self.check(options)?;
+        match options.timeout {
+            Some(seconds) => self.extend(seconds).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn extend(&self, seconds: u64) -> Result<(), String> {
+        let extended = async {
+            let client = self.connect().await?;
+            let time = Duration::from_secs(seconds);
+            client.extend(time).await.map_err(host_failure)
+        };
+        extended.await.map_err(|error| error.text().to_owned())
+    }
+
+    async fn plan(
+        &self,
+        instruction: &str,
+        approvals: Box<dyn Approvals>,
+    ) -> Result<Map<String, Value>, String> {
+        let model = self.task_model()?;
+        model.plan(instruction, &mut self.hosted(approvals)).await
+    }
+
+    async fn work(
+        &self,
+        instruction: &str,
+        max_steps: u32,
+        approvals: Box<dyn Approvals>,
+    ) -> Result<Map<String, Value>, String> {
+        let model = self.task_model()?;
+        let mut session = self.hosted(approvals);
+        model.work(instruction, max_steps, &mut session).await
     }
 
     async fn close(&self) -> Result<(), String> {

@@ -28,23 +28,32 @@ const MAX_WAITING: usize = 64;
 
 /// A question of a call, and where the replies to it go.
 #[derive(Debug)]
-struct ShownQuestion {
-    open: OpenApproval,
+pub(super) struct ShownQuestion {
+    pub(super) open: OpenApproval,
     replies: mpsc::Sender<CallerReply>,
 }
 
 impl ShownQuestion {
     /// Replies to the question. The call may have ended meanwhile; then its answer tells.
-    fn reply(&self, reply: CallerReply) {
+    pub(super) fn reply(&self, reply: CallerReply) {
         let _ended = self.replies.try_send(reply);
     }
 }
 
 /// Sends the questions of one call to whoever follows it.
 #[derive(Debug)]
-struct QuestionSender {
+pub(super) struct QuestionSender {
     questions: mpsc::Sender<ShownQuestion>,
     replies: Option<mpsc::Receiver<CallerReply>>,
+}
+
+impl QuestionSender {
+    /// A sender, and where its questions arrive.
+    pub(super) fn new() -> (Self, mpsc::Receiver<ShownQuestion>) {
+        let (questions, receiver) = mpsc::channel(1);
+        let replies = None;
+        (Self { questions, replies }, receiver)
+    }
 }
 
 #[async_trait]
@@ -95,14 +104,10 @@ impl Progress {
     pub(super) fn start<F: Future<Output = ToolAnswer> + Send + 'static>(
         call: impl FnOnce(Box<dyn Approvals>) -> F,
     ) -> Self {
-        let (questions, receiver) = mpsc::channel(1);
-        let sender = QuestionSender {
-            questions,
-            replies: None,
-        };
+        let (sender, questions) = QuestionSender::new();
         Self {
             task: tokio::spawn(call(Box::new(sender))),
-            questions: receiver,
+            questions,
             shown: None,
         }
     }
@@ -288,7 +293,7 @@ impl Calls {
 }
 
 /// 128 random bits: a client cannot guess the state of another call.
-fn random_state() -> std::io::Result<String> {
+pub(super) fn random_state() -> std::io::Result<String> {
     let mut bytes = [0_u8; 16];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(format!("{:032x}", u128::from_be_bytes(bytes)))

@@ -1,20 +1,27 @@
 //! Answers as results of the protocol.
 
-use rmcp::model::{CallToolResult, ContentBlock};
+use rmcp::model::{CallToolResult, ContentBlock, Resource};
 use serde_json::Value;
 use telechir_protocol::Media;
 use telechir_tools::ToolAnswer;
 
 /// The result. One with a screenshot has no structured content: some clients drop the screenshot
-/// beside it, others the text.
-pub(super) fn of(answer: &ToolAnswer, is_structured: bool) -> CallToolResult {
+/// beside it, others the text. One without has the same JSON as text, for clients that show only
+/// that.
+pub(super) fn of(
+    answer: &ToolAnswer,
+    may_have_screenshot: bool,
+    links: Vec<Resource>,
+) -> CallToolResult {
+    let screenshot = answer.screenshot.as_ref().filter(|_| may_have_screenshot);
+    let screenshot = screenshot.and_then(block);
+    let is_structured = screenshot.is_none();
     let mut blocks = vec![ContentBlock::text(answer.text())];
-    let image = answer.screenshot.as_ref().filter(|_| !is_structured);
-    blocks.extend(image.and_then(block));
-    let mut result = if answer.status.is_error() {
-        CallToolResult::error(blocks)
-    } else {
-        CallToolResult::success(blocks)
+    blocks.extend(screenshot);
+    blocks.extend(links.into_iter().map(ContentBlock::resource_link));
+    let mut result = match answer.is_error {
+        true => CallToolResult::error(blocks),
+        false => CallToolResult::success(blocks),
     };
     if is_structured {
         result.structured_content = Some(Value::Object(answer.members.clone()));

@@ -5,11 +5,27 @@ use std::sync::Arc;
 
 use telechir_tools::{Capabilities, ToolCatalog, ToolSelection};
 
-use crate::args::McpArguments;
+use crate::args::McpServerArguments;
 use crate::error::CliError;
 use crate::mcp_session::McpSession;
+use crate::mcp_task::TaskModel;
 
-pub(crate) async fn mcp(arguments: McpArguments) -> Result<ExitCode, CliError> {
+/// Longest time in seconds that a command may take by default: most clients end a call after 60.
+const MAX_COMMAND_SECONDS: u64 = 50;
+
+pub(crate) async fn mcp(arguments: McpServerArguments) -> Result<ExitCode, CliError> {
+    let catalog = catalog(&arguments)?;
+    let session = Arc::new(McpSession::new(arguments)?);
+    let served = telechir_server::mcp::serve_stdio(catalog, session, env!("CARGO_PKG_VERSION"));
+    served.await.map_err(CliError::message)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The tools that a server with these flags offers.
+///
+/// # Errors
+/// For flags with which no server can start.
+pub(crate) fn catalog(arguments: &McpServerArguments) -> Result<ToolCatalog, CliError> {
     let devices = &arguments.devices;
     if devices.is_empty() {
         return Err(CliError::usage(
@@ -17,19 +33,28 @@ pub(crate) async fn mcp(arguments: McpArguments) -> Result<ExitCode, CliError> {
         ));
     }
     devices.check_shell().map_err(CliError::usage)?;
+    if devices
+        .command_timeout
+        .is_some_and(|seconds| seconds > MAX_COMMAND_SECONDS)
+    {
+        return Err(CliError::usage(format!(
+            "--command-timeout: expected at most {MAX_COMMAND_SECONDS} for mcp, because clients end \
+             a call after 60 seconds; longer commands run in the background"
+        )));
+    }
+    let is_private = devices.desktop.as_deref().is_none_or(str::is_empty);
+    let is_private = is_private && devices.page.cdp.is_none();
     let has = Capabilities {
         desktop: devices.desktop.is_some(),
         browser: devices.browser.is_some(),
         shell: devices.shell.is_some(),
+        model: TaskModel::of(arguments)?.is_some(),
+        screen: is_private.then(|| devices.screen_size()),
     };
     let selection = ToolSelection {
         only: arguments.tools.clone(),
         excluded: arguments.exclude_tools.clone(),
         read_only: arguments.read_only,
     };
-    let catalog = ToolCatalog::new(has, &selection).map_err(CliError::usage)?;
-    let session = Arc::new(McpSession::new(arguments)?);
-    let served = telechir_server::mcp::serve_stdio(catalog, session, env!("CARGO_PKG_VERSION"));
-    served.await.map_err(CliError::message)?;
-    Ok(ExitCode::SUCCESS)
+    ToolCatalog::new(has, &selection).map_err(CliError::usage)
 }

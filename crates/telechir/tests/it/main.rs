@@ -20,6 +20,8 @@ mod existing;
 mod journal_kills;
 mod kills;
 mod mcp;
+mod mcp_install;
+mod mcp_tools;
 mod network;
 mod neutral;
 mod passwords;

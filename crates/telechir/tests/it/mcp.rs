@@ -26,7 +26,7 @@ pub(crate) const LEGACY: &str = "2025-11-25";
 /// A client of a running server.
 pub(crate) struct Client {
     pub(crate) telechir: Telechir,
-    server: Child,
+    pub(crate) server: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
     version: &'static str,
@@ -34,15 +34,28 @@ pub(crate) struct Client {
 }
 
 impl Client {
+    /// Starts a server with a shell.
     pub(crate) fn start(version: &'static str, more: &[&str]) -> Self {
+        let mut arguments = vec!["--shell"];
+        arguments.extend(more);
+        Self::start_with(version, &arguments, &[])
+    }
+
+    /// Starts a server with these flags and variables.
+    pub(crate) fn start_with(
+        version: &'static str,
+        flags: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
         let telechir = Telechir::new();
         let runtime = telechir.folder().join("run");
         fs::create_dir(&runtime).expect("a folder");
         fs::set_permissions(&runtime, fs::Permissions::from_mode(0o700)).expect("permissions");
-        let mut arguments = vec!["mcp", "--shell"];
-        arguments.extend(more);
+        let mut arguments = vec!["mcp"];
+        arguments.extend(flags);
         let mut command = telechir.command(&arguments);
         command.env("XDG_RUNTIME_DIR", &runtime);
+        command.envs(variables.iter().copied());
         let mut server = command.spawn().expect("the binary starts");
         let stdin = server.stdin.take();
         let stdout = BufReader::new(server.stdout.take().expect("a pipe"));
@@ -92,23 +105,25 @@ impl Client {
     pub(crate) fn send_request(&mut self, method: &str, mut params: Value) {
         self.requests += 1;
         if self.version == MODERN {
-            params["_meta"] = json!({
-                "io.modelcontextprotocol/protocolVersion": MODERN,
-                "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}},
-                "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-            });
+            for (name, value) in [
+                ("protocolVersion", json!(MODERN)),
+                ("clientCapabilities", json!({"elicitation": {"form": {}}})),
+                ("clientInfo", json!({"name": "test", "version": "1"})),
+            ] {
+                params["_meta"][format!("io.modelcontextprotocol/{name}")] = value;
+            }
         }
         let request =
             json!({"jsonrpc": "2.0", "id": self.requests, "method": method, "params": params});
         self.send(&request);
     }
 
-    fn request(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
         self.send_request(method, params);
         self.receive()
     }
 
-    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         let params = json!({"name": tool, "arguments": arguments});
         let answer = self.request("tools/call", params);
         answer["result"].clone()
@@ -214,7 +229,22 @@ fn wrong_arguments_are_named_and_nothing_is_executed() {
             json!({"seconds": 99}),
             "/seconds: expected a number from 0 to 30",
         ),
-        ("fly", json!({}), "no tool is named `fly`"),
+        (
+            "execute_cli",
+            json!({"command": "true", "timeout": 60}),
+            "/timeout: expected a number from 0.1 to 50",
+        ),
+        (
+            "execute_cli",
+            json!({"command": "cat", "stdin": "x"}),
+            "/stdin: run the command first",
+        ),
+        ("execute_cli", json!({}), "/command: missing"),
+        (
+            "fly",
+            json!({}),
+            "No tool is named `fly`; use one of execute_cli,",
+        ),
     ] {
         let result = client.call(tool, &arguments);
         assert_eq!(result["isError"], true, "{result}");
