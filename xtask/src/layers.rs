@@ -85,7 +85,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "telechir-tools",
-        ours: &["telechir-protocol"],
+        ours: &["telechir-protocol", "telechir-providers"],
     },
     Layer {
         name: "telechir-server",

@@ -35,6 +35,7 @@ mod rules;
 mod split_calls;
 mod stream;
 mod tabs;
+mod tool_spec;
 mod xdotool_keys;
 
 pub(crate) use chat_api::{AnthropicChat, unbound_thinking};
@@ -47,6 +48,9 @@ pub(crate) use image::screenshot_size;
 pub(crate) use models::{supports_legacy_tools, supports_only_october_2024};
 pub(crate) use results::encode_results;
 pub(crate) use stream::AnthropicMessageBuilder;
+pub use tool_spec::{
+    AnthropicToolSpec, UnknownToolVersion, anthropic_beta_header, anthropic_tool_spec,
+};
 
 /// The dialect's name on the command line and in raw representations.
 pub(crate) const DIALECT: &str = "anthropic-messages";

@@ -31,12 +31,23 @@ mod tool_result;
 mod turns;
 
 use serde_json::{Map, Value};
-use telechir_protocol::{Meta, Raw};
+use telechir_protocol::{Action, Meta, Raw};
 
 pub(crate) use generate::{GenerateContent, combines_hosted_tools};
 pub(crate) use interactions::Interactions;
 
 use crate::Report;
+
+/// The action that one of Google's predefined functions requests; none for any other function.
+///
+/// # Errors
+/// With what is wrong about the arguments.
+pub fn google_function_action(
+    name: &str,
+    arguments: &Map<String, Value>,
+) -> Option<Result<Action, String>> {
+    action::read(name, arguments).map(|(action, _unknown)| action)
+}
 
 /// The name under which contents keep settings that only this provider has.
 pub(crate) const PROVIDER: &str = "google";

@@ -60,6 +60,9 @@ pub mod survival;
 mod unwritten_values;
 mod written_values;
 
+pub use anthropic::{
+    AnthropicToolSpec, UnknownToolVersion, anthropic_beta_header, anthropic_tool_spec,
+};
 pub use capabilities::{Availability, Capability, capabilities};
 pub use chat_api::{Endpoint, ImageLimit, Request, RequestOptions, StopReason};
 pub use codec::{EncodedReply, ScreenshotWhen};
@@ -72,6 +75,7 @@ pub use envelope::{
 };
 pub use error::{DecodeError, EncodeError};
 pub use extra_tools::{desktop_tool, page_tool};
+pub use google::google_function_action;
 pub use history::{Envelope, History};
 pub use provider_error::ProviderError;
 pub use report::{Loss, Report};

@@ -35,7 +35,7 @@ use telechir_tools::{
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::timeout;
 
-use crate::session_access::SessionAccess;
+use crate::session_access::{Approvals, SessionAccess};
 use crate::stdio;
 use calls::{CallKey, Calls, Progress};
 use elicitation::AskBy;
@@ -122,6 +122,7 @@ struct McpServer {
     history: Arc<Mutex<ActionHistory>>,
     /// One call at a time, in the order of arrival.
     turn: Arc<AsyncMutex<()>>,
+    max_queued: Duration,
     state: Arc<Mutex<SessionState>>,
     tasks: Arc<Tasks>,
 }
@@ -147,6 +148,7 @@ impl McpServer {
             calls: Arc::default(),
             history: Arc::default(),
             turn: Arc::default(),
+            max_queued: MAX_QUEUED,
             state: Arc::default(),
             tasks: Arc::default(),
         }
@@ -234,7 +236,10 @@ impl McpServer {
                 },
                 Err(why) => Err(why),
             },
-            SessionVerb::Status | SessionVerb::Resume => Ok(()),
+            SessionVerb::Resume { session_id } if !self.is_handle(&session_id) => {
+                Err(UNKNOWN_HANDLE.to_owned())
+            }
+            SessionVerb::Status | SessionVerb::Resume { .. } => Ok(()),
             SessionVerb::Extend { seconds } => self.session.extend(seconds).await,
             SessionVerb::Close => match self.close().await {
                 Ok(()) => {
@@ -297,26 +302,35 @@ impl McpServer {
         state.handle.clone()
     }
 
-    /// Starts a call for a device, which waits until the calls before it have ended.
+    /// Starts a call for a device.
     fn call(&self, tool: &str, call: Content, started: Instant) -> Started {
-        let shows_screen = self.catalog.shows_screen(tool);
         let (server, tool) = (self.clone(), tool.to_owned());
         Started::Call(Progress::start(move |approvals| async move {
-            let waited = timeout(MAX_QUEUED, server.turn.lock()).await;
-            let Ok(_turn) = waited else {
-                let message = server.busy();
-                return ToolAnswer::failed(ToolStatus::Error, &message, started.elapsed());
-            };
-            server.state().running = Some((tool.clone(), Instant::now()));
-            let copy = call.clone();
-            let result = server.session.execute(call, shows_screen, approvals).await;
-            server.state().running = None;
-            let elapsed = started.elapsed();
-            match result {
-                Ok(result) => server.answer_of(&tool, &copy, &result, elapsed).await,
-                Err(why) => ToolAnswer::failed(ToolStatus::Error, &why, elapsed),
-            }
+            server.in_turn(&tool, call, approvals, started).await
         }))
+    }
+
+    /// Executes a call after those before it have ended, unless that takes too long.
+    async fn in_turn(
+        &self,
+        tool: &str,
+        call: Content,
+        approvals: Box<dyn Approvals>,
+        started: Instant,
+    ) -> ToolAnswer {
+        let Ok(_turn) = timeout(self.max_queued, self.turn.lock()).await else {
+            return ToolAnswer::failed(ToolStatus::Error, &self.busy(), started.elapsed());
+        };
+        self.state().running = Some((tool.to_owned(), Instant::now()));
+        let shows_screen = self.catalog.shows_screen(tool);
+        let executed = self.session.execute(call.clone(), shows_screen, approvals);
+        let result = executed.await;
+        self.state().running = None;
+        let elapsed = started.elapsed();
+        match result {
+            Ok(result) => self.answer_of(tool, &call, &result, elapsed).await,
+            Err(why) => ToolAnswer::failed(ToolStatus::Error, &why, elapsed),
+        }
     }
 
     /// Starts, follows or stops a task of another model.
@@ -368,7 +382,7 @@ impl McpServer {
 
     /// What a call is answered that would have waited for too long.
     fn busy(&self) -> String {
-        let seconds = MAX_QUEUED.as_secs();
+        let seconds = self.max_queued.as_secs();
         let running = self.state().running.clone();
         let what = running.map_or_else(
             || "another call".to_owned(),
@@ -497,4 +511,134 @@ fn tool(definition: ToolDefinition) -> Tool {
         "computer desktop screen mouse keyboard browser shell".into(),
     );
     tool.with_meta(meta)
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use telechir_policy::{Decision, Question};
+    use telechir_protocol::{ShellCall, ShellResult};
+    use telechir_testkit::assert_eventually;
+    use telechir_tools::{Capabilities, ToolSelection};
+    use tokio::sync::{Semaphore, mpsc};
+
+    use super::*;
+
+    /// A session whose calls end when they are let go.
+    #[derive(Debug)]
+    struct Gate {
+        started: mpsc::UnboundedSender<String>,
+        end: Semaphore,
+    }
+
+    #[async_trait]
+    impl SessionAccess for Gate {
+        async fn execute(
+            &self,
+            call: Content,
+            _shows_screen: bool,
+            _approvals: Box<dyn Approvals>,
+        ) -> Result<ToolResult, String> {
+            let Content::ShellCall(call) = call else {
+                return Err("expected a shell call".to_owned());
+            };
+            let line = call
+                .commands
+                .first()
+                .map(telechir_protocol::Command::to_line);
+            let _nobody_reads = self.started.send(line.unwrap_or_default());
+            let _permit = self.end.acquire().await;
+            Ok(ToolResult::Shell(ShellResult::new(
+                call.call_id,
+                Vec::new(),
+            )))
+        }
+
+        async fn open(&self, _options: &OpenOptions) -> Result<(), String> {
+            Ok(())
+        }
+
+        async fn extend(&self, _seconds: u64) -> Result<(), String> {
+            Ok(())
+        }
+
+        async fn plan(
+            &self,
+            _instruction: &str,
+            _approvals: Box<dyn Approvals>,
+        ) -> Result<Map<String, Value>, String> {
+            Err("no model".to_owned())
+        }
+
+        async fn work(
+            &self,
+            _instruction: &str,
+            _max_steps: u32,
+            _approvals: Box<dyn Approvals>,
+        ) -> Result<Map<String, Value>, String> {
+            Err("no model".to_owned())
+        }
+
+        async fn describe(&self) -> Map<String, Value> {
+            Map::new()
+        }
+
+        async fn close(&self) -> Result<(), String> {
+            Ok(())
+        }
+    }
+
+    struct NoApprovals;
+
+    #[async_trait]
+    impl Approvals for NoApprovals {
+        async fn decide(&mut self, _question: &Question) -> Decision {
+            elicitation::refused("no")
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_that_would_wait_too_long_is_answered_busy_and_not_executed() {
+        let has = Capabilities {
+            shell: true,
+            ..Capabilities::default()
+        };
+        let catalog = ToolCatalog::new(has, &ToolSelection::default()).expect("tools");
+        let (started, mut calls) = mpsc::unbounded_channel();
+        let gate = Arc::new(Gate {
+            started,
+            end: Semaphore::new(0),
+        });
+        let session: Arc<dyn SessionAccess> = gate.clone();
+        let mut server = McpServer::new(catalog, session, "1");
+        server.max_queued = Duration::from_millis(20);
+        let call = |line: &str| {
+            let command = telechir_protocol::Command::Line(line.to_owned());
+            let call = Content::ShellCall(ShellCall::execute("", vec![command]));
+            let server = server.clone();
+            tokio::spawn(async move {
+                let started = Instant::now();
+                server
+                    .in_turn("execute_cli", call, Box::new(NoApprovals), started)
+                    .await
+            })
+        };
+        let first = call("first");
+        assert_eq!(calls.recv().await.as_deref(), Some("first"));
+        let busy = call("second").await.expect("an answer");
+        assert!(busy.is_error);
+        let message = busy.members["message"].as_str().expect("a message");
+        assert!(
+            message.starts_with("Busy: execute_cli (for 0 s)"),
+            "{message}"
+        );
+        gate.end.add_permits(1);
+        assert!(!first.await.expect("an answer").is_error);
+        assert!(calls.try_recv().is_err(), "the second was not executed");
+        gate.end.add_permits(1);
+        assert_eventually!(
+            call("third").await.map(|answer| answer.is_error).ok(),
+            |is_error| *is_error == Some(false)
+        );
+    }
 }

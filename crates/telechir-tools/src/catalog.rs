@@ -154,6 +154,10 @@ impl ToolCatalog {
         elapsed: Duration,
     ) -> ToolAnswer {
         let mut answer = ToolAnswer::of(call, result, elapsed);
+        if let Some(Value::String(message)) = answer.members.get("message") {
+            let message = in_words_of_tools(message, self.has("execute_browser"));
+            answer.insert("message", message.into());
+        }
         match tool {
             "get_ui_context" => list_elements(&mut answer),
             "observe_screen" => add_elements(&mut answer),
@@ -239,6 +243,46 @@ pub fn session_handle(arguments: &Map<String, Value>) -> Option<&str> {
     arguments.get(SESSION).and_then(Value::as_str)
 }
 
+/// A device's message with the names that the tools have for neutral actions.
+fn in_words_of_tools(message: &str, has_browser: bool) -> String {
+    const IN_BROWSER: [(&str, &str); 7] = [
+        ("read_page", "get_ui_context"),
+        ("page_text", "execute_browser extract_text"),
+        ("find", "execute_browser find"),
+        ("form_input", "execute_browser fill"),
+        ("list_tabs", "execute_browser list_tabs"),
+        ("new_tab", "execute_browser open_tab"),
+        ("maximize_window", "maximize_active_window"),
+    ];
+    const ON_DESKTOP: [(&str, &str); 4] = [
+        ("read_page", "get_ui_context"),
+        ("find", "get_ui_context"),
+        ("form_input", "execute_accessible set_value"),
+        ("maximize_window", "maximize_active_window"),
+    ];
+    let names: &[_] = match has_browser {
+        true => &IN_BROWSER,
+        false => &ON_DESKTOP,
+    };
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let mut text = String::with_capacity(message.len());
+    let mut rest = message;
+    while let Some(start) = rest.find(is_part) {
+        text.push_str(&rest[..start]);
+        rest = &rest[start..];
+        let end = rest.find(|c: char| !is_part(c)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        // "find" is also a verb: it is an action only where it is offered as one.
+        let is_offered = word != "find" || text.ends_with("use ") || text.ends_with("or ");
+        let name = names
+            .iter()
+            .find(|(neutral, _)| *neutral == word && is_offered);
+        text.push_str(name.map_or(word, |(_, name)| name));
+        rest = after;
+    }
+    text + rest
+}
+
 /// Puts the elements of the text into members, and leaves its other lines.
 fn list_elements(answer: &mut ToolAnswer) {
     let Some(Value::String(text)) = answer.members.get("stdout").filter(|_| !answer.is_error)
@@ -314,6 +358,39 @@ mod tests {
             error.contains("`x`") && error.contains("execute_cli"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn messages_have_the_names_of_tools() {
+        for (message, expected) in [
+            (
+                "There is no ref \"ref_9\"; use read_page to get refs.",
+                "There is no ref \"ref_9\"; use get_ui_context to get refs.",
+            ),
+            (
+                "use find or read_page",
+                "use execute_browser find or get_ui_context",
+            ),
+            (
+                "failed to find the button \"read_pages\"",
+                "failed to find the button \"read_pages\"",
+            ),
+            ("é", "é"),
+        ] {
+            assert_eq!(in_words_of_tools(message, true), expected);
+        }
+    }
+
+    #[test]
+    fn no_schema_has_a_list_of_types() {
+        let catalog = ToolCatalog::new(ALL, &ToolSelection::default()).expect("no names");
+        for tool in catalog.definitions() {
+            let schemas = [Some(tool.input_schema), tool.output_schema];
+            for schema in schemas.into_iter().flatten() {
+                let text = Value::Object(schema).to_string();
+                assert!(!text.contains("\"type\":["), "{}: {text}", tool.name);
+            }
+        }
     }
 
     #[test]

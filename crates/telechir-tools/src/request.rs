@@ -44,8 +44,11 @@ pub enum SessionVerb {
     Open(OpenOptions, Option<Box<Content>>),
     /// Return its handle, devices, state and age.
     Status,
-    /// Continue an earlier session by its handle.
-    Resume,
+    /// Continue an earlier session.
+    Resume {
+        /// The session's handle.
+        session_id: String,
+    },
     /// Let it live for so many seconds without a call.
     Extend {
         /// From 1 to 86,400.
@@ -58,6 +61,8 @@ pub enum SessionVerb {
 /// How a session is opened. What a session cannot do is an error, never ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenOptions {
+    /// The page to open; absent means none.
+    pub url: Option<String>,
     /// The persistent page data to use, called a profile elsewhere; absent means none.
     pub context_id: Option<String>,
     /// Whether changes of the page data are saved at the end; absent means yes.
@@ -202,7 +207,12 @@ fn session(arguments: &Map<String, Value>) -> Result<SessionVerb, ArgumentError>
     let seconds = seconds.and_then(|seconds| u64::try_from(seconds).ok());
     match text("action") {
         Some("status") => Ok(SessionVerb::Status),
-        Some("resume") => Ok(SessionVerb::Resume),
+        Some("resume") => match text("session_id") {
+            Some(id) => Ok(SessionVerb::Resume {
+                session_id: id.to_owned(),
+            }),
+            None => Err(ArgumentError::at("session_id", "missing; resume needs it")),
+        },
         Some("close") => Ok(SessionVerb::Close),
         Some("extend") => match seconds {
             Some(seconds) => Ok(SessionVerb::Extend { seconds }),
@@ -210,6 +220,7 @@ fn session(arguments: &Map<String, Value>) -> Result<SessionVerb, ArgumentError>
         },
         _ => {
             let options = OpenOptions {
+                url: text("url").map(str::to_owned),
                 context_id: text("context_id").map(str::to_owned),
                 persist: flag("persist"),
                 session_id: text("session_id").map(str::to_owned),

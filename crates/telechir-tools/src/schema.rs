@@ -77,7 +77,8 @@ impl Kind {
                 json!({"type": "string", "enum": words})
             }
             Self::Texts => json!({"type": "array", "items": {"type": "string"}}),
-            Self::Point => json!({"type": ["array", "string"], "items": {"type": "number"}}),
+            // A text is accepted, too; some clients cannot pass on a schema with two types.
+            Self::Point => json!({"type": "array", "items": {"type": "number"}}),
             Self::Object => json!({"type": "object"}),
             Self::Any => json!({}),
         };
@@ -100,7 +101,7 @@ impl Kind {
             Self::Flag => "true or false".to_owned(),
             Self::OneOf(words) | Self::Action(words) => format!("one of {}", words.join(", ")),
             Self::Texts => "a list of strings".to_owned(),
-            Self::Point => "a point, as [x, y] or \"x,y\"".to_owned(),
+            Self::Point => "a point, as [x, y]".to_owned(),
             Self::Object => "an object".to_owned(),
             Self::Any => "a value".to_owned(),
         }

@@ -258,7 +258,7 @@ pub(crate) const TOOLS: &[Entry] = &[
             REF,
         ],
         hints: ACTS,
-        needs: Capabilities::has_screen,
+        needs: |has| has.desktop,
         answer: AnswerForm::Members,
     },
     Entry {
@@ -384,7 +384,10 @@ fn output_schema(tool: &str) -> Map<String, Value> {
         "execute_cli" => {
             properties.insert("stdout".to_owned(), text());
             properties.insert("stderr".to_owned(), text());
-            properties.insert("exit_code".to_owned(), json!({"type": ["integer", "null"]}));
+            properties.insert(
+                "exit_code".to_owned(),
+                json!({"anyOf": [{"type": "integer"}, {"type": "null"}]}),
+            );
         }
         "get_action_history" => {
             properties.insert("actions".to_owned(), json!({"type": "array"}));

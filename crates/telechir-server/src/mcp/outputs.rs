@@ -158,11 +158,11 @@ mod tests {
     fn memory_is_bounded_and_the_newest_texts_remain() {
         let mut outputs = Outputs::default();
         let long = "x".repeat(MAX_BYTES / 8);
-        for _ in 0..10 {
-            outputs.shorten("s", &mut answer(&long));
+        for number in 0..10 {
+            outputs.add(format!("text{number}"), long.clone());
         }
-        assert!(outputs.bytes <= MAX_BYTES && outputs.texts.len() <= MAX_TEXTS);
-        let newest = outputs.read("telechir://session/s/output/10?to=3");
+        assert!(outputs.bytes <= MAX_BYTES && outputs.texts.len() == 8);
+        let newest = outputs.read("text9?to=3");
         assert_eq!(text(newest), Ok("xxx".to_owned()));
     }
 

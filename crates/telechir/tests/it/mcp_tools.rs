@@ -234,6 +234,14 @@ fn a_handle_is_known_until_its_session_is_closed() {
             "No session has this handle",
         ),
         (
+            json!({"action": "resume", "session_id": "0123"}),
+            "No session has this handle",
+        ),
+        (
+            json!({"action": "resume"}),
+            "/session_id: missing; resume needs it",
+        ),
+        (
             json!({"action": "open", "context_id": "shop"}),
             "--profile shop",
         ),
@@ -360,6 +368,13 @@ fn a_page_is_read_as_elements_and_a_screenshot_comes_without_structured_content(
         assert!(text.starts_with(pointer), "{tool} {arguments}: {text}");
         assert_eq!(result["isError"], true);
     }
+    let unknown = json!({"action": "click", "ref": "b99"});
+    let unknown = client.call("execute_browser", &unknown);
+    let text = unknown["content"][0]["text"].as_str().expect("a text");
+    assert!(
+        text.contains("get_ui_context") && !text.contains("read_page"),
+        "{text}"
+    );
     let anthropic = json!({"action": "left_click", "coordinate": [300, 300]});
     assert_eq!(client.call("computer_use", &anthropic)["isError"], false);
     client.leave();
