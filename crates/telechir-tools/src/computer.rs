@@ -74,7 +74,7 @@ pub trait Computer {
 /// A screen at one moment.
 #[derive(Clone, PartialEq)]
 pub struct Capture {
-    /// The encoded image.
+    /// The bytes of the image, encoded as `media_type` names.
     pub image: Vec<u8>,
     /// MIME type of the image, such as `image/png`.
     pub media_type: String,

@@ -30,7 +30,7 @@ pub struct Handled {
 pub enum HandleError {
     /// The arguments are wrong; nothing was executed.
     Arguments(ArgumentError),
-    /// The computer failed.
+    /// The arguments are valid, and the computer could not execute the call.
     Computer(ComputerError),
 }
 

@@ -10,7 +10,7 @@ use crate::catalog::{Capabilities, ToolCatalog, ToolSelection};
 pub struct PromptTool {
     /// Its name, which calls have.
     pub name: &'static str,
-    /// What it does.
+    /// What the tool does, for the model.
     pub description: String,
     /// Example calls, one per line.
     pub syntax: &'static str,
@@ -67,7 +67,7 @@ pub fn computer_tool(display: Size) -> PromptTool {
     prompt_tool("computer_use", &screen, COMPUTER_SYNTAX, COMPUTER_RULES)
 }
 
-/// The tool `browser_session`.
+/// The tool `browser_session`, with which a model opens and closes its session.
 pub fn session_tool() -> PromptTool {
     prompt_tool("browser_session", "", SESSION_SYNTAX, SESSION_RULES)
 }

@@ -46,7 +46,7 @@ pub enum SessionVerb {
     Status,
     /// Continue an earlier session.
     Resume {
-        /// The session's handle.
+        /// The handle that an earlier answer of the session had.
         session_id: String,
     },
     /// Let it live for so many seconds without a call.
@@ -82,24 +82,24 @@ pub struct OpenOptions {
 pub enum TaskVerb {
     /// Return the model's next steps without executing them.
     Plan {
-        /// What to accomplish.
+        /// What the model should accomplish, in natural language.
         instruction: String,
     },
     /// Let the model work on it until it is done.
     Execute {
-        /// What to accomplish.
+        /// What the model should accomplish, in natural language.
         instruction: String,
         /// Maximum number of the model's turns.
         max_steps: u32,
     },
     /// Wait for the end of a task that was started before.
     Follow {
-        /// The task's name.
+        /// Name of the task, such as `task1`, from the answer that started it.
         task: String,
     },
-    /// Stop a task.
+    /// Stop a task that still runs, and forget its result.
     Stop {
-        /// The task's name.
+        /// Name of the task, such as `task1`, from the answer that started it.
         task: String,
     },
 }

@@ -11,7 +11,7 @@ pub struct AnthropicToolSpec {
     /// `computer_` and the version.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// Always `computer`.
+    /// Name of the tool in calls, which is `computer` for every version.
     pub name: &'static str,
     /// Width of the screenshots in pixels.
     pub display_width_px: u32,
