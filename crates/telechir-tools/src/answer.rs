@@ -193,9 +193,10 @@ fn shell(call: &Content, result: &ShellResult) -> Parts {
         .outputs
         .iter()
         .find_map(|output| output.awaiting.as_ref());
-    let action = match call {
-        Content::ShellCall(call) => Some(&call.action),
-        _ => None,
+    let action = if let Content::ShellCall(call) = call {
+        Some(&call.action)
+    } else {
+        None
     };
     // A job that was stopped on request ended as it should.
     let status = match action {

@@ -93,12 +93,13 @@ pub fn handle_computer_action(
 /// ```
 pub fn computer_action(arguments: &Map<String, Value>) -> Result<Action, ArgumentError> {
     let catalog = offered("computer_use")?;
-    match catalog.read("computer_use", arguments)? {
-        ToolRequest::Call(Content::ComputerCall(mut call)) if call.actions.len() == 1 => {
-            Ok(call.actions.remove(0))
-        }
-        _ => Err(ArgumentError::of_call("expected one action")),
+    if let ToolRequest::Call(Content::ComputerCall(mut call)) =
+        catalog.read("computer_use", arguments)?
+        && call.actions.len() == 1
+    {
+        return Ok(call.actions.remove(0));
     }
+    Err(ArgumentError::of_call("expected one action"))
 }
 
 /// Whether a function is one of Gemini's predefined functions for computer use, of either
@@ -144,7 +145,10 @@ pub fn handle_gemini_computer_action(
             Target::Point(point) if point.space == Space::Thousandths => {
                 Target::Point(to_pixels(point))
             }
-            other => other,
+            other @ (Target::Point(_)
+            | Target::Label { .. }
+            | Target::Ref { .. }
+            | Target::Named(_)) => other,
         })
     };
     let mut region = |region: Region| {
@@ -233,11 +237,11 @@ fn execute(
     retry: ScreenshotRetry,
 ) -> Result<Handled, HandleError> {
     let started = Instant::now();
-    let first = match action {
-        Action::Screenshot => computer.screenshot(),
-        action => computer.execute(action),
+    let mut capture = if *action == Action::Screenshot {
+        computer.screenshot()
+    } else {
+        computer.execute(action)
     };
-    let mut capture = first;
     for _ in 0..retry.attempts {
         match &capture {
             Err(error) if error.is_screenshot() => {
@@ -293,6 +297,11 @@ fn parsed(name: &str, value: &Value) -> Value {
             Ok(parsed @ (Value::Number(_) | Value::Bool(_))) => parsed,
             Ok(_) | Err(_) => value.clone(),
         },
-        other => other.clone(),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_)
+        | Value::Object(_) => value.clone(),
     }
 }

@@ -167,7 +167,7 @@ fn shell(arguments: &Map<String, Value>) -> Result<Content, ArgumentError> {
     }
     call.cwd = text("cwd").map(str::to_owned);
     let seconds = arguments.get("timeout").and_then(Value::as_f64);
-    call.timeout_ms = seconds.map(|seconds| milliseconds(seconds));
+    call.timeout_ms = seconds.map(milliseconds);
     Ok(Content::ShellCall(call))
 }
 

@@ -164,9 +164,10 @@ impl McpClient {
                 json!({"type": "local", "command": command, "enabled": true})
             }
         };
-        match entry {
-            Value::Object(members) => members,
-            _ => Map::new(),
+        if let Value::Object(members) = entry {
+            members
+        } else {
+            Map::new()
         }
     }
 

@@ -61,9 +61,10 @@ pub(crate) fn with_server(
 
 /// The value that the edited text must have.
 fn expected(before: Value, servers: &str, name: &str, entry: &Map<String, Value>) -> Value {
-    let mut all = match before {
-        Value::Object(members) => members,
-        _ => Map::new(),
+    let mut all = if let Value::Object(members) = before {
+        members
+    } else {
+        Map::new()
     };
     let list = all
         .entry(servers)

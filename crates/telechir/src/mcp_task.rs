@@ -87,9 +87,12 @@ impl TaskModel {
         let (report, contents) = planned.map_err(|error| format!("failed to {error}"))?;
         let steps: Vec<Value> = contents
             .iter()
-            .filter_map(|content| match content {
-                Content::ComputerCall(call) => Some(&call.actions),
-                _ => None,
+            .filter_map(|content| {
+                if let Content::ComputerCall(call) = content {
+                    Some(&call.actions)
+                } else {
+                    None
+                }
             })
             .flatten()
             .map(|action| tool_step(action, self.screen))
