@@ -116,16 +116,16 @@ impl TaskModel {
         let report = finished.map_err(|error| format!("failed to {error}"))?;
         let mut members = self.members(&report);
         members.insert("mode".to_owned(), "execute".into());
-        match report.reason {
-            EndReason::Done => Ok(members),
-            reason => Err(format!(
-                "The model did not finish the task ({}) after {} steps. Observe the screen before \
-                 you go on. Its last message: {}",
-                reason_name(&reason),
-                report.steps,
-                report.text
-            )),
+        if report.reason == EndReason::Done {
+            return Ok(members);
         }
+        Err(format!(
+            "The model did not finish the task ({}) after {} steps. Observe the screen before you \
+             go on. Its last message: {}",
+            reason_name(&report.reason),
+            report.steps,
+            report.text
+        ))
     }
 
     fn agent(&self, max_steps: u32) -> Result<Agent, String> {
