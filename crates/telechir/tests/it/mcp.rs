@@ -5,6 +5,7 @@ mod clients;
 mod conformance;
 mod ends;
 mod flows;
+mod start;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};

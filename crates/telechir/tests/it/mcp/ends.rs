@@ -74,8 +74,8 @@ impl Connection {
         fs::set_permissions(&runtime, fs::Permissions::from_mode(0o700)).expect("permissions");
         command.env("XDG_RUNTIME_DIR", &runtime);
         command.env("XDG_DATA_HOME", telechir.folder().join("data"));
-        let (mut input, mut output): (Option<Box<dyn Write>>, Option<Box<dyn BufRead>>) =
-            (None, None);
+        let mut input: Option<Box<dyn Write>> = None;
+        let mut output: Option<Box<dyn BufRead>> = None;
         match streams {
             Streams::Pipes => {
                 command.stdin(Stdio::piped()).stdout(Stdio::piped());
