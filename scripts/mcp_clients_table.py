@@ -98,13 +98,13 @@ def image(result):
     return None
 
 
-def judge(results, asks):
+def judge(results, has_user):
     look = results["look"]
     seen = '"frame":"frame_1"' in text(look)
     error = "/seconds" in text(results["mistake"])
-    if asks is None:
+    if has_user is None:
         approval = "not tried"
-    elif not asks:
+    elif not has_user:
         approval = "cannot ask; denied" if "approv" in text(results["asked"]) else "FAILED"
     else:
         yes = r"approved\n" in text(results["asked"])
@@ -118,9 +118,9 @@ def main():
     program = str(Path(sys.argv[1]).resolve())
     print("| client | version | text | image | error | approval |\n|---|---|---|---|---|---|")
     failed = False
-    for name, version, command, asks in rows():
+    for name, version, command, has_user in rows():
         try:
-            cells = judge(run(command, program), asks)
+            cells = judge(run(command, program), has_user)
         except (RuntimeError, subprocess.TimeoutExpired, KeyError) as error:
             cells = [f"FAILED: {error}", "", "", ""]
         failed = failed or any("FAILED" in cell for cell in cells)

@@ -16,5 +16,5 @@ const call = async (name, input) => {
   const seen = await tools[name].toModelOutput({ toolCallId: "1", input, output });
   return [seen.value, output.isError];
 };
-await observe(Object.keys(tools), call, { asks: false });
+await observe(Object.keys(tools), call, { hasUser: false });
 await client.close();

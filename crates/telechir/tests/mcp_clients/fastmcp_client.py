@@ -26,7 +26,7 @@ async def main(program: str, arguments: list[str]) -> None:
             result = await client.call_tool(name, call_arguments, raise_on_error=False)
             return [block.model_dump(by_alias=True) for block in result.content], result.is_error
 
-        await observed.run(call, asks=True)
+        await observed.run(call, has_user=True)
     observed.print()
 
 

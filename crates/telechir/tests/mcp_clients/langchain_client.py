@@ -24,7 +24,7 @@ async def main(program: str, arguments: list[str]) -> None:
             blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
             return blocks, message.status == "error"
 
-        await observed.run(call, asks=False)
+        await observed.run(call, has_user=False)
     observed.print()
 
 

@@ -19,14 +19,14 @@ export function environment() {
 }
 
 // `call` returns the content blocks and whether the result is an error.
-export async function observe(tools, call, { asks, protocol = null }) {
+export async function observe(tools, call, { hasUser, protocol = null }) {
   const steps = [
     ["page", "execute_browser", { action: "open_tab" }],
     ["look", "observe_screen", {}],
     ["mistake", "wait", { seconds: 99 }],
     ["asked", "execute_cli", { command: "echo approved" }],
   ];
-  if (asks) steps.push(["declined", "execute_cli", { command: "echo declined" }]);
+  if (hasUser) steps.push(["declined", "execute_cli", { command: "echo declined" }]);
   const results = {};
   for (const [step, tool, input] of steps) {
     const [blocks, isError] = await call(tool, input);

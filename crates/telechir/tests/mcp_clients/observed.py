@@ -21,14 +21,14 @@ class Observed:
         self.tools = []
         self.results = {}
 
-    async def run(self, call, asks):
+    async def run(self, call, has_user):
         steps = [
             ("page", "execute_browser", {"action": "open_tab"}),
             ("look", "observe_screen", {}),
             ("mistake", "wait", {"seconds": 99}),
             ("asked", "execute_cli", {"command": "echo approved"}),
         ]
-        if asks:
+        if has_user:
             steps.append(("declined", "execute_cli", {"command": "echo declined"}))
         for step, tool, arguments in steps:
             blocks, is_error = await call(tool, arguments)

@@ -29,7 +29,7 @@ async def main(program: str, arguments: list[str]) -> None:
             blocks = seen if isinstance(seen, list) else [seen]
             return [block if isinstance(block, dict) else block.model_dump() for block in blocks], None
 
-        await observed.run(call, asks=False)
+        await observed.run(call, has_user=False)
     observed.print()
 
 

@@ -27,7 +27,7 @@ async def main(era: str, program: str, arguments: list[str]) -> None:
             result = await client.call_tool(name, call_arguments)
             return [block.model_dump(by_alias=True) for block in result.content], bool(result.is_error)
 
-        await observed.run(call, asks=True)
+        await observed.run(call, has_user=True)
     observed.print()
 
 

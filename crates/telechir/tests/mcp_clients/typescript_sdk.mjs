@@ -24,6 +24,6 @@ const call = async (name, input) => {
 await observe(
   tools.map((tool) => tool.name),
   call,
-  { asks: true, protocol: client.getNegotiatedProtocolVersion?.() ?? null },
+  { hasUser: true, protocol: client.getNegotiatedProtocolVersion?.() ?? null },
 );
 await client.close();

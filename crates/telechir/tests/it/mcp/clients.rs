@@ -176,18 +176,18 @@ fn check(runtime: Runtime, script: &str, era: Option<(&str, &str)>, asking: Aski
     assert_ne!(is_error, Some(false), "an error that the model can mend");
     assert!(mistake.text.contains("/seconds"), "{}", mistake.text);
 
-    let (asked, is_error) = result("asked");
+    let (answer, is_error) = result("asked");
     match asking {
         Asking::User => {
-            assert_eq!(is_error, Some(false), "{}", asked.text);
-            assert!(asked.text.contains(r"approved\n"), "{}", asked.text);
+            assert_eq!(is_error, Some(false), "{}", answer.text);
+            assert!(answer.text.contains(r"approved\n"), "{}", answer.text);
             let (declined, is_error) = result("declined");
             assert_eq!(is_error, Some(true), "{}", declined.text);
             assert!(!declined.text.contains(r"declined\n"), "{}", declined.text);
         }
         Asking::Nobody => {
-            assert_ne!(is_error, Some(false), "{}", asked.text);
-            assert!(asked.text.contains("approv"), "{}", asked.text);
+            assert_ne!(is_error, Some(false), "{}", answer.text);
+            assert!(answer.text.contains("approv"), "{}", answer.text);
         }
     }
 }
