@@ -73,7 +73,6 @@ async fn resolve_and_judge(
     let reason = inner.gate().judge(remote, &found, inner.started.elapsed());
     match reason.verdict {
         Verdict::Allow | Verdict::Sandbox => Ok((found, reason)),
-        Verdict::Ask if found.is_empty() => Ok((found, reason)),
         Verdict::Ask if inner.is_granted(remote) => Ok((found, reason)),
         Verdict::Ask => Err(ProxyRefusal::NotApproved { host, reason }),
         Verdict::Deny => Err(ProxyRefusal::Policy { host, reason }),
@@ -202,6 +201,22 @@ pub(crate) fn invalid_target(inner: &EgressShared, target: &str, why: &ProxyRefu
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_routing_table_knows_the_addresses_of_this_machine() {
+        for (address, is_own) in [
+            ("127.0.0.1", true),
+            ("::ffff:127.0.0.1", true),
+            ("198.51.100.1", false),
+            ("2001:db8::1", false),
+        ] {
+            assert_eq!(
+                is_this_machine(address.parse().unwrap()),
+                is_own,
+                "{address}"
+            );
+        }
+    }
 
     #[test]
     fn addresses_of_this_machine_are_recognized() {

@@ -249,6 +249,8 @@ mod tests {
             Some(format!("Number {newest}. (rule)"))
         );
         assert!(egress.last_refusal(&url(10)).is_some());
+        let other_port = format!("http://h{newest}.example:81/");
+        assert_eq!(egress.last_refusal(&other_port), None);
         assert_eq!(egress.last_refusal(&url(9)), None);
     }
 }

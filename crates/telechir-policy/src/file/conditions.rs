@@ -155,7 +155,9 @@ fn ascii_host(
         None if pattern == "*" => return Ok(pattern.to_owned()),
         None => ("", pattern),
     };
-    let host = url::Host::parse(name.trim_end_matches('.')).map_err(|_| {
+    // URLs may have hosts with an asterisk; a pattern with one elsewhere would match nothing.
+    let host = url::Host::parse(name.trim_end_matches('.')).ok();
+    let host = host.filter(|_| !name.contains('*')).ok_or_else(|| {
         origin.problem(
             line,
             format!("invalid host {pattern:?}; write it like \"example.com\" or \"*.example.com\""),

@@ -76,6 +76,21 @@ fn a_rule_that_contradicts_its_examples_is_refused() {
     );
 }
 
+#[test]
+fn an_asterisk_is_every_host() {
+    for kind in ["url", "network"] {
+        let rule =
+            |host: &str| format!("[[{kind}]]\nhost = ['{host}']\nverdict = 'deny'\nreason = 'x'");
+        for host in ["*", "*.example.com", "EXAMPLE.com."] {
+            let read = Policy::from_toml(&rule(host), "p.toml");
+            assert!(read.is_ok(), "{kind} {host}: {read:?}");
+        }
+        for host in ["*.", "a.*", "**"] {
+            check(&rule(host), &format!("invalid host \"{host}\""));
+        }
+    }
+}
+
 /// A line of several commands is as strict as its strictest part, in examples as well.
 #[test]
 fn an_example_of_several_commands_is_matched_by_part() {

@@ -227,6 +227,17 @@ fn an_address_is_carried_out_as_it_was_judged() {
     };
     let wanted = json!({ "action": "navigate", "url": "https://93.184.216.34/a%20b" });
     assert_eq!(json!(permit.proposal().actions[0]), wanted);
+    let opens = "[[computer]]\nverdict = 'allow'\nreason = 'x'\n";
+    let opens = Policy::from_toml(opens, "p.toml").unwrap();
+    for opening in ["new_tab", "open_browser"] {
+        let shown = proposal(&[json!({ "action": opening, "url": "HTTPS://93.184.216.34:443" })]);
+        let judgement = Judge::new(opens.clone()).screen(shown, &facts());
+        let Judgement::Allowed(permit) = judgement else {
+            panic!("{opening} is not allowed")
+        };
+        let wanted = json!({ "action": opening, "url": "https://93.184.216.34/" });
+        assert_eq!(json!(permit.proposal().actions[0]), wanted);
+    }
 }
 
 #[test]

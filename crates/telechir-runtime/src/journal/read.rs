@@ -313,3 +313,28 @@ fn record(folder: &Path, row: JournalRow) -> Result<JournalRecord, JournalError>
         body,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A result may contain addresses of a page that only begin like the address of an image.
+    #[test]
+    fn only_digests_are_names_of_images() {
+        let (one, other) = ("0a".repeat(32), "1b".repeat(32));
+        let body = json!({
+            "blob": one,
+            "steps": [{"uri": format!("blob:{other}")}, {"uri": other}],
+            "uri": "blob:https://a.example/1",
+            "short": {"blob": "0a"},
+            "odd": {"blob": "g".repeat(64)},
+            "text": format!("blob:{one}"),
+        });
+        let mut digests = Vec::new();
+        named_blobs(&body, &mut digests);
+        digests.sort();
+        assert_eq!(digests, [one, other]);
+    }
+}

@@ -28,6 +28,10 @@ impl Editor for FakeEditor {
     async fn edit(&mut self, _tool: EditTool, located: &EditStep) -> Result<Edited, DeviceError> {
         let text = json!(located).to_string();
         self.0.lock().unwrap().push(text.clone());
+        if located.name() == "delete" {
+            let message = "There is no such file.".to_owned();
+            return Err(DeviceError::Refused { message });
+        }
         let changed = !located.is_read_only();
         Ok(Edited { text, changed })
     }
@@ -114,6 +118,20 @@ async fn an_edit_with_unknown_end_is_interrupted_and_not_repeated() {
     crash_after(folder.path(), "intent");
     let (result, log) = send(folder.path(), "allow", &steps).await;
     assert_eq!(result.error.unwrap().kind, FailureKind::Interrupted);
+    assert!(log.is_empty(), "{log:?}");
+}
+
+#[tokio::test]
+async fn a_failed_edit_fails_again_without_being_repeated() {
+    let folder = tempfile::tempdir().unwrap();
+    let steps = [("delete", "/work/a")];
+    let (first, log) = send(folder.path(), "allow", &steps).await;
+    assert_eq!(log.len(), 1, "{log:?}");
+    let failure = first.error.clone().unwrap();
+    assert!(failure.message.contains("no such file"), "{failure:?}");
+    crash_after(folder.path(), "outcome");
+    let (second, log) = send(folder.path(), "allow", &steps).await;
+    assert_eq!(second, first);
     assert!(log.is_empty(), "{log:?}");
 }
 
