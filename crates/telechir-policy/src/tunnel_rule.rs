@@ -43,6 +43,12 @@ mod tests {
         tunnel = 'any'
         verdict = 'ask'
         reason = 'Odd.'
+
+        [[url]]
+        host = ['closed.example']
+        tunnel = 'any'
+        verdict = 'deny'
+        reason = 'Closed.'
     ";
 
     #[track_caller]
@@ -88,6 +94,12 @@ mod tests {
             "odd.example:443",
             "93.184.216.34",
             true,
+        );
+        check(
+            NetworkClient::Browser,
+            "closed.example:443",
+            "93.184.216.34",
+            false,
         );
         check(
             NetworkClient::Browser,

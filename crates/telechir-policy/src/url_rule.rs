@@ -128,11 +128,6 @@ impl<'a> Destination<'a> {
         }
         Self { url, classes }
     }
-
-    /// Whether it is on a network at all.
-    fn has_host(&self) -> bool {
-        self.url.host().is_some()
-    }
 }
 
 fn classes(url: &Url, resolved: &[Resolved]) -> Vec<ClassifiedAddress> {
@@ -286,7 +281,7 @@ pub(crate) fn default(to: &Destination<'_>) -> RuleReason {
     if url.as_str() == "about:blank" {
         return built_in(Verdict::Allow, "An empty page.".to_owned());
     }
-    if !is_web(url) || !to.has_host() {
+    if !is_web(url) {
         let scheme = url.scheme();
         return built_in(
             Verdict::Deny,

@@ -104,6 +104,9 @@ fn here_documents_are_not_parsed() {
         "echo \"'\" <<A$( <<[T$(T$( <<[T$( \"'\"",
         "echo it\\'s; cat <<[T$( <<[T$(T$( <<[T$(",
         "echo # '\ncat <<[T$( <<[T$(T$( <<[T$(",
+        "echo 'a' <<[T$( <<[T$(T$( <<[T$(",
+        "echo \"a\" <<[T$( <<[T$(T$( <<[T$(",
+        "echo a# <<[T$( <<[T$(T$( <<[T$(",
         "echo \"$( <<[T$( <<[T$(T$( <<[T$(\"",
     ] {
         let reading = read_command(&Command::Line(command.to_owned()));

@@ -186,3 +186,17 @@ fn a_shell_that_reaches_nothing_of_anybody_runs_unasked_and_only_that() {
     let long = "x".repeat(2 << 20);
     assert_eq!(judge(&default, &[&long], &private), Verdict::Deny);
 }
+
+#[test]
+fn a_known_long_option_does_not_hide_an_unknown_one_behind_it() {
+    let policy = Policy::default_policy();
+    for (line, wanted) in [
+        ("grep --color=never -n x f", Verdict::Allow),
+        ("grep --color=never -f list f", Verdict::Ask),
+        ("grep --color=never --file=list f", Verdict::Ask),
+        ("grep -- -f f", Verdict::Allow),
+        ("date --utc -s 0", Verdict::Ask),
+    ] {
+        assert_eq!(judge(&policy, &[line], &SANDBOX), wanted, "{line}");
+    }
+}
