@@ -136,6 +136,17 @@ async fn a_failed_edit_fails_again_without_being_repeated() {
 }
 
 #[tokio::test]
+async fn a_call_of_too_many_edits_does_nothing() {
+    let most = telechir_runtime::SessionLimits::default().max_actions;
+    for count in [most, most + 1, most + 2] {
+        let folder = tempfile::tempdir().unwrap();
+        let (result, log) = send(folder.path(), "allow", &vec![("view", "/work/a"); count]).await;
+        assert_eq!(result.error.is_some(), count > most, "{count}");
+        assert_eq!(log.is_empty(), count > most, "{count}");
+    }
+}
+
+#[tokio::test]
 async fn an_approval_does_not_hold_if_the_workspace_moved_meanwhile() {
     let folder = tempfile::tempdir().unwrap();
     let (result, log) = send(folder.path(), "ask", &[("create", "/work/a")]).await;

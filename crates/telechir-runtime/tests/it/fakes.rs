@@ -11,7 +11,7 @@ use telechir_device::{
     ScreenRegion, ScreenTarget, Settle, Settled, Shell, ShellCommand, ShellInput, StopSignal,
     UntilStopped, Viewport, Window, WindowSystem,
 };
-use telechir_policy::{Decision, Policy, Question};
+use telechir_policy::{ContentTrust, Decision, Policy, Question};
 use telechir_protocol::{
     ActionKind, AnsweredTurn, Command, CommandOutput, ComputerCall, ComputerResult, Content,
     ModelTurn, Point, Region, ShellCall, ShellOutcome, ShellResult, Size, TabState, ToolResult,
@@ -280,6 +280,8 @@ pub(crate) struct FakeShell {
     pub(crate) log: Log,
     pub(crate) is_sandboxed: bool,
     pub(crate) hides: bool,
+    /// What `fetch` makes untrusted, as the egress proxy of a real shell does.
+    pub(crate) trust: ContentTrust,
 }
 
 #[async_trait]
@@ -300,6 +302,10 @@ impl Shell for FakeShell {
         match line.split(' ').next().unwrap() {
             "hang" => Ok(output(ShellOutcome::Timeout, None)),
             "ask" => Ok(output(ShellOutcome::AwaitingInput, None)),
+            "fetch" => {
+                self.trust.note_untrusted("the shell reached evil.example");
+                Ok(output(ShellOutcome::Success, Some(0)))
+            }
             "forever" => std::future::pending().await,
             "hide" => {
                 self.hides = true;
@@ -407,13 +413,15 @@ pub(crate) fn desktop(policy: Policy) -> (SessionBuilder, Log) {
 }
 
 pub(crate) fn shell(policy: Policy) -> (SessionBuilder, Log) {
-    let log = Log::default();
+    let (log, trust) = (Log::default(), ContentTrust::default());
     let shell = FakeShell {
         log: Arc::clone(&log),
         is_sandboxed: true,
         hides: false,
+        trust: trust.clone(),
     };
-    (Session::builder(policy).shell(Box::new(shell)), log)
+    let builder = Session::builder(policy).shell(Box::new(shell));
+    (builder.trust(trust), log)
 }
 
 pub(crate) fn call(id: &str, actions: &[Value]) -> ComputerCall {

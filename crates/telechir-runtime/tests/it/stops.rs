@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use telechir_policy::{Policy, Question};
+use telechir_policy::{ContentTrust, Policy, Question};
 use telechir_protocol::{Content, FailureKind, ShellOutcome, StepState, ToolResult};
 use telechir_runtime::{Answer, Approver, Session, SessionBuilder};
 use tokio::sync::watch;
@@ -25,6 +25,7 @@ fn with_key(policy: Policy) -> (SessionBuilder, Log, watch::Sender<bool>) {
         log: Log::clone(&log),
         is_sandboxed: true,
         hides: false,
+        trust: ContentTrust::default(),
     };
     let builder = Session::builder(policy).desktop(Box::new(screen));
     (builder.shell(Box::new(shell)), log, key)
