@@ -225,6 +225,7 @@ mod tests {
         let one = egress("");
         assert_eq!(one, one.clone());
         assert_ne!(one, egress(""));
+        assert_eq!(format!("{one:?}"), "Egress { client: Shell, .. }");
     }
 
     #[test]

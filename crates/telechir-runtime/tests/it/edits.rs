@@ -10,7 +10,7 @@ use telechir_protocol::{
     Content, EditCall, EditOperation, EditResult, EditStep, EditTool, FailureKind, Meta, ModelTurn,
     ToolResult,
 };
-use telechir_runtime::{Answer, Approver, Journal, RunId, Session};
+use telechir_runtime::{Answer, Approver, Journal, RunId, Session, read};
 
 use crate::fakes::{Log, log_of};
 use crate::journal::crash_after;
@@ -133,6 +133,17 @@ async fn a_failed_edit_fails_again_without_being_repeated() {
     let (second, log) = send(folder.path(), "allow", &steps).await;
     assert_eq!(second, first);
     assert!(log.is_empty(), "{log:?}");
+    let rows = read(folder.path()).unwrap().into_iter();
+    let finished: Vec<_> = rows
+        .filter(|row| row.body["event"] == "action_finished")
+        .map(|row| {
+            (
+                row.body["effect"].clone(),
+                row.body["failure"]["message"].clone(),
+            )
+        })
+        .collect();
+    assert_eq!(finished, [(json!("recorded"), json!(failure.message))]);
 }
 
 #[tokio::test]

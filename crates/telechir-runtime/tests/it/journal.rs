@@ -188,6 +188,11 @@ async fn a_changed_row_is_named() {
         VerifyFault::Reordered { seq: 4 },
     )
     .await;
+    check(
+        &format!("{off} UPDATE record SET previous = (SELECT previous FROM record WHERE seq = 1) WHERE seq = 4"),
+        VerifyFault::Reordered { seq: 4 },
+    )
+    .await;
 }
 
 #[tokio::test]
