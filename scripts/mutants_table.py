@@ -51,7 +51,9 @@ def name(mutant):
     first = (function.get("span") or mutant["span"])["start"]["line"]
     path = mutant["file"].split("/src/")[-1]
     text = re.sub(r"^[^ ]+:\d+(:\d+)?: ", "", mutant["name"])
-    return f"{path}: {text} (line {line - first + 1})"
+    # One line may have the same operator twice.
+    column = mutant["span"]["start"]["column"]
+    return f"{path}: {text} (line {line - first + 1}, column {column})"
 
 
 def old_reasons(document):
