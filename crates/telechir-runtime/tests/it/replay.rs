@@ -206,3 +206,15 @@ async fn events_name_the_steps_that_were_performed_earlier() {
     in_shell(folder.path(), open_policy(), &["make a"]).await;
     assert_eq!(effects(folder.path()), [ActionEffect::Interrupted]);
 }
+
+#[tokio::test]
+async fn a_received_call_is_described_by_its_commands() {
+    let folder = tempfile::tempdir().unwrap();
+    in_shell(folder.path(), open_policy(), &["make a", "make b"]).await;
+    let rows = read(folder.path()).unwrap().into_iter();
+    let received: Vec<_> = rows
+        .filter(|row| row.body["event"] == "call_received")
+        .map(|row| row.body["steps"].clone())
+        .collect();
+    assert_eq!(received, [serde_json::json!(["$ make a", "$ make b"])]);
+}
