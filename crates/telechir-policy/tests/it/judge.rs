@@ -174,7 +174,7 @@ fn edit_by(judge: &mut Judge, tool: EditTool, operation: Value) -> Verdict {
 
 /// The `approval_mode` of a tool asks about what the rules permit, for its own kind of call only.
 #[test]
-fn a_required_approval_asks_about_every_call_of_its_kind() {
+fn a_required_approval_holds_for_every_call_of_its_kind() {
     let rules = "
         [[shell]]
         words = ['rm']
@@ -226,8 +226,8 @@ fn a_required_approval_asks_about_every_call_of_its_kind() {
         shell: true,
         ..none
     };
-    let asked = [ask, ask, ask, ask, deny];
-    assert_eq!(verdicts(shells), (allow, asked, allow));
+    let required = [ask, ask, ask, ask, deny];
+    assert_eq!(verdicts(shells), (allow, required, allow));
     let edits = RequiredApprovals { edit: true, ..none };
     assert_eq!(verdicts(edits), (allow, unasked, ask));
 }

@@ -195,15 +195,15 @@ fn a_permit_holds_until_a_later_judgement_finds_something_new() {
         let policy = Policy::from_toml(rules, "p.toml").unwrap();
         Judge::new(policy).shell(proposal(commands), &SANDBOX)
     };
-    let asks = "[[shell]]\nwords = ['make']\nverdict = 'ask'\nreason = 'It builds.'\n";
-    let Judgement::Ask(pending) = judged(asks, &["make"]) else {
+    let request = "[[shell]]\nwords = ['make']\nverdict = 'ask'\nreason = 'It builds.'\n";
+    let Judgement::Ask(pending) = judged(request, &["make"]) else {
         panic!("no question")
     };
     let digest = pending.question().digest;
     let permit = pending.approve(digest).unwrap();
-    assert_eq!(permit.still_permits(&judged(asks, &["make"])), Ok(()));
+    assert_eq!(permit.still_permits(&judged(request, &["make"])), Ok(()));
     assert_eq!(permit.still_permits(&judged("", &["ls"])), Ok(()));
-    let other = asks.replace("It builds.", "It publishes.");
+    let other = request.replace("It builds.", "It publishes.");
     assert_eq!(
         permit.still_permits(&judged(&other, &["make"])),
         Err("It publishes.".to_owned())
