@@ -28,7 +28,7 @@ fn open(page: &str, rules: &str) -> Ran {
 
 #[test]
 fn a_denied_first_page_is_refused_before_a_device_starts() {
-    let by_tool = "[[computer]]\nactions = ['navigate']\ndevices = ['browser']\nverdict = 'deny'\n\
+    let by_tool = "[[computer]]\nactions = ['navigate']\nverdict = 'deny'\n\
                    reason = 'No pages.'\n";
     let by_host = "[[url]]\nhost = ['*.example']\nverdict = 'deny'\nreason = 'Blocked.'\n";
     let closed = "[[url]]\ndefault = 'deny'\nreason = 'Only the listed.'\n";
