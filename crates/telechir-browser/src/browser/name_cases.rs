@@ -187,9 +187,9 @@ fn row(title: &str, right: &Shares, names: usize, roles: usize) -> String {
 }
 
 /// A line of a table of misses.
-fn miss(case: &Case, told: &Computed, other: &Computed) -> String {
+fn miss(case: &Case, described: &Computed, other: &Computed) -> String {
     let html = case.html.replace('|', "\\|").replace('`', "'");
-    let Computed { role, name } = told;
+    let Computed { role, name } = described;
     format!(
         "| {} | `{html}` | {} \"{}\" | {role} \"{name}\" | {} \"{}\" | {} |\n",
         case.step,
@@ -218,14 +218,14 @@ async fn names_and_roles_are_those_of_the_specifications() {
     let cases = cases();
     for case in &cases {
         show(&page, case.html).await;
-        let told = reported(&mut browser).await;
+        let described = reported(&mut browser).await;
         let other = computed_by_chromium(&page).await;
-        ours.add(&told, case);
+        ours.add(&described, case);
         chromium.add(&other, case);
-        if !told.has_name_of(case) || !told.has_role_of(case) {
-            misses += &miss(case, &told, &other);
+        if !described.has_name_of(case) || !described.has_role_of(case) {
+            misses += &miss(case, &described, &other);
         } else if !other.has_name_of(case) || !other.has_role_of(case) {
-            differences += &miss(case, &told, &other);
+            differences += &miss(case, &described, &other);
         }
     }
     browser.close().await.unwrap();

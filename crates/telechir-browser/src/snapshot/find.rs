@@ -30,19 +30,19 @@ pub(super) fn search(tree: &PageTree, query: &str, refs: &mut ElementRefs) -> St
     let words = words_of(query);
     let (hits, found) = hits(&tree.nodes, &words);
     let best = hits.first().map_or(0, |hit| hit.score);
-    let is_whole = best == words.len();
-    let enough = if is_whole {
+    let is_complete = best == words.len();
+    let enough = if is_complete {
         best
     } else {
         words.len().div_ceil(2)
     };
-    let limit = if is_whole {
+    let limit = if is_complete {
         MAX_MATCHES
     } else {
         MAX_PARTIAL_MATCHES
     };
     let mut lines = Vec::new();
-    if !is_whole || best == 0 {
+    if !is_complete || best == 0 {
         lines.push(format!(
             "No element matches {}.",
             outline::quoted_words(&words)

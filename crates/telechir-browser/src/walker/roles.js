@@ -107,10 +107,10 @@ const roleOf = element => {
     if (!ARIA_ROLES.has(token)) continue
     if (NAMED_LANDMARKS.has(token) && !isNamed(element)) continue
     const role = ROLE_ALIASES[token] ?? token
-    return role === "" && token !== "generic" && isRoleKept(element) ? ownRoleOf(element) : role
+    return role === "" && token !== "generic" && isRoleRetained(element) ? ownRoleOf(element) : role
   }
   return ownRoleOf(element)
 }
 // A focusable element keeps its native role, even if the page declares it presentational, and so
 // does one with a global attribute.
-const isRoleKept = element => tabIndexOf(element) >= 0 || GLOBAL_ATTRIBUTES.some(name => attributeOf(element, name)?.trim())
+const isRoleRetained = element => tabIndexOf(element) >= 0 || GLOBAL_ATTRIBUTES.some(name => attributeOf(element, name)?.trim())

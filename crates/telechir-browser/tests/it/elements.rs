@@ -328,7 +328,7 @@ async fn find_looks_at_text_cells_rows_and_items() {
 }
 
 #[tokio::test]
-async fn find_says_which_words_do_not_occur() {
+async fn find_reports_which_words_do_not_occur() {
     let html = "<button>Delete draft</button>".repeat(30);
     let mut browser = headless().await;
     go(&mut browser, &page(&html)).await.unwrap();
