@@ -114,7 +114,7 @@ fn interactive_item(
 fn other_item(nodes: &[PageNode], index: usize, names: usize) -> Option<CompactItem> {
     let node = &nodes[index];
     let (rank, text, is_container) = if node.is_text() {
-        if is_repeated_by_neighbour(nodes, index) {
+        if is_repeated_by_neighbour(nodes, index) || is_name_of_parent(nodes, index) {
             return None;
         }
         let rank = if node.is_in_view() {
@@ -147,6 +147,14 @@ fn is_repeated_by_neighbour(nodes: &[PageNode], index: usize) -> bool {
     let beside = [index.checked_sub(1), Some(index + 1)];
     let mut beside = beside.into_iter().flatten().filter_map(|at| nodes.get(at));
     beside.any(|node| !node.is_text() && node.name == *text)
+}
+
+/// Whether the text stands for the name of the interactive element that contains nothing else.
+fn is_name_of_parent(nodes: &[PageNode], index: usize) -> bool {
+    let parent = index.checked_sub(1).map(|parent| (parent, &nodes[parent]));
+    parent.is_some_and(|(at, parent)| {
+        parent.is_interactive() && parent.name.is_empty() && only_text(nodes, at).is_some()
+    })
 }
 
 /// Whether a heading contains a link with the same name.

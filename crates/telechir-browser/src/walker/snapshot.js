@@ -111,7 +111,7 @@ const walk = ({ since, boxes, thorough }) => {
     const isShown = style.visibility === "visible" && !(element instanceof SVGElement && !isDrawn(element))
     if (modal === element) isInert = false
     else if (!isBare && hasAttribute(element, "inert")) isInert = true
-    const labelled = isShown && tag === "label" && !isNamedAbove ? hiddenControlOf(element) : null
+    const labelled = isShown && tag === "label" ? hiddenControlOf(element) : null
     const role = labelled ? roleOf(labelled) : isShown ? (isBare ? ownRoleOf(element) : roleOf(element)) : ""
     // Text that the page's style puts on its own line starts a line.
     const isBlock = BLOCKS.has(tag) || (role === "" && BLOCK_DISPLAYS.has(display))
@@ -121,7 +121,8 @@ const walk = ({ since, boxes, thorough }) => {
     if (isInteractive) hasHandCursor = true
     else if (isShown) {
       isInteractive = !isBare && (hasAttribute(element, "onclick") || (hasAttribute(element, "tabindex") && tabIndexOf(element) >= 0) || isEditingHost(element))
-      if (!isInteractive && !isNamedAbove && CLICKABLE_TAGS.has(tag)) {
+      if (isInteractive) hasHandCursor ||= style.cursor === "pointer" && !holdsTargets(element)
+      else if (!isNamedAbove && mayBeTarget(element, tag)) {
         const hadHandCursor = hasHandCursor
         hasHandCursor = style.cursor === "pointer"
         isInteractive = hasHandCursor && !hadHandCursor
@@ -214,6 +215,8 @@ const walk = ({ since, boxes, thorough }) => {
 // Whether an element of which all is clickable only holds several equal ones that are targets each:
 // elements with the same tag and some text, and no text beside them.
 const holdsTargets = element => {
+  // A row is one target with several cells.
+  if (tagOf(element) === "tr") return false
   let tag = "", count = 0, first = null
   for (let child = firstChildOf(shadowOf(element) ?? element); child; child = nextSiblingOf(child)) {
     const type = nodeTypeOf(child)
@@ -223,14 +226,21 @@ const holdsTargets = element => {
     count++
     tag = tagOf(child)
     first ??= child
-    if (!CLICKABLE_TAGS.has(tag) || !textContentOf(child).trim()) return false
+    if (!mayBeTarget(child, tag) || !textContentOf(child).trim()) return false
   }
-  return count > 1 || (count === 1 && holdsTargets(first))
+  return count > 1 || (count === 1 && (hiddenControlOf(first) !== null || holdsTargets(first)))
 }
 // Containers that are listed only with a name.
 const OMITTED_UNNAMED = new Set(["group", "rowgroup", "generic"])
-// Tags that a hand cursor makes interactive.
-const CLICKABLE_TAGS = new Set("div span li td tr img svg p i b em strong section article figure dt dd".split(" "))
+// Whether a hand cursor makes an element interactive: not a container of other elements, nor a label,
+// of which the control is.
+const CONTAINER_TAGS = new Set(("html body main nav header footer aside section form fieldset ul ol menu dl table thead tbody tfoot " +
+  "article details dialog search address hgroup map label").split(" "))
+const mayBeTarget = (element, tag) => {
+  if (!CONTAINER_TAGS.has(tag)) return true
+  if (tag === "label") return hiddenControlOf(element) !== null || element.control === null
+  return tag === "section" || tag === "article" || countBelow(element) === 0
+}
 const BLOCKS = new Set(("address article aside blockquote body br caption center col colgroup dd details dialog dir div dl dt " +
   "fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 header hgroup hr html iframe legend li " +
   "main menu nav ol optgroup option p pre search section summary table tbody td tfoot th thead tr ul").split(" "))

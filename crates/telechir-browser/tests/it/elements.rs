@@ -240,6 +240,68 @@ async fn a_container_with_a_hand_cursor_leaves_its_children_their_refs() {
 }
 
 #[tokio::test]
+async fn any_element_with_a_hand_cursor_has_a_ref() {
+    let tags = [
+        "a",
+        "abbr",
+        "aside",
+        "blockquote",
+        "cite",
+        "code",
+        "del",
+        "h3",
+        "header",
+        "label",
+        "mark",
+        "nav",
+        "pre",
+        "small",
+        "time",
+        "u",
+        "x-word",
+    ];
+    let html: String = tags
+        .map(|tag| format!("<{tag} class=hand>{tag} here</{tag}> "))
+        .concat();
+    let html = format!(
+        "<style>.hand {{ cursor: pointer }}</style>{html}\
+         <script>document.body.addEventListener('click', event => document.title = event.target.textContent)</script>"
+    );
+    let names = tags.map(|tag| format!("{tag} here"));
+    let mut browser = headless().await;
+    go(&mut browser, &page(&html)).await.unwrap();
+    let all = read(&mut browser, "interactive").await;
+    for name in &names {
+        let target = ref_of(&all, &format!("\"{name}\""));
+        perform(&mut browser, click_on(target)).await.unwrap();
+        assert_eq!(title(&mut browser).await, *name);
+    }
+    let brief = read(&mut browser, "").await;
+    let (_, brief) = brief.split_once('\n').unwrap();
+    for name in &names {
+        assert_eq!(brief.matches(name.as_str()).count(), 1, "{brief}");
+    }
+}
+
+#[tokio::test]
+async fn a_row_with_a_hand_cursor_is_one_target() {
+    let html = "<table><tr style='cursor: pointer' onclick='document.title = this.rowIndex'><td>Oslo<td>rain</table>\
+         <div style='cursor: pointer'><label style='cursor: pointer'><input type=file hidden>Add a photo</label></div>";
+    let mut browser = headless().await;
+    go(&mut browser, &page(html)).await.unwrap();
+    let all = read(&mut browser, "interactive").await;
+    let mut targets = all
+        .lines()
+        .skip(1)
+        .map(|line| line.split(' ').next().unwrap());
+    assert_eq!(
+        (targets.next(), targets.next(), targets.next()),
+        (Some("row"), Some("file"), None),
+        "{all}"
+    );
+}
+
+#[tokio::test]
 async fn a_card_with_a_hand_cursor_is_one_target() {
     let html = "<div style='cursor: pointer'><h3>Tent</h3><p>for two</p></div>";
     let mut browser = headless().await;
@@ -252,7 +314,7 @@ async fn a_card_with_a_hand_cursor_is_one_target() {
 async fn elements_without_a_box_of_their_own_are_clicked() {
     let html = "<button style='display: contents' onclick='document.title = \"Plain\"'>Plain</button><hr>\
          <img usemap=#map width=200 height=100 src='data:image/svg+xml,<svg xmlns=\"http://www.w3.org/2000/svg\"/>'>\
-         <map name=map><area shape=rect coords=100,0,200,100 href='javascript:void(document.title = \"East\")' alt=East></map>";
+         <map name=map><area shape=rect coords=100,0,200,100 href='javascript:void 0' onclick='document.title = \"East\"' alt=East></map>";
     clicks_by_ref(html, &["Plain", "East"]).await;
 }
 
