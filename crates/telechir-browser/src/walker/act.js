@@ -168,23 +168,54 @@ const showsFrames = () => {
   return window.length > found.length || found.some(frame => isDrawn(frame) && boxOf(frame).width > 1 && boxOf(frame).height > 1)
 }
 
+// Canvases that a page paints again and again, by a few of their pixels in each frame.
+const MAX_CANVASES = 4, SAMPLE_PIXELS = 16, MIN_REPAINTS = 2
+const watchCanvases = () => {
+  const sampled = Array.from(inDocument(document, "canvas")).filter(canvas => regionOf([canvas])).slice(0, MAX_CANVASES)
+  const sampler = sampled.length ? new OffscreenCanvas(SAMPLE_PIXELS, SAMPLE_PIXELS).getContext("2d", { willReadFrequently: true }) : null
+  const last = [], repaints = sampled.map(() => 0)
+  const sample = canvas => {
+    try {
+      sampler.clearRect(0, 0, SAMPLE_PIXELS, SAMPLE_PIXELS)
+      sampler.drawImage(canvas, 0, 0, SAMPLE_PIXELS, SAMPLE_PIXELS)
+      return sampler.getImageData(0, 0, SAMPLE_PIXELS, SAMPLE_PIXELS).data.join()
+    } catch {
+      // Empty, or with pixels of another site.
+      return ""
+    }
+  }
+  return {
+    look: () => sampled.forEach((canvas, at) => {
+      const now = sample(canvas)
+      if (last[at] !== undefined && last[at] !== now) repaints[at]++
+      last[at] = now
+    }),
+    repainted: () => sampled.filter((_, at) => repaints[at] >= MIN_REPAINTS),
+  }
+}
+
 // Waits for ending animations, then returns the time until which nothing is due; null if the page is
 // not idle by `latest`. If only endless animations, videos and canvases were painted for `quiet` ms,
 // `state.animated` is their region.
 const idleUntil = state => new Promise(done => {
   const { latest, quiet } = state
-  let seen = epoch(), steadySince = performance.now()
-  const draw = () => requestAnimationFrame(() => requestIdleCallback(check, { timeout: quiet }))
+  let seen = epoch(), steadySince = performance.now(), canvases = null
+  const draw = () => requestAnimationFrame(() => {
+    canvases?.look()
+    requestIdleCallback(check, { timeout: quiet })
+  })
   const check = idle => {
     const now = performance.now(), left = idle.timeRemaining(), { ending, endless } = animations()
     if (ending.length) return void Promise.allSettled(ending.map(one => one.finished)).then(draw)
     if (!idle.didTimeout && !endless.length && left > FRAME_MS) return done(now + left)
+    canvases ??= watchCanvases()
     if (epoch() !== seen) [seen, steadySince] = [epoch(), now]
-    if (now - steadySince >= quiet) {
-      state.animated = regionOf(endless.length ? endless : inDocument(document, "canvas"))
-      if (state.animated) return done(null)
+    const painted = [...endless, ...canvases.repainted()]
+    if (painted.length && now - steadySince >= quiet) {
+      state.animated = regionOf(painted)
+      return done(null)
     }
-    if ((idle.didTimeout && !endless.length) || now >= latest + (endless.length ? quiet : 0)) done(null)
+    if ((idle.didTimeout && !painted.length) || now >= latest + (painted.length ? quiet : 0)) done(null)
     else draw()
   }
   draw()
