@@ -516,7 +516,7 @@ fn tool(definition: ToolDefinition) -> Tool {
 #[cfg(test)]
 mod tests {
     use async_trait::async_trait;
-    use telechir_policy::{Decision, Question};
+    use telechir_host::approvals::{CallerReply, OpenApproval};
     use telechir_protocol::{ShellCall, ShellResult};
     use telechir_testkit::assert_eventually;
     use telechir_tools::{Capabilities, ToolSelection};
@@ -592,8 +592,10 @@ mod tests {
 
     #[async_trait]
     impl Approvals for NoApprovals {
-        async fn decide(&mut self, _question: &Question) -> Decision {
-            elicitation::refused("no")
+        async fn show(&mut self, _open: OpenApproval) {}
+
+        async fn reply(&mut self) -> CallerReply {
+            std::future::pending().await
         }
     }
 
