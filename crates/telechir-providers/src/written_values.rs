@@ -305,8 +305,13 @@ fn ends(line: &str) -> (&str, &str) {
     if line.len() <= 2 * MAX_SEARCHED_BYTES {
         return (line, line);
     }
-    let start = line.floor_char_boundary(MAX_SEARCHED_BYTES);
-    let end = line.ceil_char_boundary(line.len() - MAX_SEARCHED_BYTES);
+    let (mut start, mut end) = (MAX_SEARCHED_BYTES, line.len() - MAX_SEARCHED_BYTES);
+    while !line.is_char_boundary(start) {
+        start -= 1;
+    }
+    while !line.is_char_boundary(end) {
+        end += 1;
+    }
     (&line[..start], &line[end..])
 }
 

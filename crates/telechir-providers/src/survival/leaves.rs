@@ -109,7 +109,7 @@ impl<'a> Collector<'a> {
                 let flags = members.iter().filter(|(_, value)| **value == true);
                 self.kinds.extend(flags.map(|(name, _)| name.clone()));
                 // A parameter: the one member names the other.
-                let parameter = members.get("value").and(members.get("name"));
+                let parameter = members.get("value").and_then(|_| members.get("name"));
                 let parameter = parameter.and_then(Value::as_str);
                 self.kinds.extend(parameter.map(str::to_owned));
                 for (name, value) in members {
