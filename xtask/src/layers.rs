@@ -147,10 +147,11 @@ const OWNERS: &[(&str, &[&str], &str)] = &[
             "telechir-browser",
             "telechir-shell",
             "telechir-host",
+            "telechir-server",
             "telechir",
             "telechir-testkit",
         ],
-        "system calls stay in the devices and the session host",
+        "system calls stay in the devices, the session host and the standard streams of a server",
     ),
     (
         "x11rb",
@@ -174,7 +175,11 @@ const OWNERS: &[(&str, &[&str], &str)] = &[
         "no server in the product yet",
     ),
     ("clap", &["telechir"], "only the binary reads flags"),
-    ("toml", &["telechir-policy"], "one crate reads policy files"),
+    (
+        "toml",
+        &["telechir-policy", "telechir"],
+        "one crate reads policy files, one the configuration of MCP clients",
+    ),
     (
         "brush-parser",
         &["telechir-policy"],

@@ -118,10 +118,10 @@ impl HostClient {
     pub async fn find_approval(&self, code: &ApprovalCode) -> Result<FoundApproval, HostError> {
         let code = code.clone();
         let mut exchange = self.request(HostRequest::FindApproval { code }).await?;
-        match self.reply(&mut exchange).await? {
-            HostReply::Approval(found) => Ok(*found),
-            _ => Err(exchange.unexpected()),
-        }
+        let HostReply::Approval(found) = self.reply(&mut exchange).await? else {
+            return Err(exchange.unexpected());
+        };
+        Ok(*found)
     }
 
     /// Answers the question with this code as a person at another terminal.
@@ -144,10 +144,10 @@ impl HostClient {
     /// When the session host does not reply.
     pub async fn remembered_approvals(&self) -> Result<Vec<RememberedApproval>, HostError> {
         let mut exchange = self.request(HostRequest::ListRemembered).await?;
-        match self.reply(&mut exchange).await? {
-            HostReply::Remembered { approvals } => Ok(approvals),
-            _ => Err(exchange.unexpected()),
-        }
+        let HostReply::Remembered { approvals } = self.reply(&mut exchange).await? else {
+            return Err(exchange.unexpected());
+        };
+        Ok(approvals)
     }
 
     /// Ends the approval for the rest of the session that has this number.

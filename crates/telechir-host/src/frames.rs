@@ -118,9 +118,11 @@ fn receive_into(socket: &UnixStream, buffer: &mut Vec<u8>) -> io::Result<(usize,
     let bytes = received.as_ref().map_or(0, |received| received.bytes);
     buffer.truncate(start + bytes);
     received?;
-    let sender = control.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmCredentials(sender) => Some(sender.pid),
-        _ => None,
+    let sender = control.drain().find_map(|message| {
+        let RecvAncillaryMessage::ScmCredentials(sender) = message else {
+            return None;
+        };
+        Some(sender.pid)
     });
     Ok((bytes, sender))
 }

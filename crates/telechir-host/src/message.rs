@@ -121,6 +121,10 @@ pub(crate) enum HostRequest {
 }
 
 /// A session host's reply.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "made once per message and taken apart at once"
+)]
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum HostReply {

@@ -41,6 +41,10 @@ pub struct RunningCall {
 }
 
 /// What happens to a turn.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "made once per message and taken apart at once"
+)]
 #[derive(Clone, Debug, PartialEq)]
 pub enum CallUpdate {
     /// Other calls are executed first.

@@ -16,8 +16,8 @@ use crate::{
     ApprovalShape, ApproveAt, CommandReading, Denial, Digest, EditFacts, EditProposal, Judgement,
     NetworkClient, PendingApproval, Permitted, PolicyError, Proposal, Question, RuleReason,
     ScreenFacts, ScreenProposal, ScreenWindows, ShellFacts, ShellProposal, ShellTask,
-    SimpleCommand, Verdict, edit_rule, file, key_rule, question_text, read_command, screen_rule,
-    shell_change, shell_rule, summary, url_rule,
+    SimpleCommand, Verdict, edit_rule, file, key_rule, navigation, question_text, read_command,
+    screen_rule, shell_change, shell_rule, summary, url_rule,
 };
 
 /// The rules of one file. If none matches, the default of the kind applies.
@@ -154,8 +154,8 @@ impl Judge {
         let gate = self.policy.gate(NetworkClient::Browser);
         let urls = actions
             .iter()
-            .filter_map(url_rule::url_of)
-            .filter_map(url_rule::read_url);
+            .filter_map(navigation::url_of)
+            .filter_map(navigation::read_url);
         let names = urls.filter(|url| {
             matches!(url.host(), Some(url::Host::Domain(_))) && gate.refusal_of(url).is_none()
         });
@@ -164,7 +164,7 @@ impl Judge {
 
     /// Whether an action opens a URL, which is judged with the addresses of its host.
     pub fn opens_url(action: &Action) -> bool {
-        url_rule::url_of(action).is_some()
+        navigation::url_of(action).is_some()
     }
 
     /// Whether these actions must be judged with the windows of the screen.
@@ -181,7 +181,7 @@ impl Judge {
     /// Whether the policy trusts the content of a page, so that reading it leaves the session
     /// trusted. The empty page and the browser's own pages have no content of others.
     pub fn trusts_page(&self, url: &str) -> bool {
-        let Some(url) = url_rule::read_url(url) else {
+        let Some(url) = navigation::read_url(url) else {
             return false;
         };
         let is_own = matches!(url.scheme(), "about" | "chrome" | "chrome-error");
@@ -190,7 +190,7 @@ impl Judge {
 
     /// The host of a URL, in canonical form; none if it has no host.
     pub fn host_of(url: &str) -> Option<String> {
-        url_rule::host_name(&url_rule::read_url(url)?)
+        url_rule::host_name(&navigation::read_url(url)?)
     }
 
     /// A judge of the same policy without history, for judging something again.
@@ -256,7 +256,7 @@ impl Judge {
 
     /// Whether an action opens a page of a host that the policy does not trust.
     fn opens_untrusted(&self, action: &Action) -> bool {
-        let url = url_rule::url_of(action).and_then(url_rule::read_url);
+        let url = navigation::url_of(action).and_then(navigation::read_url);
         let host = url.as_ref().and_then(url_rule::host_name);
         host.is_some_and(|host| !self.policy.trusts(&host))
     }
@@ -413,8 +413,8 @@ impl Judge {
         facts: &ScreenFacts,
         context: RuleContext,
     ) -> Option<RuleReason> {
-        let text = url_rule::url_of(action)?;
-        let Some(url) = url_rule::read_url(text) else {
+        let text = navigation::url_of(action)?;
+        let Some(url) = navigation::read_url(text) else {
             let reason = format!("{:?} is not a URL.", summary::escape(text));
             return Some(RuleReason::built_in(Verdict::Deny, "address", reason));
         };
@@ -422,7 +422,7 @@ impl Judge {
         let default = || url_rule::default(&to);
         let table = &self.policy.url;
         let rule_reason = table.judge(&to, &mut self.tally, context, default);
-        url_rule::with_url(action, url.to_string());
+        navigation::with_url(action, url.to_string());
         Some(match url_rule::always(&url) {
             Some(always) => rule_reason.stricter(always),
             None => rule_reason,

@@ -99,6 +99,7 @@ mod file;
 mod input_target;
 mod judge;
 mod key_rule;
+mod navigation;
 mod network_rule;
 mod permit;
 mod proposal;

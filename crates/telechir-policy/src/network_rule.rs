@@ -11,7 +11,7 @@ use url::{Host, Url};
 
 use crate::rule::{MatchCertainty, Matcher, Polarity, RateCounter, Rule, RuleContext, RuleTable};
 use crate::url_rule::{self, Destination, UrlMatch};
-use crate::{ContentTrust, Policy, RuleReason, Verdict, summary};
+use crate::{ContentTrust, Policy, RuleReason, Verdict, navigation, summary};
 
 /// The program that opens a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -128,7 +128,7 @@ impl Remote {
 
     /// The target of a URL that a browser navigates to; none if it needs no network.
     pub fn for_navigation(address: &str) -> Option<Self> {
-        let url = url_rule::read_url(address)?;
+        let url = navigation::read_url(address)?;
         if !matches!(url.scheme(), "http" | "https") {
             return None;
         }

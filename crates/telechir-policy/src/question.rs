@@ -50,6 +50,17 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Question {
+    /// What an approval for the rest of the session would cover. None if this question needs an
+    /// answer of its own each time: the provider requires one, it has hidden characters, untrusted
+    /// content was read, or a terminal may not answer it.
+    pub fn session_shape(&self) -> Option<&ApprovalShape> {
+        let is_plain = self.safety_checks.is_empty()
+            && !self.has_hidden_characters
+            && self.untrusted_source.is_none()
+            && matches!(self.approve, ApproveAt::Any | ApproveAt::Terminal);
+        self.shape.as_ref().filter(|_| is_plain)
+    }
+
     /// The user's approval of exactly this question.
     pub fn approve(&self) -> Decision {
         Decision::Approve {

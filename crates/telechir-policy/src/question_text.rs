@@ -237,16 +237,6 @@ fn marked(first: &str, next: &str, text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Words as a person would write them for a shell, escaped.
-pub(crate) fn quoted(words: &[String]) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
-    let quote = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.clone(),
-        false => format!("'{}'", escape(word).replace('\'', "'\\''")),
-    };
-    words.iter().map(quote).collect::<Vec<_>>().join(" ")
-}
-
 fn line_count(text: &str) -> String {
     match text.lines().count() {
         1 => "1 line".to_owned(),

@@ -6,10 +6,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use telechir_protocol::{Action, Command};
 
-use crate::question_text::quoted;
+use crate::summary::quoted;
 use crate::{
-    ApproveAt, CommandReading, EditProposal, Question, ScreenProposal, ShellProposal, ShellTask,
-    read_command, url_rule,
+    CommandReading, EditProposal, ScreenProposal, ShellProposal, ShellTask, navigation,
+    read_command,
 };
 
 /// A proposal of which some can be approved for the rest of a session.
@@ -44,19 +44,6 @@ impl fmt::Display for ApprovalShape {
     }
 }
 
-impl Question {
-    /// What an approval for the rest of the session would cover. None if this question needs an
-    /// answer of its own each time: the provider requires one, it has hidden characters, untrusted
-    /// content was read, or a terminal may not answer it.
-    pub fn session_shape(&self) -> Option<&ApprovalShape> {
-        let is_plain = self.safety_checks.is_empty()
-            && !self.has_hidden_characters
-            && self.untrusted_source.is_none()
-            && matches!(self.approve, ApproveAt::Any | ApproveAt::Terminal);
-        self.shape.as_ref().filter(|_| is_plain)
-    }
-}
-
 impl Shaped for ScreenProposal {
     fn parts(&self) -> Vec<String> {
         let mut parts: Vec<String> = Vec::new();
@@ -74,10 +61,10 @@ impl Shaped for ScreenProposal {
 
 /// None for an address without an origin.
 fn part_of(action: &Action, proposal: &ScreenProposal) -> Option<String> {
-    let Some(url) = url_rule::url_of(action) else {
+    let Some(url) = navigation::url_of(action) else {
         return Some(format!("{} on the {}", action.kind(), proposal.device));
     };
-    let origin = url_rule::read_url(url)?.origin();
+    let origin = navigation::read_url(url)?.origin();
     let origin = origin.is_tuple().then(|| origin.ascii_serialization())?;
     Some(format!("open {origin}"))
 }

@@ -9,7 +9,6 @@
 //! `leaves` lists the values, `variants` changes one, `output` searches the translated document, and
 //! `naming` decides which values an entry of the report names.
 
-pub(crate) mod leaves;
 pub(crate) mod naming;
 mod output;
 mod variants;
@@ -19,9 +18,9 @@ use std::collections::HashMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use self::leaves::{Leaf, Step};
 use self::naming::Names;
 use self::output::OutputIndex;
+use crate::leaves::{self, Leaf, Step};
 use crate::{DecodeError, Dialect, EncodeError, Envelope, History, Report};
 
 /// Bytes of changed documents that are decoded for one source document at most.

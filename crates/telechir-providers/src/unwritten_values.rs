@@ -13,7 +13,7 @@ use serde_json::Value;
 use telechir_protocol::{Content, Message, Raw};
 
 use crate::Report;
-use crate::survival::leaves::{self, Leaf, Step};
+use crate::leaves::{self, Leaf, Step};
 use crate::survival::naming::Names;
 use crate::written_values::{LazyWrittenValues, WrittenValues};
 

@@ -12,8 +12,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use telechir_protocol::json_limits;
 
+use crate::leaves::Leaf;
 use crate::phrases::occurring;
-use crate::survival::leaves::Leaf;
 
 /// Texts from this length on do not occur by chance, and their lines are searched one by one.
 const MIN_DISTINCT_CHARS: usize = 8;

@@ -423,10 +423,6 @@ impl McpServer {
 }
 
 /// What became of a request.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "made once per call and taken apart at once"
-)]
 enum Started {
     Answer(ToolAnswer),
     Call(Progress),

@@ -43,9 +43,8 @@ impl GivenFlags {
         };
         let value = serde_json::to_value(given)
             .map_err(|e| CliError::message(format!("failed to pass the flags on: {e}")))?;
-        let mut flags = match value {
-            Value::Object(flags) => flags,
-            _ => Map::new(),
+        let Value::Object(mut flags) = value else {
+            return Ok(Self(Map::new()));
         };
         flags.retain(|_, value| is_given(value));
         Ok(Self(flags))

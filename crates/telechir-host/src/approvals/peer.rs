@@ -436,7 +436,11 @@ mod tests {
         for name in [":0", ":0.0", "unix:0"] {
             let refusal = Err(PeerRefusal::OnDrivenDisplay(name.to_owned()));
             let terminal = origin(&[&format!("DISPLAY={name}")], "");
-            assert_eq!(judged(&facts(), &[terminal.clone()]), refusal, "{name}");
+            assert_eq!(
+                judged(&facts(), std::slice::from_ref(&terminal)),
+                refusal,
+                "{name}"
+            );
             let process = ProcessFacts {
                 origin: terminal,
                 ..facts()

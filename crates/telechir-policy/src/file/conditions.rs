@@ -10,11 +10,12 @@ use super::{
 use crate::edit_rule::{Edit, EditMatch};
 use crate::input_target::InputTarget;
 use crate::key_rule::{KeysMatch, PressedKeys};
+use crate::navigation::read_url;
 use crate::rule::Rule;
 use crate::screen_rule::{ComputerMatch, ScreenSubject};
 use crate::shell_options::is_option;
 use crate::shell_rule::{ShellMatch, ShellSubject};
-use crate::url_rule::{Destination, UrlMatch, read_url};
+use crate::url_rule::{Destination, UrlMatch};
 use crate::{CommandReading, PolicyError, ShellReach, Verdict, read_command};
 
 impl ReadRule for ComputerRule {

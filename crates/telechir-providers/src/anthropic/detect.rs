@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::DIALECT;
 use crate::DecodeError;
 use crate::json::text;
-use crate::openai::item_kinds::OWN_ITEMS;
+use crate::responses_items::OWN_ITEMS;
 
 /// Types that OpenAI's Responses API has beside those of [`OWN_ITEMS`], and Anthropic's does not.
 const OPENAI_TYPES: [&str; 4] = ["function_call", "input_text", "input_image", "output_text"];

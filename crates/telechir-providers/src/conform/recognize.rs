@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::Dialect;
-use crate::openai::item_kinds::OWN_ITEMS;
+use crate::responses_items::OWN_ITEMS;
 
 /// What a recognized document is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]

@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::leaves::Leaf;
 use super::output::OutputIndex;
 use crate::Report;
 use crate::chat::result_images;
+use crate::leaves::Leaf;
 use crate::phrases::{Phrases, occurring, words};
 
 /// Fields that hold most of a document: an entry that has only such a name names nothing.

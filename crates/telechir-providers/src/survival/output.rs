@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::leaves::{Leaf, json_in};
+use crate::leaves::{Leaf, json_in};
 
 /// Shorter texts occur by chance.
 const MIN_DISTINCT_CHARS: usize = 8;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::leaves::Leaf;
+use crate::leaves::Leaf;
 
 /// Texts from this length on must matter at their start and at their end.
 const LONG_TEXT: usize = 24;

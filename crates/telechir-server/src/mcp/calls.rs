@@ -134,6 +134,10 @@ impl Waiting {
 }
 
 /// How far a call got.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "made once per request and taken apart at once"
+)]
 pub(super) enum Followed {
     Answered(ToolAnswer),
     /// Its client must ask the user and repeat the request.

@@ -50,7 +50,7 @@ async fn list(json: bool) -> Result<ExitCode, CliError> {
             Ok(Probe::Nothing) => {}
             // An unreachable session must not hide the others.
             Err(failure) => {
-                let _best_effort = writeln!(io::stderr(), "telechir: {}", failure);
+                let _best_effort = writeln!(io::stderr(), "telechir: {failure}");
             }
         }
     }

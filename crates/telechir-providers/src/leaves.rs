@@ -29,7 +29,7 @@ pub(crate) struct Leaf {
     /// A text, number or boolean; an element of a list that has none of its own is an object.
     pub(crate) value: Value,
     /// The types and set flags of the objects around the value, innermost last.
-    pub(super) kinds: Vec<String>,
+    pub(crate) kinds: Vec<String>,
 }
 
 /// Fields whose value only repeats what the structure expresses.
@@ -59,7 +59,7 @@ const DEFAULT_TEXTS: [(&str, &[&str]); 4] = [
 const MAX_EXCERPT_CHARS: usize = 100;
 
 /// All values of a document, in its order.
-pub(super) fn of(document: &Value) -> Vec<Leaf> {
+pub(crate) fn of(document: &Value) -> Vec<Leaf> {
     let mut collector = Collector::new(&|_, _| true);
     collector.value(document);
     collector.leaves
@@ -239,12 +239,12 @@ impl Leaf {
     }
 
     /// The JSON pointer.
-    pub(super) fn pointer(&self) -> String {
+    pub(crate) fn pointer(&self) -> String {
         pointer(&self.steps)
     }
 
     /// The path without positions in lists.
-    pub(super) fn path(&self) -> String {
+    pub(crate) fn path(&self) -> String {
         let mut path = String::new();
         for step in &self.steps {
             match step {
@@ -260,14 +260,14 @@ impl Leaf {
     }
 
     /// The pointer of the innermost element of a list that holds the value.
-    pub(super) fn element(&self) -> String {
+    pub(crate) fn element(&self) -> String {
         let is_index = |step: &Step| matches!(step, Step::Index(_));
         let end = self.steps.iter().rposition(is_index);
         pointer(&self.steps[..end.map_or(0, |end| end + 1)])
     }
 
     /// The pointer of the element after the innermost one that holds the value.
-    pub(super) fn next_element(&self) -> Option<String> {
+    pub(crate) fn next_element(&self) -> Option<String> {
         let is_index = |step: &Step| matches!(step, Step::Index(_));
         let end = self.steps.iter().rposition(is_index)?;
         let mut steps = self.steps[..=end].to_vec();
@@ -278,7 +278,7 @@ impl Leaf {
     }
 
     /// The pointers of all elements of lists that hold the value, and of the document.
-    pub(super) fn elements(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn elements(&self) -> impl Iterator<Item = String> {
         let ends = self.steps.iter().enumerate();
         let ends = ends.filter(|(_, step)| matches!(step, Step::Index(_)));
         let ends = ends.map(|(at, _)| at + 1);
@@ -288,7 +288,7 @@ impl Leaf {
     }
 
     /// The start of the value as JSON.
-    pub(super) fn excerpt(&self) -> String {
+    pub(crate) fn excerpt(&self) -> String {
         let text = self.value.to_string();
         match text.char_indices().nth(MAX_EXCERPT_CHARS) {
             Some((end, _)) => format!("{}…", &text[..end]),
@@ -297,7 +297,7 @@ impl Leaf {
     }
 
     /// The document with another value here; without the element if `value` is null.
-    pub(super) fn replaced(&self, document: &Value, value: Option<Value>) -> Value {
+    pub(crate) fn replaced(&self, document: &Value, value: Option<Value>) -> Value {
         let Some(value) = value else {
             return self.removed(document);
         };
@@ -307,7 +307,7 @@ impl Leaf {
     }
 
     /// The document without the value.
-    pub(super) fn removed(&self, document: &Value) -> Value {
+    pub(crate) fn removed(&self, document: &Value) -> Value {
         let mut changed = document.clone();
         let Some((last, parents)) = self.steps.split_last() else {
             return Value::Null;
