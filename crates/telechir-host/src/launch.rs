@@ -47,15 +47,17 @@ pub(crate) enum StartReport {
 
 impl StartReport {
     /// Prints the report on stdout.
-    pub(crate) fn print(&self) {
+    ///
+    /// # Errors
+    /// When the process that started this one is gone.
+    pub(crate) fn print(&self) -> io::Result<()> {
         let mut out = io::stdout().lock();
         let written = match self {
             Self::Ready => writeln!(out, "{READY}"),
             Self::Taken => writeln!(out, "{TAKEN}"),
             Self::Failed(reason) => writeln!(out, "{FAILED}{}", reason.replace('\n', " ")),
         };
-        // If the other process is gone, the session is never used and ends.
-        let _best_effort = written.and_then(|()| out.flush());
+        written.and_then(|()| out.flush())
     }
 
     fn parse(line: &str) -> Option<Self> {

@@ -12,6 +12,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::process::{PidfdFlags, getppid, pidfd_open};
 use telechir_protocol::{AnsweredTurn, ModelTurn, ToolResult};
 use telechir_runtime::{Session, TurnIdentity};
 use tokio::net::UnixListener;
@@ -30,6 +31,7 @@ use status::SessionStatus;
 use crate::approvals::{ApprovalQueue, Surroundings};
 use crate::launch::StartReport;
 use crate::paths::Lock;
+use crate::probe::exited;
 use crate::{HostError, ScreenshotsFor, SessionPaths, SessionState, TurnRequest};
 
 /// Time for the first client to connect before a failed start is reported to nobody.
@@ -90,7 +92,7 @@ pub async fn serve<S: SessionStarter>(
     prepare: impl FnOnce() -> Result<(HostSettings, S), String>,
 ) -> Result<HostEnd, HostError> {
     let Some(lock) = paths.claim()? else {
-        StartReport::Taken.print();
+        let _nobody_waits = StartReport::Taken.print();
         return Ok(HostEnd::Taken);
     };
     let prepared = prepare().and_then(|prepared| {
@@ -106,11 +108,14 @@ pub async fn serve<S: SessionStarter>(
         Ok(prepared) => prepared,
         Err(reason) => {
             paths.release(lock)?;
-            StartReport::Failed(reason.clone()).print();
+            let _nobody_waits = StartReport::Failed(reason.clone()).print();
             return Err(HostError::new(reason));
         }
     };
-    StartReport::Ready.print();
+    // A session without a turn ends with the process that started it. That process reads the report,
+    // so it is the parent until then.
+    let parent = getppid().and_then(|parent| pidfd_open(parent, PidfdFlags::empty()).ok());
+    let is_awaited = StartReport::Ready.print().is_ok();
     let (closes, close_requests) = mpsc::channel(MAX_CLOSERS);
     let calls = Arc::<CallTable>::default();
     let surroundings = Surroundings::new(paths.folder());
@@ -123,6 +128,19 @@ pub async fn serve<S: SessionStarter>(
         control: ControlSlot::new(),
     });
     let reloads = tokio::spawn(reload_on_signal(hangups, Arc::clone(&shared)));
+    let unused = {
+        let shared = Arc::clone(&shared);
+        async move {
+            let is_gone = match parent {
+                Some(parent) if is_awaited => exited(parent).await.is_ok(),
+                Some(_) | None => !is_awaited,
+            };
+            if is_gone {
+                shared.end_if_unused();
+            }
+        }
+    };
+    let start = tokio::spawn(unused);
     let host = SessionHost {
         shared,
         ends: Ends {
@@ -133,6 +151,7 @@ pub async fn serve<S: SessionStarter>(
     };
     let ended = host.run(starter, paths, lock, listener).await;
     reloads.abort();
+    start.abort();
     ended
 }
 

@@ -299,8 +299,8 @@ impl SessionAccess for McpSession {
         if self.arguments.session.is_some() {
             return Ok(());
         }
-        let client = self.client.lock().await.take();
-        drop(client);
+        // The session ends with this connection, and would then not be found any more.
+        let _client = self.client.lock().await.take();
         let closed = HostClient::close_session(&self.paths).await;
         closed.map(drop).map_err(|error| error.to_string())
     }

@@ -209,6 +209,7 @@ mod tests {
         "--tools-from=/t.json",
         "--record=/r",
         "--run=n",
+        "--approval-timeout=60",
     ];
 
     #[test]

@@ -147,6 +147,12 @@ impl CallTable {
             .extend(turns.map(|(key, digest)| (TurnKey::new(key), (digest, EndedTurn::Answered))));
     }
 
+    /// Whether no turn was requested yet.
+    pub(super) fn is_unused(&self) -> bool {
+        let state = self.lock();
+        state.calls.is_empty() && state.ended.is_empty()
+    }
+
     /// Accepts a turn, or joins the one with the same key and contents.
     pub(super) fn submit(
         self: &Arc<Self>,

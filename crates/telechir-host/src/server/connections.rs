@@ -340,6 +340,14 @@ impl Client {
 }
 
 impl Shared {
+    /// Ends the session if no turn was requested yet.
+    pub(super) fn end_if_unused(&self) {
+        if self.calls.is_unused() {
+            tracing::info!("the process that started the session left without using it");
+            let _full_means_closing = self.closes.try_send(Closer::Owner);
+        }
+    }
+
     /// Reads the policy again.
     pub(super) fn reload(&self) -> Result<Digest, String> {
         let name = &self.status.name;
@@ -347,6 +355,8 @@ impl Shared {
         let control = control.ok_or_else(|| format!("session {name} is still starting"))?;
         let digest = control.reload()?;
         self.status.set_policy(digest);
+        // What was approved for later calls was approved under the policy before.
+        self.approver.queue().revoke_all();
         Ok(digest)
     }
 
@@ -399,16 +409,18 @@ async fn report(
         if let Some(reply) = reply {
             send(writer, id, reply).await;
         }
-        tokio::select! {
+        let changed = tokio::select! {
             biased;
-            changed = progress.changed() => if changed.is_err() {
-                return;
-            },
+            changed = progress.changed() => changed,
             () = expired(deadline) => {
                 deadline = None;
                 let is_starting = shared.status.state() == SessionState::Starting;
                 shared.calls.withdraw(call, is_starting);
+                progress.changed().await
             }
+        };
+        if changed.is_err() {
+            return;
         }
     }
 }

@@ -189,7 +189,7 @@ pub(crate) fn typed(script: &mut Command, folder: &Path, line: &str, answer: &st
     let mut keyboard = child.stdin.take().expect("a pipe");
     let mut screen = child.stdout.take().expect("a pipe");
     let (mut output, mut byte) = (Vec::new(), [0]);
-    while !String::from_utf8_lossy(&output).contains("[y/N]") {
+    while !String::from_utf8_lossy(&output).contains("/N] ") {
         if screen.read(&mut byte).expect("the terminal") == 0 {
             break;
         }
@@ -255,7 +255,7 @@ fn a_call_that_waits_is_answered_from_another_terminal() {
     let page = approvals.file("report.html");
     let folder = approvals.file("recording");
     let (folder, page) = (folder.display().to_string(), page.display().to_string());
-    let report = approvals.run(&["report", &folder, "-o", &page]);
+    let report = approvals.run(&["report", &folder, "--out", &page]);
     assert_eq!(report.code, Some(0), "{report:?}");
     let page = fs::read_to_string(page).expect("a report");
     assert!(
@@ -325,6 +325,20 @@ fn an_approval_for_the_session_is_listed_and_revoked() {
     let revoked = approvals.run(&revoke);
     assert_eq!(revoked.code, Some(0), "{revoked:?}");
     approvals.run(&revoke).fails(1, &["has no approval"]);
+    let result = approvals.result("a", &[], "touch made");
+    assert_eq!(result["is_error"], true, "{result}");
+    approvals.close("a");
+}
+
+#[test]
+fn a_reloaded_policy_ends_the_approvals_for_later_calls() {
+    let approvals = Approvals::new();
+    approvals.start("a", "--shell", &[]);
+    let code = approvals.park("a", "touch made");
+    approvals.approve(&code, "s\n");
+    assert_runs(&approvals.result("a", &[], "touch made"));
+    let reloaded = approvals.run(&["policy", "reload", "a"]);
+    assert_eq!(reloaded.code, Some(0), "{reloaded:?}");
     let result = approvals.result("a", &[], "touch made");
     assert_eq!(result["is_error"], true, "{result}");
     approvals.close("a");

@@ -66,6 +66,7 @@ impl Fixture {
             "--shell",
             "--browser",
             "--headless",
+            "--approval-wait=2",
             &policy,
         ];
         Self {
