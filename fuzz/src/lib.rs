@@ -15,22 +15,22 @@ mod command;
 mod egress {
     pub(crate) mod greeting;
 }
-#[path = "../../crates/telechir-providers/tests/it/mutations/framing.rs"]
-mod framing;
 #[path = "../../crates/telechir-host/src/frame_buffer.rs"]
 mod frame_buffer;
+#[path = "../../crates/telechir-providers/tests/it/mutations/framing.rs"]
+mod framing;
 mod greetings;
 #[path = "../../crates/telechir-shell/src/editor/hunks.rs"]
 mod hunks;
 mod limits;
 #[path = "../../crates/telechir-shell/src/editor/lines.rs"]
 mod lines;
-#[path = "../../crates/telechir-browser/src/framing/message_splitter.rs"]
-mod message_splitter;
 #[path = "../../crates/telechir-host/src/message.rs"]
 mod message;
 #[path = "../../crates/telechir-host/src/message_properties.rs"]
 mod message_properties;
+#[path = "../../crates/telechir-browser/src/framing/message_splitter.rs"]
+mod message_splitter;
 mod messages;
 #[path = "../../crates/telechir-providers/tests/it/mutations/neutral.rs"]
 mod neutral;
