@@ -249,9 +249,10 @@ async fn an_address_without_a_browser_is_an_error_without_secrets() {
     let site = Site::serve([("page", PAGE)]).await.unwrap();
     let origin = site.url("");
     let origin = origin.trim_end_matches('/');
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    // Bound, so that nothing else gets the port, and not listening.
+    let closed = tokio::net::TcpSocket::new_v4().unwrap();
+    closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let port = closed.local_addr().unwrap().port();
-    drop(closed);
     for (address, fragment) in [
         (
             format!("{origin}?token=secret"),
