@@ -91,6 +91,7 @@ const LAYERS: &[Layer] = &[
         name: "telechir-server",
         ours: &[
             "telechir-protocol",
+            "telechir-providers",
             "telechir-policy",
             "telechir-host",
             "telechir-tools",
@@ -166,13 +167,19 @@ const OWNERS: &[(&str, &[&str], &str)] = &[
     ),
     (
         "hyper",
-        &["telechir-agent", "telechir-browser", "telechir-egress"],
-        "one crate calls providers, one connects to a browser's WebSocket, one is a proxy",
+        &[
+            "telechir-agent",
+            "telechir-browser",
+            "telechir-egress",
+            "telechir-server",
+        ],
+        "one crate calls providers, one connects to a browser's WebSocket, one is a proxy, one \
+         serves the HTTP API",
     ),
     (
         "axum",
-        &["telechir-testkit"],
-        "no server in the product yet",
+        &["telechir-server", "telechir-testkit"],
+        "one crate serves the HTTP API, one a model for tests",
     ),
     ("clap", &["telechir"], "only the binary reads flags"),
     (
