@@ -15,8 +15,8 @@ use crate::elements::{Element, ElementTree, Filter, Outline, search};
 use crate::{
     Accessibility, ActionReport, Computer, Detail, DeviceError, Effect, ElementMarks, Frame,
     InputWindows, LocatedElement, Mark, PageContextSource, PartLocation, ScreenAction, ScreenPart,
-    ScreenPoint, ScreenRegion, ScreenTarget, Settle, Settled, StopSignal, TextRecognizer, Viewport,
-    Window, WindowSystem,
+    ScreenPoint, ScreenRegion, ScreenTarget, ScreenViewer, Settle, Settled, StopSignal,
+    TextRecognizer, Viewport, Window, WindowSystem,
 };
 
 /// Maximum number of search results.
@@ -153,8 +153,7 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
             ScreenTarget::Element { id, .. } => Ok(id.clone()),
             ScreenTarget::Named(named) => self.find_named(named).await,
             ScreenTarget::Point(_) => Err(refused(
-                "This needs an element by ref or name, not a point; `read_page` lists \
-                 the refs."
+                "This needs an element by ref or name, not a point; read the elements to get refs."
                     .to_owned(),
             )),
         }
@@ -179,8 +178,8 @@ impl<C: Computer + WindowSystem, A: Accessibility> WithAccessibility<C, A> {
         let size = self.computer.size();
         let Some(point) = element.bounds.and_then(|bounds| bounds.centre_on(size)) else {
             return Err(refused(format!(
-                "The {} is not on the screen; open its container first, or use its own action with \
-                 `invoke`.",
+                "The {} is not on the screen; open its container first, or invoke its own \
+                 action.",
                 element.line()
             )));
         };
@@ -444,6 +443,10 @@ impl<C: Computer + WindowSystem, A: Accessibility> Computer for WithAccessibilit
 
     fn kill_switch(&self) -> Option<&dyn StopSignal> {
         self.computer.kill_switch()
+    }
+
+    fn viewer(&self) -> Option<Box<dyn ScreenViewer>> {
+        self.computer.viewer()
     }
 
     fn page(&mut self) -> Option<&mut dyn PageContextSource> {

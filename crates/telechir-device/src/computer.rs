@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use telechir_protocol::{ActionKind, Size};
 
 use crate::{
-    DeviceError, ElementMarks, Frame, PageContextSource, ScreenAction, Settle, Settled, StopSignal,
-    WindowSystem,
+    DeviceError, ElementMarks, Frame, PageContextSource, ScreenAction, ScreenViewer, Settle,
+    Settled, StopSignal, WindowSystem,
 };
 
 /// The strongest statement that is true of an action's effect.
@@ -52,7 +52,7 @@ impl ActionReport {
 /// Contract: after an error or a dropped future, no key or button that the action pressed stays
 /// pressed (except by `MouseDown` and `KeyDown`, which are meant to). Every function ends in
 /// bounded time. The runtime performs `Screenshot`, `Zoom`, `Wait`, `ObserveScreen`,
-/// `CaptureWindow` and `CaptureMonitor` itself; they never reach `perform`.
+/// `CaptureWindow`, `CaptureMonitor` and `CaptureElement` itself; they never reach `perform`.
 #[async_trait]
 pub trait Computer: Send + fmt::Debug {
     /// The screen's size in pixels.
@@ -106,6 +106,11 @@ pub trait Computer: Send + fmt::Debug {
 
     /// The kill switch, if one was configured.
     fn kill_switch(&self) -> Option<&dyn StopSignal> {
+        None
+    }
+
+    /// A view of this screen for people, independent of what the computer does.
+    fn viewer(&self) -> Option<Box<dyn ScreenViewer>> {
         None
     }
 

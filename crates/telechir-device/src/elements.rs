@@ -11,7 +11,7 @@ use telechir_protocol::Size;
 
 use crate::{ScreenPoint, ScreenRegion};
 
-pub use choose::{AmbiguousMatch, choose, search};
+pub use choose::{AmbiguousMatch, NameMatch, choose, choose_ranked, name_match, search};
 pub use role::{is_interactive, role_name};
 pub use state::{ElementState, ElementStates};
 pub use text::{Filter, Outline};

@@ -59,6 +59,22 @@ pub enum DeviceError {
         /// Name of the device.
         device: &'static str,
     },
+    /// The connection to a device that keeps running was cut and opened again.
+    #[error(
+        "finish the action: the connection to the {device} was cut, {}. {remedy}",
+        match is_effect_unknown {
+            true => "and whether the action took effect is unknown",
+            false => "and the action was not performed",
+        }
+    )]
+    Reconnected {
+        /// Name of the device.
+        device: &'static str,
+        /// Whether the action may have taken effect; otherwise it did not.
+        is_effect_unknown: bool,
+        /// The state of the device now, and what to do, as a sentence without a full stop.
+        remedy: &'static str,
+    },
     /// The device's kill switch was pressed: nothing more may be done with it.
     #[error("continue: the user stopped this session ({why})")]
     Stopped {
@@ -100,9 +116,14 @@ impl DeviceError {
             Self::Stale { .. } => FailureKind::Stale,
             Self::Timeout { .. } | Self::Unresponsive { .. } => FailureKind::Timeout,
             Self::Stopped { .. } => FailureKind::Cancelled,
-            Self::Unavailable { .. } | Self::Restarted { .. } | Self::Disconnected { .. } => {
-                FailureKind::Device
-            }
+            Self::Reconnected {
+                is_effect_unknown: true,
+                ..
+            } => FailureKind::Interrupted,
+            Self::Unavailable { .. }
+            | Self::Restarted { .. }
+            | Self::Reconnected { .. }
+            | Self::Disconnected { .. } => FailureKind::Device,
         };
         let message = match self {
             Self::Refused { message } => message.clone(),
@@ -112,6 +133,7 @@ impl DeviceError {
             | Self::Unresponsive { .. }
             | Self::Unavailable { .. }
             | Self::Restarted { .. }
+            | Self::Reconnected { .. }
             | Self::Stopped { .. }
             | Self::Disconnected { .. } => format!("Failed to {self}."),
         };

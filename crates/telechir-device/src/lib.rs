@@ -25,6 +25,7 @@ mod marks;
 mod page_context;
 mod screen;
 mod screen_space;
+mod screen_viewer;
 mod settle;
 mod shell;
 mod stop_signal;
@@ -38,8 +39,8 @@ pub use computer::{ActionReport, Computer, Effect};
 pub use editor::{Edited, Editor};
 pub use element_marks::ElementMarks;
 pub use elements::{
-    AmbiguousMatch, Element, ElementState, ElementStates, ElementTree, Filter, Outline,
-    ScreenBounds, choose, is_interactive, role_name, search,
+    AmbiguousMatch, Element, ElementState, ElementStates, ElementTree, Filter, NameMatch, Outline,
+    ScreenBounds, choose, choose_ranked, is_interactive, name_match, role_name, search,
 };
 pub use error::{DeviceEnd, DeviceError};
 pub use frame::Frame;
@@ -47,6 +48,7 @@ pub use marks::{Labels, Mark, MarkKind, draw};
 pub use page_context::{PageContext, PageContextSource};
 pub use screen::Screen;
 pub use screen_space::{ScreenAction, ScreenPoint, ScreenRegion, ScreenTarget};
+pub use screen_viewer::ScreenViewer;
 pub use settle::{Settle, Settled};
 pub use shell::{Shell, ShellCommand, ShellInput, ShellJob, Typed};
 pub use stop_signal::{StopSignal, UntilStopped};

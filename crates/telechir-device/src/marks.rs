@@ -155,7 +155,10 @@ mod tests {
         let error = labels.find(1, Some(&"frame_2".into())).unwrap_err();
         assert!(error.to_string().contains("frame_3"), "{error}");
         let none = labels.find(0, None).unwrap_err();
-        assert!(none.to_string().contains("1 to 1 on frame_3"), "{none}");
+        assert!(
+            none.to_string().contains("frame_3 has only label 1"),
+            "{none}"
+        );
         let unlabelled = Labels::default().find(1, None);
         assert_eq!(unlabelled, Err(TargetError::UnknownLabel { n: 1 }));
     }

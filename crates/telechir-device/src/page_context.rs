@@ -1,9 +1,9 @@
 //! An optional ability of a computer: it shows pages in tabs.
 
 use async_trait::async_trait;
-use telechir_protocol::{StateChange, TabState};
+use telechir_protocol::{ActionKind, StateChange, TabState};
 
-use crate::DeviceError;
+use crate::{DeviceError, Frame, PartLocation, ScreenRegion, ScreenTarget, Viewport};
 
 /// A browser's page and tabs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,4 +26,38 @@ pub trait PageContextSource: Send {
     /// # Errors
     /// When the device is gone.
     async fn page_context(&mut self) -> Result<PageContext, DeviceError>;
+
+    /// Begins a turn: the model has read what earlier results report. A source whose actions depend
+    /// on what the model knows, such as the answer to a dialog, compares with it; others ignore it.
+    fn begin_turn(&mut self) {}
+
+    /// Sets the mapping between the latest screenshot and the screen, so that positions in texts
+    /// are those of the screenshot. A source without positions ignores it.
+    fn set_viewport(&mut self, _viewport: Viewport) {}
+
+    /// Scrolls an element into view and returns the part of it that the screen shows.
+    ///
+    /// # Errors
+    /// When the element is gone or not visible, or the device cannot find elements.
+    async fn locate_element(
+        &mut self,
+        _target: &ScreenTarget,
+    ) -> Result<PartLocation, DeviceError> {
+        Err(DeviceError::Unsupported {
+            action: ActionKind::CaptureElement.name().to_owned(),
+            device: "page",
+        })
+    }
+
+    /// Captures a region of the screen with more pixels than the screen has there; none if the
+    /// device cannot.
+    ///
+    /// # Errors
+    /// When the device is gone.
+    async fn capture_detail(
+        &mut self,
+        _region: ScreenRegion,
+    ) -> Result<Option<Frame>, DeviceError> {
+        Ok(None)
+    }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use async_trait::async_trait;
 use telechir_protocol::Size;
 
-use crate::{DeviceError, Frame, Settle, Settled};
+use crate::{DeviceError, Frame, ScreenViewer, Settle, Settled};
 
 /// The screen that a browser's window is on.
 #[async_trait]
@@ -21,6 +21,11 @@ pub trait Screen: Send + fmt::Debug {
     /// # Errors
     /// When the screen is gone.
     async fn capture(&mut self) -> Result<Frame, DeviceError>;
+
+    /// A view of this screen for people, independent of what the browser does.
+    fn viewer(&self) -> Option<Box<dyn ScreenViewer>> {
+        None
+    }
 
     /// Waits until everything drawn is visible and the screen is still, or for the ceiling. The
     /// caller knows what is still to be drawn; a screen that is still returns at once.

@@ -44,7 +44,7 @@ pub enum TargetError {
     },
     /// A label, but no screenshot has labels.
     #[error(
-        "label {n} belongs to no screenshot; use `observe_screen` to get labels, or give coordinates of the latest screenshot"
+        "label {n} belongs to no screenshot; take a screenshot with labels, or give coordinates of the latest screenshot"
     )]
     UnknownLabel {
         /// The number of the label.
@@ -63,7 +63,7 @@ pub enum TargetError {
         newest: FrameId,
     },
     /// The latest labelled screenshot has no such label.
-    #[error("there is no label {n}: labels range from 1 to {last} on {newest}")]
+    #[error("there is no label {n}: {newest} has {}", label_range(*.last))]
     NoSuchLabel {
         /// The number of the label.
         n: u32,
@@ -75,6 +75,15 @@ pub enum TargetError {
     /// A coordinate is NaN.
     #[error("a coordinate is not a number")]
     NotANumber,
+}
+
+/// The labels of a screenshot whose greatest is this.
+fn label_range(last: usize) -> String {
+    match last {
+        0 => "no labels; read the page or give coordinates".to_owned(),
+        1 => "only label 1".to_owned(),
+        last => format!("labels from 1 to {last}"),
+    }
 }
 
 impl Viewport {

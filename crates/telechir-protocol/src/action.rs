@@ -212,6 +212,26 @@ pub enum Action<T = Target, R = Region> {
         )]
         duration: Option<Duration>,
     },
+    /// Wait until all of what is given holds: the page has a text, or shows an element, or with
+    /// `gone` no longer has them; its URL contains a text; it loads nothing. An absent duration
+    /// means 10 seconds.
+    WaitFor {
+        text: Option<String>,
+        #[serde(rename = "coordinate")]
+        at: Option<T>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        gone: bool,
+        url: Option<String>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        idle: bool,
+        #[serde(default, with = "optional_milliseconds")]
+        #[cfg_attr(
+            feature = "schema",
+            schemars(schema_with = "crate::schema::forms::milliseconds")
+        )]
+        duration: Option<Duration>,
+        tab: Option<String>,
+    },
     /// Navigate to a URL.
     Navigate { url: String, tab: Option<String> },
     /// Go back in the tab's history.
@@ -276,8 +296,37 @@ pub enum Action<T = Target, R = Region> {
     Javascript { script: String, tab: Option<String> },
     /// Return the page's console messages.
     ReadConsole { tab: Option<String> },
-    /// Return the page's network requests.
+    /// Return the page's network requests, numbered.
     ReadNetwork { tab: Option<String> },
+    /// Return the headers and bodies of one request, by its number in the list of requests.
+    ReadRequest { request: u32, tab: Option<String> },
+    /// Answer the dialog of a page that waits: OK or Cancel; for `beforeunload`, leave or stay. The
+    /// text is that of a prompt; absent means its default.
+    AnswerDialog { accept: bool, text: Option<String> },
+    /// Change what pages see of the browser, such as its viewport, locale, time zone, location or
+    /// network. Settings that are not named stay as they are; null resets one.
+    Emulate { settings: Map<String, Value> },
+    /// List the browser's cookies without their values; with a URL, those that it is sent.
+    ListCookies { url: Option<String> },
+    /// Set cookies, each an object with the members of the Playwright API: name, value, and url, or
+    /// domain and path.
+    SetCookies { cookies: Vec<Value> },
+    /// Delete the browser's cookies; with a URL, those that it is sent.
+    ClearCookies { url: Option<String> },
+    /// Save cookies and the stored data of pages to a file, as Playwright's storage state.
+    SaveStorageState { path: Option<String> },
+    /// Add the cookies and the stored data of a file in Playwright's form to those of the browser.
+    LoadStorageState { path: String },
+    /// Save the page as a PDF file.
+    SavePdf {
+        path: Option<String>,
+        tab: Option<String>,
+    },
+    /// Take a screenshot of one element of the page, after scrolling it into view.
+    CaptureElement {
+        #[serde(rename = "coordinate")]
+        at: T,
+    },
     /// List the open windows with their properties, as text.
     ListWindows,
     /// Raise a window and give it the keyboard focus.
@@ -421,12 +470,14 @@ impl<T, R> Action<T, R> {
             | Self::MouseUp { at, .. }
             | Self::Scroll { at, .. }
             | Self::Type { at, .. }
+            | Self::WaitFor { at, .. }
             | Self::ReadPage { root: at, .. } => at.as_ref(),
             Self::Move { at }
             | Self::FormInput { at, .. }
             | Self::FileUpload { at, .. }
             | Self::ScrollTo { at, .. }
             | Self::Hover { at }
+            | Self::CaptureElement { at }
             | Self::Invoke { at, .. }
             | Self::LongPress { at, .. } => Some(at),
             Self::Drag { path, .. } => path.first(),
@@ -454,6 +505,15 @@ impl<T, R> Action<T, R> {
             | Self::Javascript { .. }
             | Self::ReadConsole { .. }
             | Self::ReadNetwork { .. }
+            | Self::ReadRequest { .. }
+            | Self::AnswerDialog { .. }
+            | Self::Emulate { .. }
+            | Self::ListCookies { .. }
+            | Self::SetCookies { .. }
+            | Self::ClearCookies { .. }
+            | Self::SaveStorageState { .. }
+            | Self::LoadStorageState { .. }
+            | Self::SavePdf { .. }
             | Self::ListWindows
             | Self::FocusWindow { .. }
             | Self::MaximizeWindow { .. }

@@ -35,6 +35,16 @@ impl ToolCall {
         }
     }
 
+    /// The call as a content of a history.
+    pub fn into_content(self) -> Content {
+        match self {
+            Self::Computer(call) => Content::ComputerCall(call),
+            Self::Shell(call) => Content::ShellCall(call),
+            Self::Edit(call) => Content::EditCall(call),
+            Self::Function(call) => Content::FunctionCall(call),
+        }
+    }
+
     /// Makes this a call that is answered with the reason instead of being executed.
     fn set_exception(&mut self, reason: String) {
         let exception = match self {
@@ -155,6 +165,17 @@ impl ModelTurn {
     /// The contents of the response, in order.
     pub fn contents(&self) -> &[Content] {
         &self.contents
+    }
+
+    /// The contents without the calls that are left to the caller.
+    pub fn without_left_calls(&self) -> Vec<Content> {
+        let left = self.left_to_caller();
+        let is_left = |content: &Content| matches!(content, Content::FunctionCall(call) if left.contains(call));
+        let contents = self.contents.iter();
+        contents
+            .filter(|content| !is_left(content))
+            .cloned()
+            .collect()
     }
 
     /// Leaves the calls of functions to the caller, who has them and answers them. A call that

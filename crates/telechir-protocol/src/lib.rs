@@ -67,8 +67,8 @@ pub use id::{CallId, TargetId};
 pub use key::{Chord, Key, Modifier, NamedKey};
 pub use media::{DataContent, HostedFileContent, Media, UriContent};
 pub use protected::{
-    GIT_DIR, PROTECTED_PATHS, ProtectedPath, WhileMissing, fold, is_protected, is_protected_entry,
-    protected_name_count,
+    BLOCKED_ENDING, GIT_DIR, PROTECTED_PATHS, ProtectedPath, WhileMissing, fold, is_protected,
+    is_protected_entry, protected_below, protected_name_count,
 };
 #[cfg(feature = "schema")]
 pub use schema::json_schema;

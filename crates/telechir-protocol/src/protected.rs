@@ -24,6 +24,10 @@ pub type ProtectedPath = (&'static str, WhileMissing);
 /// Git must still write some of its contents.
 pub const GIT_DIR: &str = ".git";
 
+/// Ending of the name under which something that was to get a protected name is stored instead. No
+/// program obeys such names.
+pub const BLOCKED_ENDING: &str = ".blocked";
+
 /// All protected paths except [`GIT_DIR`]: files that configure version control, shells, editors,
 /// debuggers, toolchains and agents.
 pub const PROTECTED_PATHS: &[ProtectedPath] = &[
@@ -43,8 +47,32 @@ pub const PROTECTED_PATHS: &[ProtectedPath] = &[
     (".lefthook", Noticed),
     (".lefthook.yml", Noticed),
     ("lefthook.yml", Noticed),
+    ("lefthook.yaml", Noticed),
+    ("lefthook.toml", Noticed),
+    ("lefthook.json", Noticed),
+    ("lefthook.jsonc", Noticed),
+    (".lefthook.yaml", Noticed),
+    (".lefthook.toml", Noticed),
+    (".lefthook.json", Noticed),
+    ("lefthook-local.yml", Noticed),
+    ("lefthook-local.yaml", Noticed),
+    ("lefthook-local.toml", Noticed),
+    ("lefthook-local.json", Noticed),
+    (".lefthook-local.yml", Noticed),
+    (".lefthook-local.yaml", Noticed),
+    (".lefthook-local.toml", Noticed),
+    (".lefthook-local.json", Noticed),
+    (".config/lefthook.yml", Noticed),
+    (".config/lefthook.yaml", Noticed),
+    (".config/lefthook.toml", Noticed),
+    (".config/lefthook.json", Noticed),
     (".overcommit.yml", Noticed),
+    (".local-overcommit.yml", Noticed),
+    ("captainhook.json", Noticed),
+    ("grumphp.yml", Noticed),
     (".pre-commit-config.yaml", Noticed),
+    ("prek.toml", Noticed),
+    (".lfsconfig", Noticed),
     (".config/git", Noticed),
     // The short name that Windows file systems give to `.git`.
     ("git~1", Noticed),
@@ -82,12 +110,16 @@ pub const PROTECTED_PATHS: &[ProtectedPath] = &[
     // Environments and toolchains that a folder chooses.
     (".envrc", Reserved),
     (".direnvrc", Noticed),
+    (".direnv", Noticed),
     (".autoenv", Noticed),
     (".autoenv.zsh", Noticed),
     ("mise.toml", Reserved),
     (".mise.toml", Reserved),
     ("mise.local.toml", Noticed),
     (".mise.local.toml", Noticed),
+    (".miserc.toml", Noticed),
+    (".rtx.toml", Noticed),
+    (".prototools", Noticed),
     ("mise/config.toml", Noticed),
     (".mise", Noticed),
     (".config/mise.toml", Noticed),
@@ -112,6 +144,8 @@ pub const PROTECTED_PATHS: &[ProtectedPath] = &[
     (".idea", Reserved),
     (".zed", Reserved),
     (".fleet", Noticed),
+    (".nova", Noticed),
+    (".vs", Noticed),
     (".helix", Noticed),
     (".devcontainer", Reserved),
     (".devcontainer.json", Reserved),
@@ -121,6 +155,11 @@ pub const PROTECTED_PATHS: &[ProtectedPath] = &[
     (".nvimrc", Noticed),
     (".nvim.lua", Noticed),
     (".lvimrc", Noticed),
+    (".lazy.lua", Noticed),
+    (".neoconf.json", Noticed),
+    (".vim", Noticed),
+    (".nvim", Noticed),
+    (".ycm_extra_conf.py", Noticed),
     (".emacs", Noticed),
     (".emacs.d", Noticed),
     (".dir-locals.el", Reserved),
@@ -131,6 +170,14 @@ pub const PROTECTED_PATHS: &[ProtectedPath] = &[
     (".perldb", Noticed),
     (".irbrc", Noticed),
     (".pryrc", Noticed),
+    (".byebugrc", Noticed),
+    (".rdbgrc", Noticed),
+    (".Rprofile", Noticed),
+    (".Renviron", Noticed),
+    (".octaverc", Noticed),
+    (".ghci", Noticed),
+    (".iex.exs", Noticed),
+    (".ocamlinit", Noticed),
     (".psqlrc", Noticed),
     (".sqliterc", Noticed),
     // Agents: their settings, hooks, servers and instructions.
@@ -156,13 +203,44 @@ pub const PROTECTED_PATHS: &[ProtectedPath] = &[
     (".continue", Noticed),
     (".opencode", Noticed),
     ("opencode.json", Noticed),
+    ("opencode.jsonc", Noticed),
+    (".goose", Noticed),
+    (".goosehints", Noticed),
+    (".augment", Noticed),
+    (".augment-guidelines", Noticed),
+    (".junie", Noticed),
+    (".trae", Noticed),
+    (".qwen", Noticed),
+    ("QWEN.md", Noticed),
+    (".crush", Noticed),
+    (".crush.json", Noticed),
+    ("crush.json", Noticed),
+    ("CRUSH.md", Noticed),
+    (".amp", Noticed),
+    (".factory", Noticed),
+    (".warp", Noticed),
+    ("WARP.md", Noticed),
+    (".kilocode", Noticed),
+    (".openhands", Noticed),
+    (".rules", Noticed),
+    (".roorules", Noticed),
+    (".roomodes", Noticed),
+    (".rovodev", Noticed),
+    (".grok", Noticed),
+    (".copilot", Noticed),
+    (".aiassistant", Noticed),
+    (".claude-plugin", Noticed),
     (".aider.conf.yml", Noticed),
     (".github/hooks", Noticed),
     (".github/agents", Noticed),
+    (".github/skills", Noticed),
+    (".github/chatmodes", Noticed),
     (".github/instructions", Noticed),
     (".github/prompts", Noticed),
     (".github/copilot-instructions.md", Noticed),
     (".telechir", Reserved),
+    // The tokens of the HTTP API.
+    (".local/state/telechir", Noticed),
 ];
 
 /// The protected paths, folded and split, by their last name.
@@ -175,6 +253,22 @@ static BY_LAST_NAME: LazyLock<HashMap<String, Vec<Vec<String>>>> = LazyLock::new
         by_last_name.entry(last).or_default().push(names);
     }
     by_last_name
+});
+
+/// The protected paths of several names by each name before the last: what must be above it, folded,
+/// and what follows it.
+type InnerNames = HashMap<String, Vec<(Vec<String>, &'static str)>>;
+static BY_INNER_NAME: LazyLock<InnerNames> = LazyLock::new(|| {
+    let mut by_inner_name = InnerNames::new();
+    for (path, _) in PROTECTED_PATHS {
+        for (at, _) in path.match_indices('/') {
+            let mut names: Vec<String> = path[..at].split('/').map(fold).collect();
+            let inner = names.pop().unwrap_or_default();
+            let listed = by_inner_name.entry(inner).or_default();
+            listed.push((names, &path[at + 1..]));
+        }
+    }
+    by_inner_name
 });
 
 /// Whether a relative path is protected, or lies in a protected folder.
@@ -206,6 +300,32 @@ pub fn protected_name_count(path: &str) -> Option<usize> {
         parents.iter().rev().all(fits)
     });
     fitting.map(|parents| parents.len() + 1).max()
+}
+
+/// The listed paths that lead through a relative path: how many names at its end belong to each, and
+/// the rest. Empty for most paths.
+///
+/// ```
+/// use telechir_protocol::protected_below;
+/// assert!(protected_below("sub/.cargo").contains(&(1, "config.toml")));
+/// assert!(protected_below("src").is_empty());
+/// ```
+pub fn protected_below(path: &str) -> Vec<(usize, &'static str)> {
+    let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
+    let Some((last, above)) = names.split_last() else {
+        return Vec::new();
+    };
+    let Some(listed) = BY_INNER_NAME.get(&fold(last)) else {
+        return Vec::new();
+    };
+    let fitting = listed.iter().filter(|(parents, _)| {
+        let mut above = above.iter().rev();
+        let fits = |parent: &String| above.next().is_some_and(|name| fold(name) == *parent);
+        parents.iter().rev().all(fits)
+    });
+    fitting
+        .map(|(parents, rest)| (parents.len() + 1, *rest))
+        .collect()
 }
 
 /// The spelling under which file systems that ignore case find a name: without differences of case,
@@ -303,6 +423,28 @@ mod tests {
         assert_eq!(protected_name_count("sub/.envrc"), Some(1));
         assert_eq!(protected_name_count("sub/.Cargo/config.toml"), Some(2));
         assert_eq!(protected_name_count("sub/config.toml"), None);
+    }
+
+    #[test]
+    fn what_makes_a_path_below_protected_is_named() {
+        let below = |path| {
+            let mut found = protected_below(path);
+            found.sort_unstable();
+            found
+        };
+        let cargo = [(1, "config"), (1, "config.toml"), (1, "env")];
+        assert_eq!(below("sub/.Cargo"), cargo);
+        assert_eq!(below("a/.local"), [(1, "state/telechir")]);
+        assert_eq!(below(".local/state/"), [(2, "telechir")]);
+        for path in ["", "/", "state", "a/state", ".vscode", "cargo"] {
+            assert!(below(path).is_empty(), "{path:?}");
+        }
+        for (path, _) in PROTECTED_PATHS {
+            for (at, _) in path.match_indices('/') {
+                let mut rests = below(&path[..at]).into_iter().map(|(_, rest)| rest);
+                assert!(rests.any(|rest| rest == &path[at + 1..]), "{path}");
+            }
+        }
     }
 
     #[test]

@@ -45,9 +45,12 @@ fn listed(before: &str, candidates: &[String]) -> String {
 
 /// How well a name matches; smaller is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum NameMatch {
+pub enum NameMatch {
+    /// The names are equal but for space around them.
     Exact,
+    /// The names differ in upper and lower case.
     ButForCase,
+    /// The element's name has more before or after the wanted one.
     Within,
 }
 
@@ -63,27 +66,47 @@ pub fn choose(tree: &ElementTree, named: &NamedElement) -> Result<usize, Ambiguo
     let ranked: Vec<(MatchRank, usize)> = (0..tree.elements.len())
         .filter_map(|index| Some((rank(tree, index, named)?, index)))
         .collect();
-    let best = ranked.iter().map(|(rank, _)| *rank).min();
-    let best: Vec<usize> = ranked
-        .iter()
-        .filter(|(rank, _)| Some(*rank) == best)
-        .map(|(_, index)| *index)
-        .collect();
+    let lines = |indexes: &[usize]| {
+        let lines = indexes.iter().map(|index| line_with_window(tree, *index));
+        lines.collect()
+    };
+    choose_ranked(named, &ranked, || alternatives(tree, named), lines)
+}
+
+/// The one element of the best rank, which is the smallest. `alternatives` are elements that could be
+/// meant if none is ranked, the closest first; `lines` describes elements for an error.
+///
+/// # Errors
+/// When no element is ranked, or several have the best rank.
+pub fn choose_ranked<R: Ord>(
+    named: &NamedElement,
+    ranked: &[(R, usize)],
+    alternatives: impl FnOnce() -> Vec<usize>,
+    lines: impl FnOnce(&[usize]) -> Vec<String>,
+) -> Result<usize, AmbiguousMatch> {
+    let best = ranked.iter().map(|(rank, _)| rank).min();
+    let best = ranked.iter().filter(|(rank, _)| Some(rank) == best);
+    let mut best: Vec<usize> = best.map(|(_, index)| *index).collect();
+    let named = || Box::new(named.clone());
     match best[..] {
         [index] => Ok(index),
-        [] => Err(AmbiguousMatch::None {
-            named: Box::new(named.clone()),
-            candidates: alternatives(tree, named),
-        }),
-        _ => Err(AmbiguousMatch::Several {
-            named: Box::new(named.clone()),
-            count: best.len(),
-            candidates: best
-                .iter()
-                .take(MAX_CANDIDATES)
-                .map(|index| line_with_window(tree, *index))
-                .collect(),
-        }),
+        [] => {
+            let mut similar = alternatives();
+            similar.truncate(MAX_CANDIDATES);
+            Err(AmbiguousMatch::None {
+                named: named(),
+                candidates: lines(&similar),
+            })
+        }
+        _ => {
+            let count = best.len();
+            best.truncate(MAX_CANDIDATES);
+            Err(AmbiguousMatch::Several {
+                named: named(),
+                count,
+                candidates: lines(&best),
+            })
+        }
     }
 }
 
@@ -108,7 +131,8 @@ fn rank(tree: &ElementTree, index: usize, named: &NamedElement) -> Option<MatchR
     Some((name_match, !element.is_shown(), !element.is_interactive()))
 }
 
-fn name_match(wanted: &str, name: &str) -> Option<NameMatch> {
+/// How well an element's name matches the wanted one; `None` if it does not.
+pub fn name_match(wanted: &str, name: &str) -> Option<NameMatch> {
     let wanted = wanted.trim();
     if wanted == name.trim() {
         return Some(NameMatch::Exact);
@@ -133,7 +157,7 @@ fn line_with_window(tree: &ElementTree, index: usize) -> String {
 }
 
 /// Possible alternatives: elements that share a word, then interactive ones.
-fn alternatives(tree: &ElementTree, named: &NamedElement) -> Vec<String> {
+fn alternatives(tree: &ElementTree, named: &NamedElement) -> Vec<usize> {
     let words = words(named.name.as_deref().unwrap_or_default());
     let mut indexes: Vec<(usize, usize)> = tree
         .elements
@@ -144,10 +168,7 @@ fn alternatives(tree: &ElementTree, named: &NamedElement) -> Vec<String> {
         .map(|(index, element)| (score(element, &words), index))
         .collect();
     indexes.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
-    let indexes = indexes.into_iter().take(MAX_CANDIDATES);
-    indexes
-        .map(|(_, index)| line_with_window(tree, index))
-        .collect()
+    indexes.into_iter().map(|(_, index)| index).collect()
 }
 
 fn words(text: &str) -> Vec<String> {

@@ -16,7 +16,8 @@ const FIELDS: &str = "
     scroll_amount scroll_direction scroll_x scroll_y amount direction magnitude dx dy unit
     text key keys button count clicks modifiers duration duration_ms seconds region
     clear_first submit repeat url tab query filter depth value paths documents script name
-    window monitor element_name automation_id control_type window_title mode intent
+    window monitor gone idle element_name automation_id control_type window_title mode intent
+    settings cookies
 ";
 
 /// Whether a member belongs to an action rather than to its call.
@@ -58,7 +59,7 @@ pub(crate) fn canonical(
 fn take(field: &'static str, named: ActionName, m: &mut Members) -> Found {
     match field {
         "coordinate" => target(named.alias.kind, m),
-        "path" => path(named.alias, m),
+        "path" if named.alias.kind == ActionKind::Drag => path(named.alias, m),
         "button" => button(named.alias, m),
         "count" => click_count(named.alias, m),
         "modifiers" => modifiers(m),
@@ -67,7 +68,7 @@ fn take(field: &'static str, named: ActionName, m: &mut Members) -> Found {
         "dx" => distance(m),
         "depth" | "repeat" => counted(field, m),
         "dy" => unchanged(m.number(field)?.map(number)),
-        "clear_first" | "submit" => unchanged(m.flag(field)?.map(Value::from)),
+        "clear_first" | "submit" | "gone" | "idle" => unchanged(m.flag(field)?.map(Value::from)),
         "tab" | "window" | "monitor" => unchanged(m.name(field)?.map(Value::from)),
         "paths" | "documents" => unchanged(Some(m.texts(field)?.into())),
         "value" => unchanged(m.take_with_null(field)),

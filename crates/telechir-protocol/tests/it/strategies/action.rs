@@ -162,6 +162,23 @@ pub(crate) fn key_action() -> BoxedStrategy<Action> {
     .boxed()
 }
 
+fn wait_for() -> BoxedStrategy<Action> {
+    let given = (of(text()), of(target()), any::<bool>(), of(text()));
+    (given, any::<bool>(), of(duration()), tab())
+        .prop_map(
+            |((text, at, gone, url), idle, duration, tab)| Action::WaitFor {
+                text,
+                at,
+                gone,
+                url,
+                idle,
+                duration,
+                tab,
+            },
+        )
+        .boxed()
+}
+
 pub(crate) fn page_action() -> BoxedStrategy<Action> {
     prop_oneof![
         (text(), tab()).prop_map(|(url, tab)| Action::Navigate { url, tab }),
@@ -171,6 +188,17 @@ pub(crate) fn page_action() -> BoxedStrategy<Action> {
         tab().prop_map(|tab| Action::PageText { tab }),
         tab().prop_map(|tab| Action::ReadConsole { tab }),
         tab().prop_map(|tab| Action::ReadNetwork { tab }),
+        (any::<u32>(), tab()).prop_map(|(request, tab)| Action::ReadRequest { request, tab }),
+        (any::<bool>(), of(text()))
+            .prop_map(|(accept, text)| Action::AnswerDialog { accept, text }),
+        odd_members().prop_map(|settings| Action::Emulate { settings }),
+        of(text()).prop_map(|url| Action::ListCookies { url }),
+        vec(json_value(), 0..3).prop_map(|cookies| Action::SetCookies { cookies }),
+        of(text()).prop_map(|url| Action::ClearCookies { url }),
+        of(text()).prop_map(|path| Action::SaveStorageState { path }),
+        text().prop_map(|path| Action::LoadStorageState { path }),
+        (of(text()), tab()).prop_map(|(path, tab)| Action::SavePdf { path, tab }),
+        target().prop_map(|at| Action::CaptureElement { at }),
         of(text()).prop_map(|query| Action::Search { query }),
         of(text()).prop_map(|url| Action::OpenBrowser { url }),
         of(text()).prop_map(|url| Action::NewTab { url }),
@@ -208,6 +236,7 @@ pub(crate) fn page_action() -> BoxedStrategy<Action> {
             }
         ),
         (target(), tab()).prop_map(|(at, tab)| Action::ScrollTo { at, tab }),
+        wait_for(),
         (text(), tab()).prop_map(|(script, tab)| Action::Javascript { script, tab }),
     ]
     .boxed()
