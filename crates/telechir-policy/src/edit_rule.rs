@@ -101,7 +101,7 @@ pub(crate) fn default(edit: &Edit<'_>) -> RuleReason {
 /// The verdict that no rule can relax: the user approves changes to files that configure other
 /// programs.
 pub(crate) fn always(edit: &Edit<'_>) -> Option<RuleReason> {
-    if edit.looks() || edit.tool == EditTool::Memory {
+    if edit.looks() {
         return None;
     }
     let path = edit.paths.iter().find(|path| is_protected(path))?;
@@ -162,10 +162,9 @@ mod tests {
         }
         for (name, _) in PROTECTED_PATHS {
             let step = rename("/w/x", &format!("/w/a/b/{}/c", name.to_uppercase()));
-            assert!(
-                always(&Edit::new(EditTool::Editor, &step, "/w")).is_some(),
-                "{name}"
-            );
+            for tool in [EditTool::Editor, EditTool::Patch, EditTool::Memory] {
+                assert!(always(&Edit::new(tool, &step, "/w")).is_some(), "{name}");
+            }
         }
         let step = rename("/w/x", "/w/.gitignore");
         assert!(always(&Edit::new(EditTool::Editor, &step, "/w")).is_none());

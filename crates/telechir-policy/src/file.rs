@@ -304,6 +304,31 @@ impl FilePosition<'_> {
             + 1
     }
 
+    /// The parser's message, with the key whose value has the wrong type: the parser names only what
+    /// it found and what it expected.
+    fn with_key(&self, error: &toml::de::Error) -> String {
+        let message = in_words_of_toml(error.message());
+        let is_about_value = [
+            "invalid type",
+            "invalid value",
+            "unknown variant",
+            "data did not",
+        ];
+        let start = error.span().map(|span| span.start);
+        let before = start.and_then(|start| self.text.get(..start));
+        let key = before.and_then(key_before);
+        match key {
+            Some(key)
+                if is_about_value
+                    .iter()
+                    .any(|begin| message.starts_with(begin)) =>
+            {
+                format!("`{key}`: {message}")
+            }
+            _ => message,
+        }
+    }
+
     fn problem(&self, line: usize, problem: impl Into<String>) -> PolicyError {
         PolicyError::Rule {
             origin: self.name.to_owned(),
@@ -319,12 +344,39 @@ impl FilePosition<'_> {
     }
 }
 
+/// The parser's message in one line, with what TOML calls the kinds of values.
+fn in_words_of_toml(message: &str) -> String {
+    let kinds = [
+        ("expected a sequence", "expected a list"),
+        ("expected a map", "expected a table"),
+        ("expected a boolean", "expected true or false"),
+        ("expected u16", "expected a whole number from 0 to 65535"),
+        ("expected u64", "expected a whole number"),
+        ("expected usize", "expected a whole number"),
+        ("invalid type: sequence", "invalid type: list"),
+        ("invalid type: map", "invalid type: table"),
+    ];
+    let line = message.trim_end().replace('\n', "; ");
+    kinds
+        .into_iter()
+        .fold(line, |line, (parser, toml)| line.replace(parser, toml))
+}
+
+/// The key of the value that begins after this text: the word before the last `=`.
+fn key_before(text: &str) -> Option<&str> {
+    let (before, _) = text.rsplit_once('=')?;
+    let key = before.trim_end();
+    let is_key = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '"');
+    let start = key.rfind(|c| !is_key(c)).map_or(0, |at| at + 1);
+    key.get(start..).filter(|key| !key.is_empty())
+}
+
 pub(crate) fn read(text: &str, name: &str) -> Result<Policy, PolicyError> {
     let origin = FilePosition { text, name };
     let file: PolicyFile = toml::from_str(text).map_err(|error| PolicyError::File {
         origin: name.to_owned(),
         line: error.span().map_or(1, |span| origin.line(span.start)),
-        message: error.message().to_owned(),
+        message: origin.with_key(&error),
     })?;
     let mut policy = Policy::default_policy();
     policy.digest = Digest::of_json(&text.into());
@@ -434,7 +486,9 @@ fn read_rule<F: ReadRule>(
     parts: RuleParts<F::Conditions, F::Example>,
 ) -> Result<Rule<F::Matcher>, PolicyError> {
     let Some(verdict) = parts.verdict else {
-        return Err(origin.problem(line, "the rule has no `verdict`"));
+        let problem =
+            "the rule has no `verdict`; expected \"allow\", \"sandbox\", \"ask\" or \"deny\"";
+        return Err(origin.problem(line, problem));
     };
     check_limit(origin, line, parts.limit, verdict)?;
     check_approve(origin, line, parts.approve, verdict, parts.limit)?;

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use telechir_protocol::{Action, Command, EditTool, SafetyCheck, ShellAction};
 
+use crate::contained::Parted;
 use crate::edit_rule::{Edit, EditMatch};
 use crate::input_target::{InputTarget, is_input, may_move_focus};
 use crate::key_rule::{KeyPresses, KeysMatch, PressedKeys};
@@ -16,8 +17,8 @@ use crate::{
     ApprovalShape, ApproveAt, CommandReading, Denial, Digest, EditFacts, EditProposal, Judgement,
     NetworkClient, PendingApproval, Permitted, PolicyError, Proposal, Question, RuleReason,
     ScreenFacts, ScreenProposal, ScreenWindows, ShellFacts, ShellProposal, ShellTask,
-    SimpleCommand, Verdict, edit_rule, file, key_rule, navigation, question_text, read_command,
-    screen_rule, shell_change, shell_rule, summary, url_rule,
+    SimpleCommand, Verdict, action_text, edit_rule, file, key_rule, navigation, question_text,
+    read_command, screen_rule, shell_change, shell_rule, summary, url_rule,
 };
 
 /// The rules of one file. If none matches, the default of the kind applies.
@@ -249,7 +250,7 @@ impl Judge {
         let lines = proposal
             .actions
             .iter()
-            .flat_map(question_text::action_lines)
+            .flat_map(action_text::action_lines)
             .collect();
         conclude(proposal, grounds, lines, checks)
     }
@@ -499,7 +500,7 @@ const IMITATION: &str = "A word in it consists of letters of another alphabet th
                          ones.";
 
 /// Combines the verdicts of all steps into one judgement.
-fn conclude<P: Proposal + Shaped>(
+fn conclude<P: Proposal + Shaped + Parted>(
     proposal: P,
     grounds: Vec<RuleReason>,
     lines: Vec<String>,
@@ -567,6 +568,7 @@ fn conclude<P: Proposal + Shaped>(
         digest: proposal.digest(),
         action: proposal.action_digest(),
         shape,
+        contained: proposal.contained(),
         lines,
         reasons,
         has_hidden_characters: any_text(&canonical, summary::has_hidden),

@@ -142,6 +142,27 @@ pub fn update_pressed_keys(pressed: &mut Vec<Key>, action: &Action) {
     }
 }
 
+/// Names of keys that only X servers know, in lower case and without separators, by their beginnings.
+const RARE_KEYS: [&str; 8] = ["xf86", "dead", "iso", "kp", "hyper", "sun", "multi", "mode"];
+/// Number of the last function key of X11.
+const LAST_FUNCTION_KEY: u32 = 35;
+
+/// The first key of a chord that no keyboard has, such as the misspelled `Entr`. Names of rare X11
+/// keys, such as `XF86AudioMute`, are not known one by one; they are accepted by their beginnings.
+pub fn unknown_key(chord: &Chord) -> Option<&str> {
+    chord.keys().iter().find_map(|key| match key {
+        Key::Other(name) => (!is_rare(name)).then_some(name.as_str()),
+        Key::Modifier(_) | Key::Named(_) | Key::Char(_) => None,
+    })
+}
+
+fn is_rare(name: &str) -> bool {
+    let plain: String = name.to_lowercase().replace(['_', '-', ' '], "");
+    let number = plain.strip_prefix('f').and_then(|n| n.parse::<u32>().ok());
+    number.is_some_and(|number| (1..=LAST_FUNCTION_KEY).contains(&number))
+        || RARE_KEYS.iter().any(|start| plain.starts_with(start))
+}
+
 /// The verdict if no rule matches.
 pub(crate) fn default(pressed: &PressedKeys) -> RuleReason {
     let built_in = |verdict, reason: String| RuleReason::built_in(verdict, "keys", reason);

@@ -88,8 +88,10 @@
 //! }
 //! ```
 
+mod action_text;
 mod address;
 mod approve_at;
+mod contained;
 mod content_trust;
 mod digest;
 mod edit_rule;
@@ -113,6 +115,7 @@ mod shell_change;
 mod shell_options;
 mod shell_read;
 mod shell_rule;
+mod shipped;
 mod summary;
 mod tunnel_rule;
 mod url_rule;
@@ -120,6 +123,7 @@ mod verdict;
 
 pub use address::AddressClass;
 pub use approve_at::{ApproveAt, Interface};
+pub use contained::ContainedParts;
 pub use content_trust::ContentTrust;
 pub use digest::Digest;
 pub use error::PolicyError;
@@ -128,7 +132,7 @@ pub use facts::{
     ShellReach,
 };
 pub use judge::{Judge, Policy, RequiredApprovals, Tainting};
-pub use key_rule::update_pressed_keys;
+pub use key_rule::{unknown_key, update_pressed_keys};
 pub use network_rule::{Gate, NetworkClient, Remote, RemoteError, ResolvedAddress};
 pub use permit::{Denial, Judgement, Permitted};
 pub use proposal::{Device, EditProposal, Proposal, ScreenProposal, ShellProposal, ShellTask};
@@ -137,6 +141,7 @@ pub use question_text::{FittedText, fit_lines};
 pub use rule::RuleReason;
 pub use shape::ApprovalShape;
 pub use shell_read::{CommandReading, Redirection, SimpleCommand, read_command};
+pub use shipped::ShippedPolicy;
 pub use summary::{
     escape, may_type, summarize, summarize_command, summarize_edit, summarize_shell_action,
 };

@@ -106,6 +106,10 @@ impl fmt::Display for Denial {
 
 /// The result of judging a proposal.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "made once per call and taken apart at once"
+)]
 pub enum Judgement<P> {
     /// The proposal may run.
     Allowed(Permitted<P>),

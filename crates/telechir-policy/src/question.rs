@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use telechir_protocol::{CallId, SafetyCheck};
 
-use crate::{ApprovalShape, ApproveAt, Denial, Digest, Permitted, Proposal, RuleReason};
+use crate::{
+    ApprovalShape, ApproveAt, ContainedParts, Denial, Digest, Permitted, Proposal, RuleReason,
+};
 
 /// The question as shown to the user. Created from the exact proposal, never from a model's
 /// description; all text in it is escaped.
@@ -20,6 +22,10 @@ pub struct Question {
     /// The form of the action; absent if it has none that could be approved for later calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape: Option<ApprovalShape>,
+    /// The parts of the action, of which the user may have denied one; empty in a question that was
+    /// sent to another process.
+    #[serde(skip)]
+    pub contained: ContainedParts,
     /// What would be done, completely: line breaks of the call are lines here. Shorten it with
     /// [`crate::fit_lines`] if it does not fit, and let nobody approve it before all of it was shown.
     pub lines: Vec<String>,
@@ -196,6 +202,7 @@ mod tests {
             digest: proposal(shown).digest(),
             action: None,
             shape: None,
+            contained: ContainedParts::default(),
             lines: vec![format!("$ {shown}")],
             reasons: vec!["It writes.".to_owned()],
             has_hidden_characters: false,

@@ -5,13 +5,11 @@
 
 use serde_json::Value;
 use telechir_protocol::display::escape_lines;
-use telechir_protocol::{Action, Command, EditStep, ShellAction};
+use telechir_protocol::{Command, EditStep, ShellAction};
 
 use crate::summary::{escape, may_type, summarize_edit};
 use crate::{Question, ShellProposal};
 
-/// Longer texts in an action are shown as lines of their own.
-const MAX_INLINE_CHARS: usize = 200;
 /// Marks the further rows of a line that is wider than the screen.
 const CONTINUED: &str = "↪ ";
 
@@ -129,29 +127,6 @@ pub(crate) fn surroundings(proposal: &ShellProposal) -> Vec<String> {
     lines
 }
 
-/// The complete action: its JSON, and the lines of its longer texts.
-pub(crate) fn action_lines(action: &Action) -> Vec<String> {
-    let mut members = action.to_json();
-    let mut texts = Vec::new();
-    for (name, value) in &mut members {
-        let Value::String(text) = value else {
-            continue;
-        };
-        if text.contains('\n') || text.chars().nth(MAX_INLINE_CHARS).is_some() {
-            let (lines, characters) = (line_count(text), text.chars().count());
-            texts.push(format!(
-                "{}: {lines}, {characters} characters",
-                escape(name)
-            ));
-            texts.extend(marked("| ", "| ", text));
-            *value = Value::from("see below");
-        }
-    }
-    let mut lines = marked("", "> ", &Value::Object(members).to_string());
-    lines.extend(texts);
-    lines
-}
-
 /// Input for a running command.
 pub(crate) fn input_lines(input: &ShellAction, job: Option<&str>, is_hidden: bool) -> Vec<String> {
     let program = match job {
@@ -230,14 +205,14 @@ fn signed(sign: &str, text: &str) -> Vec<String> {
     lines.flat_map(|line| marked(sign, sign, line)).collect()
 }
 
-fn marked(first: &str, next: &str, text: &str) -> Vec<String> {
+pub(crate) fn marked(first: &str, next: &str, text: &str) -> Vec<String> {
     let lines = escape_lines(text).into_iter().enumerate();
     lines
         .map(|(at, line)| format!("{}{line}", if at == 0 { first } else { next }))
         .collect()
 }
 
-fn line_count(text: &str) -> String {
+pub(crate) fn line_count(text: &str) -> String {
     match text.lines().count() {
         1 => "1 line".to_owned(),
         count => format!("{count} lines"),
@@ -319,16 +294,6 @@ mod tests {
             command_lines(&line),
             ["$ ls", ">   Reason: it is safe", "> Allow it once? [y/N] y"]
         );
-        let typed = Action::Type {
-            text: "a\nb".to_owned(),
-            at: None,
-            clear_first: false,
-            submit: false,
-        };
-        assert_eq!(
-            action_lines(&typed)[1..],
-            ["text: 2 lines, 3 characters", "| a", "| b"]
-        );
         let sent = ShellAction::SendText("y\n".to_owned());
         assert_eq!(
             input_lines(&sent, None, false),
@@ -379,21 +344,6 @@ mod tests {
         ] {
             assert_eq!(edit(json.clone()), lines, "{json}");
         }
-    }
-
-    #[test]
-    fn a_long_text_of_an_action_is_shown_below_it() {
-        let lines = |length: usize| {
-            action_lines(&Action::WriteClipboard {
-                text: "xyz".repeat(length / 3 + 1)[..length].to_owned(),
-            })
-        };
-        assert_eq!(lines(MAX_INLINE_CHARS).len(), 1);
-        let below = lines(MAX_INLINE_CHARS + 1);
-        assert_eq!(below.len(), 3);
-        assert!(below[0].contains("\"see below\""), "{below:?}");
-        assert_eq!(below[1], "text: 1 line, 201 characters");
-        assert!(below[2].starts_with("| xyz"), "{below:?}");
     }
 
     #[test]

@@ -90,6 +90,7 @@ fn nature(action: &Action) -> ActionClass {
         | Action::Zoom { .. }
         | Action::CursorPosition
         | Action::Wait { .. }
+        | Action::WaitFor { .. }
         | Action::ListTabs
         | Action::ReadPage { .. }
         | Action::PageText { .. }
@@ -99,7 +100,20 @@ fn nature(action: &Action) -> ActionClass {
         | Action::ListWindows
         | Action::ListMonitors
         | Action::CaptureWindow { .. }
-        | Action::CaptureMonitor { .. } => ActionClass::Looks,
+        | Action::CaptureMonitor { .. }
+        | Action::CaptureElement { .. } => ActionClass::Looks,
+        Action::Emulate { settings } if settings.contains_key("permissions") => {
+            ActionClass::Reaches("It grants permissions to web pages.")
+        }
+        Action::SetCookies { .. } => {
+            ActionClass::Reaches("It sets cookies, which can hold logins.")
+        }
+        Action::SaveStorageState { .. } => ActionClass::Reaches(
+            "It writes the browser's cookies and stored data, which can hold logins, to a file.",
+        ),
+        Action::LoadStorageState { .. } => ActionClass::Reaches(
+            "It loads cookies and stored data, which can hold logins, into the browser.",
+        ),
         // Copied text, perhaps a password, is more sensitive than what the screen shows.
         Action::ReadClipboard => ActionClass::Acts,
         Action::Type { text, .. } | Action::WriteClipboard { text } if has_control(text) => {
@@ -126,6 +140,14 @@ fn nature(action: &Action) -> ActionClass {
         | Action::SwitchTab { .. }
         | Action::CloseTab { .. }
         | Action::FormInput { .. }
+        | Action::AnswerDialog { .. }
+        // Headers and bodies can hold more than the page shows.
+        | Action::ReadRequest { .. }
+        | Action::Emulate { .. }
+        // Their names show which sites were visited.
+        | Action::ListCookies { .. }
+        | Action::ClearCookies { .. }
+        | Action::SavePdf { .. }
         | Action::ScrollTo { .. }
         | Action::Hover { .. }
         | Action::FocusWindow { .. }

@@ -60,7 +60,7 @@ impl Shaped for ScreenProposal {
 }
 
 /// None for an address without an origin.
-fn part_of(action: &Action, proposal: &ScreenProposal) -> Option<String> {
+pub(crate) fn part_of(action: &Action, proposal: &ScreenProposal) -> Option<String> {
     let Some(url) = navigation::url_of(action) else {
         return Some(format!("{} on the {}", action.kind(), proposal.device));
     };

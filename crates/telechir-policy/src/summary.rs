@@ -105,6 +105,22 @@ pub fn summarize(action: &Action) -> String {
         Action::WriteClipboard { text } => {
             format!("write_clipboard ({} characters)", text.chars().count())
         }
+        Action::Emulate { settings } => {
+            let names: Vec<_> = settings.keys().map(|name| shorten(name)).collect();
+            format!("emulate {}", names.join(", "))
+        }
+        Action::SetCookies { cookies } => format!("set_cookies ({} cookies)", cookies.len()),
+        Action::ListCookies { url: Some(text) }
+        | Action::ClearCookies { url: Some(text) }
+        | Action::SaveStorageState { path: Some(text) }
+        | Action::LoadStorageState { path: text }
+        | Action::SavePdf {
+            path: Some(text), ..
+        } => format!("{name} {}", shorten(text)),
+        Action::ReadRequest { request, .. } => format!("{name} {request}"),
+        Action::AnswerDialog { accept, .. } => {
+            format!("{name} {}", if *accept { "accept" } else { "dismiss" })
+        }
         Action::Invoke { at, name } => {
             let name = name.as_deref().map_or_else(String::new, shorten);
             format!("invoke {name}{}", target_suffix(at))

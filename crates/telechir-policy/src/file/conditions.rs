@@ -9,7 +9,7 @@ use super::{
 };
 use crate::edit_rule::{Edit, EditMatch};
 use crate::input_target::InputTarget;
-use crate::key_rule::{KeysMatch, PressedKeys};
+use crate::key_rule::{KeysMatch, PressedKeys, unknown_key};
 use crate::navigation::read_url;
 use crate::rule::Rule;
 use crate::screen_rule::{ComputerMatch, ScreenSubject};
@@ -95,10 +95,21 @@ impl ReadRule for KeysRule {
 }
 
 fn chord(origin: &FilePosition<'_>, line: usize, text: &str) -> Result<Chord, PolicyError> {
-    Chord::parse(text).ok_or_else(|| {
+    let chord = Chord::parse(text).ok_or_else(|| {
         let problem = format!("invalid chord {text:?}; write it like \"ctrl+s\"");
         origin.problem(line, problem)
-    })
+    })?;
+    match unknown_key(&chord) {
+        Some(key) => Err(origin.problem(
+            line,
+            format!(
+                "the chord {text:?} has the unknown key {key:?}; expected a character, a modifier \
+                 (ctrl, alt, shift, super) or a name such as Enter, Escape, Tab, Delete, PageUp, \
+                 ArrowLeft or F5"
+            ),
+        )),
+        None => Ok(chord),
+    }
 }
 
 impl ReadRule for UrlRule {

@@ -2,6 +2,7 @@
 
 mod allow_lists;
 mod approval_text;
+mod denials;
 mod pressed_keys;
 mod shell_words;
 mod terminals;

@@ -25,7 +25,7 @@ fn a_typing_error_is_refused_with_its_line() {
     );
     check(
         "[[shell]]\nverdict = 'alow'\nreason = 'x'",
-        "policy.toml, line 2: unknown variant `alow`",
+        "policy.toml, line 2: `verdict`: unknown variant `alow`",
     );
     check(
         "[[computer]]\nactions = ['clik']\nverdict = 'deny'\nreason = 'x'",
@@ -151,11 +151,11 @@ fn a_message_is_about_the_file_and_not_about_the_program() {
     for (text, wanted) in [
         (
             "[[shell]]\nverdict = 'allow'\nreason = 'x'\nlimit = 5",
-            "line 4: invalid type: integer `5`, expected a table such as { count = 5,",
+            "line 4: `limit`: invalid type: integer `5`, expected a table such as { count = 5,",
         ),
         (
             "[[shell]]\nverdict = 'allow'\nreason = 'x'\nexamples = 5",
-            "line 4: invalid type: integer `5`, expected a table such as { match = [...]",
+            "line 4: `examples`: invalid type: integer `5`, expected a table such as { match = [...]",
         ),
         (
             "[[shell]]\nwords = [5]\nverdict = 'allow'\nreason = 'x'",
@@ -163,23 +163,23 @@ fn a_message_is_about_the_file_and_not_about_the_program() {
         ),
         (
             "[[computer]]\nverdict = 'ask'\nreason = 'x'\nexamples.match = ['click']",
-            "line 4: invalid type: string \"click\", expected a table such as { action =",
+            "line 4: `examples.match`: invalid type: string \"click\", expected a table such as { action =",
         ),
         (
             "[[shell]]\nverdict = 'ask'\nreason = 'x'\nexcept = ['ls']",
-            "line 4: invalid type: string \"ls\", expected a table with conditions",
+            "line 4: `except`: invalid type: string \"ls\", expected a table with conditions",
         ),
         (
             "trusted = 5",
-            "line 1: invalid type: integer `5`, expected a table [trusted] with `host`",
+            "line 1: `trusted`: invalid type: integer `5`, expected a table [trusted] with `host`",
         ),
         (
             "shell = [5]",
-            "line 1: invalid type: integer `5`, expected a rule, which begins with",
+            "line 1: `shell`: invalid type: integer `5`, expected a rule, which begins with",
         ),
         (
             "[shell]\nverdict = 'ask'\nreason = 'x'",
-            "line 1: invalid type: map, expected rules; write the name of their table in double brackets",
+            "line 1: invalid type: table, expected rules; write the name of their table in double brackets",
         ),
     ] {
         check(text, wanted);

@@ -243,10 +243,11 @@ fn edits_are_judged_by_operation_tool_and_file() {
         ("", Editor, create("/w/a"), Verdict::Ask),
         ("", Memory, create("/m/a"), Verdict::Allow),
         (all, Editor, create("/w/a"), Verdict::Allow),
-        // No rule opens a file that configures other programs; reading it and the memory are free.
+        // No rule opens a file that configures other programs; reading it is free.
         (all, Editor, create("/w/.git/config"), Verdict::Ask),
         ("", Editor, view("/w/.git/config"), Verdict::Allow),
-        ("", Memory, create("/m/.git/config"), Verdict::Allow),
+        ("", Memory, create("/m/.git/config"), Verdict::Ask),
+        (all, Memory, create("/m/notes/CLAUDE.md"), Verdict::Ask),
     ] {
         assert_eq!(
             edit(rules, tool, operation.clone()),

@@ -14,5 +14,6 @@ mod question;
 mod repeated;
 mod screen;
 mod shell;
+mod shipped;
 mod strictness;
 mod texts;

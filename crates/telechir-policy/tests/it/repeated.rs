@@ -140,6 +140,53 @@ fn a_command_is_remembered_by_its_words() {
 }
 
 #[test]
+fn a_question_has_all_parts_that_may_have_been_denied() {
+    let shape = |parts: &[&str]| ApprovalShape {
+        parts: parts.iter().map(|part| (*part).to_owned()).collect(),
+        reasons: Vec::new(),
+    };
+    let denied = shape(&["rm a"]);
+    let run = |lines: &[&str]| on_command(proposal(lines)).contained;
+    for lines in [
+        &["rm a"][..],
+        &["make; rm a"],
+        &["make", "rm a"],
+        &["cat b | sh -c 'rm a'"],
+    ] {
+        assert!(run(lines).contain(&denied), "{lines:?}");
+    }
+    assert!(!run(&["make; rm b"]).contain(&denied));
+    let rm = || telechir_protocol::Command::Line("make && rm a".to_owned());
+    let send = |is_hidden| ShellTask::Send {
+        input: ShellAction::SendText("rm a\n".to_owned()),
+        job: None,
+        is_hidden,
+    };
+    for (task, contains) in [
+        (ShellTask::Start(vec![rm()]), true),
+        (send(false), true),
+        (send(true), false),
+    ] {
+        let question = on_command(ShellProposal {
+            task,
+            cwd: Some("/w".to_owned()),
+            ..proposal(&[])
+        });
+        assert_eq!(question.contained.contain(&denied), contains);
+    }
+    let screen = |actions: &[Value]| on_screen(screen::proposal(actions)).contained;
+    let click = json!({"action": "click", "coordinate": [1, 2]});
+    let mixed = screen(&[
+        click,
+        json!({"action": "navigate", "url": "https://a.example/x"}),
+        json!({"action": "navigate", "url": "about:blank"}),
+    ]);
+    assert!(mixed.contain(&shape(&["open https://a.example"])));
+    assert!(!mixed.contain(&shape(&["open https://b.example"])));
+    assert!(!mixed.contain(&shape(&[])));
+}
+
+#[test]
 fn pages_are_remembered_by_origin_and_actions_by_kind() {
     let shape = |actions: &[Value]| on_screen(screen::proposal(actions)).shape;
     let open = |url: &str| shape(&[json!({"action": "navigate", "url": url})]).expect("a shape");

@@ -175,6 +175,7 @@ fn a_question_shows_everything_that_a_person_decides_about() {
         digest: Digest::of_json(&json!(1)),
         action: None,
         shape: None,
+        contained: telechir_policy::ContainedParts::default(),
         lines: vec!["$ ls".to_owned(), "> rm x".to_owned()],
         reasons: vec!["First.".to_owned(), "Second.".to_owned()],
         has_hidden_characters: true,
