@@ -19,7 +19,8 @@ use tokio::time::timeout;
 use crate::guardian::processes;
 use crate::{Readiness, guardian};
 
-/// A running program. On drop, its process group is killed and it is reaped.
+/// A running program. On drop, its process group is killed and it is reaped; one that is
+/// [detached](crate::Spawn::detached) continues.
 ///
 /// Only [`end`](Self::end) and drop reap it, not [`wait`](Self::wait): until then its pid and that
 /// of its group cannot be reused, so a signal cannot hit another process.
@@ -28,6 +29,7 @@ pub struct Child {
     pid: Pid,
     pidfd: Option<OwnedFd>,
     pipes: [Option<OwnedFd>; 3],
+    is_detached: bool,
 }
 
 impl Child {
@@ -36,7 +38,13 @@ impl Child {
             pid,
             pidfd: Some(pidfd),
             pipes: [None, None, None],
+            is_detached: false,
         }
+    }
+
+    pub(crate) const fn detached(mut self, is_detached: bool) -> Self {
+        self.is_detached = is_detached;
+        self
     }
 
     pub(crate) fn with_pipes(mut self, pipes: [Option<OwnedFd>; 3]) -> Self {
@@ -113,13 +121,6 @@ impl Child {
         ignore_gone(kill_process_group(self.pid, signal))
     }
 
-    /// Releases the process without killing it; returns its pid. It is no longer cleaned up, so the
-    /// caller must end it by its own protocol.
-    pub fn detach(mut self) -> Pid {
-        self.pidfd = None;
-        self.pid
-    }
-
     /// Waits until all processes of its group have exited.
     ///
     /// # Errors
@@ -149,15 +150,18 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        let _best_effort = self.signal_group(Signal::KILL);
-        guardian::process_ended(self.pid.as_raw_nonzero().get());
+        if !self.is_detached {
+            let _best_effort = self.signal_group(Signal::KILL);
+            guardian::process_ended(self.pid.as_raw_nonzero().get());
+        }
         let Some(pidfd) = self.pidfd.take() else {
             return;
         };
-        if !matches!(
+        let has_ended = matches!(
             reap(pidfd.as_fd(), WaitIdOptions::NOHANG),
             Ok(Some(_)) | Err(Errno::CHILD)
-        ) {
+        );
+        if !has_ended && !self.is_detached {
             reap_later(pidfd);
         }
     }

@@ -1,6 +1,7 @@
 //! Sandboxes programs with bubblewrap: read-only system, no home, no network, no privileges.
 
 mod account;
+mod file_identity;
 mod landlock;
 mod limits;
 mod mount_points;
@@ -241,6 +242,21 @@ impl Confinement {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_path_that_exists_is_mounted_where_present() {
+        let empty = Confinement {
+            identity: None,
+            args: Vec::new(),
+            mounts: Vec::new(),
+            links: Vec::new(),
+        };
+        let missing = empty.read_only_where_present("/no such file");
+        assert_eq!(missing.args, [""; 0]);
+        let present = missing.read_only_where_present("/usr");
+        assert_eq!(present.args, ["--ro-bind-try", "/usr", "/usr"]);
+        assert_eq!(present.mounts.len(), 1);
+    }
 
     #[test]
     fn a_sandbox_as_root_is_refused() {

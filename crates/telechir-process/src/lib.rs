@@ -43,7 +43,7 @@ pub use connect::connect_as;
 pub use error::{SpawnError, SpawnStep};
 pub use identity::{Identity, is_root};
 pub use private_folder::{
-    PrivateFolder, is_private_dir, let_read, make_private_dir, make_private_file,
+    PrivateFolder, is_plain_name, is_private_dir, let_read, make_private_dir, make_private_file,
 };
 pub use program::{find_program, package_of};
 pub use spawn::{Spawn, Stdio};

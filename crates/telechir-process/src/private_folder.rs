@@ -15,10 +15,18 @@ use rustix::fs::{Gid, Mode, OFlags, fchmod, fchown, open, openat};
 use crate::{Identity, tree};
 
 const MAX_NAMES: u32 = 100;
+/// Maximum length of a name that a user gives to something with files.
+const MAX_NAME_BYTES: usize = 32;
 const READ_FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
+
+/// Whether a user can give this name to something with files: 1 to 32 letters, digits, `_` and `-`.
+pub fn is_plain_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    (1..=MAX_NAME_BYTES).contains(&name.len()) && name.chars().all(is_plain)
+}
 
 /// A folder of mode 0700 that is removed on drop, with everything in it.
 #[derive(Debug)]

@@ -223,8 +223,9 @@ impl Spawn {
         self
     }
 
-    /// Lets it outlive our process: it leads its own session and gets no death signal. Until it is
-    /// released from its [`Child`], dropping that still kills it.
+    /// Lets it outlive our process and its [`Child`]: it leads its own session, gets no death signal,
+    /// and continues when the [`Child`] is dropped, or this start is cancelled. It must end by its own
+    /// protocol.
     #[must_use]
     pub const fn detached(mut self) -> Self {
         self.leader = Leader::Session;

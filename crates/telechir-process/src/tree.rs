@@ -12,7 +12,7 @@ mod owner;
 mod remove;
 mod walk;
 
-pub(crate) use beneath::{allow_owner, entries, open_beneath, open_parent};
+pub(crate) use beneath::{allow_owner, entries, inodes, open_beneath, open_parent};
 pub use copy::copy;
 pub use location::Location;
 pub use owner::{Owner, give, give_back, take};

@@ -255,6 +255,11 @@ impl Bash {
             }
         }
         before.push_str(&self.background_output.take());
+        let session = self.session.as_ref();
+        if session.is_some_and(ShellSession::may_have_changed) {
+            // What a background program left before it ended is not the user's.
+            before.push_str(&self.protection_notice());
+        }
         if let Some(notice) = self.protect_changed_files().await {
             before.push_str(&notice);
             is_new = true;
@@ -281,13 +286,13 @@ impl Bash {
         self.mark_lost().await;
         let replaced = self.replace().await;
         Some(format!(
-            "[{path} is new or was changed by another program, so the shell was restarted to protect it]\n{replaced}"
+            "[{path} is new, or another program changed or removed it, so the shell was restarted to protect it]\n{replaced}"
         ))
     }
 
     /// Undoes what commands created at protected paths, and returns the notice about it.
     fn protection_notice(&mut self) -> String {
-        let session = self.session.as_ref();
+        let session = self.session.as_mut();
         let undone = session.map_or_else(Vec::new, ShellSession::undo_changes);
         self.undone_notice(undone)
     }

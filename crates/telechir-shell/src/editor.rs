@@ -1,9 +1,10 @@
 //! Edits files in a workspace and in a model's memory.
 //!
-//! `root` accesses files, `patch` applies diffs, `lines` finds the position of their hunks, and
+//! `root` accesses files, `contents` finds protected ones in a folder, `patch` applies diffs, `lines` finds the position of their hunks, and
 //! `text` implements the commands of text editors. As root, every step runs in a thread that has
 //! switched to the session's user.
 
+mod contents;
 mod hunks;
 mod lines;
 mod patch;
@@ -357,7 +358,9 @@ fn execute(
         }
         EditStep::Delete { .. } => delete(root, tool, name, inside),
         EditStep::Rename { to, .. } => {
-            root.rename(inside, &root.relative(to)?)?;
+            let new = root.relative(to)?;
+            root.check_contents(inside, &[inside, &new])?;
+            root.rename(inside, &new)?;
             Ok(FileChange {
                 text: format!("Successfully renamed {name} to {to}"),
                 changed: true,
@@ -415,6 +418,7 @@ fn delete(
         Some(FileType::RegularFile) => root.read(inside).ok(),
         _ => None,
     };
+    root.check_contents(inside, &[inside])?;
     root.remove(inside)?;
     Ok(FileChange {
         text: format!("Successfully deleted {name}"),

@@ -61,6 +61,8 @@ pub(crate) struct ShellSession {
     /// Kept open as long as the sandbox runs.
     _info: Option<SandboxInfo>,
     protected: Option<Protected>,
+    /// Whether nothing but bash was left when protected paths were last looked at.
+    was_idle_at_look: bool,
     _network: Option<Serving>,
     /// Kept open, because the container ends when they close.
     _pipes: [Option<OwnedFd>; 2],
@@ -231,6 +233,7 @@ impl ShellSession {
             reported: KillCounts::default(),
             _info: None,
             protected: None,
+            was_idle_at_look: true,
             _network: None,
             _pipes: [None, None],
         })
@@ -301,17 +304,27 @@ impl ShellSession {
         }
     }
 
-    /// Accepts what others changed in the workspace while nothing runs in the sandbox; returns the
+    /// Whether a program that a command left behind may have changed the workspace since the last
+    /// [`Self::undo_changes`].
+    pub(crate) fn may_have_changed(&self) -> bool {
+        !self.was_idle_at_look
+    }
+
+    /// Accepts what others changed in the workspace while nothing ran in the sandbox; returns the
     /// protected paths among it, which only a new sandbox protects.
     pub(crate) fn accept_changes(&self) -> Vec<PathBuf> {
         match &self.protected {
-            Some(protected) if self.is_idle() => protected.accept_changes(),
+            Some(protected) if self.was_idle_at_look && self.is_idle() => {
+                protected.accept_changes()
+            }
             Some(_) | None => Vec::new(),
         }
     }
 
     /// Undoes what programs in the sandbox created at protected paths.
-    pub(crate) fn undo_changes(&self) -> Vec<Undone> {
+    pub(crate) fn undo_changes(&mut self) -> Vec<Undone> {
+        // First, so that what ends in between counts as running.
+        self.was_idle_at_look = self.is_idle();
         let protected = self.protected.as_ref();
         protected.map_or_else(Vec::new, Protected::undo_changes)
     }
@@ -371,7 +384,7 @@ impl ShellSession {
     ///
     /// # Errors
     /// If a process still runs after five seconds.
-    pub(crate) async fn end(self) -> io::Result<Vec<Undone>> {
+    pub(crate) async fn end(mut self) -> io::Result<Vec<Undone>> {
         self.kill();
         let gone = timeout(END_TIMEOUT, async {
             self.child.wait().await?;

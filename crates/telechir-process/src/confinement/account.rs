@@ -41,3 +41,33 @@ impl Account<'_> {
         self.identity.unwrap_or_else(Identity::current)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_account_files_name_root_this_user_and_nobody() {
+        let account = Account {
+            name: "me",
+            identity: Some(Identity { uid: 7, gid: 8 }),
+            home: "/w",
+        };
+        assert_eq!(
+            account.passwd(),
+            "root:x:0:0:root:/root:/bin/bash\n\
+             me:x:7:8:me:/w:/bin/bash\n\
+             nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
+        );
+        assert_eq!(account.group(), "root:x:0:\nme:x:8:\nnogroup:x:65534:\n");
+        let ours = Account {
+            identity: None,
+            ..account
+        };
+        let Identity { uid, gid } = Identity::current();
+        let line = format!("me:x:{uid}:{gid}:me:/w:/bin/bash\n");
+        assert!(ours.passwd().contains(&line));
+        let hosts = "127.0.0.1 localhost telechir\n::1 localhost\n";
+        assert_eq!(Account::hosts(), hosts);
+    }
+}

@@ -72,3 +72,21 @@ impl ResourceLimits {
         format!("ulimit -c 0 -u {processes} -n {open_files} -d {memory} -f {file} || exit 125\n")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_command_limits_itself_in_the_units_of_bash() {
+        let limits = ResourceLimits {
+            processes: 10,
+            open_files: 20,
+            memory_bytes: 3 * MIB,
+            file_bytes: 5 * MIB,
+            ..ResourceLimits::default()
+        };
+        let script = "ulimit -c 0 -u 26 -n 20 -d 3072 -f 5120 || exit 125\n";
+        assert_eq!(limits.script(), script);
+    }
+}

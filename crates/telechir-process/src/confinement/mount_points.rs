@@ -171,4 +171,84 @@ mod tests {
         );
         assert!(check(&[mount(folder.path(), "/bin/x")], &links).is_err());
     }
+
+    #[test]
+    fn a_refusal_reports_a_link_or_another_cause() {
+        for errno in [Errno::LOOP, Errno::XDEV] {
+            assert_eq!(reason(errno), "the path leads over a link");
+        }
+        assert!(reason(Errno::NOENT).contains("No such file"));
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path();
+        symlink("elsewhere", top.join("link")).unwrap();
+        let refused = |from: &Path, name: &str| {
+            let mounts = [mount(top, "/w"), mount(from, Path::new("/w").join(name))];
+            check(&mounts, &[]).unwrap_err().to_string()
+        };
+        let error = refused(top, "link");
+        assert!(
+            error.contains("/w/link: the path leads over a link;"),
+            "{error}"
+        );
+        let error = refused(top, "none");
+        assert!(error.contains("/w/none: No such file"), "{error}");
+        fs::write(top.join("file"), "").unwrap();
+        let error = refused(Path::new("/no such file"), "file");
+        assert!(error.contains("at /no such file: No such file"), "{error}");
+        let mounts = [mount(top, "/links/inner")];
+        let error = check(&mounts, &["/links".into()]).unwrap_err().to_string();
+        assert!(
+            error.contains("/links/inner: /links is a link inside;"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_mount_point_shows_the_last_file_that_was_mounted_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path();
+        for name in ["w", "w/at", "one", "two"] {
+            fs::create_dir(top.join(name)).unwrap();
+        }
+        let at = top.join("w/at");
+        let outer = top.join("w");
+        let mounts = [
+            mount(&outer, &outer),
+            mount(&outer, &outer),
+            mount(&top.join("one"), &at),
+            mount(&top.join("two"), &at),
+        ];
+        let points = check(&mounts, &[]).unwrap();
+        let inode = |name: &str| fstat(open(&top.join(name)).unwrap()).unwrap().st_ino;
+        let found: Vec<(&Path, u64)> = points
+            .iter()
+            .map(|point| (point.path.as_path(), point.inode))
+            .collect();
+        assert_eq!(found, [(at.as_path(), inode("two"))]);
+        // Nothing is mounted here, so that the point shows the folder itself.
+        let own = rustix::process::getpid();
+        let error = verify(own, &points).unwrap_err().to_string();
+        assert!(
+            error.contains("was exchanged while the sandbox started"),
+            "{error}"
+        );
+        let plain = check(&[mount(&outer, &outer), mount(&at, &at)], &[]).unwrap();
+        assert_eq!(plain.len(), 1);
+        assert_eq!(verify(own, &plain), Ok(()));
+        fs::rename(&at, top.join("w/away")).unwrap();
+        fs::create_dir(&at).unwrap();
+        assert!(verify(own, &plain).is_err());
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_mounted_by_its_path_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path();
+        fs::write(top.join("at"), "").unwrap();
+        let _server = std::os::unix::net::UnixListener::bind(top.join("server")).unwrap();
+        let mounts = [mount(top, top), mount(&top.join("server"), top.join("at"))];
+        assert_eq!(check(&mounts, &[]).map(|points| points.len()), Ok(1));
+        assert!(is_present(&top.join("server")));
+        assert!(!is_present(&top.join("none")));
+    }
 }

@@ -12,6 +12,8 @@ mod mount;
 mod noticing;
 mod repository;
 mod scanner;
+#[cfg(test)]
+mod tests;
 mod watches;
 
 use std::collections::BTreeMap;

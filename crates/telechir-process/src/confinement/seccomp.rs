@@ -202,4 +202,40 @@ mod tests {
             assert_eq!(!conditions.is_empty(), is_checked, "{}", call.name);
         }
     }
+
+    #[test]
+    fn a_refused_call_has_no_conditions_and_an_allowed_one_no_rule() {
+        let calls = table::of_this_architecture().unwrap();
+        let rules = refused(&calls).unwrap();
+        for call in &calls {
+            let conditions = rules.get(&call.number).map(Vec::len);
+            match call.answer {
+                Answer::Allowed => assert_eq!(conditions, None, "{}", call.name),
+                Answer::Refused => assert_eq!(conditions, Some(0), "{}", call.name),
+                Answer::Checked => assert!(conditions > Some(0), "{}", call.name),
+            }
+        }
+    }
+
+    #[test]
+    fn a_filter_begins_with_the_refusal_of_other_call_numbers() {
+        let program = compile(Rules::new(), SeccompAction::Allow, SeccompAction::Trap).unwrap();
+        assert!(!program.is_empty());
+        let guarded = without_x32(program.clone());
+        let added = if cfg!(target_arch = "x86_64") { 3 } else { 0 };
+        assert_eq!(guarded.len(), program.len() + added);
+        let ends_alike = guarded.iter().rev().zip(program.iter().rev());
+        assert!(
+            ends_alike
+                .into_iter()
+                .all(|(one, other)| one.code == other.code && one.k == other.k)
+        );
+    }
+
+    #[test]
+    fn a_mode_is_read_with_the_flags_that_create_a_file() {
+        // `O_DIRECTORY` alone, which `O_TMPFILE` includes, creates nothing.
+        assert_eq!(CREATION_FLAGS, [libc::O_CREAT, 0o20_000_000]);
+        assert_eq!(modes_at_creation(1, 2).unwrap().len(), 4);
+    }
 }

@@ -13,8 +13,8 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use super::Sockets;
+use super::file_identity::FileIdentity;
 use super::network::diagnosis_inside;
-use super::sockets::SocketFile;
 use super::unix_diagnosis::{self, BoundFile};
 use super::verify::children_of;
 use crate::sys::{cover, netns_socket};
@@ -30,7 +30,7 @@ pub struct SocketWatch {
     mounts: OwnedFd,
     /// Lists the sockets of programs inside.
     inside: OwnedFd,
-    known: BTreeSet<SocketFile>,
+    known: BTreeSet<FileIdentity>,
 }
 
 impl SocketWatch {
@@ -67,7 +67,7 @@ impl SocketWatch {
     pub fn cover_new(&mut self) -> io::Result<Vec<PathBuf>> {
         let found = Sockets::find(&self.folder);
         self.known.retain(|file| found.files.contains(file));
-        let is_new = |(_, file): &(PathBuf, SocketFile)| !self.known.contains(file);
+        let is_new = |(_, file): &(PathBuf, FileIdentity)| !self.known.contains(file);
         let new: Vec<_> = found.into_files().filter(is_new).collect();
         if new.is_empty() {
             return Ok(Vec::new());
@@ -87,7 +87,7 @@ impl SocketWatch {
     }
 
     /// Covers one socket; `false` if it is gone already.
-    fn cover(&self, path: &Path, file: SocketFile) -> io::Result<bool> {
+    fn cover(&self, path: &Path, file: FileIdentity) -> io::Result<bool> {
         let c_path = CString::new(path.as_os_str().as_bytes())?;
         let target = cover::Target {
             path: &c_path,
@@ -115,7 +115,7 @@ impl SocketWatch {
 
 /// Whether a program inside bound the socket of this file. The kernel lists the lower half of the
 /// inode number, and not the device that `stat` reports for file systems without one, such as btrfs.
-fn is_bound(file: SocketFile, bound: &[BoundFile]) -> bool {
+fn is_bound(file: FileIdentity, bound: &[BoundFile]) -> bool {
     let device = u64::from(major(file.device)) << 20 | u64::from(minor(file.device));
     let has_device = major(file.device) != 0;
     bound.iter().any(|bound| {
@@ -134,11 +134,11 @@ fn mounts_of(first: Pid) -> io::Result<File> {
 }
 
 /// Whether a program listens at a socket. A stream connection that succeeds is closed at once.
-fn has_server(path: &Path, file: SocketFile) -> bool {
+fn has_server(path: &Path, file: FileIdentity) -> bool {
     let connected = || -> io::Result<()> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let socket = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
-        if SocketFile::at(&socket, Path::new(""))? != file {
+        if FileIdentity::at(&socket, Path::new(""))? != file {
             return Err(Errno::CONNREFUSED.into());
         }
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -151,4 +151,81 @@ fn has_server(path: &Path, file: SocketFile) -> bool {
     let none = [Errno::CONNREFUSED, Errno::NOENT].map(|errno| Some(errno.raw_os_error()));
     // Other errors, such as another type of socket, mean that there is one.
     connected().map_or_else(|error| !none.contains(&error.raw_os_error()), |()| true)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::{UnixDatagram, UnixListener};
+
+    use rustix::fs::makedev;
+
+    use super::*;
+
+    fn identity(path: &Path) -> FileIdentity {
+        FileIdentity::at(CWD, path).unwrap()
+    }
+
+    #[test]
+    fn a_server_is_one_that_accepts_connections_at_the_very_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let _server = UnixListener::bind(at("server")).unwrap();
+        drop(UnixListener::bind(at("ended")).unwrap());
+        let _datagrams = UnixDatagram::bind(at("datagrams")).unwrap();
+        assert!(has_server(&at("server"), identity(&at("server"))));
+        assert!(has_server(&at("datagrams"), identity(&at("datagrams"))));
+        assert!(!has_server(&at("ended"), identity(&at("ended"))));
+        // Another file took its place, or none.
+        assert!(!has_server(&at("server"), identity(&at("ended"))));
+        let server = identity(&at("server"));
+        std::fs::rename(at("server"), at("moved")).unwrap();
+        assert!(!has_server(&at("server"), server));
+    }
+
+    #[test]
+    fn a_server_that_accepts_nothing_more_is_one_and_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("busy");
+        let stream = SocketType::STREAM;
+        let server = rustix::net::socket(AddressFamily::UNIX, stream, None).unwrap();
+        let address = SocketAddrUnix::new(&path).unwrap();
+        rustix::net::bind(&server, &address).unwrap();
+        rustix::net::listen(&server, 0).unwrap();
+        let mut waiting = Vec::new();
+        let refusal = loop {
+            let flags = SocketFlags::NONBLOCK;
+            let client =
+                rustix::net::socket_with(AddressFamily::UNIX, stream, flags, None).unwrap();
+            match rustix::net::connect(&client, &address) {
+                Ok(()) => waiting.push(client),
+                Err(errno) => break errno,
+            }
+        };
+        assert_eq!(refusal, Errno::AGAIN);
+        assert!(has_server(&path, identity(&path)));
+    }
+
+    #[test]
+    fn a_socket_is_recognized_by_the_lower_half_of_its_inode_and_its_device() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = identity(folder.path());
+        (file.device, file.inode) = (makedev(8, 3), 7 << 32 | 5);
+        let bound = |inode: u32, device: u32| BoundFile { inode, device };
+        let here = 8 << 20 | 3;
+        assert!(is_bound(file, &[bound(5, 1), bound(5, here)]));
+        for other in [
+            bound(5, 8 << 20 | 2),
+            bound(5, 3),
+            bound(5, 8 << 20),
+            bound(7, here),
+            bound(0, here),
+        ] {
+            assert!(!is_bound(file, &[other]), "{other:?}");
+        }
+        assert!(!is_bound(file, &[]));
+        // A file system without a device: the kernel and `stat` name different ones.
+        file.device = makedev(0, 45);
+        assert!(is_bound(file, &[bound(5, 99)]));
+        assert!(!is_bound(file, &[bound(6, 45)]));
+    }
 }

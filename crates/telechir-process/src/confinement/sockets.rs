@@ -6,14 +6,13 @@
 
 use std::collections::VecDeque;
 use std::fs;
-use std::io;
-use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, OFlags, StatxFlags, statx};
+use rustix::fs::{FileType, OFlags};
 
 use super::Confinement;
+use super::file_identity::FileIdentity;
 use crate::tree;
 
 /// Maximum number of entries to search, the upper folders first: about a fifth of a second.
@@ -28,32 +27,10 @@ pub struct Sockets {
     /// Absolute paths of the sockets.
     pub paths: Vec<PathBuf>,
     /// The files at these paths, in the same order.
-    pub(super) files: Vec<SocketFile>,
+    pub(super) files: Vec<FileIdentity>,
     /// The first folder that was not searched, if any: there were too many files, or the path leads
     /// over a link.
     pub stopped: Option<PathBuf>,
-}
-
-/// A socket's file; inode numbers are used again, so the time of birth counts, too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct SocketFile {
-    pub(super) device: u64,
-    pub(super) inode: u64,
-    born: (i64, u32),
-}
-
-impl SocketFile {
-    /// Identifies a file by its name in a folder, or an open file by an empty name.
-    pub(super) fn at(folder: impl AsFd, name: &Path) -> io::Result<Self> {
-        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
-        let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
-        let found = statx(folder, name, flags, wanted)?;
-        Ok(Self {
-            device: rustix::fs::makedev(found.stx_dev_major, found.stx_dev_minor),
-            inode: found.stx_ino,
-            born: (found.stx_btime.tv_sec, found.stx_btime.tv_nsec),
-        })
-    }
 }
 
 impl Sockets {
@@ -64,7 +41,7 @@ impl Sockets {
     }
 
     /// The paths and their files.
-    pub(super) fn into_files(self) -> impl Iterator<Item = (PathBuf, SocketFile)> {
+    pub(super) fn into_files(self) -> impl Iterator<Item = (PathBuf, FileIdentity)> {
         self.paths.into_iter().zip(self.files)
     }
 
@@ -94,7 +71,7 @@ impl Sockets {
                 if kind == FileType::Directory {
                     open.push_back(relative.join(name));
                 } else if kind == FileType::Socket
-                    && let Ok(file) = SocketFile::at(&inner, &name)
+                    && let Ok(file) = FileIdentity::at(&inner, &name)
                 {
                     found.files.push(file);
                     found.paths.push(folder.join(&relative).join(name));
@@ -152,5 +129,32 @@ mod tests {
         let found = Sockets::find_among(folder.path(), 3);
         assert!(found.stopped.unwrap().starts_with(folder.path()));
         assert_eq!(Sockets::find_among(folder.path(), 4).stopped, None);
+    }
+
+    #[test]
+    fn a_folder_behind_a_link_is_not_searched() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(folder.path(), &link).unwrap();
+        let found = Sockets::find(&link);
+        assert_eq!((found.paths, found.stopped), (Vec::new(), Some(link)));
+    }
+
+    #[test]
+    fn the_search_counts_the_entries_of_every_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a/1/x", "a/2/x", "a/3/x"] {
+            fs::create_dir_all(folder.path().join(name)).unwrap();
+        }
+        let stopped = |most: usize| {
+            let stopped = Sockets::find_among(folder.path(), most).stopped;
+            stopped.map(|path| path.strip_prefix(folder.path()).unwrap().to_owned())
+        };
+        assert_eq!(stopped(1), Some("a".into()));
+        assert_eq!(
+            stopped(4).and_then(|path| path.parent().map(Path::to_owned)),
+            Some("a".into())
+        );
+        assert_eq!(stopped(8), None);
     }
 }

@@ -147,4 +147,67 @@ mod tests {
         assert!(file_of(&[3, 0, 1, 0]).is_none());
         assert!(file_of(&[1, 0, 0, 0]).is_none());
     }
+
+    /// A message of netlink, padded as the kernel pads it.
+    fn message(kind: u16, body: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(HEADER_BYTES + body.len()).unwrap();
+        let mut bytes = length.to_ne_bytes().to_vec();
+        bytes.extend(kind.to_ne_bytes());
+        bytes.extend([0; 10]);
+        bytes.extend(body);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
+    }
+
+    fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+        let length = u16::try_from(ATTRIBUTE_BYTES + value.len()).unwrap();
+        let mut bytes = length.to_ne_bytes().to_vec();
+        bytes.extend(kind.to_ne_bytes());
+        bytes.extend(value);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
+    }
+
+    /// A socket whose name comes before its file.
+    fn socket(inode: u32, device: u32) -> Vec<u8> {
+        let file = [inode.to_ne_bytes(), device.to_ne_bytes()].concat();
+        let attributes = [attribute(0, b"/name"), attribute(UNIX_DIAG_VFS, &file)].concat();
+        message(
+            SOCK_DIAG_BY_FAMILY,
+            &[vec![0; MESSAGE_BYTES], attributes].concat(),
+        )
+    }
+
+    #[test]
+    fn every_socket_of_a_datagram_is_read_until_the_last_message() {
+        let nameless = message(SOCK_DIAG_BY_FAMILY, &[0; MESSAGE_BYTES]);
+        let odd = message(
+            SOCK_DIAG_BY_FAMILY,
+            &[vec![0; MESSAGE_BYTES], attribute(0, b"/a")].concat(),
+        );
+        let all = [socket(7, 1), nameless, odd, socket(8, 2)].concat();
+        let mut found = Vec::new();
+        assert!(!read_messages(&all, &mut found).unwrap());
+        let files = [(7, 1), (8, 2)].map(|(inode, device)| BoundFile { inode, device });
+        assert_eq!(found, files);
+        let last = [socket(9, 3), message(NLMSG_DONE, &[0; 4]), socket(10, 3)].concat();
+        found.clear();
+        assert!(read_messages(&last, &mut found).unwrap());
+        assert_eq!(
+            found,
+            [BoundFile {
+                inode: 9,
+                device: 3
+            }]
+        );
+        assert!(!read_messages(&[], &mut found).unwrap());
+    }
+
+    #[test]
+    fn an_error_of_the_kernel_is_passed_on() {
+        let code = -Errno::ACCESS.raw_os_error();
+        let refused = message(NLMSG_ERROR, &code.to_ne_bytes());
+        let error = read_messages(&refused, &mut Vec::new()).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(Errno::ACCESS.raw_os_error()));
+    }
 }

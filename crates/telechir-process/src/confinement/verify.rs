@@ -209,3 +209,86 @@ pub fn explain_bwrap_error(complaint: &str) -> ConfinementError {
     };
     ConfinementError(format!("bubblewrap exited: {text}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use rustix::pipe::{PipeFlags, pipe_with};
+
+    use super::*;
+
+    #[test]
+    fn the_first_process_is_found_in_a_complete_report() {
+        let pid = |report: &str| child_pid(report).map(Pid::as_raw_pid);
+        for report in [
+            "{\n    \"child-pid\": 42\n}\n",
+            "{\"child-pid\":42,\"net\":7}",
+            "{\"child-pid\": 42",
+        ] {
+            assert_eq!(pid(report), Some(42), "{report}");
+        }
+        for report in ["", "{}", "{\"child-pid\": }", "{\"child-pid\": 0}", "42"] {
+            assert_eq!(pid(report), None, "{report}");
+        }
+    }
+
+    #[test]
+    fn the_text_in_a_pipe_is_read_without_waiting() {
+        let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+        let mut writer = fs::File::from(writer);
+        let read = || text_now(reader.as_fd());
+        assert_eq!(read(), (String::new(), true));
+        writer.write_all(b"text").unwrap();
+        assert_eq!(read(), ("text".to_owned(), true));
+        let long = "x".repeat(10_000);
+        writer.write_all(long.as_bytes()).unwrap();
+        assert_eq!(read(), (long, true));
+        let most = "x".repeat(MAX_BWRAP_OUTPUT_BYTES);
+        writer.write_all(most.as_bytes()).unwrap();
+        assert_eq!(read(), (most, false), "no more than the limit is read");
+        drop(writer);
+        assert_eq!(read(), (String::new(), false));
+    }
+
+    #[test]
+    fn a_process_outside_fails_verification_with_what_is_missing() {
+        let own = rustix::process::getpid();
+        for process in [own, Pid::INIT] {
+            let error = verify(process).unwrap_err().to_string();
+            assert!(
+                error.starts_with("the sandbox is incomplete: Cap"),
+                "{error}"
+            );
+            assert!(verify_container(process).is_err());
+        }
+        assert!(is_shared(own, "net"));
+        let unknown = Pid::from_raw(i32::MAX).unwrap();
+        assert!(is_shared(unknown, "net"), "what cannot be read");
+        let error = verify_inside(unknown).unwrap_err().to_string();
+        assert!(
+            error.contains("none of its processes is visible"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn an_error_of_bubblewrap_is_shown_and_explained_where_namespaces_are_its_cause() {
+        for text in [
+            "bwrap: No permissions to create new namespace\n",
+            "bwrap: setting up uid map: Permission denied",
+            "bwrap: Creating new user: Operation not permitted",
+        ] {
+            let error = explain_bwrap_error(text).to_string();
+            assert!(error.contains(text.trim()), "{error}");
+            assert!(error.contains("max_user_namespaces"), "{error}");
+        }
+        for (text, shown) in [
+            ("bwrap: Can't find /x\n", "bwrap: Can't find /x"),
+            (" \n", "no error message"),
+        ] {
+            let error = explain_bwrap_error(text).to_string();
+            assert_eq!(error, format!("bubblewrap exited: {shown}"));
+        }
+    }
+}

@@ -247,6 +247,10 @@ pub(super) fn owner_of(real: &Path) -> Option<Owner> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+
+    use telechir_testkit::gate::{Privilege, lacks};
+
     use super::*;
 
     #[test]
@@ -269,5 +273,52 @@ mod tests {
         let link = folder.path().join("link");
         std::os::unix::fs::symlink("/etc", &link).expect("a link");
         assert!(checked(&link, None).is_err(), "a link counts as its target");
+    }
+
+    #[test]
+    fn the_owner_of_a_workspace_is_known_after_it_was_given_away() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let real = folder.path().canonicalize().expect("a path");
+        if lacks(Privilege::Root, is_root()) {
+            return;
+        }
+        let [owner, user] = [3_840, 3_841].map(|at| Identity::unprivileged(at).expect("a user"));
+        let open = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(&real, open).expect("permissions");
+        chown(&real, Some(owner.uid), Some(owner.gid)).expect("an owner");
+        assert_eq!(checked(&real, Some(user)), Ok(real.clone()));
+        let present = fs::metadata(&real).expect("a folder");
+        assert_eq!(present.uid(), user.uid);
+        let known = owner_of(&real).map(|owner| (owner.uid, owner.gid));
+        assert_eq!(known, Some((owner.uid, owner.gid)));
+    }
+
+    #[test]
+    fn a_folder_in_shared_memory_may_be_a_workspace() {
+        let folder = tempfile::tempdir_in("/dev/shm").expect("a folder");
+        assert!(checked(folder.path(), None).is_ok());
+    }
+
+    #[test]
+    fn a_folder_that_the_session_s_user_cannot_enter_is_named() {
+        if lacks(Privilege::Root, is_root()) {
+            return;
+        }
+        let user = Identity::unprivileged(3_842).expect("a user");
+        let folder = tempfile::tempdir().expect("a folder");
+        let real = folder.path().canonicalize().expect("a path");
+        let inner = real.join("inner");
+        fs::create_dir(&inner).expect("a folder");
+        let mode = |mode| fs::set_permissions(&real, fs::Permissions::from_mode(mode));
+        mode(0o700).expect("permissions");
+        let error = checked(&inner, Some(user)).map_err(|error| error.to_string());
+        let named = format!("is in {}, which the session's user", real.display());
+        assert!(
+            error.as_ref().is_err_and(|error| error.contains(&named)),
+            "{error:?}"
+        );
+        // To enter a folder, nobody needs to list it.
+        mode(0o711).expect("permissions");
+        assert_eq!(checked(&inner, Some(user)), Ok(inner));
     }
 }

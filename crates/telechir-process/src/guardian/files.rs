@@ -30,7 +30,8 @@ pub(super) fn remove_all(state: &CleanupState, deadline: Instant) -> bool {
     }
 }
 
-/// Removes a file or empty folder, if it is still the registered one, after its companion: as long
+/// Removes a file of the same size or an empty folder, if it is still the registered one, after its
+/// companion: as long
 /// as a lock file exists, no other process takes the resource that it locks. Its folder may be one
 /// of a workspace, which programs could have replaced by a link.
 fn remove_owned(path: &Path, file: &OwnedFile) {
@@ -47,6 +48,9 @@ fn remove_owned(path: &Path, file: &OwnedFile) {
     };
     let kind = FileType::from_raw_mode(found.st_mode);
     if kind == FileType::RegularFile {
+        if u64::try_from(found.st_size).ok() != Some(file.bytes) {
+            return;
+        }
         let _may_be_gone = fs::remove_file(&file.companion);
         let _may_be_gone = unlinkat(&folder, name, AtFlags::empty());
     } else if kind == FileType::Directory {
@@ -154,6 +158,7 @@ mod tests {
             let file = OwnedFile {
                 device: found.dev(),
                 inode: found.ino(),
+                bytes: 0,
                 companion: root.path().join("none"),
             };
             let mut state = state(&PathBuf::from("/nowhere"));
@@ -164,12 +169,13 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_replaced_stays_with_its_companion() {
+    fn a_file_that_was_replaced_or_written_to_stays_with_its_companion() {
         let root = tempfile::tempdir().unwrap();
         let (lock, socket) = (root.path().join("lock"), root.path().join("socket"));
         let file = |inode: u64, device: u64| OwnedFile {
             device,
             inode,
+            bytes: 0,
             companion: socket.clone(),
         };
         fs::write(&lock, "").unwrap();
@@ -182,6 +188,11 @@ mod tests {
             left(root.path()).len()
         };
         assert_eq!(with(file(found.ino() + 1, found.dev())), 2);
+        let written = OwnedFile {
+            bytes: 7,
+            ..file(found.ino(), found.dev())
+        };
+        assert_eq!(with(written), 2);
         assert_eq!(with(file(found.ino(), found.dev())), 0);
     }
 }

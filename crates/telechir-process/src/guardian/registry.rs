@@ -51,8 +51,8 @@ pub fn folder_prefix() -> String {
 }
 
 /// Registers a file with the guardian: at the end it removes `companion` and then `name`, if
-/// `name` is still the file that `temporary` is now. Call this before linking the file to `name`,
-/// so that the file is registered from the first moment.
+/// `name` is still the file that `temporary` is now, of the same size. Call this before linking the
+/// file to `name`, so that the file is registered from the first moment.
 ///
 /// # Errors
 /// If `temporary` does not exist.
@@ -61,6 +61,7 @@ pub fn register_file(name: &Path, temporary: &Path, companion: &Path) -> io::Res
     let file = OwnedFile {
         device: found.dev(),
         inode: found.ino(),
+        bytes: if found.is_file() { found.len() } else { 0 },
         companion: companion.to_owned(),
     };
     send_change(CleanupChange::AddFile(name.to_owned(), file));

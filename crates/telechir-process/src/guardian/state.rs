@@ -46,11 +46,14 @@ pub(super) struct CleanupState {
     pub(super) hints: BTreeMap<String, String>,
 }
 
-/// Identity of a registered file: it is removed only if device and inode still match.
+/// Identity of a registered file: it is removed only if device, inode and size still match, because
+/// the user may have written to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OwnedFile {
     pub(super) device: u64,
     pub(super) inode: u64,
+    /// Of a regular file; 0 for a folder.
+    pub(super) bytes: u64,
     /// A file that belongs to the first one, such as a display's socket.
     pub(super) companion: PathBuf,
 }
@@ -164,12 +167,12 @@ impl CleanupChange {
             }
             Self::Ended(pid) => [&[ENDED], &pid.to_ne_bytes()[..]].concat(),
             Self::AddFile(path, file) => {
-                let (device, inode) = (file.device.to_string(), file.inode.to_string());
-                let numbers = [device.as_bytes(), inode.as_bytes()];
-                let [device, inode] = numbers;
+                let numbers = [file.device, file.inode, file.bytes];
+                let numbers = numbers.map(|number| number.to_string());
+                let [device, inode, size] = numbers.each_ref().map(String::as_bytes);
                 joined(
                     ADD_FILE,
-                    &[bytes(path), device, inode, bytes(&file.companion)],
+                    &[bytes(path), device, inode, size, bytes(&file.companion)],
                 )
             }
             Self::RemoveFile(path) => joined(REMOVE_FILE, &[bytes(path)]),
@@ -206,7 +209,8 @@ impl CleanupChange {
                 let file = OwnedFile {
                     device: text(1)?.parse().ok()?,
                     inode: text(2)?.parse().ok()?,
-                    companion: path(field(3)?),
+                    bytes: text(3)?.parse().ok()?,
+                    companion: path(field(4)?),
                 };
                 Self::AddFile(path(field(0)?), file)
             }
@@ -274,6 +278,7 @@ mod tests {
         let file = OwnedFile {
             device: 1,
             inode: u64::MAX,
+            bytes: 11,
             companion: "/tmp/.X11-unix/X7".into(),
         };
         original.apply(CleanupChange::Started(10, 5));

@@ -117,7 +117,7 @@ pub(crate) fn fork_exec(plan: &Plan) -> Result<Child, SpawnError> {
             let errno = Errno::from_raw_os_error(i32::from_ne_bytes([a, b, c, d]));
             Err(failed((step, errno)))
         }
-        _ => Ok(child),
+        _ => Ok(child.detached(plan.is_detached)),
     }
 }
 

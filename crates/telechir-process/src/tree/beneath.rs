@@ -133,6 +133,14 @@ pub(crate) fn entries(folder: impl AsFd) -> rustix::io::Result<Vec<(PathBuf, Fil
     })
 }
 
+/// The names in an open folder, without `.` and `..`, and their inodes.
+pub(crate) fn inodes(folder: impl AsFd) -> rustix::io::Result<Vec<(PathBuf, u64)>> {
+    list(folder, |entry| {
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        (PathBuf::from(name), entry.ino())
+    })
+}
+
 fn list<T>(
     folder: impl AsFd,
     convert: impl Fn(&RawDirEntry<'_>) -> T,

@@ -79,7 +79,7 @@ fn remove_if(
     }
     let mut removal = Removal {
         parent,
-        levels: vec![Level::new(name, folder)],
+        levels: vec![FolderLevel::new(name, folder)],
         moved: 0,
         failure: None,
     };
@@ -88,7 +88,7 @@ fn remove_if(
 }
 
 /// A folder that is being emptied.
-struct Level {
+struct FolderLevel {
     /// Its name in the level above.
     name: CString,
     folder: OwnedFd,
@@ -98,7 +98,7 @@ struct Level {
     is_stuck: bool,
 }
 
-impl Level {
+impl FolderLevel {
     fn new(name: CString, folder: OwnedFd) -> Self {
         Self {
             name,
@@ -113,7 +113,7 @@ impl Level {
 struct Removal<'a> {
     /// The folder that contains the top.
     parent: BorrowedFd<'a>,
-    levels: Vec<Level>,
+    levels: Vec<FolderLevel>,
     moved: u64,
     failure: Option<io::Error>,
 }
@@ -148,7 +148,7 @@ impl Removal<'_> {
             Ok(true) | Err(Errno::NOENT) => {}
             Ok(false) if self.levels.len() >= MAX_OPEN_FOLDERS => self.move_up(&name),
             Ok(false) => match enter(level.folder.as_fd(), &name) {
-                Ok(folder) => self.levels.push(Level::new(name, folder)),
+                Ok(folder) => self.levels.push(FolderLevel::new(name, folder)),
                 Err(Errno::NOENT) => {}
                 Err(error) => self.note(error),
             },

@@ -5,7 +5,7 @@ use std::future::pending;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use telechir_process::confinement::ResourceLimits;
+use telechir_process::confinement::{MissingFiles, Protected, ResourceLimits};
 use telechir_process::guardian::{
     CleanupScope, Guardian, GuardianError, folder_prefix, register_file, run_guardian, set_hint,
 };
@@ -176,6 +176,13 @@ async fn helper_that_owns() {
         "gentle" => Some(graceful(&root).spawn().await.unwrap()),
         _ => None,
     };
+    let _placeholders = (role == "placeholders").then(|| {
+        let workspace = root.canonicalize().unwrap().join("workspace");
+        fs::create_dir_all(workspace.join("sub/.git/objects/info")).unwrap();
+        fs::create_dir(workspace.join("sub/.git/refs")).unwrap();
+        fs::write(workspace.join("sub/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        Protected::find(&workspace, MissingFiles::Masked).unwrap()
+    });
     // Renamed into position, so that the test reads it complete.
     fs::write(root.join("written"), folder_prefix()).unwrap();
     fs::rename(root.join("written"), root.join("ready")).unwrap();
@@ -246,6 +253,38 @@ async fn a_graceful_program_can_finish_after_kill_9() {
         "complete\n"
     );
     assert_eq!(read_all(fixture.reader).await, "");
+}
+
+/// Names in a folder, sorted.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().flatten();
+    let names = entries.map(|entry| entry.file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn placeholders_are_removed_after_kill_9_but_nothing_of_the_user() {
+    let fixture = OwnerFixture::of("placeholders", unprivileged()).await;
+    let workspace = fixture.at("workspace");
+    let repository = workspace.join("sub/.git");
+    assert!(names(&workspace).len() > 20);
+    assert!(names(&repository).len() > 8);
+    // The user writes to one and replaces another.
+    let writable = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+    fs::set_permissions(workspace.join(".envrc"), writable).unwrap();
+    fs::write(workspace.join(".envrc"), "own\n").unwrap();
+    fs::write(workspace.join("new"), "").unwrap();
+    fs::rename(workspace.join("new"), workspace.join(".npmrc")).unwrap();
+    fixture.signal(Signal::KILL);
+    assert_eventually!(names(&workspace), |names| *names
+        == [".envrc", ".npmrc", "sub"]);
+    assert_eventually!(names(&repository), |names| *names
+        == ["HEAD", "objects", "refs"]);
+    assert_eq!(names(&repository.join("objects/info")), [""; 0]);
+    let text = fs::read_to_string(workspace.join(".envrc"));
+    assert_eq!(text.unwrap(), "own\n");
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ mod attacks;
 mod descriptors;
 mod guardian;
 mod identity;
+mod network_namespace;
 mod termination;
 
 use std::fs::File;

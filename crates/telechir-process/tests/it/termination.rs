@@ -171,7 +171,8 @@ async fn helper_that_detaches_a_child() {
     }
     let child = Spawn::new("sleep").arg("1000").detached();
     let child = child.fd(3, reopen(3)).spawn().await.unwrap();
-    let pid = child.detach().as_raw_nonzero().to_string();
+    let pid = child.pid().as_raw_nonzero().to_string();
+    drop(child);
     rustix::io::write(reopen(3), pid.as_bytes()).unwrap();
 }
 
@@ -193,4 +194,22 @@ async fn a_detached_program_outlives_its_parent() {
     assert_eq!(rustix::process::getsid(Some(pid)), Ok(pid));
     rustix::process::kill_process(pid, Signal::KILL).unwrap();
     assert_eq!(read_all(reader).await, "");
+}
+
+#[tokio::test]
+async fn a_detached_program_continues_when_its_start_is_cancelled() {
+    let (reader, writer) = lifeline();
+    let spawn = Spawn::new("sh").args(["-c", "read line; echo $line"]);
+    let (input, sender) = std::io::pipe().unwrap();
+    let spawn = spawn.detached().stdin(Stdio::Fd(input.into()));
+    let start = spawn.stdout(Stdio::Fd(writer)).spawn();
+    // Polled once, the start is under way.
+    let mut start = Box::pin(start);
+    let started = std::future::poll_fn(|context| {
+        std::task::Poll::Ready(start.as_mut().poll(context).is_ready())
+    });
+    let _may_be_complete = started.await;
+    drop(start);
+    rustix::io::write(&sender, b"continues\n").unwrap();
+    assert_eq!(read_all(reader).await, "continues\n");
 }

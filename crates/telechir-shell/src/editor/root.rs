@@ -23,7 +23,7 @@ const MAX_ENTRIES: usize = 1_000;
 
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
 /// For resolved paths: a component that has become a link since is refused.
-const NO_LINKS: ResolveFlags = BENEATH.union(ResolveFlags::NO_SYMLINKS);
+pub(super) const NO_LINKS: ResolveFlags = BENEATH.union(ResolveFlags::NO_SYMLINKS);
 
 /// The reason why an operation failed, as a message for the model.
 pub(super) type EditRefusal = String;
@@ -68,7 +68,7 @@ impl WorkspaceRoot {
     }
 
     /// A path in the folder as models see it.
-    fn shown(&self, inside: &Path) -> String {
+    pub(super) fn shown(&self, inside: &Path) -> String {
         join(self.shown_path(), inside).display().to_string()
     }
 
@@ -146,7 +146,7 @@ impl WorkspaceRoot {
         names.is_ok_and(|stat| kind(&stat) == FileType::Symlink)
     }
 
-    fn open_beneath(
+    pub(super) fn open_beneath(
         &self,
         path: &Path,
         flags: OFlags,
@@ -409,7 +409,7 @@ impl WorkspaceRoot {
     }
 
     /// A system error as a message for the model.
-    fn refused(&self, located: &Path, error: Errno) -> EditRefusal {
+    pub(super) fn refused(&self, located: &Path, error: Errno) -> EditRefusal {
         let path = self.shown(located);
         match error {
             Errno::NOENT => {
@@ -475,7 +475,7 @@ fn kind(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-fn join(head: &Path, rest: &Path) -> PathBuf {
+pub(super) fn join(head: &Path, rest: &Path) -> PathBuf {
     if rest.as_os_str().is_empty() {
         head.to_owned()
     } else {

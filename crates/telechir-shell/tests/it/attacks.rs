@@ -1,9 +1,11 @@
 //! Attacks on the sandbox and on the machine outside by the commands in it, one test each.
 
+mod edited_folders;
 mod git;
 mod mount_points;
 mod processes;
 mod protected_files;
+mod protected_links;
 mod set_id;
 mod sockets;
 mod system_calls;

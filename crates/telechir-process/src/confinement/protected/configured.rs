@@ -72,6 +72,10 @@ pub(super) fn protect(
             if let Some(origin) = &entry.origin {
                 let origin = resolve_lexically(worktree, origin);
                 protect_existing(found, &origin)?;
+                if found.is_inside(&origin) {
+                    let settings = found.configurations.entry(origin.clone()).or_default();
+                    settings.insert(entry.setting());
+                }
                 seen.insert(origin);
             }
         }
@@ -177,6 +181,16 @@ mod tests {
             "filter.a.clean",
         ] {
             assert!(!is_data(key), "{key}");
+        }
+    }
+
+    #[test]
+    fn options_and_settings_are_no_paths() {
+        for word in ["", "-c", "--version", "true", "auto", "never"] {
+            assert!(!is_path(word), "{word}");
+        }
+        for word in ["hooks", "./run", "truest"] {
+            assert!(is_path(word), "{word}");
         }
     }
 }

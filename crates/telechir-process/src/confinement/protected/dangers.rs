@@ -1,5 +1,6 @@
 //! Judges what a command left in a repository: does Git execute something for it, or write elsewhere?
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -9,7 +10,7 @@ use rustix::fs::{FileType, OFlags, fstat};
 use rustix::io::Errno;
 use telechir_protocol::fold;
 
-use super::git::{self, ConfigEntry};
+use super::git::{self, ConfigEntry, Setting};
 use super::git_names::{is_valid_in_index, is_writable};
 use super::noticing::is_moved_away;
 use super::scanner::{Names, Stamp, is_in_git_dir, open_folder};
@@ -161,7 +162,7 @@ pub(super) fn in_repository(
                 reason,
             }]
         }
-        _ => dangers,
+        _ => Vec::new(),
     }
 }
 
@@ -261,11 +262,25 @@ fn in_options(root: &OwnedFd, operation: &Path) -> Option<String> {
     ))
 }
 
+/// Whether a configuration executes nothing that these settings do not execute.
+pub(super) fn executes_only(root: &OwnedFd, config: &Path, known: &BTreeSet<Setting>) -> bool {
+    let Ok(entries) = entries(root, config) else {
+        return false;
+    };
+    let is_known = |entry: &ConfigEntry| known.contains(&entry.setting());
+    let is_remote = |entry: &&ConfigEntry| entry.key.starts_with("remote.");
+    entries
+        .iter()
+        .all(|entry| is_harmless(entry) || is_known(entry))
+        && (fetches_elsewhere(&entries).is_none() || entries.iter().filter(is_remote).all(is_known))
+}
+
+fn entries(root: &OwnedFd, config: &Path) -> io::Result<Vec<ConfigEntry>> {
+    git::parse(&read(root, config)?, root)
+}
+
 fn in_config(root: &OwnedFd, path: &Path) -> Option<String> {
-    let entries = read(root, path)
-        .map_err(io::Error::from)
-        .and_then(|text| git::parse(&text, root));
-    match entries {
+    match entries(root, path) {
         Ok(entries) => {
             let wrong = entries.iter().find(|entry| !is_harmless(entry));
             let entry = wrong.or_else(|| fetches_elsewhere(&entries))?;
@@ -326,6 +341,8 @@ fn read(root: &OwnedFd, path: &Path) -> Result<Vec<u8>, Errno> {
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::Mode;
+
     use super::*;
 
     fn entry(key: &str, value: &str) -> ConfigEntry {
@@ -363,6 +380,38 @@ mod tests {
     }
 
     #[test]
+    fn a_replaced_configuration_may_set_what_it_set_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = rustix::fs::open(folder.path(), OFlags::PATH, Mode::empty()).unwrap();
+        let setting = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        let known = BTreeSet::from([
+            setting("core.pager", "less"),
+            setting("remote.a.url", "ssh://host/a"),
+            setting("remote.a.promisor", "true"),
+        ]);
+        let executes_only = |text: &str| {
+            std::fs::write(folder.path().join("config"), text).unwrap();
+            executes_only(&root, Path::new("config"), &known)
+        };
+        let promisor = "[remote \"a\"]\n\turl = ssh://host/a\n\tpromisor = true\n";
+        assert!(executes_only(
+            "[user]\n\tname = n\n[core]\n\tpager = less\n"
+        ));
+        assert!(executes_only(promisor));
+        for text in [
+            "[core]\n\tpager = more\n".to_owned(),
+            "[core]\n\tfsmonitor = less\n".to_owned(),
+            "[core\n".to_owned(),
+            promisor.replace("host", "other"),
+            format!("{promisor}[remote \"b\"]\n\turl = ssh://host/b\n"),
+        ] {
+            assert!(!executes_only(&text), "{text}");
+        }
+        std::fs::remove_file(folder.path().join("config")).unwrap();
+        assert!(!super::executes_only(&root, Path::new("config"), &known));
+    }
+
+    #[test]
     fn a_configuration_as_git_creates_it_is_harmless() {
         for (key, value) in [
             ("core.bare", "false"),
@@ -382,5 +431,205 @@ mod tests {
         ] {
             assert!(!is_harmless(&entry(key, value)), "{key}");
         }
+    }
+
+    /// A folder with these files, or folders where the name ends with a slash.
+    fn folder_with(files: &[(&str, &str)]) -> (tempfile::TempDir, OwnedFd) {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            if name.ends_with('/') {
+                std::fs::create_dir_all(&path).unwrap();
+            } else {
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(&path, text).unwrap();
+            }
+        }
+        let root = rustix::fs::open(folder.path(), OFlags::PATH, Mode::empty()).unwrap();
+        (folder, root)
+    }
+
+    fn dangers(files: &[(&str, &str)], repository: &str, is_new: bool) -> Vec<Danger> {
+        let (_folder, root) = folder_with(files);
+        in_repository(&root, Path::new(repository), is_new, |_| false)
+    }
+
+    #[test]
+    fn what_git_reads_as_data_is_no_danger() {
+        let todo = ".git/rebase-merge/git-rebase-todo";
+        for files in [
+            &[(".git/config", "[user]\n\tname = n\n")][..],
+            &[(".git/hooks/pre-commit.sample", "")],
+            &[(".git/hooks/", "")],
+            &[(".git/info/exclude", "")],
+            &[(".git/branches/", "")],
+            &[(".git/description", "")],
+            &[(".git/HEAD", ""), (".git/objects/", "")],
+            &[(".git/config.blocked", "[core]\n\tfsmonitor = x\n")],
+            &[(todo, "pick 1a2b exec\nreword 3c4d x\n\n")],
+            &[(".git/rebase-merge/", "")],
+            &[(".git/rebase-merge/strategy", " ort\n")],
+            &[(
+                ".git/sequencer/opts",
+                "[options]\n\tstrategy = \"ours\"\n\tedit = false\n",
+            )],
+            &[(
+                ".git/rebase-apply/apply-opt",
+                " '-p1' '--3way' '--whitespace=fix'\n",
+            )],
+        ] {
+            assert_eq!(dangers(files, ".git", false), [], "{files:?}");
+        }
+    }
+
+    #[test]
+    fn what_git_executes_or_obeys_is_a_danger_with_its_reason() {
+        let unknown = "Git does not create it in normal work and may obey it";
+        for (name, file, text, reason) in [
+            (
+                "config",
+                "",
+                "[core]\n\tfsmonitor = x\n",
+                "it sets core.fsmonitor",
+            ),
+            ("config", "", "[core\n", "Git cannot read it: "),
+            (
+                "hooks",
+                "/post-commit",
+                "",
+                "Git would execute the hook post-commit",
+            ),
+            ("hooks", "", "", unknown),
+            ("info", "", "", unknown),
+            ("branches", "/origin", "", unknown),
+            ("branches", "", "", unknown),
+            ("description", "/", "", unknown),
+            ("commondir", "", "..\n", unknown),
+            ("unknown", "", "", unknown),
+            (
+                "rebase-merge",
+                "/git-rebase-todo",
+                "pick 1a2b\nexec touch x\n",
+                "its step `exec touch x` runs a program",
+            ),
+            (
+                "rebase-apply",
+                "/git-rebase-todo",
+                "  x touch\n",
+                "its step `  x touch` runs a program",
+            ),
+            (
+                "sequencer",
+                "/todo",
+                "exec a",
+                "its step `exec a` runs a program",
+            ),
+            ("sequencer", "/todo/", "", "its steps cannot be read: "),
+            (
+                "rebase-merge",
+                "/strategy",
+                "mine\n",
+                "its merge strategy `mine` is a program",
+            ),
+            (
+                "sequencer",
+                "/opts",
+                "[options]\n\tstrategy = \"mine\"\n",
+                "its merge strategy `mine` is a program",
+            ),
+            (
+                "rebase-apply",
+                "/apply-opt",
+                " '-p1' '--unsafe-paths'\n",
+                "it applies patches with `--unsafe-paths`",
+            ),
+        ] {
+            let file = format!(".git/{name}{file}");
+            let found = dangers(&[(file.as_str(), text)], ".git", false);
+            let [danger] = &found[..] else {
+                panic!("{name}{file}: {found:?}");
+            };
+            assert_eq!(danger.path, Path::new(".git").join(name));
+            assert!(danger.reason.starts_with(reason), "{}", danger.reason);
+        }
+    }
+
+    #[test]
+    fn a_link_in_a_repository_and_nothing_that_is_known_is_a_danger() {
+        let (folder, root) = folder_with(&[(".git/unknown", "")]);
+        std::os::unix::fs::symlink("elsewhere", folder.path().join(".git/HEAD")).unwrap();
+        let repository = Path::new(".git");
+        let is_known = |path: &Path| path == Path::new(".git/unknown");
+        let found = in_repository(&root, repository, false, is_known);
+        let [link] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(link.path, Path::new(".git/HEAD"));
+        assert!(link.reason.starts_with("it is a link"), "{}", link.reason);
+    }
+
+    #[test]
+    fn a_new_folder_that_git_takes_for_a_repository_loses_its_head() {
+        let files = [
+            ("bare/HEAD", ""),
+            ("bare/hooks/update", ""),
+            ("bare/own", ""),
+        ];
+        let found = dangers(&files, "bare", true);
+        let [head] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(head.path, Path::new("bare/HEAD"));
+        assert!(
+            head.reason.contains("obeys `hooks`: Git would execute"),
+            "{}",
+            head.reason
+        );
+        let old = dangers(&files, "bare", false);
+        let paths: Vec<&Path> = old.iter().map(|danger| danger.path.as_path()).collect();
+        assert_eq!(paths, [Path::new("bare/hooks")]);
+        assert_eq!(
+            dangers(&[("bare/HEAD", ""), ("bare/own", "")], "bare", true),
+            []
+        );
+        // Without a head Git does not obey it.
+        assert_eq!(dangers(&files[1..], "bare", true), []);
+        let own = dangers(
+            &[(".git/HEAD", ""), (".git/hooks/update", "")],
+            ".git",
+            true,
+        );
+        assert_eq!(
+            own.first().map(|danger| danger.path.as_path()),
+            Some(Path::new(".git/hooks"))
+        );
+    }
+
+    #[test]
+    fn a_key_that_lacks_the_name_in_the_middle_is_not_harmless() {
+        for key in ["branch.merge", "branch..merge", "color.", "remote.url"] {
+            assert!(!is_harmless(&entry(key, "x")), "{key}");
+        }
+        assert!(!is_harmless(&entry("remote.a.url", "--upload-pack=x")));
+    }
+
+    #[test]
+    fn a_configuration_is_read_up_to_its_limit_and_only_if_it_is_a_file() {
+        let most = usize::try_from(git::MAX_CONFIG_BYTES).unwrap();
+        let (folder, root) = folder_with(&[
+            ("folder/", ""),
+            ("most", &"#".repeat(most)),
+            ("more", &"#".repeat(most + 1)),
+        ]);
+        std::os::unix::fs::symlink("most", folder.path().join("link")).unwrap();
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
+        let read = |name: &str| read(&root, Path::new(name)).map(|text| text.len());
+        assert_eq!(read("most"), Ok(most));
+        assert_eq!(read("more"), Err(Errno::FBIG));
+        assert_eq!(read("folder"), Err(Errno::INVAL));
+        assert_eq!(read("pipe"), Err(Errno::INVAL));
+        assert_eq!(read("none"), Err(Errno::NOENT));
+        assert_eq!(read("link"), Err(Errno::LOOP));
     }
 }

@@ -97,3 +97,100 @@ impl Protected {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::MissingFiles;
+    use super::*;
+
+    #[test]
+    fn an_output_names_the_protected_path_in_which_a_command_failed() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(real.join("sub/deep")).unwrap();
+        for name in ["CLAUDE.md", "sub/deep/.envrc"] {
+            fs::write(real.join(name), "").unwrap();
+        }
+        let protected = Protected::find(&real, MissingFiles::Masked).unwrap();
+        let read_only =
+            |path: &str| format!("{path} is read-only in this session, because programs");
+        let missing = |path: &str| format!("{path} cannot be created in this session");
+        let absolute = format!("cp: '{}/CLAUDE.md': Read-only file system", real.display());
+        let in_the_way =
+            "error: these files would be overwritten by checkout:\n\tfile\n\t.vscode\nAborting";
+        for (output, expected) in [
+            (
+                "bash: CLAUDE.md: Read-only file system",
+                read_only("CLAUDE.md"),
+            ),
+            (
+                "ok\ntouch: cannot touch `CLAUDE.md’: READ-ONLY file system",
+                read_only("CLAUDE.md"),
+            ),
+            (&absolute, read_only("CLAUDE.md")),
+            (
+                "mv: ../CLAUDE.md: Device or resource busy",
+                read_only("CLAUDE.md"),
+            ),
+            // In a subfolder, below it and around it.
+            ("rm: (.envrc): Device or resource busy", missing(".envrc")),
+            (
+                "sh: deep/.envrc: Read-only file system",
+                read_only("sub/deep/.envrc"),
+            ),
+            (
+                "mv: cannot move 'sub' to 'x': Device or resource busy",
+                read_only("sub/deep/.envrc"),
+            ),
+            (
+                "cat: .vscode/tasks.json: Not a directory",
+                missing(".vscode"),
+            ),
+            (
+                "mkdir: cannot create directory '.vscode': File exists",
+                missing(".vscode"),
+            ),
+            (in_the_way, missing(".vscode")),
+            (
+                "fatal: .git/config: Read-only file system",
+                ".git is reserved in this session".to_owned(),
+            ),
+        ] {
+            let sentence = protected.explain(output).unwrap_or_default();
+            assert!(sentence.starts_with(&expected), "{output}: {sentence}");
+        }
+        for output in [
+            "",
+            "CLAUDE.md",
+            "CLAUDE.md: Permission denied",
+            "/usr/CLAUDE.md: Read-only file system",
+            "mkdir: cannot create directory 'CLAUDE.md': File exists",
+            "--: .. : Read-only file system",
+            "these files would be overwritten by checkout:\nAborting\n\t.vscode",
+        ] {
+            assert_eq!(protected.explain(output), None, "{output}");
+        }
+        let long = format!("{}\n{}", "x".repeat(MAX_SEARCHED_BYTES), absolute);
+        assert_eq!(protected.explain(&long), None);
+    }
+
+    #[test]
+    fn a_path_of_a_repository_has_its_own_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        for name in ["objects", "refs"] {
+            fs::create_dir_all(real.join(".git").join(name)).unwrap();
+        }
+        fs::write(real.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        fs::write(real.join(".git/config"), "").unwrap();
+        let protected = Protected::find(&real, MissingFiles::Masked).unwrap();
+        for path in [".git/config", ".git/modules"] {
+            let output = format!("error: could not lock {path}: Read-only file system");
+            let sentence = protected.explain(&output).unwrap_or_default();
+            let expected = format!("{path} is read-only in this session, because Git obeys it");
+            assert!(sentence.starts_with(&expected), "{sentence}");
+        }
+    }
+}

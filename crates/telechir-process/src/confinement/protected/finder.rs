@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use telechir_protocol::{GIT_DIR, PROTECTED_PATHS, WhileMissing};
+use telechir_protocol::{GIT_DIR, PROTECTED_PATHS, WhileMissing, fold, protected_below};
 
-use super::git::GitUser;
+use super::git::{GitUser, Setting};
 use super::git_names::is_writable;
 use super::masks::{self, Masks, Placeholder};
 use super::mount::{MissingFiles, MountAccess, ProtectionRefusal};
@@ -36,6 +37,12 @@ pub(super) struct ProtectedFinder<'a> {
     pub(super) existing: Vec<PathBuf>,
     /// Those among them, and entries of repositories, that can be changed, relative to the folder.
     pub(super) unprotected: BTreeSet<PathBuf>,
+    /// What each configuration of Git in the workspace sets.
+    pub(super) configurations: BTreeMap<PathBuf, BTreeSet<Setting>>,
+    /// Links at other than protected paths, relative to the folder.
+    pub(super) links: Vec<PathBuf>,
+    /// Paths in the workspace that `.git` files name as repositories; they may be missing.
+    pub(super) named: BTreeSet<PathBuf>,
 }
 
 impl<'a> ProtectedFinder<'a> {
@@ -57,6 +64,9 @@ impl<'a> ProtectedFinder<'a> {
             gaps: Vec::new(),
             existing: Vec::new(),
             unprotected: BTreeSet::new(),
+            configurations: BTreeMap::new(),
+            links: Vec::new(),
+            named: BTreeSet::new(),
         };
         found.search_top()?;
         found.search_below()?;
@@ -92,7 +102,8 @@ impl<'a> ProtectedFinder<'a> {
     /// Protects the paths of the list and the repositories at any depth.
     fn search_below(&mut self) -> Result<(), ProtectionRefusal> {
         let mut findings = self.scanner.scan(MadeBy::User);
-        findings.retain(|finding| !matches!(finding, Finding::Link(_)));
+        let links = findings.extract_if(.., |finding| matches!(finding, Finding::Link(_)));
+        self.links = links.map(|link| link.path().to_owned()).collect();
         findings.sort_by_key(|finding| finding.path().components().count());
         let paths = findings.iter().map(|finding| finding.path().to_owned());
         self.existing = paths.collect();
@@ -111,6 +122,7 @@ impl<'a> ProtectedFinder<'a> {
                 Finding::LinkInRepository(_) | Finding::Link(_) => {}
             }
         }
+        self.protect_over_links()?;
         if let Some(first) = self.unprotected.first() {
             self.gaps.push(format!(
                 "{} protected paths in subfolders, such as {}, are not read-only, because there \
@@ -126,6 +138,56 @@ impl<'a> ProtectedFinder<'a> {
                 "protected files in {} and other folders are neither read-only nor noticed: {why}",
                 stopped.display()
             ));
+        }
+        Ok(())
+    }
+
+    /// Protects what is at a path of the list only because a link is part of that path.
+    fn protect_over_links(&mut self) -> Result<(), ProtectionRefusal> {
+        let mut targets = Vec::new();
+        for link in &self.links {
+            let below = protected_below(&link.to_string_lossy()).into_iter();
+            let below = below.map(|(_, rest)| self.folder.join(link).join(rest));
+            targets.extend(below.filter_map(|path| fs::canonicalize(path).ok()));
+        }
+        targets.retain(|target| self.is_inside(target));
+        targets.iter().try_for_each(|target| self.protect(target))
+    }
+
+    /// Protects every name in the workspace of these files, given by device and inode: by any of them
+    /// they could be changed.
+    pub(super) fn protect_other_names(
+        &mut self,
+        files: &BTreeSet<(u64, u64)>,
+    ) -> Result<(), ProtectionRefusal> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        let inodes: BTreeSet<u64> = files.iter().map(|(_, inode)| *inode).collect();
+        let mut names = Vec::new();
+        for folder in self.scanner.folders() {
+            let opened = open_folder(self.scanner.root(), folder);
+            let entries = opened.and_then(tree::inodes).unwrap_or_default();
+            let fitting = entries
+                .into_iter()
+                .filter(|(_, inode)| inodes.contains(inode));
+            names.extend(fitting.map(|(name, _)| self.folder.join(folder).join(name)));
+        }
+        names.sort();
+        for path in names {
+            let found = fs::symlink_metadata(&path);
+            if !found.is_ok_and(|found| files.contains(&(found.dev(), found.ino()))) {
+                continue;
+            }
+            if self.mounts.len() >= MAX_MOUNTS {
+                self.gaps.push(format!(
+                    "{} and other names of protected files are not read-only, because there are too \
+                     many",
+                    path.display()
+                ));
+                break;
+            }
+            self.protect(&path)?;
         }
         Ok(())
     }
@@ -152,6 +214,7 @@ impl<'a> ProtectedFinder<'a> {
         let Ok(metadata) = fs::symlink_metadata(path) else {
             return Ok(());
         };
+        self.protect_named(path)?;
         if metadata.is_symlink() {
             if let Ok(target) = fs::canonicalize(path)
                 && self.is_inside(&target)
@@ -160,13 +223,25 @@ impl<'a> ProtectedFinder<'a> {
             }
             return Ok(());
         }
-        if let Some(named) = repository::named_by(path)
-            && self.is_inside(&named)
-            && git::is_repository(&named)
-        {
-            repository::protect(self, &named)?;
-        }
         self.protect(path)
+    }
+
+    /// Protects the repository that a file with the name `.git` names, now or as soon as it exists.
+    pub(super) fn protect_named(&mut self, file: &Path) -> Result<(), ProtectionRefusal> {
+        let name = file.file_name().unwrap_or_default();
+        if fold(&name.to_string_lossy()) != GIT_DIR {
+            return Ok(());
+        }
+        let named =
+            repository::named_by(file).map(|named| fs::canonicalize(&named).unwrap_or(named));
+        let Some(named) = named.filter(|named| self.is_inside(named)) else {
+            return Ok(());
+        };
+        self.named.insert(named.clone());
+        match git::is_repository(&named) {
+            true => repository::protect(self, &named),
+            false => Ok(()),
+        }
     }
 
     /// Protects what the configuration of each repository names.
@@ -343,4 +418,59 @@ fn around(folder: &Path) -> (Option<PathBuf>, PathBuf) {
 
 fn masks_contain(masks: &Masks, path: &Path) -> bool {
     masks.paths().iter().any(|mask| path.starts_with(mask))
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::{AtFlags, Mode, mkdirat, unlinkat};
+
+    use super::super::{Outcome, Protected};
+    use super::*;
+
+    #[test]
+    fn a_path_that_is_too_long_to_mount_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        let top = tree::open_folder(&real).unwrap();
+        let mut deep = PathBuf::new();
+        for name in ["d".repeat(200).as_str(); 20].into_iter().chain([".hg"]) {
+            deep.push(name);
+            let (parent, name) = tree::open_parent(&top, &deep).unwrap();
+            mkdirat(parent, name, Mode::RWXU).unwrap();
+        }
+        fs::create_dir_all(real.join("sub/.hg")).unwrap();
+        let protected = Protected::find(&real, MissingFiles::Masked).unwrap();
+        let [gap] = &protected.gaps[..] else {
+            panic!("{:?}", protected.gaps);
+        };
+        assert!(
+            gap.starts_with("1 protected paths in subfolders, such as"),
+            "{gap}"
+        );
+        let mounts = &protected.mounts;
+        assert_eq!(
+            mounts.get(&real.join("sub/.hg")),
+            Some(&MountAccess::ReadOnly)
+        );
+        assert_eq!(mounts.get(&real.join("sub")), Some(&MountAccess::Pinned));
+        assert_eq!(mounts.get(&real.join(&deep)), None);
+        // Nobody knows who changes it, so it stays.
+        let (parent, name) = tree::open_parent(&top, &deep).unwrap();
+        unlinkat(&parent, name, AtFlags::REMOVEDIR).unwrap();
+        mkdirat(&parent, name, Mode::RWXU).unwrap();
+        let undone = protected.undo_changes().into_iter();
+        let undone: Vec<_> = undone.map(|undone| (undone.path, undone.outcome)).collect();
+        assert_eq!(undone, [(deep, Outcome::Stays)]);
+    }
+
+    #[test]
+    fn a_file_that_nobody_else_uses_may_be_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        std::os::unix::fs::symlink("elsewhere", real.join(".vscode")).unwrap();
+        let error = Protected::find(&real, MissingFiles::Masked).unwrap_err();
+        assert!(error.to_string().contains(".vscode is a link"), "{error}");
+        let protected = Protected::find(&real, MissingFiles::Creatable).unwrap();
+        assert_eq!(protected.mounts.get(&real.join(".vscode")), None);
+    }
 }

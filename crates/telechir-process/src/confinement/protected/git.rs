@@ -46,6 +46,9 @@ const REMOVED_VARIABLES: [&str; 14] = [
     "GIT_TRACE2_PERF",
 ];
 
+/// A key of a configuration and its value.
+pub(super) type Setting = (String, String);
+
 /// One value of a configuration.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ConfigEntry {
@@ -54,6 +57,12 @@ pub(super) struct ConfigEntry {
     /// In lower case, except for the name of a subsection.
     pub(super) key: String,
     pub(super) value: String,
+}
+
+impl ConfigEntry {
+    pub(super) fn setting(&self) -> Setting {
+        (self.key.clone(), self.value.clone())
+    }
 }
 
 /// Whether Git is installed; otherwise nobody runs it here.
@@ -316,5 +325,46 @@ mod tests {
         ] {
             assert_eq!(user.expand(path, folder), expected, "{path}");
         }
+    }
+
+    #[test]
+    fn a_repository_has_a_head_and_its_own_data_or_that_of_another_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        for (number, (names, expected)) in [
+            (&["HEAD", "objects", "refs"][..], true),
+            (&["HEAD", "commondir"], true),
+            (&["HEAD", "objects"], false),
+            (&["HEAD", "refs"], false),
+            (&["objects", "refs", "commondir"], false),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let at = folder.path().join(number.to_string());
+            fs::create_dir(&at).unwrap();
+            for name in names {
+                fs::write(at.join(name), "").unwrap();
+            }
+            assert_eq!(is_repository(&at), expected, "{names:?}");
+        }
+    }
+
+    #[test]
+    fn the_paths_of_an_index_are_those_that_were_added() {
+        let folder = tempfile::tempdir().unwrap();
+        let worktree = folder.path().to_str().unwrap();
+        let run = |arguments| answer(git::<4>(arguments), None).unwrap();
+        run(["-C", worktree, "init", "--quiet"]);
+        fs::create_dir(folder.path().join("sub")).unwrap();
+        for name in ["one", "sub/two"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let repository = folder.path().join(".git");
+        assert_eq!(index_paths(&repository).unwrap(), [b""; 0]);
+        run(["-C", worktree, "add", "."]);
+        assert_eq!(index_paths(&repository).unwrap(), [&b"one"[..], b"sub/two"]);
+        let root = crate::tree::open_folder(folder.path()).unwrap();
+        let danger = super::super::dangers::in_index(&root, folder.path(), Path::new(".git"));
+        assert_eq!(danger, None);
     }
 }

@@ -1,7 +1,9 @@
-//! Links in protected folders: their targets in the workspace are protected, too.
+//! Links in protected folders: their targets in the workspace are protected, too, and so are other
+//! names of protected files.
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::finder::ProtectedFinder;
@@ -22,8 +24,9 @@ const HISTORIES: [&str; 8] = [
 ];
 
 /// Protects the targets of links in protected folders, so that a hook cannot be changed by its
-/// other name. Targets outside the workspace cannot be changed anyway. Returns the path at which
-/// the search stopped, if there were too many entries.
+/// other name, the repositories that files in them name, and the other names of files in them. What is
+/// outside the workspace cannot be changed anyway. Returns the path at which the search stopped, if
+/// there were too many entries.
 pub(super) fn protect_targets(
     found: &mut ProtectedFinder<'_>,
 ) -> Result<Option<PathBuf>, ProtectionRefusal> {
@@ -34,29 +37,56 @@ pub(super) fn protect_targets(
     let read_only = |(path, access): (&PathBuf, &MountAccess)| {
         (*access == MountAccess::ReadOnly && !is_history(path)).then(|| path.to_owned())
     };
-    let mut open: Vec<PathBuf> = found.mounts.iter().filter_map(read_only).collect();
     let mut seen = BTreeSet::new();
-    while let Some(path) = open.pop() {
-        if !seen.insert(path.clone()) {
-            continue;
+    let mut with_other_names = BTreeSet::new();
+    let mut stopped = None;
+    while stopped.is_none() {
+        // What a file in one of them names is protected, too, and may have links itself.
+        let mounted = found.mounts.iter().filter_map(read_only);
+        let mut open: Vec<PathBuf> = mounted.filter(|path| !seen.contains(path)).collect();
+        if open.is_empty() {
+            break;
         }
-        if seen.len() > MAX_ENTRIES {
-            return Ok(Some(path));
-        }
-        let Ok(metadata) = fs::symlink_metadata(&path) else {
-            continue;
-        };
-        if metadata.is_dir() {
-            let entries = fs::read_dir(&path).into_iter().flatten().flatten();
-            open.extend(entries.map(|entry| entry.path()));
-        } else if metadata.is_symlink()
-            && let Some(target) = target(found, &path)?
-        {
-            found.protect(&target)?;
-            open.push(target);
+        while let Some(path) = open.pop() {
+            if !seen.insert(path.clone()) {
+                continue;
+            }
+            if seen.len() > MAX_ENTRIES {
+                stopped = Some(path);
+                break;
+            }
+            protect_entry(found, &path, &mut open, &mut with_other_names)?;
         }
     }
-    Ok(None)
+    found.protect_other_names(&with_other_names)?;
+    Ok(stopped)
+}
+
+/// Protects what an entry of a protected folder leads to, and adds what is to be looked at next.
+fn protect_entry(
+    found: &mut ProtectedFinder<'_>,
+    path: &Path,
+    open: &mut Vec<PathBuf>,
+    with_other_names: &mut BTreeSet<(u64, u64)>,
+) -> Result<(), ProtectionRefusal> {
+    let Ok(metadata) = fs::symlink_metadata(path) else {
+        return Ok(());
+    };
+    if metadata.is_dir() {
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        open.extend(entries.map(|entry| entry.path()));
+        return Ok(());
+    }
+    found.protect_named(path)?;
+    if metadata.is_symlink()
+        && let Some(target) = target(found, path)?
+    {
+        found.protect(&target)?;
+        open.push(target);
+    } else if metadata.is_file() && metadata.nlink() > 1 {
+        with_other_names.insert((metadata.dev(), metadata.ino()));
+    }
+    Ok(())
 }
 
 /// The target of a link, if it is in the workspace.

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
+use crate::confinement::file_identity::FileIdentity;
 use crate::guardian;
 
 /// Shared, so that a restarted shell does not remove the files that a desktop still needs.
@@ -29,8 +30,7 @@ impl Placeholder {
 #[derive(Debug)]
 struct Mask {
     placeholder: Placeholder,
-    device: u64,
-    inode: u64,
+    file: FileIdentity,
     users: usize,
 }
 
@@ -44,7 +44,7 @@ impl Mask {
                 // It can be removed only while it is empty.
                 Placeholder::EmptyFolder => true,
             };
-            is_unchanged && (metadata.dev(), metadata.ino()) == (self.device, self.inode)
+            is_unchanged && FileIdentity::at(CWD, path).is_ok_and(|file| file == self.file)
         })
     }
 
@@ -109,6 +109,11 @@ pub(super) fn is_placeholder(path: &Path) -> bool {
     lock_masks().get(path).is_some_and(|mask| mask.is_at(path))
 }
 
+/// Whether a device of this process reserves a path, even if its placeholder is gone.
+pub(super) fn is_reserved(path: &Path) -> bool {
+    lock_masks().contains_key(path)
+}
+
 fn make(path: &Path, placeholder: Placeholder) -> io::Result<Mask> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -123,7 +128,7 @@ fn make(path: &Path, placeholder: Placeholder) -> io::Result<Mask> {
         }
         Placeholder::EmptyFolder => fs::create_dir(&temporary)?,
     }
-    let metadata = fs::symlink_metadata(&temporary)?;
+    let file = FileIdentity::at(CWD, &temporary)?;
     // Registered with the guardian before it gets its name, so that it cannot be missed.
     let registered = guardian::register_file(path, &temporary, &temporary);
     let named = registered.and_then(|()| match placeholder {
@@ -139,8 +144,7 @@ fn make(path: &Path, placeholder: Placeholder) -> io::Result<Mask> {
     named?;
     Ok(Mask {
         placeholder,
-        device: metadata.dev(),
-        inode: metadata.ino(),
+        file,
         users: 1,
     })
 }

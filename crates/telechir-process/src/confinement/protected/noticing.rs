@@ -1,25 +1,32 @@
 //! Notices what sandboxed programs create at protected paths, and moves it to a name that nothing obeys.
 
+mod links;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
+use std::mem;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{Mode, OFlags, RenameFlags, fchmod, fstat, renameat_with};
 use rustix::io::Errno;
-use telechir_protocol::fold;
+use telechir_protocol::{
+    BLOCKED_ENDING, fold, is_protected_entry, protected_below, protected_name_count,
+};
 
+use self::links::Links;
 use super::dangers::{self, Danger};
 use super::finder::ProtectedFinder;
+use super::git::Setting;
 use super::masks;
+use super::mount::MountAccess;
 use super::scanner::{Finding, MadeBy, Scanner, Stamp, Unsearched, open_folder};
+use crate::confinement::file_identity::FileIdentity;
 use crate::tree;
 
-/// Ending of the name of a file that was moved away.
-const ENDING: &str = ".blocked";
 /// Number of names to try before random ones, which nobody can occupy in advance.
 const PLAIN_NAMES: usize = 10;
 /// Maximum number of names to try.
@@ -41,8 +48,15 @@ const WATCHED_IN_REPOSITORY: [&str; 9] = [
     "sequencer/opts",
 ];
 
+/// Paths that stay in folders of this session, by the uppermost of these folders.
+type Left = BTreeMap<PathBuf, Vec<PathBuf>>;
+
 /// Files that an approved edit wrote, by absolute path.
 static EDITED: Mutex<BTreeMap<PathBuf, Stamp>> = Mutex::new(BTreeMap::new());
+
+/// What stayed in folders of this session, by workspace: a shell that is started again finds it as if
+/// it were the user's.
+static LEFT: Mutex<BTreeMap<PathBuf, BTreeSet<PathBuf>>> = Mutex::new(BTreeMap::new());
 
 /// Accepts a file as it is now, because the user approved the edit that wrote it. `folder` is the
 /// workspace and `inside` the file's path in it.
@@ -53,7 +67,7 @@ pub fn accept_edit(folder: &Path, inside: &Path) {
     // The new file may be in a folder that the edit created, too.
     for path in inside.ancestors().filter(|path| *path != Path::new("")) {
         let stamp = opened.as_ref().ok().and_then(|root| Stamp::of(root, path));
-        let is_protected = telechir_protocol::is_protected_entry(&path.to_string_lossy());
+        let is_protected = is_protected_entry(&path.to_string_lossy());
         match stamp.filter(|_| is_protected) {
             Some(stamp) => edited.insert(folder.join(path), stamp),
             None => edited.remove(&folder.join(path)),
@@ -80,6 +94,9 @@ pub enum Outcome {
     NotMoved(String),
     /// It was there before the session, so it stays as the program left it.
     Stays,
+    /// Somebody outside replaced it while programs ran in the sandbox, so that these could write to
+    /// it, too. It stays.
+    Replaced,
     /// A folder that was not searched because of this; others may not have been, either.
     NotSearched(String),
     /// A folder that is new in this session, with this number of such files; they stay, because
@@ -100,6 +117,11 @@ impl fmt::Display for Undone {
                 f,
                 "{path} was changed and stays so, because it is older than the session: {reason}"
             ),
+            Outcome::Replaced => write!(
+                f,
+                "{path} was replaced by a program outside of the sandbox while programs in it ran, \
+                 which could have changed it then; it stays: {reason}"
+            ),
             Outcome::NotSearched(why) => write!(
                 f,
                 "{path} and maybe other folders were not searched ({why}): {reason}"
@@ -113,6 +135,18 @@ impl fmt::Display for Undone {
     }
 }
 
+fn all_left() -> MutexGuard<'static, BTreeMap<PathBuf, BTreeSet<PathBuf>>> {
+    LEFT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The folder in which programs obey a path of the list, or a link that is part of one.
+fn folder_obeying(path: &Path) -> Option<PathBuf> {
+    let text = path.to_string_lossy();
+    let below = protected_below(&text).into_iter().map(|(names, _)| names);
+    let count = protected_name_count(&text).into_iter().chain(below).max()?;
+    path.ancestors().nth(count).map(Path::to_owned)
+}
+
 /// A path that a program chose, without control characters.
 fn shown(path: &Path) -> String {
     path.to_string_lossy().escape_debug().to_string()
@@ -123,8 +157,14 @@ fn shown(path: &Path) -> String {
 pub(super) struct Noticing {
     folder: PathBuf,
     scanner: Scanner,
-    /// What was protected from the start, and what it was.
-    mounted: HashMap<PathBuf, Stamp>,
+    /// What is mounted, and what it is.
+    mounted: HashMap<PathBuf, FileIdentity>,
+    /// Those among them that are read-only.
+    read_only: HashSet<PathBuf>,
+    /// What lost its mount while programs may have run in the sandbox.
+    unmounted: BTreeSet<PathBuf>,
+    /// What each configuration of Git set at the start.
+    configurations: HashMap<PathBuf, BTreeSet<Setting>>,
     /// What was accepted in its present state.
     accepted: HashMap<PathBuf, Stamp>,
     /// Repositories that were there from the start.
@@ -139,8 +179,9 @@ pub(super) struct Noticing {
     left: BTreeSet<PathBuf>,
     /// The uppermost ones of these folders that were reported.
     reported: HashSet<PathBuf>,
-    /// Links at paths of the user.
-    links: BTreeSet<PathBuf>,
+    links: Links,
+    /// Paths that `.git` files name as repositories, which may be missing.
+    named: BTreeSet<PathBuf>,
 }
 
 impl Noticing {
@@ -149,13 +190,30 @@ impl Noticing {
         let (folder, scanner) = (found.folder, found.scanner);
         let inside = |path: &PathBuf| path.strip_prefix(folder).ok().map(Path::to_owned);
         let with_stamp = |path: PathBuf| Some((path.clone(), Stamp::of(scanner.root(), &path)?));
+        let read_only = found.mounts.iter();
+        let read_only = read_only.filter(|(_, access)| **access == MountAccess::ReadOnly);
+        let read_only = read_only.filter_map(|(path, _)| inside(path)).collect();
         let mounted = found.mounts.keys().filter_map(inside);
-        let mounted = mounted.filter_map(with_stamp).collect();
+        let mounted = mounted
+            .filter_map(|path| {
+                let mounted = FileIdentity::at(scanner.root(), &path).ok()?;
+                Some((path, mounted))
+            })
+            .collect();
+        let named = found.named.iter().filter_map(inside).collect();
+        let listed = found.existing.clone();
         let accepted = found.existing.into_iter().filter_map(with_stamp).collect();
         let repositories: Vec<PathBuf> = found.repositories.iter().filter_map(inside).collect();
+        let configurations = found.configurations.into_iter();
+        let configurations = configurations
+            .filter_map(|(path, settings)| Some((inside(&path)?, settings)))
+            .collect();
         let mut new = Self {
             folder: folder.to_owned(),
             mounted,
+            read_only,
+            unmounted: BTreeSet::new(),
+            configurations,
             accepted,
             own: repositories.iter().cloned().collect(),
             repositories: repositories
@@ -164,70 +222,49 @@ impl Noticing {
                 .collect(),
             unprotected: found.unprotected,
             unsearched: scanner.unsearched.clone(),
-            left: BTreeSet::new(),
+            left: all_left().get(folder).cloned().unwrap_or_default(),
             reported: HashSet::new(),
-            links: BTreeSet::new(),
+            links: Links::default(),
+            named,
             scanner,
         };
+        for path in listed {
+            new.note_listed(&path);
+        }
+        for link in found.links {
+            new.note_link(link, MadeBy::User);
+        }
         // What is there from the start is the user's.
         new.accept_changes();
         new
     }
 
-    /// Accepts the workspace as it is now; returns what is new or was replaced.
+    /// Accepts the workspace as it is now; returns what is new, was replaced, or lost its mount.
     pub(super) fn accept_changes(&mut self) -> Vec<PathBuf> {
+        let mut changed = mem::take(&mut self.unmounted);
+        changed.extend(self.lost_mounts());
         let found = self.look(MadeBy::User);
-        for Danger { path, .. } in &found {
+        changed.extend(found.into_iter().map(|found| found.path));
+        for path in &changed {
             if let Some(stamp) = Stamp::of(self.scanner.root(), path) {
                 self.accepted.insert(path.clone(), stamp);
             }
         }
-        found.into_iter().map(|found| found.path).collect()
+        changed.into_iter().collect()
     }
 
     /// Moves away what is new and dangerous.
     pub(super) fn undo_changes(&mut self) -> Vec<Undone> {
+        let replaced = self.lost_mounts();
+        self.unmounted.extend(replaced.iter().cloned());
         let found = self.look(MadeBy::Session);
-        let mut left: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
-        let undone = found.into_iter().filter_map(|Danger { path, reason }| {
-            let stamp = Stamp::of(self.scanner.root(), &path)?;
-            if self.was_edited(&path, &stamp) || self.was_replaced_outside(&path, &stamp) {
-                self.accepted.insert(path, stamp);
-                return None;
-            }
-            let is_older = self.unprotected.contains(&path) || self.scanner.may_be_older(&path);
-            if is_older {
-                self.accepted.insert(path.clone(), stamp);
-                let outcome = Outcome::Stays;
-                return Some(Undone {
-                    path,
-                    outcome,
-                    reason,
-                });
-            }
-            if let Some(new) = self.new_folder_around(&path) {
-                self.accepted.insert(path.clone(), stamp);
-                self.left.insert(path.clone());
-                left.entry(new).or_default().push(path);
-                return None;
-            }
-            let outcome = match move_away(self.scanner.root(), &path) {
-                Ok(moved) => {
-                    // On some file systems the new name means the same.
-                    let stamp = Stamp::of(self.scanner.root(), &moved);
-                    self.accepted
-                        .extend(stamp.map(|stamp| (moved.clone(), stamp)));
-                    Outcome::MovedTo(moved)
-                }
-                Err(errno) => Outcome::NotMoved(errno.to_string()),
-            };
-            Some(Undone {
-                path,
-                outcome,
-                reason,
-            })
-        });
-        let mut undone: Vec<Undone> = undone.collect();
+        let mut left = Left::new();
+        let undo = |danger| self.undo(danger, &replaced, &mut left);
+        let mut undone: Vec<Undone> = found.into_iter().filter_map(undo).collect();
+        // Only now it is known what stays.
+        let misleading = self.misleading_links();
+        let undo = |danger| self.undo(danger, &replaced, &mut left);
+        undone.extend(misleading.into_iter().filter_map(undo));
         undone.extend(self.newly_unsearched());
         left.retain(|folder, _| self.reported.insert(folder.clone()));
         undone.extend(left.into_iter().map(|(folder, paths)| Undone {
@@ -238,16 +275,70 @@ impl Noticing {
         undone
     }
 
+    /// Moves away what is dangerous, unless it is the user's or may stay in a new folder.
+    fn undo(
+        &mut self,
+        danger: Danger,
+        replaced: &BTreeSet<PathBuf>,
+        left: &mut Left,
+    ) -> Option<Undone> {
+        let Danger { path, reason } = danger;
+        let stamp = Stamp::of(self.scanner.root(), &path)?;
+        if self.was_edited(&path, &stamp)
+            || (replaced.contains(&path) && self.executes_what_it_did(&path))
+        {
+            self.accepted.insert(path, stamp);
+            return None;
+        }
+        let is_user_s = replaced.contains(&path)
+            && !self.is_in_repository(&path)
+            && !masks::is_reserved(&self.folder.join(&path));
+        let is_older = || self.unprotected.contains(&path) || self.scanner.may_be_older(&path);
+        let outcome = if is_user_s {
+            Outcome::Replaced
+        } else if is_older() {
+            Outcome::Stays
+        } else if let Some(new) = self.new_folder_around(&path) {
+            self.accepted.insert(path.clone(), stamp);
+            self.left.insert(path.clone());
+            let mut all_left = all_left();
+            let of_folder = all_left.entry(self.folder.clone()).or_default();
+            of_folder.insert(path.clone());
+            left.entry(new).or_default().push(path);
+            return None;
+        } else {
+            match move_away(self.scanner.root(), &path) {
+                Ok(moved) => {
+                    // On some file systems the new name means the same.
+                    let stamp = Stamp::of(self.scanner.root(), &moved);
+                    self.accepted
+                        .extend(stamp.map(|stamp| (moved.clone(), stamp)));
+                    Outcome::MovedTo(moved)
+                }
+                Err(errno) => Outcome::NotMoved(errno.to_string()),
+            }
+        };
+        if matches!(outcome, Outcome::Replaced | Outcome::Stays) {
+            self.accepted.insert(path.clone(), stamp);
+        }
+        Some(Undone {
+            path,
+            outcome,
+            reason,
+        })
+    }
+
     /// The uppermost folder of this session around a path of the list that may stay there: what a
     /// clone or an installation brings. Version control obeys its own folders as soon as somebody
     /// looks at them.
     fn new_folder_around(&self, path: &Path) -> Option<PathBuf> {
-        let count = telechir_protocol::protected_name_count(&path.to_string_lossy())?;
-        let names: Vec<_> = path.iter().collect();
-        let (above, own) = names.split_at(names.len().checked_sub(count)?);
-        let first = fold(&own.first()?.to_string_lossy());
-        let parent: PathBuf = above.iter().collect();
-        if VERSION_CONTROL.contains(&first.as_str()) || self.scanner.was_of_user(&parent) {
+        let parent = folder_obeying(path)?;
+        let own = path.strip_prefix(&parent).ok()?;
+        let first = fold(&own.iter().next()?.to_string_lossy());
+        if VERSION_CONTROL.contains(&first.as_str())
+            || self.scanner.was_of_user(&parent)
+            || self.is_end_of_listed_link(path)
+        {
             return None;
         }
         let mut around: Vec<&Path> = parent.ancestors().collect();
@@ -255,28 +346,6 @@ impl Noticing {
         let mut around = around.into_iter();
         let new = around.find(|folder| !self.scanner.was_of_user(folder));
         new.map(Path::to_owned)
-    }
-
-    /// Links at paths of the user that lead to a folder of this session in which such paths stay:
-    /// at the old name programs would obey them.
-    fn links_to_left(&self) -> Vec<Danger> {
-        let mut found = Vec::new();
-        for link in &self.links {
-            let target = self.folder.join(link).canonicalize().ok();
-            let target = target
-                .as_ref()
-                .and_then(|real| real.strip_prefix(&self.folder).ok());
-            let Some(target) = target.filter(|target| !self.scanner.was_of_user(target)) else {
-                continue;
-            };
-            if self.left.iter().any(|left| left.starts_with(target)) && !self.is_known(link) {
-                found.push(Danger {
-                    path: link.clone(),
-                    reason: "it leads to a new folder with files that programs obey".to_owned(),
-                });
-            }
-        }
-        found
     }
 
     /// The folder that was not searched, if that is new.
@@ -305,7 +374,10 @@ impl Noticing {
         let mut suspects: BTreeSet<PathBuf> = BTreeSet::new();
         for finding in self.scanner.scan(made_by) {
             match finding {
-                Finding::Protected(path) => drop(suspects.insert(path)),
+                Finding::Protected(path) => {
+                    self.note_listed(&path);
+                    suspects.insert(path);
+                }
                 Finding::Repository(path) => drop(self.repositories.entry(path).or_default()),
                 Finding::LinkInRepository(path)
                     if !self.is_known(&path) && !is_moved_link(&path) =>
@@ -316,16 +388,12 @@ impl Noticing {
                     });
                 }
                 Finding::LinkInRepository(_) => {}
-                Finding::Link(path) => {
-                    if self.scanner.was_of_user(&path) {
-                        self.links.insert(path);
-                    }
-                }
+                Finding::Link(path) => self.note_link(path, made_by),
             }
         }
         suspects.extend(self.accepted.keys().cloned());
         for path in suspects {
-            let is_listed = telechir_protocol::is_protected_entry(&path.to_string_lossy());
+            let is_listed = is_protected_entry(&path.to_string_lossy());
             if is_listed && !self.is_known(&path) {
                 found.push(Danger {
                     path,
@@ -334,7 +402,8 @@ impl Noticing {
             }
         }
         found.extend(self.look_at_repositories());
-        found.extend(self.links_to_left());
+        found.extend(self.listed_over_links());
+        found.extend(self.over_listed_links());
         found.sort_by(|one, other| one.path.cmp(&other.path));
         found.dedup_by(|one, other| one.path == other.path);
         found.retain(|danger| Stamp::of(self.scanner.root(), &danger.path).is_some());
@@ -342,6 +411,9 @@ impl Noticing {
     }
 
     fn look_at_repositories(&mut self) -> Vec<Danger> {
+        for named in &self.named {
+            self.repositories.entry(named.clone()).or_default();
+        }
         let mut found = Vec::new();
         let mut judged = Vec::new();
         for (repository, before) in &self.repositories {
@@ -391,14 +463,21 @@ impl Noticing {
 
     /// Whether a path is ours, read-only inside, or accepted as it is.
     fn is_known(&self, path: &Path) -> bool {
-        let Some(now) = Stamp::of(self.scanner.root(), path) else {
+        let root = self.scanner.root();
+        let Some(now) = Stamp::of(root, path) else {
             return true;
         };
-        self.mounted
-            .get(path)
-            .is_some_and(|mounted| mounted.is_same_file(&now))
+        let is_mounted =
+            |mounted: &FileIdentity| FileIdentity::at(root, path).is_ok_and(|now| now == *mounted);
+        self.mounted.get(path).is_some_and(is_mounted)
             || self.accepted.get(path) == Some(&now)
             || masks::is_placeholder(&self.folder.join(path))
+    }
+
+    /// Whether no program in the sandbox can change a path, because a folder around it is read-only.
+    fn is_below_read_only(&self, path: &Path) -> bool {
+        let mut above = path.ancestors().skip(1);
+        above.any(|above| self.read_only.contains(above) && self.is_known(above))
     }
 
     fn was_edited(&self, path: &Path, now: &Stamp) -> bool {
@@ -406,17 +485,33 @@ impl Noticing {
         edited.get(&self.folder.join(path)) == Some(now)
     }
 
-    /// Whether a mounted path is another file now: nothing inside can do that, until the mount is
-    /// gone by that.
-    fn was_replaced_outside(&mut self, path: &Path, now: &Stamp) -> bool {
-        let mounted = self.mounted.remove(path);
-        mounted.is_some_and(|mounted| !mounted.is_same_file(now))
+    /// Removes the paths that are no longer what was mounted, and returns them. Only somebody outside
+    /// can remove or replace a mount point, and the mount is gone by that.
+    fn lost_mounts(&mut self) -> BTreeSet<PathBuf> {
+        let root = self.scanner.root();
+        let lost = self.mounted.extract_if(|path, mounted| {
+            !FileIdentity::at(root, path).is_ok_and(|now| now == *mounted)
+        });
+        lost.map(|(path, _)| path).collect()
+    }
+
+    /// Whether Git executes nothing for a configuration that it did not execute at the start.
+    fn executes_what_it_did(&self, path: &Path) -> bool {
+        let known = self.configurations.get(path);
+        known.is_some_and(|known| dangers::executes_only(self.scanner.root(), path, known))
+    }
+
+    fn is_in_repository(&self, path: &Path) -> bool {
+        let mut around = path.ancestors().skip(1);
+        around.any(|around| self.repositories.contains_key(around))
     }
 }
 
 /// Whether a name is one that [`move_away`] gives. No program obeys such names.
 pub(super) fn is_moved_away(name: &str) -> bool {
-    let end = name.rfind(ENDING).map(|at| &name[at + ENDING.len()..]);
+    let end = name
+        .rfind(BLOCKED_ENDING)
+        .map(|at| &name[at + BLOCKED_ENDING.len()..]);
     let is_number = |end: &str| {
         let number = end.strip_prefix('-').unwrap_or(end);
         number.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -440,7 +535,7 @@ fn move_away(root: &OwnedFd, path: &Path) -> Result<PathBuf, Errno> {
     let folder = open_folder(root, parent)?;
     for number in 0..MAX_NAMES {
         let mut new = OsString::from(name);
-        new.push(ENDING);
+        new.push(BLOCKED_ENDING);
         if number >= PLAIN_NAMES {
             new.push(format!("-{:016x}", RandomState::new().hash_one(number)));
         } else if number > 0 {
@@ -463,4 +558,72 @@ fn move_away(root: &OwnedFd, path: &Path) -> Result<PathBuf, Errno> {
         }
     }
     Err(Errno::EXIST)
+}
+
+/// An outcome as [`Noticing::undo_changes`] returns it.
+#[cfg(test)]
+pub(super) fn sample(path: &str, outcome: Outcome) -> Undone {
+    Undone {
+        path: path.into(),
+        outcome,
+        reason: "why".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::mount::MissingFiles;
+    use super::*;
+
+    #[test]
+    fn a_folder_that_is_not_searched_is_named_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        let found = ProtectedFinder::search(&real, MissingFiles::Creatable).unwrap();
+        let mut noticing = Noticing::new(found);
+        noticing.scanner.max_folders = 1;
+        std::fs::create_dir(real.join("one")).unwrap();
+        let undone = noticing.undo_changes();
+        let [undone] = &undone[..] else {
+            panic!("{undone:?}");
+        };
+        let why = "the workspace has more than 50000 folders".to_owned();
+        let expected = (Path::new("one"), &Outcome::NotSearched(why));
+        assert_eq!((&*undone.path, &undone.outcome), expected);
+        std::fs::create_dir(real.join("two")).unwrap();
+        assert_eq!(noticing.undo_changes(), []);
+        noticing.scanner.max_folders = 3;
+        assert_eq!(noticing.undo_changes(), []);
+        std::fs::create_dir(real.join("three")).unwrap();
+        assert_eq!(noticing.undo_changes().len(), 1);
+    }
+
+    #[test]
+    fn only_names_that_a_move_gives_count_as_moved_away() {
+        for name in [
+            "a.blocked",
+            "a.blocked-1",
+            ".hg.blocked-0123456789abcdef",
+            "a.blocked.blocked",
+        ] {
+            assert!(is_moved_away(name), "{name}");
+        }
+        for name in [
+            "a",
+            "blocked",
+            "a.blocked.sh",
+            "a.blocked-x",
+            "a.blocked--1",
+        ] {
+            assert!(!is_moved_away(name), "{name}");
+        }
+        assert!(is_moved_link(Path::new(".git/HEAD.blocked")));
+        for path in [
+            ".git/HEAD",
+            ".git/refs/heads/a.blocked",
+            ".git/logs/HEAD.blocked",
+        ] {
+            assert!(!is_moved_link(Path::new(path)), "{path}");
+        }
+    }
 }

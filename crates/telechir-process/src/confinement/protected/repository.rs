@@ -12,7 +12,7 @@ use super::mount::{MountAccess, ProtectionRefusal, resolve_lexically};
 /// Names that change what Git executes, if they appear, and what takes their place: for Git it
 /// means the same as a missing one.
 const RESERVED: [(&str, Placeholder); 8] = [
-    ("commondir", Placeholder::File(".\n")),
+    (COMMON, Placeholder::File(".\n")),
     ("config", Placeholder::EMPTY_FILE),
     ("hooks", Placeholder::EMPTY_FILE),
     ("info", Placeholder::EMPTY_FILE),
@@ -21,6 +21,8 @@ const RESERVED: [(&str, Placeholder); 8] = [
     ("remotes", Placeholder::EMPTY_FILE),
     ("branches", Placeholder::EMPTY_FILE),
 ];
+/// The file that names the repository with the configuration.
+const COMMON: &str = "commondir";
 /// The folder of the repositories of submodules.
 const MODULES: &str = "modules";
 /// The folder of the linked worktrees, each of which looks like a repository.
@@ -28,9 +30,9 @@ const WORKTREES: &str = "worktrees";
 /// Maximum depth of folders in `modules`, whose names can contain slashes.
 const MAX_MODULE_DEPTH: usize = 8;
 
-/// The repository that a `.git` file names.
+/// The repository that a `.git` file names, or a link to such a file.
 pub(super) fn named_by(file: &Path) -> Option<PathBuf> {
-    let metadata = fs::symlink_metadata(file).ok()?;
+    let metadata = fs::metadata(file).ok()?;
     if !metadata.is_file() || metadata.len() > git::MAX_CONFIG_BYTES {
         return None;
     }
@@ -62,7 +64,7 @@ pub(super) fn protect(
             found.protect(entry)?;
         }
     }
-    let is_linked = repository.join("commondir").exists();
+    let is_linked = repository.join(COMMON).exists();
     for (name, placeholder) in RESERVED {
         let missing = !entries.contains(&repository.join(name));
         if missing && !is_linked {
@@ -74,6 +76,12 @@ pub(super) fn protect(
             &repository.join("objects/info/alternates"),
             Placeholder::EMPTY_FILE,
         )?;
+    }
+    if let Ok(text) = fs::read_to_string(repository.join(COMMON))
+        && let Ok(common) = fs::canonicalize(repository.join(text.trim()))
+        && found.is_inside(&common)
+    {
+        protect(found, &common)?;
     }
     protect_below(found, &repository.join(MODULES), MAX_MODULE_DEPTH)?;
     protect_below(found, &repository.join(WORKTREES), 1)

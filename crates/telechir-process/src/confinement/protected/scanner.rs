@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use telechir_protocol::{GIT_DIR, fold, is_protected_entry};
 
 use super::git_names::is_writable;
-use super::watches::Watches;
+use super::watches::{Watch, Watches};
 use crate::tree;
 
 /// Maximum number of folders to search; a check after a command costs about 2 µs for each.
@@ -28,8 +28,8 @@ pub(super) type Names = Vec<(PathBuf, FileType)>;
 /// When and what a file or folder was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
-    pub(super) device: u64,
-    pub(super) inode: u64,
+    device: u64,
+    inode: u64,
     changed: (i64, u64),
 }
 
@@ -58,11 +58,6 @@ impl Stamp {
     /// same.
     pub(super) fn settled(root: &OwnedFd, path: &Path) -> Option<Self> {
         Self::of(root, path).filter(|stamp| !stamp.is_recent(SystemTime::now()))
-    }
-
-    /// Whether it is the same file, possibly with other content.
-    pub(super) fn is_same_file(&self, other: &Self) -> bool {
-        (self.device, self.inode) == (other.device, other.inode)
     }
 
     /// Whether the change is too recent to recognize the next one.
@@ -122,8 +117,8 @@ struct Folder {
     kind: FolderKind,
     /// Absent if the folder must be read again in any case.
     stamp: Option<Stamp>,
-    /// Whether the kernel reports its changes.
-    is_watched: bool,
+    /// By which the kernel reports its changes, if it does.
+    watch: Option<Watch>,
 }
 
 impl Folder {
@@ -131,7 +126,7 @@ impl Folder {
         Self {
             kind,
             stamp: None,
-            is_watched: false,
+            watch: None,
         }
     }
 }
@@ -151,7 +146,7 @@ pub(super) struct Scanner {
     was_scanned: bool,
     /// Whether the present scan is the first.
     is_first: bool,
-    max_folders: usize,
+    pub(super) max_folders: usize,
 }
 
 /// Why a folder is not searched.
@@ -190,6 +185,11 @@ impl Scanner {
         })
     }
 
+    /// The folders that were found, relative to the workspace.
+    pub(super) fn folders(&self) -> impl Iterator<Item = &PathBuf> {
+        self.folders.keys()
+    }
+
     pub(super) fn root(&self) -> &OwnedFd {
         &self.root
     }
@@ -201,12 +201,11 @@ impl Scanner {
         self.was_scanned = true;
         self.unsearched = None;
         let reported = self.watches.as_mut().and_then(Watches::changed);
-        let root = &self.root;
         let changed = self.folders.iter().filter(|(path, folder)| {
             folder.stamp.is_none()
                 || match &reported {
-                    Some(reported) if folder.is_watched => reported.contains(*path),
-                    Some(_) | None => folder.stamp != Stamp::of(root, path),
+                    Some(reported) if self.is_watched(path, folder) => reported.contains(*path),
+                    Some(_) | None => folder.stamp != Stamp::of(&self.root, path),
                 }
         });
         let mut open: Vec<PathBuf> = changed.map(|(path, _)| path.clone()).collect();
@@ -216,7 +215,7 @@ impl Scanner {
                 continue;
             };
             match self.read(&path) {
-                Ok((stamp, is_watched, names)) => {
+                Ok((stamp, watch, names)) => {
                     let mut stamp = (!stamp.is_recent(now)).then_some(stamp);
                     for (path, kind) in judge(&path, kind, &names, &mut findings) {
                         if !self.add(path, kind, made_by, &mut open) {
@@ -224,12 +223,7 @@ impl Scanner {
                             stamp = None;
                         }
                     }
-                    let read = Folder {
-                        kind,
-                        stamp,
-                        is_watched,
-                    };
-                    self.folders.insert(path, read);
+                    self.folders.insert(path, Folder { kind, stamp, watch });
                 }
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if path != Path::new("") => {
                     self.folders.remove(&path);
@@ -247,16 +241,12 @@ impl Scanner {
                 }
             }
         }
-        if self.is_first {
-            let links = findings.iter().filter_map(|finding| match finding {
-                Finding::Link(path) => Some(path.clone()),
-                Finding::Protected(_) | Finding::Repository(_) | Finding::LinkInRepository(_) => {
-                    None
-                }
-            });
-            self.of_user.extend(links);
-        }
         findings
+    }
+
+    /// Treats a path as one of the user: what is created there is obeyed.
+    pub(super) fn add_of_user(&mut self, path: PathBuf) {
+        self.of_user.insert(path);
     }
 
     /// Whether the user had a folder or a link at a path before the session or during it.
@@ -280,7 +270,10 @@ impl Scanner {
         open: &mut Vec<PathBuf>,
     ) -> bool {
         let is_known = self.folders.get(&path).is_some_and(|old| {
-            old.kind == kind && old.stamp.is_some() && old.stamp == Stamp::of(&self.root, &path)
+            old.kind == kind
+                && (old.watch.is_none() || self.is_watched(&path, old))
+                && old.stamp.is_some()
+                && old.stamp == Stamp::of(&self.root, &path)
         });
         if is_known {
             return true;
@@ -303,8 +296,15 @@ impl Scanner {
         true
     }
 
-    /// Reads a folder, reached over no link: its stamp, whether it is watched, its names and types.
-    fn read(&mut self, path: &Path) -> Result<(Stamp, bool, Names), Errno> {
+    /// Whether the kernel reports the changes of a folder with this path.
+    fn is_watched(&self, path: &Path, folder: &Folder) -> bool {
+        let (watches, watch) = (self.watches.as_ref(), folder.watch);
+        let reports = watches.zip(watch);
+        reports.is_some_and(|(watches, watch)| watches.reports(watch, path))
+    }
+
+    /// Reads a folder, reached over no link: its stamp, its watch, its names and types.
+    fn read(&mut self, path: &Path) -> Result<(Stamp, Option<Watch>, Names), Errno> {
         let folder = match open_folder(&self.root, path) {
             // A command can take the permission to read from a folder that others can still use.
             Err(Errno::ACCESS) if !self.unknown.contains(path) && !self.is_first => {
@@ -315,9 +315,9 @@ impl Scanner {
         };
         // From before the names are read, so that no change is missed.
         let watches = self.watches.as_mut();
-        let is_watched = watches.is_some_and(|watches| watches.watch(&folder, path));
+        let watch = watches.and_then(|watches| watches.watch(&folder, path));
         let stamp = Stamp::new(&fstat(&folder)?);
-        Ok((stamp, is_watched, tree::entries(&folder)?))
+        Ok((stamp, watch, tree::entries(&folder)?))
     }
 }
 
@@ -368,9 +368,10 @@ fn judge(
             // A folder that only looks like a repository may have links of its own.
             let is_git_s = is_in_git_dir || holds_data || is_writable(&name.to_string_lossy());
             if *file_type == FileType::Symlink {
-                if is_git_s {
-                    findings.push(Finding::LinkInRepository(path));
-                }
+                findings.push(match is_git_s {
+                    true => Finding::LinkInRepository(path),
+                    false => Finding::Link(path),
+                });
             } else if is_folder && holds_data {
                 inner.push((path, FolderKind::RepositoryData));
             } else if is_folder && (!is_in_git_dir || holds_repositories(name)) {
@@ -408,6 +409,8 @@ fn holds_repositories(name: &Path) -> bool {
 mod tests {
     use std::fs;
 
+    use telechir_testkit::assert_eventually_blocking;
+
     use super::*;
 
     fn paths(findings: &[Finding]) -> Vec<&Path> {
@@ -437,8 +440,9 @@ mod tests {
                 fs::remove_dir_all(top.path().join(path)).unwrap();
             }
         }
-        scanner.scan(MadeBy::Session);
-        let left: HashSet<_> = scanner.scan(MadeBy::Session).into_iter().collect();
+        // The first of them may find them, or only make room.
+        let mut left: HashSet<_> = scanner.scan(MadeBy::Session).into_iter().collect();
+        left.extend(scanner.scan(MadeBy::Session));
         assert_eq!(left.len(), 2, "{left:?}");
         assert_eq!(scanner.unsearched, None);
         assert!(!left.iter().any(|found| scanner.may_be_older(found.path())));
@@ -467,6 +471,65 @@ mod tests {
     }
 
     #[test]
+    fn a_change_is_recent_for_a_step_of_the_clock() {
+        let stamp = Stamp {
+            device: 1,
+            inode: 1,
+            changed: (100, 7),
+        };
+        let after = |step: Duration| UNIX_EPOCH + Duration::new(100, 7) + step;
+        assert!(stamp.is_recent(after(Duration::ZERO)));
+        assert!(stamp.is_recent(after(CLOCK_STEP)));
+        assert!(!stamp.is_recent(after(CLOCK_STEP + Duration::from_nanos(1))));
+        assert!(stamp.is_recent(UNIX_EPOCH));
+        let program = std::env::current_exe().unwrap();
+        let root = open(program.parent().unwrap(), OFlags::PATH, Mode::empty()).unwrap();
+        let name = Path::new(program.file_name().unwrap());
+        assert_eq!(Stamp::settled(&root, name), Stamp::of(&root, name));
+        assert!(Stamp::settled(&root, name).is_some());
+    }
+
+    #[test]
+    fn without_watches_changes_are_found_by_the_stamps_of_folders() {
+        let top = tempfile::tempdir().unwrap();
+        fs::create_dir(top.path().join("a")).unwrap();
+        let mut scanner = Scanner::new(top.path()).unwrap();
+        scanner.watches = None;
+        settle(&mut scanner);
+        assert_eq!(scanner.scan(MadeBy::Session), []);
+        fs::write(top.path().join("a/.envrc"), "").unwrap();
+        let found = Finding::Protected("a/.envrc".into());
+        assert_eq!(scanner.scan(MadeBy::Session), [found]);
+    }
+
+    /// Waits until no folder has changed so recently that it is read again in any case.
+    fn settle(scanner: &mut Scanner) {
+        assert_eventually_blocking!({
+            scanner.scan(MadeBy::User);
+            let mut folders = scanner.folders.values();
+            folders.all(|folder| folder.stamp.is_some())
+        });
+    }
+
+    #[test]
+    fn a_folder_in_a_folder_that_was_moved_away_and_back_is_read_again() {
+        let top = tempfile::tempdir().unwrap();
+        let at = |name: &str| top.path().join(name);
+        for name in ["a/deep", "other"] {
+            fs::create_dir_all(at(name)).unwrap();
+        }
+        let mut scanner = Scanner::new(top.path()).unwrap();
+        settle(&mut scanner);
+        for (from, to) in [("a", "b"), ("other", "a"), ("a", "other"), ("b", "a")] {
+            fs::rename(at(from), at(to)).unwrap();
+            settle(&mut scanner);
+        }
+        fs::write(at("a/deep/.envrc"), "").unwrap();
+        let found = Finding::Protected("a/deep/.envrc".into());
+        assert_eq!(scanner.scan(MadeBy::Session), [found]);
+    }
+
+    #[test]
     fn paths_longer_than_the_kernel_s_limit_are_searched() {
         let top = tempfile::tempdir().unwrap();
         let mut scanner = Scanner::new(top.path()).unwrap();
@@ -486,5 +549,158 @@ mod tests {
         );
         assert!(Stamp::of(scanner.root(), &deep).is_some());
         assert_eq!(scanner.unsearched, None);
+    }
+
+    /// What a folder with these names means, and the folders to read in it. A name that ends with
+    /// `/` is a folder, one that ends with `@` a link.
+    fn judged(
+        folder: &str,
+        kind: FolderKind,
+        names: &[&str],
+    ) -> (Vec<Finding>, Vec<(PathBuf, FolderKind)>) {
+        let typed = names.iter().map(|name| {
+            let (plain, file_type) = match name.strip_suffix('/') {
+                Some(plain) => (plain, FileType::Directory),
+                None => match name.strip_suffix('@') {
+                    Some(plain) => (plain, FileType::Symlink),
+                    None => (*name, FileType::RegularFile),
+                },
+            };
+            (PathBuf::from(plain), file_type)
+        });
+        let names: Names = typed.collect();
+        let mut findings = Vec::new();
+        let inner = judge(Path::new(folder), kind, &names, &mut findings);
+        (findings, inner)
+    }
+
+    #[test]
+    fn a_folder_is_a_repository_if_git_would_take_it_for_one() {
+        for (names, expected) in [
+            (&["HEAD", "objects/", "refs/"][..], true),
+            (&["head", "Objects/", "REFS/"], true),
+            (&["HEAD", "commondir"], true),
+            (&["HEAD", "objects/"], false),
+            (&["HEAD", "refs/"], false),
+            (&["HEAD"], false),
+            (&["commondir"], false),
+            (&["objects/", "refs/"], false),
+        ] {
+            let (findings, _) = judged("a", FolderKind::Plain, names);
+            let found = findings.contains(&Finding::Repository("a".into()));
+            assert_eq!(found, expected, "{names:?}");
+        }
+        let (findings, _) = judged("a/.git", FolderKind::Repository, &[]);
+        assert_eq!(findings, [Finding::Repository("a/.git".into())]);
+    }
+
+    #[test]
+    fn what_is_read_below_a_folder_depends_on_what_the_folder_is() {
+        use FolderKind::{Plain, Repository, RepositoryData};
+        let bare = ["HEAD", "objects/", "refs/", "src/", "link@"];
+        let git = ["objects/", "logs/", "modules/", "worktrees/", "hooks/"];
+        for (folder, kind, names, expected) in [
+            (
+                "a",
+                Plain,
+                &["b/", "file", "link@", ".git/"][..],
+                &[("a/b", Plain), ("a/.git", Repository)][..],
+            ),
+            (
+                "a/.git",
+                Repository,
+                &git,
+                &[
+                    ("a/.git/objects", RepositoryData),
+                    ("a/.git/logs", RepositoryData),
+                    ("a/.git/modules", Plain),
+                    ("a/.git/worktrees", Plain),
+                ],
+            ),
+            (
+                "bare",
+                Plain,
+                &bare,
+                &[
+                    ("bare/objects", RepositoryData),
+                    ("bare/refs", RepositoryData),
+                    ("bare/src", Plain),
+                ],
+            ),
+            (
+                "a/.git/refs",
+                RepositoryData,
+                &["heads/"],
+                &[("a/.git/refs/heads", RepositoryData)],
+            ),
+            (
+                "a/.git/modules",
+                Plain,
+                &["name/"],
+                &[("a/.git/modules/name", Plain)],
+            ),
+        ] {
+            let (_, inner) = judged(folder, kind, names);
+            let inner: Vec<(&Path, FolderKind)> = inner
+                .iter()
+                .map(|(path, kind)| (path.as_path(), *kind))
+                .collect();
+            let expected: Vec<(&Path, FolderKind)> = expected
+                .iter()
+                .map(|(path, kind)| (Path::new(*path), *kind))
+                .collect();
+            assert_eq!(inner, expected, "{folder}");
+        }
+    }
+
+    #[test]
+    fn protected_names_and_links_are_found_where_programs_obey_or_git_writes_them() {
+        use FolderKind::{Plain, Repository, RepositoryData};
+        let protected = |path: &str| Finding::Protected(path.into());
+        let written = |path: &str| Finding::LinkInRepository(path.into());
+        let link = |path: &str| Finding::Link(path.into());
+        let repository = |path: &str| Finding::Repository(path.into());
+        for (folder, kind, names, expected) in [
+            (
+                "a",
+                Plain,
+                &[".envrc", ".vscode/", "x", "l@", ".git", ".GIT@"][..],
+                vec![
+                    protected("a/.envrc"),
+                    protected("a/.vscode"),
+                    link("a/l"),
+                    protected("a/.git"),
+                    protected("a/.GIT"),
+                ],
+            ),
+            // Git's own data may have any name; elsewhere such a name counts.
+            ("a/.git/refs", RepositoryData, &[".envrc"], vec![]),
+            (
+                "bare/refs",
+                RepositoryData,
+                &[".envrc", "l@"],
+                vec![protected("bare/refs/.envrc"), written("bare/refs/l")],
+            ),
+            (
+                "a/.git",
+                Repository,
+                &["unknown@"],
+                vec![repository("a/.git"), written("a/.git/unknown")],
+            ),
+            (
+                "bare",
+                Plain,
+                &["HEAD@", "objects", "refs@", "l@"],
+                vec![
+                    repository("bare"),
+                    written("bare/HEAD"),
+                    written("bare/refs"),
+                    link("bare/l"),
+                ],
+            ),
+        ] {
+            let (findings, _) = judged(folder, kind, names);
+            assert_eq!(findings, expected, "{folder}");
+        }
     }
 }

@@ -17,6 +17,10 @@ const EVENTS: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::ONLYDIR);
 const BUFFER_BYTES: usize = 64 << 10;
 
+/// A watch on one folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Watch(i32);
+
 /// Watched folders. The kernel limits their number; others must be compared with their stamp.
 #[derive(Debug)]
 pub(super) struct Watches {
@@ -35,17 +39,18 @@ impl Watches {
         })
     }
 
-    /// Watches an open folder from now on; returns whether the kernel does.
-    pub(super) fn watch(&mut self, folder: &OwnedFd, path: &Path) -> bool {
+    /// Watches an open folder from now on; `None` if the kernel does not.
+    pub(super) fn watch(&mut self, folder: &OwnedFd, path: &Path) -> Option<Watch> {
         let opened = format!("/proc/self/fd/{}", folder.as_raw_fd());
-        let watch = inotify::add_watch(&self.events, opened, EVENTS);
-        match watch {
-            Ok(watch) => {
-                self.paths.insert(watch, path.to_owned());
-                true
-            }
-            Err(_) => false,
-        }
+        let watch = inotify::add_watch(&self.events, opened, EVENTS).ok()?;
+        self.paths.insert(watch, path.to_owned());
+        Some(Watch(watch))
+    }
+
+    /// Whether changes of a watched folder are reported with this path. If the folder around it was
+    /// moved, they can be reported with another one.
+    pub(super) fn reports(&self, watch: Watch, path: &Path) -> bool {
+        self.paths.get(&watch.0).is_some_and(|known| known == path)
     }
 
     /// The watched folders that changed since the last call; `None` if the kernel lost events.
@@ -69,5 +74,55 @@ impl Watches {
             changed.extend(path);
         }
         is_complete.then_some(changed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::tree;
+
+    #[test]
+    fn a_changed_folder_is_reported_once_with_its_path() {
+        let top = tempfile::tempdir().unwrap();
+        let path = Path::new("sub");
+        fs::create_dir(top.path().join(path)).unwrap();
+        let folder = tree::open_folder(&top.path().join(path)).unwrap();
+        let mut watches = Watches::new().unwrap();
+        let watch = watches.watch(&folder, path).unwrap();
+        assert!(watches.reports(watch, path));
+        assert!(!watches.reports(watch, Path::new("other")));
+        assert_eq!(watches.changed(), Some(HashSet::new()));
+        fs::write(top.path().join("sub/new"), "").unwrap();
+        let changed = HashSet::from([path.to_owned()]);
+        assert_eq!(watches.changed(), Some(changed.clone()));
+        assert_eq!(watches.changed(), Some(HashSet::new()));
+        drop(folder);
+        fs::remove_dir_all(top.path().join(path)).unwrap();
+        assert_eq!(watches.changed(), Some(changed));
+        assert!(!watches.reports(watch, path));
+    }
+
+    #[test]
+    fn it_is_known_that_events_were_lost() {
+        let limit = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
+        let limit: usize = limit.trim().parse().unwrap();
+        let top = tempfile::tempdir().unwrap();
+        let files = ["a", "b"].map(|name| top.path().join(name));
+        for file in &files {
+            fs::write(file, "").unwrap();
+        }
+        let folder = tree::open_folder(top.path()).unwrap();
+        let mut watches = Watches::new().unwrap();
+        watches.watch(&folder, Path::new("")).unwrap();
+        // The kernel joins equal events that follow each other.
+        for file in files.iter().cycle().take(limit + 1) {
+            fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
+        }
+        assert_eq!(watches.changed(), None);
+        assert_eq!(watches.changed(), Some(HashSet::new()));
     }
 }

@@ -296,3 +296,40 @@ fn owners(top: &Path) -> Vec<u32> {
     }
     owners
 }
+
+#[test]
+fn a_workspace_of_an_earlier_session_goes_to_the_next_one() {
+    if lacks(Privilege::Root, is_root()) {
+        return;
+    }
+    let fixture = Fixture::new();
+    let earlier = Identity::unprivileged(3_902).unwrap();
+    fs::write(fixture.work("own"), "").unwrap();
+    fs::write(fixture.work("left"), "").unwrap();
+    for path in [fixture.work(""), fixture.work("left")] {
+        chown(path, Some(earlier.uid), Some(earlier.gid)).unwrap();
+    }
+    confinement::lend_workspace(&fixture.work(""), session(), ROOT).unwrap();
+    for name in ["", "own", "left"] {
+        assert_eq!(uid(&fixture.work(name)), session().uid, "{name}");
+    }
+    fixture.give_back();
+    // Its owner has it, so there is no earlier session.
+    confinement::lend_workspace(&fixture.work(""), session(), ROOT).unwrap();
+    assert_eq!(uid(&fixture.work("own")), session().uid);
+    let refused = confinement::lend_workspace(Path::new("/etc"), session(), ROOT);
+    assert!(refused.is_err());
+}
+
+#[test]
+fn a_workspace_that_is_shared_keeps_the_owners_of_its_files() {
+    if lacks(Privilege::Root, is_root()) {
+        return;
+    }
+    let fixture = Fixture::new();
+    fs::write(fixture.work("own"), "").unwrap();
+    confinement::join_workspace(&fixture.work(""), session(), ROOT).unwrap();
+    assert_eq!((uid(&fixture.work("")), uid(&fixture.work("own"))), (0, 0));
+    let refused = confinement::join_workspace(Path::new("/etc"), session(), ROOT);
+    assert!(refused.is_err());
+}

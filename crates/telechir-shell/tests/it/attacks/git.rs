@@ -4,6 +4,7 @@ use std::fs;
 
 use telechir_device::Shell as _;
 use telechir_protocol::ShellOutcome;
+use telechir_testkit::assert_eventually;
 
 use super::Project;
 use crate::{command, run};
@@ -43,6 +44,9 @@ async fn normal_work_with_git_is_possible() {
         "git rebase -q HEAD~1 && git branch -qD topic && git tag v1",
         "git checkout -q -b other HEAD~1 && git cherry-pick main && git switch -q main",
         "git gc -q && git fsck && git reflog",
+        // Protected as the name of a file only.
+        "git branch AGENTS.md",
+        "git log -1 AGENTS.md -- && git branch -qD AGENTS.md",
     ] {
         let output = run(&mut shell, command).await;
         assert_eq!(
@@ -308,6 +312,30 @@ async fn programs_and_files_of_the_configuration_cannot_be_changed() {
 }
 
 #[tokio::test]
+async fn a_missing_file_that_an_included_one_includes_is_reserved() {
+    let project = Project::new();
+    let own = project.path().join(".git/config");
+    let text = fs::read_to_string(&own).unwrap() + "[include]\n\tpath = ../included\n";
+    fs::write(&own, text).unwrap();
+    let included = project.path().join("included");
+    fs::write(included, "[include]\n\tpath = more\n").unwrap();
+    check(project, &format!("{EVIL}cp evil.cfg more")).await;
+}
+
+#[tokio::test]
+async fn what_a_file_names_that_is_not_included_yet_is_reserved() {
+    let project = Project::new();
+    let own = project.path().join(".git/config");
+    let include = "[includeIf \"onbranch:other\"]\n\tpath = ../inactive\n";
+    let text = fs::read_to_string(&own).unwrap() + include;
+    fs::write(&own, text).unwrap();
+    let inactive = "[core]\n\tfsmonitor = tools/later.sh\n";
+    fs::write(project.path().join("inactive"), inactive).unwrap();
+    let attack = "mkdir tools; cp evil.sh tools/later.sh; git checkout -q -b other";
+    check(project, &format!("{EVIL}{attack}")).await;
+}
+
+#[tokio::test]
 async fn a_repository_where_none_was_is_not_obeyed() {
     for attack in [
         "git init -q; cp evil.cfg .git/config",
@@ -525,6 +553,77 @@ async fn a_configuration_that_the_user_replaces_during_the_session_stays_protect
     shell.close().await.unwrap();
     project.use_git();
     assert!(!project.canary().exists());
+}
+
+#[tokio::test]
+async fn a_harmless_change_by_the_user_leaves_no_configuration_open() {
+    for change in [
+        &["config", "user.name", "me"][..],
+        &["config", "branch.main.remote", "origin"],
+    ] {
+        let project = Project::new();
+        let mut shell = project.shell().await;
+        project.git(change);
+        let attack = "cp evil.cfg .git/config; mv -f evil.cfg .git/config";
+        let attack = format!("{EVIL}{attack}").replace("PAYLOAD", &project.payload());
+        let refused = shell.run(&command(&attack)).await.unwrap_err().to_string();
+        assert!(refused.contains("restarted"), "{refused}");
+        run(&mut shell, &attack).await;
+        shell.close().await.unwrap();
+        assert!(!project.read(".git/config").contains("fsmonitor"));
+        project.use_git();
+        assert!(!project.canary().exists());
+    }
+}
+
+#[tokio::test]
+async fn a_configuration_that_the_user_changes_while_a_command_runs_is_not_obeyed() {
+    let project = Project::new();
+    project.git(&["config", "core.pager", "cat"]);
+    let mut shell = project.shell().await;
+    let attack = "touch ready; until grep -q fsmonitor .git/config; do \
+                  cp evil.cfg .git/config 2>/dev/null; sleep 0.01; done";
+    let attack = format!("{EVIL}{attack}").replace("PAYLOAD", &project.payload());
+    let user = async {
+        assert_eventually!(project.path().join("ready").exists());
+        project.git(&["config", "user.name", "me"]);
+        // If root runs the tests, the session's user could not write to it otherwise.
+        let writable = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+        fs::set_permissions(project.path().join(".git/config"), writable).unwrap();
+    };
+    let (output, ()) = tokio::join!(run(&mut shell, &attack), user);
+    assert!(
+        output
+            .stderr
+            .contains(".git/config was moved to .git/config.blocked"),
+        "{output:?}"
+    );
+    shell.close().await.unwrap();
+    project.use_git();
+    assert!(!project.canary().exists());
+}
+
+#[tokio::test]
+async fn what_the_user_sets_while_a_command_runs_stays_and_is_protected() {
+    let project = Project::new();
+    project.git(&["config", "core.pager", "cat"]);
+    let mut shell = project.shell().await;
+    let wait = "touch ready; until [ -e go ]; do sleep 0.01; done";
+    let user = async {
+        assert_eventually!(project.path().join("ready").exists());
+        project.git(&["config", "user.name", "me"]);
+        fs::write(project.path().join("go"), "").unwrap();
+    };
+    let (output, ()) = tokio::join!(run(&mut shell, wait), user);
+    assert_eq!(output.stderr, "");
+    let attack = "echo '[core] fsmonitor = evil' >> .git/config";
+    let refused = shell.run(&command(attack)).await.unwrap_err().to_string();
+    assert!(refused.contains("restarted"), "{refused}");
+    run(&mut shell, attack).await;
+    shell.close().await.unwrap();
+    let config = project.read(".git/config");
+    assert!(config.contains("name = me") && config.contains("pager = cat"));
+    assert!(!config.contains("evil"), "{config}");
 }
 
 #[tokio::test]

@@ -7,12 +7,14 @@ use std::path::Path;
 use telechir_device::{Editor, Shell as _};
 use telechir_protocol::{EditStep, EditTool, PROTECTED_PATHS, ShellOutcome};
 use telechir_shell::FileEditor;
+use telechir_testkit::assert_eventually;
 
 use super::Project;
+use crate::termination::runs;
 use crate::{command, run, settings};
 
 /// A folder of the user, in which every user can write.
-fn shared_folder(project: &Project, name: &str) {
+pub(super) fn shared_folder(project: &Project, name: &str) {
     fs::create_dir_all(project.path().join(name)).unwrap();
     for folder in Path::new(name)
         .ancestors()
@@ -28,11 +30,15 @@ async fn no_path_of_the_list_can_be_left_at_any_depth() {
     let project = Project::empty();
     shared_folder(&project, "sub/deep/er");
     let mut shell = project.shell().await;
+    let folders = ["", "sub/", "sub/deep/er/"];
     for (path, _) in PROTECTED_PATHS {
-        for folder in ["", "sub/", "sub/deep/er/"] {
-            let path = format!("{folder}{path}");
-            let attack = format!("mkdir -p \"$(dirname {path})\"; echo evil > {path}");
-            run(&mut shell, &attack).await;
+        let paths = folders.map(|folder| format!("{folder}{path}"));
+        let attack = format!(
+            "for path in ./{}; do mkdir -p \"${{path%/*}}\"; echo evil > $path; done",
+            paths.join(" ./")
+        );
+        run(&mut shell, &attack).await;
+        for path in paths {
             assert_eq!(project.read(&path), "", "{path}");
         }
     }
@@ -124,6 +130,133 @@ async fn a_new_file_is_moved_and_reported_however_it_arrives() {
         assert!(left.is_err(), "{attack}");
     }
     shell.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_a_background_program_leaves_is_not_the_user_s() {
+    let program = "sh -c 'sleep 0.1; echo evil > sub/.envrc' left-behind-1";
+    for attack in [
+        format!("{program} &"),
+        format!("setsid {program} & disown"),
+        format!("({program} &)"),
+    ] {
+        let project = Project::empty();
+        shared_folder(&project, "sub");
+        let mut shell = project.shell().await;
+        run(&mut shell, &attack).await;
+        let path = project.path().join("sub/.envrc");
+        assert_eventually!(path.exists() && !runs("left-behind-1"));
+        let output = run(&mut shell, "true").await;
+        assert!(
+            output.stderr.contains("sub/.envrc was moved to"),
+            "{attack}: {output:?}"
+        );
+        assert!(!path.exists(), "{attack}");
+        // What the user creates afterwards is the user's.
+        fs::write(&path, "own\n").unwrap();
+        let refused = shell.run(&command("true")).await.unwrap_err().to_string();
+        assert!(refused.contains("restarted"), "{refused}");
+        shell.close().await.unwrap();
+        assert_eq!(project.read("sub/.envrc"), "own\n", "{attack}");
+    }
+}
+
+#[tokio::test]
+async fn a_reserved_path_stays_reserved_if_the_user_cleans_up() {
+    let project = Project::empty();
+    let path = project.path().join(".envrc");
+    let mut shell = project.shell().await;
+    // As `git clean -fdx` does.
+    fs::remove_file(&path).unwrap();
+    let attack = "echo evil > .envrc";
+    let refused = shell.run(&command(attack)).await.unwrap_err().to_string();
+    assert!(refused.contains("restarted"), "{refused}");
+    run(&mut shell, attack).await;
+    assert_eq!(project.read(".envrc"), "");
+    shell.close().await.unwrap();
+    let left = fs::read_dir(project.path()).unwrap();
+    assert_eq!(left.count(), 0, "no placeholder is left");
+}
+
+#[tokio::test]
+async fn what_appears_at_a_reserved_path_is_undone_even_as_the_same_inode() {
+    for text in ["evil", ""] {
+        let project = Project::empty();
+        let path = project.path().join(".envrc");
+        let mut shell = project.shell().await;
+        // A file system may give the new file the number of the removed one.
+        let attack = format!(
+            "touch ready; until [ -w .envrc ]; do \
+             (printf '{text}' > .envrc) 2>/dev/null; sleep 0.01; done"
+        );
+        let user = async {
+            assert_eventually!(project.path().join("ready").exists());
+            fs::remove_file(&path).unwrap();
+        };
+        let (output, ()) = tokio::join!(run(&mut shell, &attack), user);
+        assert!(
+            output.stderr.contains(".envrc was moved to .envrc.blocked"),
+            "{output:?}"
+        );
+        shell.close().await.unwrap();
+        assert!(!path.exists());
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_the_user_replaces_while_a_command_runs_is_named() {
+    let project = Project::empty();
+    fs::write(project.path().join("CLAUDE.md"), "old\n").unwrap();
+    let mut shell = project.shell().await;
+    let wait = "touch ready; until [ -e go ]; do sleep 0.01; done";
+    let user = async {
+        assert_eventually!(project.path().join("ready").exists());
+        fs::write(project.path().join("new"), "own\n").unwrap();
+        fs::rename(project.path().join("new"), project.path().join("CLAUDE.md")).unwrap();
+        fs::write(project.path().join("go"), "").unwrap();
+    };
+    let (output, ()) = tokio::join!(run(&mut shell, wait), user);
+    assert!(
+        output
+            .stderr
+            .contains("CLAUDE.md was replaced by a program outside"),
+        "{output:?}"
+    );
+    let attack = "echo evil > CLAUDE.md";
+    let refused = shell.run(&command(attack)).await.unwrap_err().to_string();
+    assert!(refused.contains("restarted"), "{refused}");
+    run(&mut shell, attack).await;
+    shell.close().await.unwrap();
+    assert_eq!(project.read("CLAUDE.md"), "own\n");
+}
+
+#[tokio::test]
+async fn a_folder_that_is_moved_away_and_back_hides_nothing() {
+    for (away, back) in [
+        ("mv sub away", "mv away sub"),
+        ("mv sub away; mv other sub", "mv sub other; mv away sub"),
+        ("mv sub/deep away", "mv away sub/deep"),
+        (
+            "mv sub away; mv away other/sub",
+            "mv other/sub other/away; mv other/away sub",
+        ),
+    ] {
+        let project = Project::empty();
+        for folder in ["sub/deep/er", "other"] {
+            shared_folder(&project, folder);
+        }
+        let mut shell = project.shell().await;
+        // A folder that changed a moment ago is read again in any case.
+        for command in ["true", away, back, "true"] {
+            run(&mut shell, &format!("sleep 0.1; {command}")).await;
+        }
+        let output = run(&mut shell, "echo evil > sub/deep/er/.envrc").await;
+        assert!(
+            output.stderr.contains("sub/deep/er/.envrc was moved to"),
+            "{away}, then {back}: {output:?}"
+        );
+        shell.close().await.unwrap();
+    }
 }
 
 #[tokio::test]
