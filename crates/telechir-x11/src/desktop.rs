@@ -5,7 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use telechir_device::{
     ActionReport, Computer, DeviceError, Frame, InputWindows, PartLocation, ScreenAction,
-    ScreenPart, ScreenRegion, Settle, Settled, StopSignal, Viewport, Window, WindowSystem,
+    ScreenPart, ScreenRegion, ScreenViewer, Settle, Settled, StopSignal, Viewport, Window,
+    WindowSystem,
 };
 use telechir_protocol::{Action, ActionKind, Size};
 use tokio::time::Instant;
@@ -21,6 +22,7 @@ use crate::monitors;
 use crate::paste::Typing;
 use crate::private::PrivateDisplay;
 use crate::settle::SettleMode;
+use crate::viewer::XViewer;
 
 /// Name of this device in errors.
 const DEVICE_NAME: &str = "desktop";
@@ -397,6 +399,11 @@ impl Computer for Desktop {
 
     fn kill_switch(&self) -> Option<&dyn StopSignal> {
         self.switch.as_ref().map(|switch| switch as &dyn StopSignal)
+    }
+
+    fn viewer(&self) -> Option<Box<dyn ScreenViewer>> {
+        let display = self.display.address();
+        Some(Box::new(XViewer::new(display, self.visible_part)))
     }
 
     fn window_system(&mut self) -> Option<&mut dyn WindowSystem> {

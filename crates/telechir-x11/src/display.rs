@@ -9,6 +9,7 @@ use crate::connection::Connection;
 use crate::existing::ExistingDisplay;
 use crate::private::PrivateDisplay;
 use crate::stderr_tail::StderrTail;
+use crate::viewer::DisplayAddress;
 
 /// A private display or one that was running before.
 #[derive(Debug)]
@@ -19,9 +20,14 @@ pub(crate) enum XDisplay {
 
 impl XDisplay {
     pub(crate) async fn connect(&self) -> Result<Connection, DeviceError> {
+        self.address().connect().await
+    }
+
+    /// How to connect to the display.
+    pub(crate) fn address(&self) -> DisplayAddress {
         match self {
-            Self::Private(display) => display.connect().await,
-            Self::Existing(display) => display.open().await,
+            Self::Private(display) => display.address(),
+            Self::Existing(display) => display.address(),
         }
     }
 

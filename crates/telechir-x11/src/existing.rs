@@ -7,13 +7,13 @@ use telechir_process::{Child, Spawn, Stdio};
 use x11rb::protocol::xproto::{AtomEnum, ConnectionExt as _};
 
 use crate::address::Address;
-use crate::authority::MagicCookie;
 use crate::connection::Connection;
 use crate::error::XError;
 use crate::layout::Layout;
 use crate::press_guard;
-use crate::startup::{display_unavailable, pipe, refused};
+use crate::startup::{display_unavailable, pipe};
 use crate::stderr_tail::StderrTail;
+use crate::viewer::DisplayAddress;
 
 /// An existing X server. It is used and left unchanged.
 #[derive(Debug)]
@@ -159,15 +159,15 @@ impl ExistingDisplay {
     }
 
     pub(crate) async fn open(&self) -> Result<Connection, DeviceError> {
-        let cookie = match &self.xauthority {
-            Some(path) => MagicCookie::read(path, self.address.number()).map_err(|error| {
-                display_unavailable(&self.name, &format!("{}: {error}", path.display()))
-            })?,
-            None => None,
-        };
-        let cookie = cookie.as_ref().map(MagicCookie::as_bytes);
-        Connection::open(&self.address, cookie)
-            .await
-            .map_err(|error| refused(&self.name, &error))
+        self.address().connect().await
+    }
+
+    /// How to connect to the display.
+    pub(crate) fn address(&self) -> DisplayAddress {
+        DisplayAddress::Existing {
+            name: self.name.clone(),
+            address: self.address.clone(),
+            xauthority: self.xauthority.clone(),
+        }
     }
 }

@@ -52,6 +52,7 @@ mod stderr_tail;
 mod stream;
 mod synthetic_pointer;
 mod text;
+mod viewer;
 mod windows;
 mod wm_sync;
 

@@ -24,11 +24,11 @@ use tokio::time::timeout;
 pub use self::options::DisplayOptions;
 use self::sandbox::{InheritedFds, LaunchContext, SandboxedProgram};
 use self::server_watch::ServerWatch;
-use crate::address::Address;
 use crate::authority::MagicCookie;
 use crate::connection::Connection;
-use crate::startup::{failed, pipe, refused, unavailable};
+use crate::startup::{failed, pipe, unavailable};
 use crate::stderr_tail::StderrTail;
+use crate::viewer::DisplayAddress;
 
 /// How long a program may take to exit before it is killed.
 const GRACE_PERIOD: Duration = Duration::from_secs(2);
@@ -293,9 +293,15 @@ impl PrivateDisplay {
     }
 
     pub(crate) async fn connect(&self) -> Result<Connection, DeviceError> {
-        let address = Address::local(self.reservation.number());
-        let connection = Connection::open(&address, Some(self.cookie.as_bytes())).await;
-        connection.map_err(|error| refused(&self.name(), &error))
+        self.address().connect().await
+    }
+
+    /// How to connect to the display.
+    pub(crate) fn address(&self) -> DisplayAddress {
+        DisplayAddress::Private {
+            number: self.reservation.number(),
+            cookie: self.cookie.clone(),
+        }
     }
 
     /// What every program on the display is started with. Only applications get the network.

@@ -1,7 +1,7 @@
 //! The [`Screen`] that a browser window is shown on.
 
 use async_trait::async_trait;
-use telechir_device::{DeviceError, Frame, Screen, Settle, Settled};
+use telechir_device::{DeviceError, Frame, Screen, ScreenViewer, Settle, Settled};
 use telechir_protocol::Size;
 use tokio::time::Instant;
 
@@ -11,6 +11,7 @@ use crate::monitors;
 use crate::private::PrivateDisplay;
 use crate::screen_view::ScreenView;
 use crate::settle::SettleMode;
+use crate::viewer::XViewer;
 
 /// Refresh rate of the monitor in Hz. Chromium presents a frame at the next refresh; 120 Hz
 /// shortens that wait compared to 60 Hz, its default if the server reports nothing. 240 Hz would
@@ -86,6 +87,10 @@ impl Screen for XScreen {
     async fn capture(&mut self) -> Result<Frame, DeviceError> {
         let frame = self.view.capture().await.map_err(DeviceError::from);
         self.display.explain(frame).await
+    }
+
+    fn viewer(&self) -> Option<Box<dyn ScreenViewer>> {
+        Some(Box::new(XViewer::new(self.display.address(), None)))
     }
 
     async fn settle(&mut self, settle: Settle) -> Result<Settled, DeviceError> {

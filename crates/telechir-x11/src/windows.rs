@@ -302,7 +302,7 @@ impl WindowRegistry {
         let region = window.bounds.on(screen).filter(|_| is_visible);
         let Some(region) = region else {
             return Err(XError::Impossible(format!(
-                "{label} is not on the screen; show it with focus_window."
+                "{label} is not on the screen; focus it first."
             )));
         };
         let above = listed.windows.iter().rev();

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use telechir_device::{Accessibility as _, Computer as _, Detail, DeviceError};
 use telechir_process::Signal;
 use telechir_protocol::{Action, NamedElement, Point, Target};
+use telechir_testkit::assert_eventually;
 
 use crate::fixture::{DesktopFixture, click, named};
 
@@ -94,7 +95,7 @@ async fn a_lost_bus_is_reported_at_once() {
         submit: false,
     };
     fixture.perform(typed).await.unwrap();
-    assert_ne!(fixture.desktop.capture().await.unwrap(), before);
+    assert_eventually!(fixture.desktop.capture().await.unwrap() != before);
     fixture.close().await;
 }
 
