@@ -17,6 +17,8 @@ pub enum AnswerWay {
     Elicitation,
     /// With a command of telechir in another terminal.
     Command,
+    /// By an operator of the HTTP API.
+    Http,
     /// By an approval for the rest of the session.
     Remembered,
 }
@@ -27,7 +29,8 @@ impl fmt::Display for AnswerWay {
             Self::Terminal => "at the terminal",
             Self::Elicitation => "by the client",
             Self::Command => "by telechir approve or deny",
-            Self::Remembered => "for the session",
+            Self::Http => "over HTTP",
+            Self::Remembered => "by an earlier answer",
         })
     }
 }

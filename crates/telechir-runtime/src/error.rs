@@ -64,6 +64,16 @@ pub enum JournalError {
         /// What is wrong, and what to do about it.
         problem: String,
     },
+    /// The recording has no conversation of this run.
+    #[error("resume {run:?}: the recording {} has {}", path.display(), known_runs(known))]
+    NoConversation {
+        /// Folder of the journal.
+        path: PathBuf,
+        /// Name of the run.
+        run: String,
+        /// Names of the runs that have one.
+        known: Vec<String>,
+    },
     /// SQLite returned an error.
     #[error("{what} the journal")]
     Store {
@@ -88,9 +98,9 @@ pub enum JournalError {
     /// The writer thread exited unexpectedly.
     #[error("write the journal: its writer thread exited")]
     Ended,
-    /// The journal already has a different action for this step of this call.
+    /// The journal has a call with this id that differs in this step.
     #[error(
-        "execute step {step} of call {call_id}: the journal has a different action for this step"
+        "execute call {call_id}: this is the id of an earlier call, which differs in step {step}; it was not executed. Give each call an id of its own"
     )]
     OtherDigest {
         /// Id of the call.
@@ -98,4 +108,12 @@ pub enum JournalError {
         /// Index of the step, from 0.
         step: usize,
     },
+}
+
+fn known_runs(known: &[String]) -> String {
+    if known.is_empty() {
+        "no run of a model".to_owned()
+    } else {
+        format!("the runs {}", known.join(", "))
+    }
 }

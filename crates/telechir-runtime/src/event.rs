@@ -273,6 +273,45 @@ pub enum SessionEvent {
         /// Id of the call whose approval said so.
         call_id: CallId,
     },
+    /// A model works on a task from here on.
+    TaskStarted {
+        /// The task, as the user wrote it.
+        task: String,
+        /// The model's name, as the provider spells it.
+        model: String,
+        /// Name of the dialect in which it is called.
+        dialect: String,
+        /// Whether an earlier run of this conversation is continued.
+        #[serde(default)]
+        resumed: bool,
+    },
+    /// The model does not work on the task any more.
+    TaskEnded {
+        /// Why: `done`, `refused`, `step_limit` and the like; an error has `failed`.
+        reason: String,
+        /// The model's last message; possibly empty.
+        text: String,
+        /// Number of turns whose calls were executed.
+        steps: u32,
+        /// Input tokens of all requests; absent when not reported.
+        input_tokens: Option<u64>,
+        /// Output tokens of all responses; absent when not reported.
+        output_tokens: Option<u64>,
+    },
+    /// A person took control: no call acts or observes until they give it back.
+    ControlTaken {
+        /// Who it is: role and name.
+        by: String,
+    },
+    /// The person gave control back, or it ended. What they did is not recorded.
+    ControlGivenBack {
+        /// Who had it: role and name.
+        by: String,
+        /// How long they had it, in milliseconds.
+        ms: u64,
+        /// Number of their inputs, such as keys and moves of the pointer.
+        inputs: u64,
+    },
     /// A request was sent to the model.
     RequestSent {
         /// Number of the request, from 1.

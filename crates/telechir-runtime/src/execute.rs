@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use telechir_device::{
     ActionReport, Computer, DeviceError, Frame, Labels, Mark, PageContext, PartLocation,
-    ScreenPart, ScreenRegion, Settle, Settled, StopSignal, UntilStopped, Viewport,
+    ScreenPart, ScreenRegion, ScreenViewer, Settle, Settled, StopSignal, UntilStopped, Viewport,
 };
 use telechir_policy::{
     Device, DisplayOwner, Permitted, PointedWindows, ScreenProposal, ScreenWindows,
@@ -23,6 +23,8 @@ pub(crate) use shell::{CommandLimits, ShellSlot};
 
 pub(crate) use editor::EditorSlot;
 
+/// How long an action waits for a page that specifies no duration.
+const DEFAULT_WAIT_FOR: Duration = Duration::from_secs(10);
 /// OCR of a full screen is slow.
 const OCR_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -42,6 +44,8 @@ pub(crate) struct ScreenSlot {
     pub(crate) pressed: Vec<Key>,
     /// The device's last error, once it is gone.
     pub(crate) lost: Option<String>,
+    /// How often a person had had control when the model last got a screenshot.
+    pub(crate) seen_epoch: u64,
     /// Whether it was acted on since it last settled.
     is_moving: bool,
 }
@@ -62,10 +66,16 @@ impl ScreenSlot {
             labels: Labels::default(),
             pressed: Vec::new(),
             lost: None,
+            seen_epoch: 0,
             is_moving: false,
         };
         screen.viewport = screen.default_viewport(rule);
         screen
+    }
+
+    /// A view of the screen for people, if the device has one.
+    pub(crate) fn viewer(&self) -> Option<Box<dyn ScreenViewer>> {
+        self.computer.viewer()
     }
 
     pub(crate) fn kind(&self) -> DeviceKind {
@@ -103,9 +113,19 @@ impl ScreenSlot {
         self.computer.kill_switch().map(StopSignal::until_stopped)
     }
 
+    /// Begins a turn of the model.
+    pub(crate) fn begin_turn(&mut self) {
+        if let Some(page) = self.computer.page() {
+            page.begin_turn();
+        }
+    }
+
     fn pass_viewport(&mut self) {
         if let Some(windows) = self.computer.window_system() {
             windows.set_viewport(self.viewport);
+        }
+        if let Some(page) = self.computer.page() {
+            page.set_viewport(self.viewport);
         }
     }
 
@@ -190,6 +210,28 @@ impl ScreenSlot {
         self.note_loss(done)
     }
 
+    /// Performs an action of a person who has control. Its points are pixels of the visible region.
+    pub(crate) async fn perform_for_person(
+        &mut self,
+        action: &Action,
+        limits: &SessionLimits,
+    ) -> Result<(), DeviceError> {
+        let visible = self.visible_region();
+        let viewport = Viewport::of_part(self.computer.size(), visible, visible.size());
+        let on_screen = viewport
+            .action(action)
+            .map_err(|error| DeviceError::Refused {
+                message: sentence(&error.to_string()),
+            })?;
+        if let Some(system) = self.computer.window_system() {
+            system.limit_input(None);
+        }
+        let performed = self.computer.perform(&on_screen);
+        let done = within("perform the action", limits.action_timeout, performed).await;
+        self.is_moving = true;
+        self.note_loss(done).map(drop)
+    }
+
     /// Replaces the ref of a stale target by the label that the model used, since it knows no refs.
     fn with_label_target(&self, error: DeviceError, action: &Action) -> DeviceError {
         match (&error, action.target(), self.labels.newest()) {
@@ -218,6 +260,49 @@ impl ScreenSlot {
         let located = windows.locate_part(part);
         let located = within("find it", limits.action_timeout, located).await;
         self.note_loss(located)
+    }
+
+    /// Scrolls the element of a permitted step into view and finds its region.
+    pub(crate) async fn locate_element(
+        &mut self,
+        permit: &Permitted<ScreenProposal>,
+        step: usize,
+        limits: &SessionLimits,
+    ) -> Result<PartLocation, DeviceError> {
+        let action = self.permitted(permit, step)?;
+        self.settle_after_action(limits).await?;
+        let on_screen = self.viewport.labelled_action(action, &self.labels);
+        let on_screen = on_screen.map_err(|error| DeviceError::Refused {
+            message: sentence(&error.to_string()),
+        })?;
+        let (Some(target), Some(page)) = (on_screen.target(), self.computer.page()) else {
+            return Err(DeviceError::Unsupported {
+                action: action.name().to_owned(),
+                device: "screen",
+            });
+        };
+        let located = page.locate_element(target);
+        let located = within("find it", limits.action_timeout, located).await;
+        let located = located.map_err(|error| self.with_label_target(error, action));
+        self.note_loss(located)
+    }
+
+    /// Captures a region for a permitted step with more pixels than the screen has; none if the
+    /// device cannot.
+    pub(crate) async fn capture_detail(
+        &mut self,
+        permit: &Permitted<ScreenProposal>,
+        step: usize,
+        region: ScreenRegion,
+        limits: &SessionLimits,
+    ) -> Result<Option<Frame>, DeviceError> {
+        self.permitted(permit, step)?;
+        let Some(page) = self.computer.page() else {
+            return Ok(None);
+        };
+        let detail = page.capture_detail(region);
+        let detail = within("capture the screen", limits.action_timeout, detail).await;
+        self.note_loss(detail)
     }
 
     /// Waits until the screen settles, then captures it.
@@ -413,6 +498,7 @@ fn no_permission() -> DeviceError {
 fn requested_duration(action: &Action) -> Duration {
     match action {
         Action::HoldKey { duration, .. } => *duration,
+        Action::WaitFor { duration, .. } => duration.unwrap_or(DEFAULT_WAIT_FOR),
         Action::Drag { duration, .. } | Action::LongPress { duration, .. } => {
             duration.unwrap_or_default()
         }

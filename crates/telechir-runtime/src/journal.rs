@@ -5,11 +5,14 @@
 
 mod blob;
 mod chain;
+mod conversation;
 mod folder;
 mod follow;
 mod read;
 mod reserve;
 mod schema;
+#[cfg(test)]
+mod tests;
 mod transaction;
 mod writer;
 
@@ -23,10 +26,13 @@ use telechir_policy::{Digest, Verdict};
 use telechir_protocol::CallId;
 
 use crate::{JournalError, SessionEvent};
+pub(crate) use conversation::response_key;
+pub use conversation::{ConversationEntry, RecordedConversation, RecordedEntry, RecordedResponse};
 use folder::Folder;
 pub use follow::{EventBatch, RecordedEvent, RecordedTurn, RecordingReader};
 pub use read::{
-    JournalRecord, RecordKind, Verified, VerifyFault, read, read_blob, verify, verify_since,
+    BatchRange, JournalRecord, RecordKind, RecordingSpan, Verified, VerifyFault, read, read_batch,
+    read_blob, read_screenshot, read_span, verify, verify_since,
 };
 use reserve::Reserve;
 use transaction::{WriteOp, WriteReply};
@@ -110,6 +116,8 @@ pub(crate) struct OpenedTurn {
 pub(crate) struct RecordedStep {
     pub(crate) step: usize,
     pub(crate) digest: String,
+    /// Name of the device that it was for.
+    pub(crate) device: String,
     pub(crate) verdict: Verdict,
     /// None if it is unknown whether the step ended.
     pub(crate) outcome: Option<Value>,

@@ -21,6 +21,7 @@
 mod approver;
 mod bus;
 mod config;
+mod control;
 mod error;
 mod event;
 mod execute;
@@ -30,6 +31,7 @@ mod pipeline;
 mod question_rate;
 mod recorder;
 mod resolve;
+mod screens;
 mod screenshot;
 mod session;
 mod session_state;
@@ -37,12 +39,16 @@ mod session_state;
 pub use approver::{Answer, AnswerOrigin, AnswerWay, Approver, DenyAll};
 pub use bus::EventReader;
 pub use config::{AutoScreenshot, ScreenshotRule, SessionLimits};
+pub use control::{ControlLease, PersonInput};
 pub use error::{JournalError, RuntimeError};
 pub use event::{ActionEffect, CallKind, DeviceKind, SessionEvent, TurnIdentity};
 pub use journal::{
-    EventBatch, Journal, JournalRecord, RecordKind, RecordedEvent, RecordedTurn, RecordingReader,
-    RunId, Verified, VerifyFault, read, read_blob, verify, verify_since,
+    BatchRange, ConversationEntry, EventBatch, Journal, JournalRecord, RecordKind,
+    RecordedConversation, RecordedEntry, RecordedEvent, RecordedResponse, RecordedTurn,
+    RecordingReader, RecordingSpan, RunId, Verified, VerifyFault, read, read_batch, read_blob,
+    read_screenshot, read_span, verify, verify_since,
 };
+pub use screens::{ChangedArea, ScreenChanges, ScreenError, ScreenImage, SessionScreens};
 pub use session::{EventSender, Session, SessionBuilder};
 pub use session_state::PolicySlot;
 pub use telechir_image::{Format, ImageError, encode};

@@ -65,6 +65,8 @@ pub(crate) struct Camera<'a> {
     pub(crate) limits: &'a SessionLimits,
     pub(crate) marking: MarkMode,
     pub(crate) screenshots: &'a mut u64,
+    /// How often a person has had control.
+    pub(crate) epoch: u64,
 }
 
 impl Camera<'_> {
@@ -84,7 +86,21 @@ impl Camera<'_> {
             Ok(seen) => seen,
             Err(error) => return Ok(Err(no_screenshot(&error))),
         };
-        let (frame, size, is_full_view) = match self.crop(screen, frame, view) {
+        let part = match part_of(screen, view) {
+            Ok(part) => part,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        let detail = match part {
+            Some(region) => {
+                let detail = screen.capture_detail(permit, step, region, self.limits);
+                match detail.await {
+                    Ok(detail) => detail,
+                    Err(error) => return Ok(Err(no_screenshot(&error))),
+                }
+            }
+            None => None,
+        };
+        let (frame, size, is_full_view) = match self.crop(screen, (frame, detail), part) {
             Ok(crop) => crop,
             Err(failure) => return Ok(Err(failure)),
         };
@@ -122,6 +138,9 @@ impl Camera<'_> {
                 blob: blob.clone(),
                 name: name.clone(),
             });
+        }
+        if is_full_view {
+            screen.seen_epoch = self.epoch;
         }
         let settling = settling(&settled, identical_to.clone(), &screen.viewport);
         self.recorder.emit(SessionEvent::ScreenshotTaken {
@@ -197,40 +216,28 @@ impl Camera<'_> {
     }
 
     /// The pixels to encode and their target size. Points refer to the latest full screenshot.
+    ///
+    /// A part has its own size if the model accepts that, or that of its detail.
     fn crop(
         &self,
         screen: &mut ScreenSlot,
-        frame: Frame,
-        view: CaptureArea,
+        (frame, detail): (Frame, Option<Frame>),
+        part: Option<ScreenRegion>,
     ) -> Result<(Frame, Size, bool), Failure> {
-        match view {
-            CaptureArea::Full => {
+        match part {
+            None => {
                 let (screen_size, visible_region) = (frame.size(), screen.visible_region());
                 let frame = crop_frame(frame, visible_region)?;
                 let size = self.rule.fit(frame.size());
                 screen.viewport = Viewport::of_part(screen_size, visible_region, size);
                 Ok((frame, size, true))
             }
-            CaptureArea::Part(region) => {
-                let region = screen.viewport.region(region).map_err(|error| {
-                    let message = sentence(&error.to_string());
-                    Failure::new(FailureKind::InvalidInput, message)
-                })?;
-                self.crop_part(frame, region)
+            Some(region) => {
+                let part = detail.map_or_else(|| crop_frame(frame, region), Ok)?;
+                let size = self.rule.of_part().fit(part.size());
+                Ok((part, size, false))
             }
-            CaptureArea::Located(region) => self.crop_part(frame, region),
         }
-    }
-
-    /// Crops a part at its own size if the model accepts that; points never refer to it.
-    fn crop_part(
-        &self,
-        frame: Frame,
-        region: ScreenRegion,
-    ) -> Result<(Frame, Size, bool), Failure> {
-        let part = crop_frame(frame, region)?;
-        let size = self.rule.of_part().fit(part.size());
-        Ok((part, size, false))
     }
 
     fn next_name(&mut self) -> FrameId {
@@ -245,6 +252,18 @@ impl LastFrame {
         (self.size, self.rule) == (size, rule)
             && self.marks.iter().map(drawn).eq(marks.iter().map(drawn))
             && self.frame.is_known_equal(frame)
+    }
+}
+
+/// The region of a part on the screen; none for the complete screen.
+fn part_of(screen: &ScreenSlot, view: CaptureArea) -> Result<Option<ScreenRegion>, Failure> {
+    match view {
+        CaptureArea::Full => Ok(None),
+        CaptureArea::Part(region) => screen.viewport.region(region).map(Some).map_err(|error| {
+            let message = sentence(&error.to_string());
+            Failure::new(FailureKind::InvalidInput, message)
+        }),
+        CaptureArea::Located(region) => Ok(Some(region)),
     }
 }
 

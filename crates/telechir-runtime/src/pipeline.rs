@@ -23,48 +23,33 @@ use telechir_protocol::{
     FunctionCall, FunctionResult, Meta, ModelTurn, ShellAction, ShellResult, ToolCall, ToolResult,
 };
 
+use crate::execute::ScreenSlot;
 use crate::journal::OpenedTurn;
-use crate::recorder::{TurnGuard, millis};
+use crate::recorder::{Delivery, TurnGuard, millis};
 use crate::session_state::SessionState;
-use crate::{CallKind, RuntimeError, SessionEvent, TurnIdentity};
+use crate::{CallKind, DeviceKind, RuntimeError, SessionEvent, TurnIdentity};
 use call_groups::CallGroups;
 use not_understood::not_understood;
-
-/// Whether a turn may have been delivered before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Delivery {
-    /// A new turn, even if its call ids equal those of earlier turns.
-    First,
-    /// Possibly a retry, recognized by its call ids.
-    MaybeRetry,
-}
 
 /// Executes a turn's calls in order and pairs each with its result.
 pub(crate) async fn execute(
     session: &mut SessionState,
     turn: ModelTurn,
-    arrival: Delivery,
+    delivery: Delivery,
     identity: Option<TurnIdentity>,
 ) -> Result<AnsweredTurn, RuntimeError> {
     recover(session).await;
     let calls = turn.calls();
-    let known_calls = match arrival {
-        Delivery::First => Vec::new(),
-        Delivery::MaybeRetry => calls
-            .iter()
-            .filter_map(ToolCall::call_id)
-            .cloned()
-            .collect(),
-    };
     // From here on the guard records the end of the turn, also when this future is dropped.
     let next = session.next_turn;
     let recorder = &session.recorder;
-    let guard = TurnGuard::begin(recorder, calls.len(), known_calls, next, identity).await?;
+    let guard = TurnGuard::begin(recorder, calls.len(), delivery, next, identity).await?;
     if next.is_none() {
         session.continue_untrusted().await?;
     }
     session.next_turn = Some(next.unwrap_or(0).max(guard.turn.number + 1));
     session.is_in_turn = true;
+    session.screens.iter_mut().for_each(ScreenSlot::begin_turn);
     let mut groups = CallGroups::new(&calls, session.auto_screenshot);
     let mut results = Vec::with_capacity(calls.len());
     for (call_index, call) in calls.iter().enumerate() {
@@ -100,6 +85,14 @@ pub(crate) async fn check_kill_switch(session: &mut SessionState) {
     let _for_calls = kill_switch::check(session).await;
 }
 
+/// The texts that calls of a turn type where the shell hides its input, such as passwords.
+pub(crate) fn hidden_input(session: &SessionState, turn: &ModelTurn) -> Vec<String> {
+    let calls = turn.calls();
+    let each = calls.iter().enumerate();
+    each.filter_map(|(index, call)| shell::hidden_input(session, index, call))
+        .collect()
+}
+
 /// Announces a call, executes it, and records and announces its result.
 async fn answer(
     session: &mut SessionState,
@@ -110,6 +103,7 @@ async fn answer(
 ) -> Result<ToolResult, RuntimeError> {
     let started = Instant::now();
     let call_id = call.call_id().cloned().unwrap_or_else(|| CallId::new(""));
+    step::refuse_reused_id(session, turn, &call_id, devices(call)).await?;
     let (kind, content, steps) = describe(session, call);
     session.recorder.call(&content).await?;
     session.recorder.emit(SessionEvent::CallReceived {
@@ -117,7 +111,9 @@ async fn answer(
         kind,
         steps,
     });
-    let result = match (kill_switch::check(session).await, call) {
+    let refusal = kill_switch::check(session).await;
+    let refusal = refusal.or_else(|| session.control.refusal());
+    let result = match (refusal, call) {
         (Some(failure), call) => cancelled_result(call, failure),
         (None, ToolCall::Computer(call)) => {
             ToolResult::Computer(screen::answer(session, turn, call_index, call, groups).await?)
@@ -142,6 +138,16 @@ async fn answer(
         ms: millis(started.elapsed()),
     });
     Ok(result)
+}
+
+/// The devices that a call can be for.
+fn devices(call: &ToolCall) -> &'static [DeviceKind] {
+    match call {
+        ToolCall::Computer(_) => &[DeviceKind::Desktop, DeviceKind::Browser],
+        ToolCall::Shell(_) => &[DeviceKind::Shell],
+        ToolCall::Edit(_) => &[DeviceKind::Editor],
+        ToolCall::Function(_) => &[],
+    }
 }
 
 fn describe(session: &SessionState, call: &ToolCall) -> (CallKind, Content, Vec<String>) {
@@ -231,13 +237,15 @@ fn function(session: &SessionState, call: &FunctionCall) -> FunctionResult {
                 .iter()
                 .map(|device| device.name())
                 .collect();
-            let has = if devices.is_empty() {
-                "nothing".to_owned()
-            } else {
-                devices.join(", ")
+            let has = match devices.is_empty() {
+                true => "It has no devices.".to_owned(),
+                false => format!(
+                    "Use the tools that were declared for its devices: {}.",
+                    devices.join(", ")
+                ),
             };
             let name = escape(&call.name);
-            let message = format!("{name:?} is not a tool of this session, which has: {has}.");
+            let message = format!("No function of this session is named {name:?}. {has}");
             Failure::new(FailureKind::Unsupported, message)
         }
     };

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use serde_json::Value;
-use telechir_protocol::{CallId, Content};
+use telechir_protocol::{CallId, Content, ModelTurn, ToolCall};
 
 use crate::bus::EventBus;
 use crate::journal::{
-    ActionKey, BeginOutcome, Journal, OpenedTurn, RecordKind, RecordedStep, Repeat, RunId,
-    WriteReceipt,
+    ActionKey, BeginOutcome, ConversationEntry, Journal, OpenedTurn, RecordKind, RecordedStep,
+    Repeat, RunId, WriteReceipt,
 };
 use crate::{JournalError, SessionEvent, TurnIdentity};
 
@@ -45,6 +45,14 @@ impl Recorder {
         let body = serde_json::to_value(content).unwrap_or_default();
         self.journal
             .enqueue(&self.run, RecordKind::Call, body)
+            .await
+    }
+
+    /// Records an entry of the conversation; durable when this returns.
+    pub(crate) async fn converse(&self, entry: &ConversationEntry) -> Result<(), JournalError> {
+        let body = serde_json::to_value(entry).unwrap_or_default();
+        self.journal
+            .write(&self.run, RecordKind::Conversation, body)
             .await
     }
 
@@ -183,6 +191,31 @@ impl Drop for StepGuard {
     }
 }
 
+/// Whether a turn may have been delivered before.
+#[derive(Debug)]
+pub(crate) enum Delivery {
+    /// A new turn, even if its call ids equal those of earlier turns.
+    First,
+    /// Possibly a retry, recognized by these ids of its calls.
+    MaybeRetry(Vec<CallId>),
+    /// The turn with this number, which an earlier process started.
+    Continued(u64),
+}
+
+impl Delivery {
+    /// A turn that may be a retry, recognized by the ids of its calls.
+    pub(crate) fn maybe_retry(turn: &ModelTurn) -> Self {
+        let calls = turn.calls();
+        Self::MaybeRetry(
+            calls
+                .iter()
+                .filter_map(ToolCall::call_id)
+                .cloned()
+                .collect(),
+        )
+    }
+}
+
 /// A turn that has started. If dropped, its end is recorded with a warning.
 #[derive(Debug)]
 pub(crate) struct TurnGuard {
@@ -193,19 +226,27 @@ pub(crate) struct TurnGuard {
 }
 
 impl TurnGuard {
-    /// Starts a turn of `calls` calls, or continues the earlier turn that has one of `known_calls`.
+    /// Starts a turn of `calls` calls, or continues an earlier turn, as `delivery` says.
     /// `next` is its number if the previous turn is known to have ended.
     pub(crate) async fn begin(
         recorder: &Recorder,
         calls: usize,
-        seen: Vec<CallId>,
+        delivery: Delivery,
         next: Option<u64>,
         identity: Option<TurnIdentity>,
     ) -> Result<Self, JournalError> {
         let (journal, run) = (&recorder.journal, &recorder.run);
-        let turn = match next.filter(|_| seen.is_empty()) {
-            Some(number) => journal.next_turn(run, number).await?,
-            None => journal.begin_turn(run, seen).await?,
+        let turn = match (delivery, next) {
+            (Delivery::Continued(number), _) => OpenedTurn {
+                number,
+                is_retry: true,
+            },
+            (Delivery::First, Some(number)) => journal.next_turn(run, number).await?,
+            (Delivery::First, None) => journal.begin_turn(run, Vec::new()).await?,
+            (Delivery::MaybeRetry(ids), Some(number)) if ids.is_empty() => {
+                journal.next_turn(run, number).await?
+            }
+            (Delivery::MaybeRetry(ids), _) => journal.begin_turn(run, ids).await?,
         };
         recorder.emit(SessionEvent::TurnStarted {
             turn: turn.number,

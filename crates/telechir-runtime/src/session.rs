@@ -4,18 +4,19 @@ use std::future::Future;
 use std::time::Instant;
 
 use telechir_device::{Computer, Editor, Shell};
-use telechir_policy::{ContentTrust, Device, DisplayOwner, Judge, Policy, ShellReach};
+use telechir_policy::{ContentTrust, Device, Digest, DisplayOwner, Judge, Policy, ShellReach};
 use telechir_protocol::{ActionKind, AnsweredTurn, ModelTurn, Size};
 
 use crate::approver::BoxApprover;
 use crate::execute::{EditorSlot, ScreenSlot, ShellSlot, until_stopped};
-use crate::pipeline::Delivery;
+use crate::journal::response_key;
 use crate::question_rate::QuestionRate;
-use crate::recorder::Recorder;
+use crate::recorder::{Delivery, Recorder};
 use crate::session_state::{PolicySlot, SessionState};
 use crate::{
-    Approver, AutoScreenshot, DenyAll, DeviceKind, EventReader, Journal, RecordingReader, RunId,
-    RuntimeError, ScreenshotRule, SessionEvent, SessionLimits, TurnIdentity, pipeline,
+    Approver, AutoScreenshot, ControlLease, ConversationEntry, DenyAll, DeviceKind, EventReader,
+    Journal, PersonInput, RecordingReader, RunId, RuntimeError, ScreenshotRule, SessionEvent,
+    SessionLimits, SessionScreens, TurnIdentity, pipeline,
 };
 
 /// Builds a session. Only the policy is required; without a journal the session is recorded in a
@@ -172,6 +173,7 @@ impl SessionBuilder {
             recorder,
             judge: Judge::new(self.policy),
             next_policy: PolicySlot::default(),
+            control: ControlLease::default(),
             trust: self.trust,
             is_untrusted_announced: false,
             shell_reach: self.shell_reach,
@@ -268,7 +270,8 @@ impl Session {
     /// # Errors
     /// When an action cannot be recorded, or a call has the id of an earlier, different call.
     pub async fn execute_once(&mut self, turn: ModelTurn) -> Result<AnsweredTurn, RuntimeError> {
-        pipeline::execute(&mut self.state, turn, Delivery::MaybeRetry, None).await
+        let delivery = Delivery::maybe_retry(&turn);
+        pipeline::execute(&mut self.state, turn, delivery, None).await
     }
 
     /// Like [`Self::execute`], or [`Self::execute_once`] with `may_be_retry`, for a turn whose results
@@ -283,10 +286,48 @@ impl Session {
         may_be_retry: bool,
     ) -> Result<AnsweredTurn, RuntimeError> {
         let delivery = match may_be_retry {
-            true => Delivery::MaybeRetry,
+            true => Delivery::maybe_retry(&turn),
             false => Delivery::First,
         };
         pipeline::execute(&mut self.state, turn, delivery, Some(identity)).await
+    }
+
+    /// Executes the calls of a recorded response; `response` counts the responses of the
+    /// conversation from 0. If an earlier process started them as the turn `started`, the steps that
+    /// it performed or began are answered from the journal, and only the rest is performed.
+    ///
+    /// # Errors
+    /// When an action cannot be recorded, or the turn differs from the one that was started.
+    pub async fn execute_response(
+        &mut self,
+        turn: ModelTurn,
+        response: u64,
+        started: Option<u64>,
+    ) -> Result<AnsweredTurn, RuntimeError> {
+        let contents = serde_json::to_value(turn.contents()).unwrap_or_default();
+        let identity = TurnIdentity {
+            key: response_key(response),
+            digest: Digest::of_json(&contents),
+        };
+        let delivery = started.map_or(Delivery::First, Delivery::Continued);
+        pipeline::execute(&mut self.state, turn, delivery, Some(identity)).await
+    }
+
+    /// Records an entry of the conversation; it is durable when this returns.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub async fn record_conversation(
+        &mut self,
+        entry: &ConversationEntry,
+    ) -> Result<(), RuntimeError> {
+        Ok(self.state.recorder.converse(entry).await?)
+    }
+
+    /// The texts that calls of this turn type where the shell hides its input, such as passwords.
+    /// Recordings contain none of them.
+    pub fn hidden_input(&self, turn: &ModelTurn) -> Vec<String> {
+        pipeline::hidden_input(&self.state, turn)
     }
 
     /// Replaces the policy as soon as nothing more is judged by the present one: from the next
@@ -381,6 +422,51 @@ impl Session {
             None => until_stopped(&self.state.screens),
             Some(_) => Box::pin(std::future::pending()),
         }
+    }
+
+    /// Makes a person's control of the session count for its calls.
+    pub fn set_control(&mut self, lease: ControlLease) {
+        self.state.control = lease;
+    }
+
+    /// Has the effect of a person's input, who has control; without a device on the first screen.
+    ///
+    /// # Errors
+    /// With a sentence that continues "failed to", if it could not be performed.
+    pub async fn act_for_person(
+        &mut self,
+        device: Option<DeviceKind>,
+        input: PersonInput,
+    ) -> Result<(), String> {
+        if !self.state.control.is_taken() {
+            return Err("act for a person: nobody has control".to_owned());
+        }
+        let actions = input.actions()?;
+        let limits = self.state.limits;
+        let mut screens = self.state.screens.iter_mut();
+        let screen = screens.find(|screen| device.is_none_or(|wanted| screen.kind() == wanted));
+        let screen = screen.ok_or("find the screen: this session has no such one")?;
+        for action in &actions {
+            let performed = screen.perform_for_person(action, &limits).await;
+            performed.map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// Releases what a person left pressed, before calls act again.
+    pub async fn release_for_person(&mut self) {
+        for screen in &mut self.state.screens {
+            if let Err(error) = screen.release(&self.state.limits).await {
+                let message = format!("After a person had control: failed to {error}.");
+                self.state.recorder.emit(SessionEvent::Warning { message });
+            }
+        }
+    }
+
+    /// The screens for people who look at the session, also while a turn is executed.
+    pub fn screens(&self) -> SessionScreens {
+        let screens = self.state.screens.iter();
+        SessionScreens::new(screens.filter_map(|screen| Some((screen.kind(), screen.viewer()?))))
     }
 
     /// The kinds of device of the session.

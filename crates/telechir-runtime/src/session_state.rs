@@ -10,7 +10,8 @@ use crate::execute::{EditorSlot, ScreenSlot, ShellSlot};
 use crate::question_rate::QuestionRate;
 use crate::recorder::Recorder;
 use crate::{
-    AutoScreenshot, DeviceKind, JournalError, ScreenshotRule, SessionEvent, SessionLimits,
+    AutoScreenshot, ControlLease, DeviceKind, JournalError, ScreenshotRule, SessionEvent,
+    SessionLimits,
 };
 
 /// Holds the policy that replaces a session's policy before its next judgement. Clones share it.
@@ -44,6 +45,8 @@ pub(crate) struct SessionState {
     pub(crate) approver: BoxApprover,
     pub(crate) question_rate: QuestionRate,
     pub(crate) screens: Vec<ScreenSlot>,
+    /// Whether a person has control instead of the calls.
+    pub(crate) control: ControlLease,
     pub(crate) shell: Option<ShellSlot>,
     pub(crate) editor: Option<EditorSlot>,
     pub(crate) auto_screenshot: AutoScreenshot,

@@ -53,3 +53,38 @@ pub(super) fn get(folder: &Path, digest: &str) -> Result<Option<Vec<u8>>, Journa
         }),
     }
 }
+
+/// The subtype of an image's MIME type, by its first bytes.
+pub(super) fn image_kind(bytes: &[u8]) -> &'static str {
+    if bytes.starts_with(b"\x89PNG") {
+        "png"
+    } else if bytes.starts_with(b"RIFF") {
+        "webp"
+    } else {
+        "jpeg"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_is_read_back_unless_it_is_missing_or_was_modified() {
+        let folder = tempfile::tempdir().unwrap();
+        let digest = put(folder.path(), b"image").unwrap();
+        assert_eq!(
+            get(folder.path(), &digest).unwrap(),
+            Some(b"image".to_vec())
+        );
+        let missing = "0a".repeat(32);
+        assert_eq!(get(folder.path(), &missing).unwrap(), None);
+        fs::write(path(folder.path(), &digest), "other").unwrap();
+        assert_eq!(get(folder.path(), &digest).unwrap(), None);
+        // A file that cannot be read is not a missing one.
+        let folder_at = path(folder.path(), &missing);
+        fs::create_dir_all(&folder_at).unwrap();
+        let error = get(folder.path(), &missing).unwrap_err().to_string();
+        assert!(error.contains("read the image"), "{error}");
+    }
+}

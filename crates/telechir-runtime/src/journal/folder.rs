@@ -4,10 +4,16 @@ use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::JournalError;
 
 const LOCK: &str = "lock";
+/// A process that lists recordings holds a lock for an instant, to see whether it is free.
+const LISTING: Duration = Duration::from_millis(200);
+/// Pause between two attempts to get the lock.
+const LOCK_INTERVAL: Duration = Duration::from_millis(1);
 
 /// A folder that this process has locked.
 #[derive(Debug)]
@@ -35,7 +41,7 @@ impl Folder {
         let private = fs::Permissions::from_mode(0o700);
         fs::set_permissions(path, private).map_err(failed("make private"))?;
         let lock = private_file(&path.join(LOCK)).map_err(failed("lock the folder"))?;
-        match lock.try_lock() {
+        match lock_soon(&lock) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 return Err(JournalError::InUse {
@@ -62,20 +68,30 @@ impl Folder {
             path: std::env::temp_dir(),
             source,
         })?;
-        Ok(Self {
-            _temporary: None,
-            ..Self::open(folder.path())?
-        }
-        .keeping(folder))
-    }
-
-    fn keeping(mut self, folder: tempfile::TempDir) -> Self {
-        self._temporary = Some(folder);
-        self
+        let mut opened = Self::open(folder.path())?;
+        opened._temporary = Some(folder);
+        Ok(opened)
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+/// Locks a file, unless another process holds the lock for longer than it takes to list recordings.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "no event says that a lock of a file is free"
+)]
+fn lock_soon(file: &File) -> Result<(), TryLockError> {
+    let deadline = Instant::now() + LISTING;
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                thread::sleep(LOCK_INTERVAL);
+            }
+            done => return done,
+        }
     }
 }
 
@@ -110,7 +126,39 @@ pub(super) fn private_file(path: &Path) -> io::Result<File> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
+
+    #[test]
+    fn a_list_of_recordings_keeps_no_session_out() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(Folder::open(folder.path()).unwrap());
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let listed = File::open(folder.path().join(LOCK)).unwrap();
+                    let _is_free = listed.try_lock();
+                    drop(listed);
+                    thread::yield_now();
+                }
+            });
+            let opened: Vec<_> = (0..200)
+                .map(|_| Folder::open(folder.path()).map(drop))
+                .collect();
+            is_over.store(true, Ordering::Relaxed);
+            for opened in opened {
+                opened.unwrap();
+            }
+        });
+        let _writer = Folder::open(folder.path()).unwrap();
+        let refused = Folder::open(folder.path());
+        assert!(
+            matches!(refused, Err(JournalError::InUse { .. })),
+            "{refused:?}"
+        );
+    }
 
     #[test]
     fn a_folder_with_other_files_is_refused_unchanged() {

@@ -11,6 +11,7 @@ use telechir_protocol::Content;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
+use super::read::read_screenshot;
 use super::{RecordKind, RunId, blob, schema};
 use crate::{JournalError, SessionEvent, TurnIdentity};
 
@@ -44,13 +45,17 @@ pub struct EventBatch {
     pub next: u64,
 }
 
-/// A turn that was executed to its end.
+/// A turn that was executed, at least in part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedTurn {
+    /// Number of the turn in the run, from 0.
+    pub number: u64,
     /// Digest of the turn's contents.
     pub digest: Digest,
-    /// The results, one per call, with their screenshots.
+    /// The results with their screenshots: one per call if the turn has ended.
     pub results: Vec<Content>,
+    /// Whether it was executed to its end.
+    pub has_ended: bool,
 }
 
 impl RecordingReader {
@@ -108,6 +113,20 @@ impl RecordingReader {
     pub async fn turns(&self) -> Result<Vec<(String, Digest)>, JournalError> {
         let run = self.run.clone();
         self.read(move |connection, _| turns(connection, &run))
+            .await
+    }
+
+    /// The screenshot with this digest, as it was sent, and its media type; none if the recording has
+    /// none.
+    ///
+    /// # Errors
+    /// When the recording cannot be read.
+    pub async fn screenshot(
+        &self,
+        digest: &str,
+    ) -> Result<Option<(&'static str, Vec<u8>)>, JournalError> {
+        let digest = digest.to_owned();
+        self.read(move |_, folder| read_screenshot(folder, &digest))
             .await
     }
 
@@ -197,7 +216,7 @@ fn rows_since(
     Ok(())
 }
 
-fn turn(
+pub(super) fn turn(
     connection: &Connection,
     folder: &Path,
     run: &RunId,
@@ -207,18 +226,21 @@ fn turn(
         return Ok(None);
     };
     let mut results = Vec::new();
-    if start.calls > 0 {
-        rows_since(connection, run, seq, |kind, body| {
-            if kind == RecordKind::Answer {
-                results.push(result(folder, start.turn, &body)?);
-                return Ok(results.len() == start.calls);
-            }
-            Ok(TurnStart::of(&body).is_some())
-        })?;
-    }
+    rows_since(connection, run, seq, |kind, body| {
+        if kind == RecordKind::Answer {
+            results.push(result(folder, start.turn, &body)?);
+            return Ok(results.len() == start.calls);
+        }
+        Ok(TurnStart::of(&body).is_some())
+    })?;
     let has_ended = results.len() == start.calls;
     let digest = start.identity.digest;
-    Ok(has_ended.then_some(RecordedTurn { digest, results }))
+    Ok(Some(RecordedTurn {
+        number: start.turn,
+        digest,
+        results,
+        has_ended,
+    }))
 }
 
 /// The start of an identified turn. The turn has ended with the answer to its last call.
@@ -312,7 +334,7 @@ fn insert_screenshots(folder: &Path, value: &mut Value) -> Result<(), JournalErr
             };
             // A text that only looks like a digest stays as it is.
             if let Some(bytes) = blob::get(folder, digest)? {
-                let kind = image_kind(&bytes);
+                let kind = blob::image_kind(&bytes);
                 let data = base64::engine::general_purpose::STANDARD.encode(bytes);
                 *text = format!("data:image/{kind};base64,{data}");
             }
@@ -325,16 +347,5 @@ fn insert_screenshots(folder: &Path, value: &mut Value) -> Result<(), JournalErr
             .values_mut()
             .try_for_each(|member| insert_screenshots(folder, member)),
         Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
-    }
-}
-
-/// The subtype of an image's MIME type, by its first bytes.
-fn image_kind(bytes: &[u8]) -> &'static str {
-    if bytes.starts_with(b"\x89PNG") {
-        "png"
-    } else if bytes.starts_with(b"RIFF") {
-        "webp"
-    } else {
-        "jpeg"
     }
 }

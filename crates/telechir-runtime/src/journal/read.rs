@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension as _, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -26,15 +26,18 @@ pub enum RecordKind {
     Outcome,
     /// A call's result as neutral content, with images as `blob:<digest>`.
     Answer,
+    /// What a model was sent or sent back, as a [`crate::ConversationEntry`].
+    Conversation,
 }
 
 impl RecordKind {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Event,
         Self::Call,
         Self::Intent,
         Self::Outcome,
         Self::Answer,
+        Self::Conversation,
     ];
 
     /// The name in the journal.
@@ -45,6 +48,7 @@ impl RecordKind {
             Self::Intent => "intent",
             Self::Outcome => "outcome",
             Self::Answer => "answer",
+            Self::Conversation => "conversation",
         }
     }
 }
@@ -138,12 +142,103 @@ pub fn read(folder: impl AsRef<Path>) -> Result<Vec<JournalRecord>, JournalError
     rows.into_iter().map(|row| record(folder, row)).collect()
 }
 
+/// Which rows [`read_batch`] reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchRange {
+    /// The first row, from 1.
+    pub from: u64,
+    /// Maximum number of rows.
+    pub max_rows: usize,
+    /// Maximum bytes of the rows together; the first row may be longer.
+    pub max_bytes: usize,
+    /// Whether only rows of events count.
+    pub events_only: bool,
+}
+
+/// Reads some rows of a journal in order, also while it is being written.
+///
+/// # Errors
+/// When the journal cannot be read.
+pub fn read_batch(
+    folder: impl AsRef<Path>,
+    range: BatchRange,
+) -> Result<Vec<JournalRecord>, JournalError> {
+    let folder = folder.as_ref();
+    let connection = schema::open_for_reading(folder)?;
+    let rows = rows_in(&connection, range).map_err(schema::store("read"))?;
+    rows.into_iter().map(|row| record(folder, row)).collect()
+}
+
+/// What a recording covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordingSpan {
+    /// Number of rows, those of events included.
+    pub rows: u64,
+    /// Time of the first row in milliseconds since 1970; absent without rows.
+    pub first_ms: Option<i64>,
+    /// Time of the last row, like that of the first.
+    pub last_ms: Option<i64>,
+}
+
+/// Reads what a recording covers, also while it is being written.
+///
+/// # Errors
+/// When the journal cannot be read.
+pub fn read_span(folder: impl AsRef<Path>) -> Result<RecordingSpan, JournalError> {
+    let connection = schema::open_for_reading(folder.as_ref())?;
+    let read = || -> rusqlite::Result<RecordingSpan> {
+        if !connection.table_exists(None, "record")? {
+            return Ok(RecordingSpan {
+                rows: 0,
+                first_ms: None,
+                last_ms: None,
+            });
+        }
+        let time = |order: &str| {
+            let sql = format!("SELECT at_ms FROM record ORDER BY seq {order} LIMIT 1");
+            connection.query_row(&sql, [], |row| row.get(0)).optional()
+        };
+        let count = "SELECT coalesce(max(seq), 0) FROM record";
+        let rows: i64 = connection.query_row(count, [], |row| row.get(0))?;
+        Ok(RecordingSpan {
+            rows: rows.unsigned_abs(),
+            first_ms: time("ASC")?,
+            last_ms: time("DESC")?,
+        })
+    };
+    read().map_err(schema::store("read"))
+}
+
 /// Reads an image of a journal; none if it is missing or was modified.
 ///
 /// # Errors
 /// When the file cannot be read.
 pub fn read_blob(folder: impl AsRef<Path>, digest: &str) -> Result<Option<Vec<u8>>, JournalError> {
     blob::get(folder.as_ref(), digest)
+}
+
+/// Reads a screenshot of a journal with its media type; none if it is missing, was modified, or the
+/// text is no digest.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn read_screenshot(
+    folder: impl AsRef<Path>,
+    digest: &str,
+) -> Result<Option<(&'static str, Vec<u8>)>, JournalError> {
+    // The digest becomes the name of a file.
+    if !is_digest(digest) {
+        return Ok(None);
+    }
+    let bytes = blob::get(folder.as_ref(), digest)?;
+    Ok(bytes.map(|bytes| {
+        let media_type = match blob::image_kind(&bytes) {
+            "png" => "image/png",
+            "webp" => "image/webp",
+            _ => "image/jpeg",
+        };
+        (media_type, bytes)
+    }))
 }
 
 /// Verifies every row and image, and reports the first that is edited, missing or out of order.
@@ -229,11 +324,9 @@ fn broken_link(rows: &[JournalRow]) -> Option<VerifyFault> {
 }
 
 fn broken_blob(folder: &Path, rows: &[JournalRow]) -> Result<Option<VerifyFault>, JournalError> {
-    // A call contains the model's text, which may look like a digest.
-    for row in rows
-        .iter()
-        .filter(|row| row.kind != RecordKind::Call.name())
-    {
+    // These contain the model's text, which may look like a digest.
+    let texts = [RecordKind::Call, RecordKind::Conversation].map(RecordKind::name);
+    for row in rows.iter().filter(|row| !texts.contains(&&*row.kind)) {
         let body: Value = serde_json::from_str(&row.body).unwrap_or_default();
         let mut digests = Vec::new();
         named_blobs(&body, &mut digests);
@@ -273,27 +366,47 @@ fn is_digest(text: &str) -> bool {
 }
 
 fn rows(connection: &Connection) -> Result<Vec<JournalRow>, JournalError> {
-    let all = || -> rusqlite::Result<Vec<JournalRow>> {
-        // A crash may precede the creation of the tables; the journal is then empty.
-        if !connection.table_exists(None, "record")? {
-            return Ok(Vec::new());
-        }
-        connection
-            .prepare("SELECT seq, run, at_ms, kind, body, previous, hash FROM record ORDER BY seq")?
-            .query_map([], |row| {
-                Ok(JournalRow {
-                    seq: row.get(0)?,
-                    run: row.get(1)?,
-                    at_ms: row.get(2)?,
-                    kind: row.get(3)?,
-                    body: row.get(4)?,
-                    previous: row.get(5)?,
-                    hash: row.get(6)?,
-                })
-            })?
-            .collect()
+    let all = BatchRange {
+        from: 0,
+        max_rows: usize::MAX,
+        max_bytes: usize::MAX,
+        events_only: false,
     };
-    all().map_err(schema::store("read"))
+    rows_in(connection, all).map_err(schema::store("read"))
+}
+
+fn rows_in(connection: &Connection, range: BatchRange) -> rusqlite::Result<Vec<JournalRow>> {
+    // A crash may precede the creation of the tables; the journal is then empty.
+    if !connection.table_exists(None, "record")? {
+        return Ok(Vec::new());
+    }
+    let mut statement = connection.prepare(
+        "SELECT seq, run, at_ms, kind, body, previous, hash FROM record \
+         WHERE seq >= ? AND (kind = 'event' OR NOT ?) ORDER BY seq",
+    )?;
+    let from = i64::try_from(range.from).unwrap_or(i64::MAX);
+    let mut found = statement.query(params![from, range.events_only])?;
+    let mut rows = Vec::new();
+    let mut bytes = 0_usize;
+    while rows.len() < range.max_rows
+        && let Some(row) = found.next()?
+    {
+        let row = JournalRow {
+            seq: row.get(0)?,
+            run: row.get(1)?,
+            at_ms: row.get(2)?,
+            kind: row.get(3)?,
+            body: row.get(4)?,
+            previous: row.get(5)?,
+            hash: row.get(6)?,
+        };
+        bytes = bytes.saturating_add(row.body.len());
+        if bytes > range.max_bytes && !rows.is_empty() {
+            break;
+        }
+        rows.push(row);
+    }
+    Ok(rows)
 }
 
 fn record(folder: &Path, row: JournalRow) -> Result<JournalRecord, JournalError> {
@@ -336,5 +449,28 @@ mod tests {
         named_blobs(&body, &mut digests);
         digests.sort();
         assert_eq!(digests, [one, other]);
+    }
+
+    #[test]
+    fn a_fault_names_its_row_and_what_was_done() {
+        let digest = "0a".repeat(32);
+        for (fault, expected) in [
+            (VerifyFault::Edited { seq: 7 }, "row 7 was edited"),
+            (VerifyFault::Missing { seq: 7 }, "row 7 is missing"),
+            (VerifyFault::Reordered { seq: 7 }, "row 7 is out of order"),
+            (
+                VerifyFault::Cut {
+                    head: "ab".to_owned(),
+                },
+                "no row has the hash ab: the end was truncated",
+            ),
+            (
+                VerifyFault::Blob { seq: 7, digest },
+                "of row 7 is missing or was edited",
+            ),
+        ] {
+            let shown = fault.to_string();
+            assert!(shown.contains(expected), "{shown}");
+        }
     }
 }

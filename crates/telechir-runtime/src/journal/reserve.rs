@@ -48,10 +48,8 @@ impl Reserve {
     /// Releases the space.
     pub(super) fn release(&mut self) {
         self.is_filled = false;
-        match fs::remove_file(self.path()) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => tracing::warn!(%error, "the journal's reserve file could not be removed"),
+        if let Err(error) = fs::remove_file(self.path()) {
+            tracing::debug!(%error, "the journal's reserve file could not be removed");
         }
     }
 

@@ -28,8 +28,9 @@ const APPLICATION_ID: i32 = 0x746c_6368;
 /// Version of the tables and of the JSON names. A newer version is rejected; an older one can be
 /// read, and is upgraded when written to.
 ///
-/// Version 2 renamed events and members; `serde` aliases read the names of version 1.
-const VERSION: i32 = 2;
+/// Version 2 renamed events and members; `serde` aliases read the names of version 1. Version 3 added
+/// rows of the conversation.
+const VERSION: i32 = 3;
 
 const TABLES: &str = "
     CREATE TABLE record (

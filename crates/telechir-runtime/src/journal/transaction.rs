@@ -247,10 +247,13 @@ impl Tx<'_> {
                 let (intent, outcome): (String, Option<String>) = (row.get(2)?, row.get(3)?);
                 let read = |body: &str| serde_json::from_str::<Value>(body).unwrap_or_default();
                 // A started step had some permitting verdict; if unreadable, assume the strictest.
-                let verdict = serde_json::from_value(read(&intent)["verdict"].clone());
+                let mut intent = read(&intent);
+                let verdict = serde_json::from_value(intent["verdict"].take());
+                let device = intent["does"]["device"].as_str().unwrap_or_default();
                 Ok(RecordedStep {
                     step: usize::try_from(row.get::<_, i64>(0)?).unwrap_or(usize::MAX),
                     digest: row.get(1)?,
+                    device: device.to_owned(),
                     verdict: verdict.unwrap_or(Verdict::Ask),
                     outcome: outcome.as_deref().map(read),
                 })

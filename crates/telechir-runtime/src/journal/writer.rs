@@ -86,6 +86,7 @@ impl JournalWriter {
             log: None,
             sync_failure: None,
             durable_commits: 0,
+            is_log_extended: false,
         };
         let write_queue = Arc::new(WriteQueue {
             queue: Mutex::default(),
@@ -276,8 +277,9 @@ struct Committer {
     log: Option<File>,
     /// Why durability can no longer be guaranteed.
     sync_failure: Option<String>,
-    /// Number of durable commits, counted up to the threshold of a long session.
+    /// Number of durable commits.
     durable_commits: u32,
+    is_log_extended: bool,
 }
 
 type GroupResult = rusqlite::Result<Vec<Result<WriteReply, JournalError>>>;
@@ -285,10 +287,10 @@ type GroupResult = rusqlite::Result<Vec<Result<WriteReply, JournalError>>>;
 impl Committer {
     /// Preallocates the log once in a long session, which shortens its commits.
     fn extend_log_once(&mut self) {
-        if self.durable_commits != LONG_SESSION_COMMITS {
+        if self.is_log_extended || self.durable_commits < LONG_SESSION_COMMITS {
             return;
         }
-        self.durable_commits += 1;
+        self.is_log_extended = true;
         if let Err(error) = super::schema::extend_log(self.reserve.folder()) {
             tracing::debug!(%error, "the journal's log could not be preallocated");
         }
@@ -322,6 +324,7 @@ impl Committer {
         }
         let must_be_durable = group.iter().any(|job| job.must_be_durable);
         if result.is_ok() && must_be_durable && self.sync_failure.is_none() {
+            self.durable_commits = self.durable_commits.saturating_add(1);
             // After a failed sync the state of the disk is unknown, even if a later sync succeeds.
             self.sync_failure = self.sync_log().err().map(|error| error.to_string());
         }
@@ -329,10 +332,6 @@ impl Committer {
     }
 
     fn write(&mut self, group: &[WriteJob]) -> GroupResult {
-        let must_be_durable = group.iter().any(|job| job.must_be_durable);
-        if must_be_durable && self.durable_commits < LONG_SESSION_COMMITS {
-            self.durable_commits += 1;
-        }
         let mut next = self.head.clone();
         let transaction = self.connection.transaction()?;
         let mut tx = Tx {

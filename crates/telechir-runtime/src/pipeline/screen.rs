@@ -88,9 +88,16 @@ fn find(session: &SessionState, call: &ComputerCall) -> Result<usize, Failure> {
         Some("desktop") => position_of(DeviceKind::Desktop),
         Some("browser") => position_of(DeviceKind::Browser),
         Some(other) => {
-            let message = format!(
-                "There is no computer named {other:?}; there are \"desktop\" and \"browser\"."
-            );
+            let screens: Vec<_> = session
+                .screens
+                .iter()
+                .map(|screen| format!("{:?}", screen.kind().name()))
+                .collect();
+            let has = match screens.is_empty() {
+                true => "this session has no screen".to_owned(),
+                false => format!("this session has {}", screens.join(" and ")),
+            };
+            let message = format!("There is no computer named {other:?}; {has}.");
             return Err(Failure::new(FailureKind::InvalidInput, message));
         }
     };
@@ -120,7 +127,7 @@ async fn act(
         result.error = Some(failure);
         return Ok(None);
     }
-    let (possible, obstacle) = possible(&session.screens[screen_index], &call.actions);
+    let (possible, obstacle) = possible(session, screen_index, &call.actions);
     let mut screenshot = None;
     let steps = ScreenStep::all(session, screen_index, &call.call_id, &call.actions);
     for (outcome, _) in replay(session, turn, &call.call_id, steps).await? {
@@ -190,10 +197,20 @@ fn refusal(session: &SessionState, screen_index: usize, call: &ComputerCall) -> 
 }
 
 /// The number of leading actions that can be executed, and the obstacle to the next one.
-fn possible(screen: &ScreenSlot, actions: &[Action]) -> (usize, Option<Failure>) {
+fn possible(
+    session: &SessionState,
+    screen_index: usize,
+    actions: &[Action],
+) -> (usize, Option<Failure>) {
+    let screen = &session.screens[screen_index];
     for (call_index, action) in actions.iter().enumerate() {
         if let Some(failure) = obstacle(screen, action) {
             return (call_index, Some(failure));
+        }
+        // The model aimed at a screenshot from before a person used the screen.
+        let stale = session.control.stale_point(screen.seen_epoch, action);
+        if stale.is_some() {
+            return (call_index, stale);
         }
     }
     (actions.len(), None)
@@ -326,6 +343,10 @@ async fn observe(
     if screen.lost.is_some() {
         return Ok(None);
     }
+    if let Some(refusal) = session.control.refusal() {
+        result.error.get_or_insert(refusal);
+        return Ok(None);
+    }
     let facts = ScreenFacts {
         display: screen.display,
         pressed: Vec::new(),
@@ -377,7 +398,7 @@ async fn close(session: &mut SessionState, screen_index: usize, result: &mut Com
         result.text_output = Some(texts.join("\n"));
     }
     let screen = &mut session.screens[screen_index];
-    if screen.lost.is_some() {
+    if screen.lost.is_some() || session.control.is_taken() {
         return;
     }
     if screen.device == Device::Desktop && screen.display == DisplayOwner::Existing {
@@ -433,5 +454,63 @@ fn add_notes(result: &mut ComputerResult, notes: &str) {
     append_to(&mut result.text_output);
     if let Some(last) = result.steps.last_mut() {
         append_to(&mut last.text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(state: StepState) -> StepOutcome {
+        StepOutcome {
+            action: "click".to_owned(),
+            state,
+            text: None,
+            screenshot: None,
+            duration_ms: None,
+        }
+    }
+
+    #[test]
+    fn notes_follow_the_text_of_the_call_and_of_its_last_step() {
+        let mut result = ComputerResult::new("c1");
+        result.steps = vec![step(StepState::Delivered), step(StepState::Confirmed)];
+        add_notes(&mut result, "A file was downloaded.");
+        add_notes(&mut result, "A dialog opened.");
+        let both = Some("A file was downloaded.\nA dialog opened.");
+        assert_eq!(result.text_output.as_deref(), both);
+        let texts: Vec<_> = result
+            .steps
+            .iter()
+            .map(|step| step.text.as_deref())
+            .collect();
+        assert_eq!(texts, [None, both]);
+        assert_eq!(result.error, None);
+    }
+
+    #[test]
+    fn notes_follow_the_message_of_a_failed_call_and_of_the_step_that_failed() {
+        let failure = |message: &str| Failure::new(FailureKind::Denied, message);
+        let mut result = ComputerResult::err("c1", failure("Refused."));
+        let failed = |message| {
+            step(StepState::Failed {
+                failure: failure(message),
+            })
+        };
+        result.steps = vec![
+            failed("Other."),
+            failed("Refused."),
+            step(StepState::NotStarted),
+        ];
+        add_notes(&mut result, "A dialog opened.");
+        let message = "Refused. A dialog opened.";
+        assert_eq!(result.error, Some(failure(message)));
+        assert_eq!(result.text_output, None);
+        let expected = [
+            failed("Other."),
+            failed(message),
+            step(StepState::NotStarted),
+        ];
+        assert_eq!(result.steps, expected);
     }
 }

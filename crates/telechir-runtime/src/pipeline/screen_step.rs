@@ -234,6 +234,13 @@ async fn perform_step(
                 Err(failure) => return Ok(StepReport::failed(failure)),
             }
         }
+        Action::CaptureElement { .. } => {
+            let screen = &mut session.screens[screen_index];
+            match screen.locate_element(permit, step, &limits).await {
+                Ok(found) => (CaptureArea::Located(found.region), Some(found.description)),
+                Err(error) => return Ok(StepReport::failed(error.to_failure())),
+            }
+        }
         _ => {
             // The screen watches its own kill switch and releases what it pressed.
             let checked = check_input_again(session, screen_index, permit, action).await;
@@ -391,6 +398,7 @@ pub(super) fn camera(session: &mut SessionState) -> (Camera<'_>, &mut Vec<Screen
         limits: &session.limits,
         marking: session.marks.map_or(MarkMode::Off, MarkMode::Elements),
         screenshots: &mut session.screenshots,
+        epoch: session.control.epoch(),
     };
     (camera, &mut session.screens)
 }
@@ -436,16 +444,19 @@ fn repeat(kind: ActionKind) -> Repeat {
         | ActionKind::Zoom
         | ActionKind::CursorPosition
         | ActionKind::Wait
+        | ActionKind::WaitFor
         | ActionKind::ListTabs
         | ActionKind::ReadPage
         | ActionKind::PageText
         | ActionKind::Find
         | ActionKind::ReadConsole
         | ActionKind::ReadNetwork
+        | ActionKind::ReadRequest
         | ActionKind::ListWindows
         | ActionKind::ListMonitors
         | ActionKind::CaptureWindow
         | ActionKind::CaptureMonitor
+        | ActionKind::CaptureElement
         | ActionKind::ReadClipboard => Repeat::Harmless,
         _ => Repeat::Never,
     }

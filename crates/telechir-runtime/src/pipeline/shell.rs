@@ -8,6 +8,7 @@ use telechir_policy::{
 };
 use telechir_protocol::{
     CommandOutput, Failure, FailureKind, Meta, ShellAction, ShellCall, ShellOutcome, ShellResult,
+    ToolCall,
 };
 
 use super::approval::{Judged, permit};
@@ -143,6 +144,30 @@ pub(super) fn recordable(session: &SessionState, call: &ShellCall) -> ShellCall 
         recordable.meta = Meta::default();
     }
     recordable
+}
+
+/// The text that a call types where the shell hides its input; `index` is its place in the turn. An
+/// earlier call of the turn may start what hides it.
+pub(super) fn hidden_input(
+    session: &SessionState,
+    index: usize,
+    call: &ToolCall,
+) -> Option<String> {
+    let ToolCall::Shell(call) = call else {
+        return None;
+    };
+    let text = if let ShellAction::SendText(text) = &call.action {
+        text
+    } else if let ShellAction::SendKey(key) = &call.action
+        && may_type(key)
+    {
+        key
+    } else {
+        return None;
+    };
+    let shell = session.shell.as_ref()?;
+    let is_hidden = index > 0 || shell.hides_input(call.job.as_deref());
+    is_hidden.then(|| text.trim_end_matches('\n').to_owned())
 }
 
 /// The task of a call, if this shell can perform it.
@@ -292,7 +317,6 @@ fn restarted_output() -> CommandOutput {
         "The shell was restarted; variables, functions and jobs are gone.\n";
     CommandOutput {
         stdout: RESTARTED_TEXT.to_owned(),
-        outcome: ShellOutcome::Success,
         ..CommandOutput::default()
     }
 }

@@ -11,10 +11,10 @@ use telechir_policy::{Digest, Permitted, Proposal, Verdict};
 use telechir_protocol::{CallId, Failure, FailureKind};
 
 use super::step_info::StepInfo;
-use crate::journal::{BeginOutcome, OpenedTurn, Repeat};
+use crate::journal::{BeginOutcome, OpenedTurn, RecordedStep, Repeat};
 use crate::recorder::StepGuard;
 use crate::session_state::SessionState;
-use crate::{ActionEffect, JournalError, RuntimeError};
+use crate::{ActionEffect, DeviceKind, JournalError, RuntimeError};
 
 /// A step of a call to one kind of device.
 pub(super) trait Step {
@@ -82,6 +82,29 @@ impl<T> Performed<T> {
     }
 }
 
+/// Refuses a call for another device than the earlier call with its id. `devices` are those that the
+/// call can be for.
+pub(super) async fn refuse_reused_id(
+    session: &mut SessionState,
+    turn: OpenedTurn,
+    call_id: &CallId,
+    devices: &[DeviceKind],
+) -> Result<(), RuntimeError> {
+    let recorded = session.recorder.recorded_steps(turn, call_id).await?;
+    let is_for = |recorded: &RecordedStep| {
+        // Recordings of earlier versions may not name it.
+        let mut devices = devices.iter().map(|device| device.name());
+        recorded.device.is_empty() || devices.any(|device| device == recorded.device)
+    };
+    match recorded.iter().find(|recorded| !is_for(recorded)) {
+        None => Ok(()),
+        Some(other) => Err(RuntimeError::from(JournalError::OtherDigest {
+            call_id: call_id.as_str().to_owned(),
+            step: other.step,
+        })),
+    }
+}
+
 /// Executes a permitted step, unless the journal has it already.
 ///
 /// The intent is durable before the effect. The outcome is enqueued before anything else happens,
@@ -93,6 +116,10 @@ pub(super) async fn execute<S: Step>(
     permit: &Permitted<S::Proposal>,
     step: &S,
 ) -> Result<S::Output, RuntimeError> {
+    // A person may have taken control since the step before.
+    if let Some(refusal) = session.control.refusal() {
+        return Ok(step.interrupted(refusal));
+    }
     let info = step.info(permit.rule_reason().verdict);
     let (key, intent) = info.intent(turn, step.intent());
     match session.recorder.begin(&key, intent, step.repeat()).await? {
@@ -118,9 +145,17 @@ pub(super) async fn replay<S: Step>(
     steps: Vec<S>,
 ) -> Result<Vec<S::Output>, RuntimeError> {
     let recorded_steps = session.recorder.recorded_steps(turn, call_id).await?;
+    let other = |step| {
+        let call_id = call_id.as_str().to_owned();
+        RuntimeError::from(JournalError::OtherDigest { call_id, step })
+    };
+    // A call that has fewer steps than the earlier one is another one, even if these are the same.
+    if recorded_steps.len() > steps.len() {
+        return Err(other(steps.len()));
+    }
     let mut outputs = Vec::new();
     for ((index, step), recorded) in steps.iter().enumerate().zip(recorded_steps) {
-        if recorded.step != index || step.repeat() == Repeat::Harmless {
+        if recorded.step != index {
             break;
         }
         if recorded.digest != Digest::of_json(&step.intent()).to_string() {
@@ -128,12 +163,10 @@ pub(super) async fn replay<S: Step>(
                 // It is judged again; `execute` then compares the intents.
                 break;
             }
-            let call_id = call_id.as_str().to_owned();
-            return Err(JournalError::OtherDigest {
-                call_id,
-                step: index,
-            }
-            .into());
+            return Err(other(index));
+        }
+        if step.repeat() == Repeat::Harmless {
+            break;
         }
         let info = step.info(recorded.verdict);
         outputs.push(answer(session, step, &info, recorded.outcome));

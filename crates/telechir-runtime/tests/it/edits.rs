@@ -10,7 +10,7 @@ use telechir_protocol::{
     Content, EditCall, EditOperation, EditResult, EditStep, EditTool, FailureKind, Meta, ModelTurn,
     ToolResult,
 };
-use telechir_runtime::{Answer, Approver, Journal, RunId, Session, read};
+use telechir_runtime::{Answer, Approver, Journal, RecordKind, RunId, Session, read};
 
 use crate::fakes::{Log, log_of};
 use crate::journal::crash_after;
@@ -55,6 +55,26 @@ impl Approver for LoggedApprover {
     }
 }
 
+/// A call of these operations and paths.
+pub(crate) fn call(steps: &[(&str, &str)]) -> EditCall {
+    let operation = |(name, path): &(&str, &str)| EditOperation {
+        name: (*name).to_owned(),
+        path: Some((*path).to_owned()),
+        args: match *name {
+            "create" => [("file_text".to_owned(), json!("x"))].into_iter().collect(),
+            _ => serde_json::Map::new(),
+        },
+    };
+    EditCall {
+        call_id: "e1".into(),
+        item_id: None,
+        tool: EditTool::Editor,
+        operations: steps.iter().map(operation).collect(),
+        exception: None,
+        meta: Meta::default(),
+    }
+}
+
 /// Executes a call of these operations and paths in the run of a journal.
 async fn send(folder: &Path, verdict: &str, steps: &[(&str, &str)]) -> (EditResult, Vec<String>) {
     let rule = format!("[[edit]]\npaths = ['a', 'b']\nverdict = '{verdict}'\nreason = 'Test.'");
@@ -67,23 +87,7 @@ async fn send(folder: &Path, verdict: &str, steps: &[(&str, &str)]) -> (EditResu
         .run(RunId::new("run"))
         .build()
         .unwrap();
-    let operation = |(name, path): &(&str, &str)| EditOperation {
-        name: (*name).to_owned(),
-        path: Some((*path).to_owned()),
-        args: match *name {
-            "create" => [("file_text".to_owned(), json!("x"))].into_iter().collect(),
-            _ => serde_json::Map::new(),
-        },
-    };
-    let call = Content::EditCall(EditCall {
-        call_id: "e1".into(),
-        item_id: None,
-        tool: EditTool::Editor,
-        operations: steps.iter().map(operation).collect(),
-        exception: None,
-        meta: Meta::default(),
-    });
-    let turn = ModelTurn::new(vec![call]).unwrap();
+    let turn = ModelTurn::new(vec![Content::EditCall(call(steps))]).unwrap();
     let answered = session.execute_once(turn).await.unwrap();
     let [ToolResult::Edit(result)] = answered.results() else {
         panic!("not one result")
@@ -105,6 +109,15 @@ async fn each_step_edits_its_own_file_once_and_views_are_repeated() {
         panic!("{log:?}")
     };
     assert!(a.contains("/work/a") && b.contains("/work/b"), "{log:?}");
+    assert_eq!(first.text, Some(log.join("\n")));
+    let rows = read(folder.path()).unwrap().into_iter();
+    let intents = rows.filter(|row| row.kind == RecordKind::Intent);
+    let does: Vec<_> = intents.map(|row| row.body["does"].clone()).collect();
+    let intent = |step: &String| -> serde_json::Value {
+        let step: serde_json::Value = serde_json::from_str(step).unwrap();
+        json!({ "device": "editor", "tool": "editor", "step": step })
+    };
+    assert_eq!(does, log.iter().map(intent).collect::<Vec<_>>());
     let (second, log) = send(folder.path(), "allow", &steps).await;
     assert_eq!(second, first);
     assert_eq!(log, std::slice::from_ref(view));
@@ -152,6 +165,7 @@ async fn a_call_of_too_many_edits_does_nothing() {
     for count in [most, most + 1, most + 2] {
         let folder = tempfile::tempdir().unwrap();
         let (result, log) = send(folder.path(), "allow", &vec![("view", "/work/a"); count]).await;
+        assert_eq!(result.text.is_none(), count > most, "{count}");
         assert_eq!(result.error.is_some(), count > most, "{count}");
         assert_eq!(log.is_empty(), count > most, "{count}");
     }

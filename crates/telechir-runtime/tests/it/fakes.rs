@@ -46,6 +46,10 @@ pub(crate) struct FakeScreen {
     pub(crate) focus: Vec<&'static str>,
     /// The class of the window under every point.
     pub(crate) under: &'static str,
+    /// What its programs say of their elements; none if they say nothing.
+    pub(crate) outline: Option<&'static str>,
+    /// Words that only a text recognizer finds, or why it cannot.
+    pub(crate) words: Result<Vec<&'static str>, &'static str>,
 }
 
 impl FakeScreen {
@@ -59,6 +63,8 @@ impl FakeScreen {
             watched: Arc::default(),
             focus: Vec::new(),
             under: "Mousepad",
+            outline: None,
+            words: Ok(Vec::new()),
         }
     }
 
@@ -101,6 +107,10 @@ impl Computer for FakeScreen {
             ScreenAction::Forward { .. } => std::future::pending().await,
             // The user presses the stop key meanwhile.
             ScreenAction::MinimizeWindow { .. } => Err(DeviceError::Stopped { why: STOPPED }),
+            ScreenAction::ReadPage { .. } => Ok(ActionReport {
+                text: self.outline.map(ToOwned::to_owned),
+                ..ActionReport::confirmed()
+            }),
             ScreenAction::CursorPosition => {
                 let text = Some("X=1,Y=2".to_owned());
                 Ok(ActionReport {
@@ -190,9 +200,20 @@ impl WindowSystem for FakeScreen {
         ScreenRegion::of_screen(self.size)
     }
 
-    async fn locate_part(&mut self, _part: &ScreenPart) -> Result<PartLocation, DeviceError> {
-        Err(DeviceError::Refused {
-            message: "There are no parts.".to_owned(),
+    /// One window, Mousepad, and one monitor, the left half.
+    async fn locate_part(&mut self, part: &ScreenPart) -> Result<PartLocation, DeviceError> {
+        let (edges, description) = match part {
+            ScreenPart::Window(Some(name)) if name == "Mousepad" => ([10, 5, 30, 15], "Mousepad"),
+            ScreenPart::Window(_) => {
+                return Err(DeviceError::Refused {
+                    message: "There is no such window.".to_owned(),
+                });
+            }
+            ScreenPart::Monitor(_) => ([0, 0, 32, 48], "the left monitor"),
+        };
+        Ok(PartLocation {
+            region: ScreenRegion::clip(self.size, edges).unwrap(),
+            description: description.to_owned(),
         })
     }
 
@@ -205,21 +226,31 @@ impl WindowSystem for FakeScreen {
 impl ElementMarks for FakeScreen {
     /// Two buttons at the top.
     async fn marks(&mut self, at_most: usize) -> Result<Vec<Mark>, DeviceError> {
-        let button = |n: u32| {
-            let corners = (Point::new(n * 20, 20), Point::new(n * 20 + 10, 30));
-            let (from, to) = corners;
-            let region = Viewport::unscaled(self.size).region(Region { from, to });
-            Mark {
-                target: ScreenTarget::Element {
-                    id: format!("e{n}"),
-                    frame: None,
-                },
-                region: region.unwrap(),
-                kind: MarkKind::Press,
-                line: format!("button [e{n}]"),
-            }
-        };
+        let button = |n| mark(self.size, n, format!("button [e{n}]"));
         Ok((1..=2).map(button).take(at_most).collect())
+    }
+
+    async fn ocr_words(&mut self, at_most: usize) -> Result<Vec<Mark>, DeviceError> {
+        let words = self.words.clone().map_err(|message| DeviceError::Refused {
+            message: message.to_owned(),
+        })?;
+        let word = |(n, text): (u32, &str)| mark(self.size, n, format!("text {text:?}"));
+        Ok((1..).zip(words).map(word).take(at_most).collect())
+    }
+}
+
+/// The mark of the element `e{n}`.
+fn mark(screen: Size, n: u32, line: String) -> Mark {
+    let (from, to) = (Point::new(n * 20, 20), Point::new(n * 20 + 10, 30));
+    let region = Viewport::unscaled(screen).region(Region { from, to });
+    Mark {
+        target: ScreenTarget::Element {
+            id: format!("e{n}"),
+            frame: None,
+        },
+        region: region.unwrap(),
+        kind: MarkKind::Press,
+        line,
     }
 }
 
@@ -260,6 +291,19 @@ impl PageContextSource for FakeScreen {
             tabs,
             ..PageContext::default()
         })
+    }
+
+    /// One element, at any point in the left half.
+    async fn locate_element(&mut self, target: &ScreenTarget) -> Result<PartLocation, DeviceError> {
+        match target {
+            ScreenTarget::Point(point) if point.x() < 32 => Ok(PartLocation {
+                region: ScreenRegion::clip(self.size, [4, 6, 12, 16]).unwrap(),
+                description: "button \"Save\"".to_owned(),
+            }),
+            _ => Err(DeviceError::Refused {
+                message: "There is no element.".to_owned(),
+            }),
+        }
     }
 }
 

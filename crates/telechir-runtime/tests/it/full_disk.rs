@@ -147,8 +147,15 @@ async fn fill_while_running(disk: &Path) {
         "{refused:?}"
     );
     println!("the small disk was full");
-    first.close().await.unwrap();
     assert_eq!(count(RecordKind::Intent), started, "no action was started");
+
+    // With space again the same session continues, and reserves some of it for its end.
+    fs::remove_file(disk.join("filler")).unwrap();
+    send(&mut first, "s4", "make").await.unwrap();
+    started += 1;
+    assert_eq!(count(RecordKind::Outcome), started);
+    assert_eq!(reserved(&recording), Some(1024 * 1024));
+    first.close().await.unwrap();
     let records = read(&recording).unwrap();
     assert_eq!(records.last().unwrap().body["event"], "session_closed");
     assert_eq!(verify(&recording).unwrap().fault, None);

@@ -93,7 +93,7 @@ async fn two_writers_on_one_folder_are_refused() {
 }
 
 #[tokio::test]
-async fn a_recording_of_format_1_is_read_and_continued_in_format_2() {
+async fn a_recording_of_format_1_is_read_and_continued_in_the_present_format() {
     let events = |folder: &Path| -> Vec<SessionEvent> {
         let rows = read(folder).unwrap().into_iter();
         rows.filter(|row| row.kind == RecordKind::Event)
@@ -122,21 +122,21 @@ async fn a_recording_of_format_1_is_read_and_continued_in_format_2() {
     let version: i32 = store
         .pragma_query_value(None, "user_version", |row| row.get(0))
         .unwrap();
-    assert_eq!(version, 2);
+    assert_eq!(version, 3);
 }
 
 #[tokio::test]
 async fn a_later_format_and_a_foreign_file_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     recorded(folder.path()).await;
-    edit(folder.path(), "PRAGMA user_version = 3");
+    edit(folder.path(), "PRAGMA user_version = 4");
     let error = Journal::open(folder.path()).unwrap_err().to_string();
-    assert!(error.contains("its format is 3"), "{error}");
+    assert!(error.contains("its format is 4"), "{error}");
     for error in [
         verify(folder.path()).unwrap_err(),
         read(folder.path()).unwrap_err(),
     ] {
-        assert!(error.to_string().contains("its format is 3"), "{error}");
+        assert!(error.to_string().contains("its format is 4"), "{error}");
     }
     let foreign = tempfile::tempdir().unwrap();
     edit(foreign.path(), "CREATE TABLE x (y)");

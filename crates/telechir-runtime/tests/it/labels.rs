@@ -3,8 +3,9 @@
 use serde_json::json;
 use telechir_policy::Policy;
 use telechir_protocol::FailureKind;
+use telechir_runtime::Session;
 
-use crate::fakes::{action_json, call, click, desktop, log_of, on_screen};
+use crate::fakes::{FakeScreen, Log, action_json, call, click, desktop, log_of, on_screen};
 
 #[tokio::test]
 async fn a_label_is_valid_until_a_newer_labelled_screenshot() {
@@ -28,7 +29,7 @@ async fn a_label_is_valid_until_a_newer_labelled_screenshot() {
     let fourth = on_screen(&mut session, call("c4", &[none])).await;
     let error = fourth.error.unwrap();
     assert!(
-        error.message.contains("1 to 2 on frame_3"),
+        error.message.contains("frame_3 has labels from 1 to 2"),
         "{}",
         error.message
     );
@@ -77,14 +78,30 @@ async fn grounding_labels_elements_and_repeats_matches() {
 }
 
 #[tokio::test]
-async fn understanding_returns_text() {
-    let (builder, _) = desktop(Policy::default_policy());
-    let mut session = builder.build().unwrap();
-    let look = json!({ "action": "observe_screen", "mode": "understanding" });
-    let seen = on_screen(&mut session, call("c1", &[look])).await;
-    assert_eq!(seen.error, None);
-    assert!(
-        seen.text_output
-            .is_some_and(|text| !text.contains("Labels"))
-    );
+async fn understanding_returns_elements_and_recognized_words() {
+    let nothing = "No text description of the screen is available; use a screenshot.";
+    let recognized = "Text recognized in windows without accessibility information:\n\
+                      text \"Quit\" at 25,25\ntext \"Help\" at 45,25";
+    let both = format!("heading \"News\"\n{recognized}");
+    let (outline, words) = (Some("heading \"News\""), Ok(vec!["Quit", "Help"]));
+    for (outline, words, expected) in [
+        (None, Ok(Vec::new()), nothing),
+        (outline, Ok(Vec::new()), "heading \"News\""),
+        (None, words.clone(), recognized),
+        (outline, words, &both),
+        (
+            None,
+            Err("Install it."),
+            "Failed to perform the action: Install it.",
+        ),
+    ] {
+        let mut screen = FakeScreen::new(&Log::default());
+        (screen.outline, screen.words) = (outline, words);
+        let builder = Session::builder(Policy::default_policy()).desktop(Box::new(screen));
+        let mut session = builder.build().unwrap();
+        let look = json!({ "action": "observe_screen", "mode": "understanding" });
+        let seen = on_screen(&mut session, call("c1", &[look])).await;
+        assert_eq!(seen.error, None);
+        assert_eq!(seen.text_output.as_deref(), Some(expected));
+    }
 }

@@ -1,7 +1,6 @@
 //! A turn that is sent again to the same run of the same journal: nothing happens twice.
 
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::json;
 use telechir_policy::Policy;
@@ -100,6 +99,17 @@ fn crash_between(folder: &Path) {
 }
 
 #[tokio::test]
+async fn the_same_call_with_fewer_commands_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    in_shell(folder.path(), open_policy(), &["make a", "make b"]).await;
+    let content = Content::ShellCall(commands("s1", &["make a"]));
+    let (answered, log) = send(folder.path(), shell(open_policy()), content).await;
+    let error = format!("{:?}", answered.unwrap_err());
+    assert!(error.contains("OtherDigest"), "{error}");
+    assert!(log.is_empty(), "{log:?}");
+}
+
+#[tokio::test]
 async fn the_same_call_with_another_command_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     in_shell(folder.path(), open_policy(), &["make a"]).await;
@@ -109,6 +119,58 @@ async fn the_same_call_with_another_command_is_an_error() {
     let error = format!("{:?}", answered.unwrap_err());
     assert!(error.contains("OtherDigest"), "{error}");
     assert!(log.is_empty(), "{log:?}");
+}
+
+#[tokio::test]
+async fn the_same_call_with_another_action_is_an_error() {
+    // A screenshot may be repeated, but not as something else.
+    let zoom = json!({ "action": "zoom", "region": [0, 0, 9, 9] });
+    for (first, other) in [
+        (click(1, 1), click(2, 2)),
+        (action_json("screenshot"), zoom),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        on_screen(folder.path(), &[first]).await;
+        let content = Content::ComputerCall(call("c1", &[other]));
+        let (answered, log) = send(folder.path(), desktop(open_policy()), content).await;
+        let error = format!("{:?}", answered.unwrap_err());
+        assert!(error.contains("OtherDigest"), "{error}");
+        assert!(log.is_empty(), "{log:?}");
+    }
+}
+
+#[tokio::test]
+async fn performed_actions_are_answered_without_a_new_judgement() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, _) = on_screen(folder.path(), &[click(1, 1)]).await;
+    let rules = "[[computer]]\nactions = ['click']\nverdict = 'deny'\nreason = 'Test.'";
+    let strict = Policy::from_toml(rules, "test").unwrap();
+    let content = Content::ComputerCall(call("c1", &[click(1, 1)]));
+    let (answered, log) = send(folder.path(), desktop(strict), content).await;
+    let answered = answered.unwrap();
+    let [ToolResult::Computer(second)] = answered.results() else {
+        panic!("not one result")
+    };
+    assert_eq!((&second.error, &second.steps), (&None, &first.steps));
+    assert_eq!(log, ["capture"]);
+}
+
+#[tokio::test]
+async fn the_same_id_for_another_device_or_for_none_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    in_shell(folder.path(), open_policy(), &["make a"]).await;
+    let screenshot = call("s1", &[action_json("screenshot")]);
+    let function =
+        json!({"type": "function_call", "call_id": "s1", "name": "shell", "arguments": {}});
+    for content in [
+        Content::ComputerCall(screenshot),
+        serde_json::from_value(function).unwrap(),
+    ] {
+        let (answered, log) = send(folder.path(), shell(open_policy()), content).await;
+        let error = format!("{:?}", answered.unwrap_err());
+        assert!(error.contains("OtherDigest"), "{error}");
+        assert!(log.is_empty(), "{log:?}");
+    }
 }
 
 #[tokio::test]
@@ -174,13 +236,19 @@ async fn input_is_not_sent_twice() {
 #[tokio::test]
 async fn a_dropped_command_is_answered_as_stopped() {
     let folder = tempfile::tempdir().unwrap();
-    let builder = shell(open_policy()).0;
+    let (builder, log) = shell(open_policy());
     let builder = builder.journal(Journal::open(folder.path()).unwrap());
     let mut session = builder.run(RunId::new("run")).build().unwrap();
     let call = Content::ShellCall(commands("s1", &["forever"]));
     let turn = ModelTurn::new(vec![call]).unwrap();
-    let dropped = tokio::time::timeout(Duration::from_millis(300), session.execute_once(turn));
-    assert!(dropped.await.is_err());
+    tokio::select! {
+        _ = session.execute_once(turn) => panic!("it runs forever"),
+        () = async {
+            while log_of(&log).is_empty() {
+                tokio::task::yield_now().await;
+            }
+        } => {}
+    }
     drop(session);
     let (result, log) = in_shell(folder.path(), open_policy(), &["forever"]).await;
     assert_eq!(result.error.unwrap().kind, FailureKind::Cancelled);
@@ -217,4 +285,26 @@ async fn a_received_call_is_described_by_its_commands() {
         .map(|row| row.body["steps"].clone())
         .collect();
     assert_eq!(received, [serde_json::json!(["$ make a", "$ make b"])]);
+}
+
+#[tokio::test]
+async fn a_restart_is_repeated_because_a_second_one_does_no_harm() {
+    let folder = tempfile::tempdir().unwrap();
+    let restart = async || {
+        let call = ShellCall {
+            action: ShellAction::Restart,
+            ..commands("s1", &[])
+        };
+        let content = Content::ShellCall(call);
+        let (answered, log) = send(folder.path(), shell(open_policy()), content).await;
+        let answered = answered.unwrap();
+        let [ToolResult::Shell(result)] = answered.results() else {
+            panic!("not one result")
+        };
+        assert_eq!((&result.error, log), (&None, vec!["restart".to_owned()]));
+    };
+    restart().await;
+    restart().await;
+    crash_after(folder.path(), "intent");
+    restart().await;
 }

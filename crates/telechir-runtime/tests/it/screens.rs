@@ -205,6 +205,55 @@ async fn a_zoom_shows_its_part_at_full_resolution() {
 }
 
 #[tokio::test]
+async fn a_captured_window_or_monitor_is_that_part_of_the_screen() {
+    for (step, size, text) in [
+        (
+            json!({ "action": "capture_window", "window": "Mousepad" }),
+            Size::new(20, 10),
+            "Mousepad",
+        ),
+        (
+            json!({ "action": "capture_monitor", "monitor": "left" }),
+            Size::new(32, 48),
+            "the left monitor",
+        ),
+    ] {
+        let log = Log::default();
+        let screen = FakeScreen {
+            focus: vec!["Mousepad"],
+            ..FakeScreen::new(&log)
+        };
+        let builder = Session::builder(open_policy()).desktop(Box::new(screen));
+        let mut session = builder.build().unwrap();
+        let result = on_screen(&mut session, call("c1", &[step])).await;
+        assert_eq!(states(&result), ["confirmed"]);
+        assert_eq!(result.text_output.as_deref(), Some(text));
+        assert_eq!(png_size(result.screenshot.as_ref().unwrap()), size);
+        assert_eq!(log_of(&log), ["capture"]);
+        let absent = json!({ "action": "capture_window", "window": "XTerm" });
+        let result = on_screen(&mut session, call("c2", &[absent])).await;
+        let error = result.error.map(|error| error.message);
+        assert_eq!(error.as_deref(), Some("There is no such window."));
+    }
+}
+
+#[tokio::test]
+async fn a_captured_element_is_its_part_of_the_screen() {
+    let (builder, log) = desktop(open_policy());
+    let mut session = builder.build().unwrap();
+    let capture = |x: u32| json!({ "action": "capture_element", "coordinate": [x, 8] });
+    let result = on_screen(&mut session, call("c1", &[capture(8)])).await;
+    assert_eq!(states(&result), ["confirmed"]);
+    assert_eq!(result.text_output.as_deref(), Some("button \"Save\""));
+    let size = png_size(result.screenshot.as_ref().unwrap());
+    assert_eq!(size, Size::new(8, 10));
+    assert_eq!(log_of(&log), ["capture"]);
+    let result = on_screen(&mut session, call("c2", &[capture(40)])).await;
+    let error = result.error.map(|error| error.message);
+    assert_eq!(error.as_deref(), Some("There is no element."));
+}
+
+#[tokio::test]
 async fn a_missing_device_is_named_with_its_flag() {
     let mut session = Session::builder(open_policy()).build().unwrap();
     let check = async |session: &mut Session, target: Option<&str>| {

@@ -1,8 +1,8 @@
 //! Shell calls: what reaches the shell and what the result contains.
 
 use telechir_policy::Policy;
-use telechir_protocol::{FailureKind, ShellAction, ShellCall, ShellOutcome};
-use telechir_runtime::{Journal, Session};
+use telechir_protocol::{Content, FailureKind, ShellAction, ShellCall, ShellOutcome};
+use telechir_runtime::{Journal, RecordKind, Session, read};
 
 use crate::fakes::{FakeApprover, commands, in_shell, log_of, open_policy, shell};
 
@@ -247,4 +247,51 @@ async fn hidden_input_is_nowhere_in_the_record() {
             .any(|secret| bytes.windows(secret.len()).any(|part| part == *secret));
         assert!(!found, "{}", path.display());
     }
+}
+
+/// A program that takes input may be the shell itself, whose commands then mean something else.
+#[tokio::test]
+async fn input_taints_the_shell_and_looking_at_its_jobs_does_not() {
+    let text = "
+        [[shell]]
+        words = ['ask']
+        verdict = 'sandbox'
+        reason = 'Test.'
+    ";
+    for (action, is_tainting) in [
+        (ShellAction::List, false),
+        (ShellAction::Interrupt, true),
+        (ShellAction::CloseInput, true),
+    ] {
+        let (builder, _log) = shell(Policy::from_toml(text, "test").unwrap());
+        let mut session = builder.build().unwrap();
+        in_shell(&mut session, commands("s1", &["ask me"])).await;
+        in_shell(&mut session, input("s2", action)).await;
+        let later = in_shell(&mut session, commands("s3", &["ls"])).await;
+        assert_eq!(later.error.is_some(), is_tainting);
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_types_nothing_is_recorded_where_input_is_hidden() {
+    let folder = tempfile::tempdir().unwrap();
+    let (builder, _log) = shell(open_policy());
+    let journal = Journal::open(folder.path()).unwrap();
+    let mut session = builder.journal(journal).build().unwrap();
+    in_shell(&mut session, commands("s1", &["hide it"])).await;
+    for (id, key) in [("s2", "enter"), ("s3", "x")] {
+        let key = ShellAction::SendKey(key.to_owned());
+        in_shell(&mut session, input(id, key)).await;
+    }
+    session.close().await.unwrap();
+    let rows = read(folder.path()).unwrap().into_iter();
+    let calls = rows.filter(|row| row.kind == RecordKind::Call).skip(1);
+    let actions: Vec<_> = calls
+        .map(|row| match serde_json::from_value(row.body).unwrap() {
+            Content::ShellCall(call) => call.action,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let shown = ["enter", "(a key, hidden)"].map(|key| ShellAction::SendKey(key.to_owned()));
+    assert_eq!(actions, shown);
 }

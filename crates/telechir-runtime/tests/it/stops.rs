@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use telechir_policy::{ContentTrust, Policy, Question};
-use telechir_protocol::{Content, FailureKind, ShellOutcome, StepState, ToolResult};
+use telechir_protocol::{ComputerCall, Content, FailureKind, ShellOutcome, StepState, ToolResult};
 use telechir_runtime::{Answer, Approver, Session, SessionBuilder};
 use tokio::sync::watch;
 
@@ -137,5 +137,29 @@ async fn a_waiting_caller_is_notified_and_can_end_background_jobs() {
     session.finish_dropped_turn().await;
     assert!(log_of(&log).contains(&"close".to_owned()));
     assert_eq!(session.stopped(), Some(WHY));
+    session.close().await.unwrap();
+}
+
+/// The screen that acts watches its own key; a device beside it has another.
+#[tokio::test(start_paused = true)]
+async fn the_desktops_key_ends_an_action_of_the_browser() {
+    let (log, (key, is_pressed)) = (Log::default(), watch::channel(false));
+    let desktop = FakeScreen {
+        key: is_pressed,
+        ..FakeScreen::new(&Log::default())
+    };
+    let builder = Session::builder(open_policy()).desktop(Box::new(desktop));
+    let builder = builder.browser(Box::new(FakeScreen::new(&log)));
+    let mut session = builder.build().unwrap();
+    let never_ends = ComputerCall {
+        target: Some("browser".into()),
+        ..call("c", &[json!({ "action": "forward" })])
+    };
+    let (result, ()) = tokio::join!(
+        on_screen(&mut session, never_ends),
+        press_after(&log, "forward", &key)
+    );
+    let failure = result.error.unwrap();
+    assert_eq!(failure.kind, FailureKind::Cancelled, "{failure:?}");
     session.close().await.unwrap();
 }

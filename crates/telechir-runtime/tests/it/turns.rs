@@ -150,7 +150,8 @@ async fn foreign_tools_and_edits_are_answered_and_not_run() {
     let message = &function.error.as_ref().unwrap().message;
     assert_eq!(
         message,
-        "\"get_weather\" is not a tool of this session, which has: desktop."
+        "No function of this session is named \"get_weather\". Use the tools that were declared for \
+         its devices: desktop."
     );
     assert!(
         edit.error

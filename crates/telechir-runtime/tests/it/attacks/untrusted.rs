@@ -1,10 +1,12 @@
 //! What a page makes a model do in the same session, and after a crash.
 
-use telechir_policy::Policy;
+use telechir_policy::{Policy, Question};
 use telechir_protocol::FailureKind;
-use telechir_runtime::{Journal, RunId};
+use telechir_runtime::{Answer, Approver, Journal, RunId, Session, SessionEvent};
 
-use crate::fakes::{FakeScreen, action_json, call, commands, in_shell, log_of, on_screen, shell};
+use crate::fakes::{
+    FakeScreen, Log, action_json, call, commands, in_shell, log_of, on_screen, open_policy, shell,
+};
 
 const RULES: &str = "
     [trusted]
@@ -65,5 +67,102 @@ async fn a_command_that_reads_untrusted_content_stops_the_next_one_of_its_call()
                 "{failure:?}"
             );
         }
+    }
+}
+
+/// A command that is judged again counts with the parts that are still to come, not with those
+/// that read the content.
+#[tokio::test]
+async fn a_command_that_read_untrusted_content_does_not_stop_one_that_may_follow() {
+    let rules = "
+        [[shell]]
+        words = ['fetch']
+        after_untrusted = true
+        verdict = 'deny'
+        reason = 'Once is enough.'
+        [[shell]]
+        verdict = 'sandbox'
+        reason = 'Commands run.'
+    ";
+    let (builder, log) = shell(Policy::from_toml(rules, "p.toml").unwrap());
+    let mut session = builder.build().unwrap();
+    let result = in_shell(&mut session, commands("s1", &["fetch", "make", "fetch"])).await;
+    let failure = result.error.unwrap();
+    assert!(failure.message.contains("Once is enough."), "{failure:?}");
+    assert_eq!(log_of(&log), ["fetch [30000 ms]", "make [30000 ms]"]);
+}
+
+/// Approves every question, and trusts what was read if told so.
+struct Agreeing {
+    trusts: bool,
+    log: Log,
+}
+
+impl Approver for Agreeing {
+    async fn decide(&mut self, question: &Question) -> Answer {
+        self.log.lock().unwrap().push("asked".to_owned());
+        let decision = match self.trusts {
+            true => question.approve_and_trust(),
+            false => question.approve(),
+        };
+        decision.into()
+    }
+}
+
+#[tokio::test]
+async fn only_an_approval_for_it_trusts_what_was_read() {
+    let rules = "
+        [[shell]]
+        after_untrusted = true
+        verdict = 'ask'
+        reason = 'A page may have asked for it.'
+        [[shell]]
+        verdict = 'sandbox'
+        reason = 'Commands run.'
+    ";
+    for (trusts, expected) in [
+        (
+            false,
+            ["asked", "make [30000 ms]", "asked", "make [30000 ms]"].as_slice(),
+        ),
+        (true, &["asked", "make [30000 ms]", "make [30000 ms]"]),
+    ] {
+        let (builder, log) = shell(Policy::from_toml(rules, "p.toml").unwrap());
+        let approver = Agreeing {
+            trusts,
+            log: Log::clone(&log),
+        };
+        let mut session = builder.approver(approver).build().unwrap();
+        in_shell(&mut session, commands("s1", &["fetch"])).await;
+        for id in ["s2", "s3"] {
+            in_shell(&mut session, commands(id, &["make"])).await;
+        }
+        assert_eq!(log_of(&log)[1..], *expected);
+    }
+}
+
+#[tokio::test]
+async fn windows_of_an_existing_display_are_untrusted_and_those_of_a_private_one_are_not() {
+    for (is_existing, expected) in [
+        (true, vec!["the windows of the existing display".to_owned()]),
+        (false, Vec::new()),
+    ] {
+        let screen = Box::new(FakeScreen::new(&Log::default()));
+        let builder = Session::builder(open_policy());
+        let builder = match is_existing {
+            true => builder.existing_desktop(screen),
+            false => builder.desktop(screen),
+        };
+        let mut session = builder.build().unwrap();
+        let mut events = session.subscribe();
+        on_screen(&mut session, call("c1", &[action_json("screenshot")])).await;
+        session.close().await.unwrap();
+        let mut sources = Vec::new();
+        while let Some(event) = events.next().await {
+            if let SessionEvent::UntrustedContent { source } = &*event {
+                sources.push(source.clone());
+            }
+        }
+        assert_eq!(sources, expected);
     }
 }
