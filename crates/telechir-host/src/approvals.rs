@@ -1,28 +1,32 @@
 //! The approval queue: the one list of a session's questions, and the ways in which they are answered.
 //!
-//! `queue`: what counts, as plain values. `code`: the names of questions. `peer`: which processes may
-//! answer. `surroundings`: what the sessions of this user drive, beside which nobody can be told apart.
+//! `queue`: what counts, as plain values. `code`: the names of questions. `choices`: the user's answers
+//! for all sessions. `peer`: which processes may answer. `unsandboxed`: what the sessions of this user drive, beside which nobody can be told apart.
 
+mod choices;
 mod code;
 mod peer;
 mod queue;
-mod surroundings;
+mod unsandboxed;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use telechir_policy::{ApproveAt, Decision, Interface, Question};
+use telechir_policy::{ApproveAt, Decision, Digest, Interface, Question};
 use telechir_protocol::CallId;
-use telechir_runtime::{Answer, AnswerWay, Approver};
+use telechir_runtime::{Answer, AnswerOrigin, AnswerWay, Approver};
 use tokio::sync::{oneshot, watch};
 
+use crate::tokens::{BearerToken, Role, TokenFile};
 use queue::{AnswerRefusal, GivenAnswer, OpenQuestion, Queue, Settled, millis};
 
+pub use choices::{ChoiceFile, StandingChoice, StandingDecision};
 pub use code::ApprovalCode;
 pub use peer::{PeerProcess, PeerRefusal};
 pub use queue::RememberedApproval;
-pub use surroundings::{SurroundingMark, Surroundings};
+
+pub use unsandboxed::{UnsandboxedDevice, UnsandboxedDevices};
 
 /// A question that waits for an answer, as clients show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +46,34 @@ pub struct OpenApproval {
     /// Why `telechir approve` does not count for this question; absent if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_to_commands: Option<String>,
+    /// Whether an answer at a terminal can count in all sessions.
+    #[serde(default)]
+    pub can_be_standing: bool,
+    /// Why no remembered choice counts; absent if they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// For which calls an answer counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerScope {
+    /// The one that was asked about.
+    #[default]
+    Once,
+    /// Calls of its shape for the rest of the session; approvals only.
+    Session,
+    /// Calls of its shape in all sessions, until it is revoked.
+    Always,
+}
+
+/// Where the user's choices for all sessions are, and what tells this session from others.
+#[derive(Clone, Debug)]
+pub struct StandingChoices {
+    /// The file of all choices.
+    pub file: ChoiceFile,
+    /// The devices of the session, as flags: an approval counts for the same ones only.
+    pub devices: String,
 }
 
 /// The reply of the client whose call waits.
@@ -52,9 +84,9 @@ pub enum CallerReply {
     Decided {
         /// The decision on exactly this question.
         decision: Decision,
-        /// Whether an approval counts for the rest of the session.
+        /// For which calls it counts; only a terminal can answer for more than this one.
         #[serde(default)]
-        remembers: bool,
+        scope: AnswerScope,
         /// Who decided, such as the name of the client.
         by: String,
     },
@@ -80,9 +112,43 @@ pub struct CallerWay {
 pub struct CommandAnswer {
     /// The decision on exactly this question.
     pub decision: Decision,
-    /// Whether an approval counts for the rest of the session.
+    /// For which calls it counts; only a terminal can answer for more than this one.
     #[serde(default)]
-    pub remembers: bool,
+    pub scope: AnswerScope,
+}
+
+/// An answer over the HTTP API. The session host checks the token itself, so that no other program can
+/// answer in its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperatorAnswer {
+    /// The decision on exactly this question.
+    pub decision: Decision,
+    /// For which calls it counts; never for all sessions.
+    #[serde(default)]
+    pub scope: AnswerScope,
+    /// Digest of the question that was answered; another one is refused.
+    pub digest: Digest,
+    /// The token of an operator.
+    pub token: BearerToken,
+}
+
+impl OperatorAnswer {
+    /// The operator whose token this is.
+    pub(crate) fn principal(&self, tokens: Option<&TokenFile>) -> Result<String, String> {
+        operator_of(&self.token, tokens)
+    }
+}
+
+/// The operator whose token this is.
+pub(crate) fn operator_of(
+    token: &BearerToken,
+    tokens: Option<&TokenFile>,
+) -> Result<String, String> {
+    let found = tokens.map_or(Ok(None), |tokens| tokens.find(token));
+    let found = found.map_err(|e| e.to_string())?;
+    let operator = found.filter(|record| record.role == Role::Operator);
+    let operator = operator.ok_or("the request has no valid token of an operator")?;
+    Ok(operator.principal())
 }
 
 /// What a session knows about a code.
@@ -126,7 +192,8 @@ struct Shared {
     state: Mutex<State>,
     /// Changes when a question begins or ceases to wait.
     changes: watch::Sender<()>,
-    surroundings: Surroundings,
+    unsandboxed: UnsandboxedDevices,
+    standing: Option<StandingChoices>,
 }
 
 #[derive(Debug, Default)]
@@ -149,11 +216,16 @@ struct WaitingCall {
 
 impl ApprovalQueue {
     /// Creates the queue of a session whose questions stay open this long.
-    pub fn new(open_time: Duration, surroundings: Surroundings) -> Self {
+    pub fn new(
+        open_time: Duration,
+        unsandboxed: UnsandboxedDevices,
+        standing: Option<StandingChoices>,
+    ) -> Self {
         let shared = Shared {
             state: Mutex::default(),
             changes: watch::Sender::new(()),
-            surroundings,
+            unsandboxed,
+            standing,
         };
         Self {
             shared: Arc::new(shared),
@@ -209,7 +281,8 @@ impl ApprovalQueue {
     /// sent it. A reply to another question changes nothing.
     ///
     /// # Errors
-    /// With a sentence, if the process may not answer; then the client's way is closed.
+    /// With a sentence, if the answer does not count. At a terminal the client may then ask again if
+    /// the question is still open to it; every other way is closed.
     pub fn caller_replied(
         &self,
         code: &ApprovalCode,
@@ -217,8 +290,7 @@ impl ApprovalQueue {
         peer: &PeerProcess,
     ) -> Result<(), String> {
         if !matches!(reply, CallerReply::Decided { .. }) {
-            self.take_reply(code, reply);
-            return Ok(());
+            return self.take_reply(code, reply);
         }
         let is_terminal = self.lock().caller.map(|caller| caller.way) == Some(AnswerWay::Terminal);
         let checked =
@@ -229,25 +301,26 @@ impl ApprovalQueue {
                     }
                     false => Ok(()),
                 });
-        match checked {
-            Ok(()) => self.take_reply(code, reply),
-            Err(_) => self.close_caller(code, true),
+        if let Err(why) = checked {
+            self.close_caller(code, true);
+            return Err(why);
         }
-        checked
+        self.take_reply(code, reply)
     }
 
     /// Takes the reply of a process that may answer.
-    fn take_reply(&self, code: &ApprovalCode, reply: CallerReply) {
+    pub(crate) fn take_reply(&self, code: &ApprovalCode, reply: CallerReply) -> Result<(), String> {
         match reply {
             CallerReply::Decided {
                 decision,
-                remembers,
+                scope,
                 by,
-            } => self.caller_decided(code, decision, remembers, &by),
+            } => return self.caller_decided(code, decision, scope, &by),
             CallerReply::Closed => self.close_caller(code, false),
             CallerReply::Declined => self.close_caller(code, true),
             CallerReply::Parked => self.park(code),
         }
+        Ok(())
     }
 
     /// Takes the answer of a person at a command. Who may answer is checked here: `peer` is the process
@@ -273,7 +346,7 @@ impl ApprovalQueue {
         terminal: Option<String>,
         by: String,
     ) -> Result<Option<LateAnswer>, String> {
-        if let Some(why) = self.shared.surroundings.closed_to_commands() {
+        if let Some(why) = self.shared.unsandboxed.closed_to_commands() {
             return Err(why);
         }
         let is_approval = matches!(answer.decision, Decision::Approve { .. });
@@ -286,10 +359,45 @@ impl ApprovalQueue {
         }
         let given = GivenAnswer {
             decision: answer.decision,
+            scope: match terminal {
+                Some(_) => answer.scope,
+                None => AnswerScope::Once,
+            },
             interface: terminal.map_or(Interface::Other, |_| Interface::Terminal),
             way: AnswerWay::Command,
             by,
-            remembers: answer.remembers,
+        };
+        self.settle(code, given)
+            .map_err(|refusal| refusal.to_string())
+    }
+
+    /// Takes the answer of an operator of the HTTP API, whose token was found; `peer` is the server.
+    ///
+    /// # Errors
+    /// With a sentence for the operator, if the answer does not count.
+    pub fn answer_as_operator(
+        &self,
+        code: &ApprovalCode,
+        answer: OperatorAnswer,
+        peer: &PeerProcess,
+        by: String,
+    ) -> Result<Option<LateAnswer>, String> {
+        self.check_operator(peer)?;
+        let open = self.find(code);
+        if open.is_some_and(|open| open.question.digest != answer.digest) {
+            return Err(
+                "`digest` is not that of this question; read the question again".to_owned(),
+            );
+        }
+        let given = GivenAnswer {
+            decision: answer.decision,
+            interface: Interface::Other,
+            way: AnswerWay::Http,
+            by,
+            scope: match answer.scope {
+                AnswerScope::Session => AnswerScope::Session,
+                AnswerScope::Once | AnswerScope::Always => AnswerScope::Once,
+            },
         };
         self.settle(code, given)
             .map_err(|refusal| refusal.to_string())
@@ -300,8 +408,21 @@ impl ApprovalQueue {
     /// # Errors
     /// With a sentence for the person who answers there.
     pub fn check(&self, peer: &PeerProcess) -> Result<(), String> {
-        let checked = peer.check(&self.shared.surroundings);
+        let checked = peer.check(&self.shared.unsandboxed);
         checked.map_err(|refusal| refusal.to_string())
+    }
+
+    /// Whether an operator at this server may act as a person: under the same conditions as their
+    /// answers count.
+    ///
+    /// # Errors
+    /// With a sentence for the person.
+    pub fn check_operator(&self, server: &PeerProcess) -> Result<(), String> {
+        self.check(server)?;
+        match self.shared.unsandboxed.closed_to_commands() {
+            Some(why) => Err(why),
+            None => Ok(()),
+        }
     }
 
     /// The approvals for the rest of the session.
@@ -337,7 +458,15 @@ impl ApprovalQueue {
             is_waiting: waiting.is_some(),
             open_to_caller: waiting.is_some_and(|call| call.open_to_caller),
             closed_to_commands: self.closed_to_commands(open.question.approve),
+            can_be_standing: self.shared.standing.is_some() && open.question.shape.is_some(),
+            problem: self.standing_problem(),
         }
+    }
+
+    /// Why the user's choices for all sessions do not count.
+    fn standing_problem(&self) -> Option<String> {
+        let standing = self.shared.standing.as_ref()?;
+        standing.file.choices().err()
     }
 
     /// Why commands in other terminals do not count.
@@ -345,31 +474,43 @@ impl ApprovalQueue {
         if !approve.admits(Interface::Terminal) {
             return Some(format!("the policy wants this approved at {approve}"));
         }
-        self.shared.surroundings.closed_to_commands()
+        self.shared.unsandboxed.closed_to_commands()
     }
 
-    fn caller_decided(&self, code: &ApprovalCode, decision: Decision, remembers: bool, by: &str) {
+    fn caller_decided(
+        &self,
+        code: &ApprovalCode,
+        decision: Decision,
+        scope: AnswerScope,
+        by: &str,
+    ) -> Result<(), String> {
         let caller = self.lock().caller;
         let is_open = |call: &WaitingCall| call.code == *code && call.open_to_caller;
         let (Some(caller), true) = (caller, self.lock().waiting.as_ref().is_some_and(is_open))
         else {
-            return;
+            return Err("the question is not open to this client any more".to_owned());
         };
+        let is_terminal = caller.way == AnswerWay::Terminal;
         let given = GivenAnswer {
             decision,
             interface: caller.interface,
             way: caller.way,
             by: telechir_policy::escape(by),
             // A client reports what its user chose; only a terminal shows what would be remembered.
-            remembers: remembers && caller.way == AnswerWay::Terminal,
+            scope: if is_terminal {
+                scope
+            } else {
+                AnswerScope::Once
+            },
         };
-        match self.settle(code, given) {
-            Ok(_) => {}
-            Err(refusal) => {
-                tracing::warn!(%refusal, "the answer of the caller does not count");
-                self.close_caller(code, true);
-            }
+        let Err(refusal) = self.settle(code, given) else {
+            return Ok(());
+        };
+        // Whoever sits at a terminal reads the reason and answers again.
+        if !(is_terminal && refusal.may_be_mended()) {
+            self.close_caller(code, true);
         }
+        Err(refusal.to_string())
     }
 
     fn settle(
@@ -381,6 +522,7 @@ impl ApprovalQueue {
         let now = Instant::now();
         let call_id = state.queue.find(code, now);
         let call_id = call_id.map(|open| open.question.call_id.clone());
+        self.remember_always(&mut state.queue, code, &given, now)?;
         let settled = state.queue.answer(code, given, now)?;
         let late = match settled {
             Settled::Waiting(answer) => {
@@ -392,6 +534,32 @@ impl ApprovalQueue {
         drop(state);
         self.shared.changes.send_replace(());
         Ok(late)
+    }
+
+    /// Writes an answer that counts and is for all sessions to the user's file.
+    fn remember_always(
+        &self,
+        queue: &mut Queue,
+        code: &ApprovalCode,
+        given: &GivenAnswer,
+        now: Instant,
+    ) -> Result<(), AnswerRefusal> {
+        if given.scope != AnswerScope::Always {
+            return Ok(());
+        }
+        let question = queue.check(code, given, now)?;
+        let (decision, shape) = match given.decision {
+            Decision::Approve { .. } => (StandingDecision::Allow, question.session_shape()),
+            Decision::Deny { .. } => (StandingDecision::Deny, question.shape.as_ref()),
+        };
+        let (Some(standing), Some(shape)) = (&self.shared.standing, shape) else {
+            return Err(AnswerRefusal::OnceOnly);
+        };
+        let by = format!("{}, {}", given.way, given.by);
+        let added = standing
+            .file
+            .add(decision, shape.clone(), &standing.devices, &by);
+        added.map(drop).map_err(AnswerRefusal::NotRemembered)
     }
 
     /// Closes the caller's way. Without another one the question is denied.
@@ -449,6 +617,27 @@ impl ApprovalQueue {
         state.release(code, Answer::from(Decision::Deny { reason }));
         drop(state);
         self.shared.changes.send_replace(());
+    }
+}
+
+/// The answer that the user chose for all calls like this one.
+fn standing_answer(choice: &StandingChoice, question: &Question) -> Answer {
+    let decision = match choice.decision {
+        StandingDecision::Allow => question.approve(),
+        StandingDecision::Deny => Decision::Deny {
+            reason: format!(
+                "The user denied such calls in all sessions: {}.",
+                choice.shape
+            ),
+        },
+    };
+    Answer {
+        decision,
+        origin: Some(AnswerOrigin {
+            way: AnswerWay::Remembered,
+            by: format!("{}, number {} of all sessions", choice.by, choice.number),
+            after_ms: 0,
+        }),
     }
 }
 
@@ -537,7 +726,25 @@ impl Approver for ApprovalQueue {
     }
 
     fn earlier_answer(&mut self, question: &Question) -> Option<Answer> {
-        self.lock().queue.earlier_answer(question, Instant::now())
+        let standing = self.shared.standing.as_ref();
+        let found = standing.map(|standing| standing.file.find(question, &standing.devices));
+        let choice = found.unwrap_or(Ok(None));
+        let now = Instant::now();
+        let mut state = self.lock();
+        let queue = &mut state.queue;
+        match choice {
+            // What the file would deny is unknown: only the answer to this very call counts.
+            Err(problem) => {
+                tracing::warn!(problem, "remembered choices do not count");
+                queue.retained_answer(question, now)
+            }
+            Ok(Some(choice)) if choice.decision == StandingDecision::Deny => {
+                Some(standing_answer(&choice, question))
+            }
+            Ok(choice) => queue
+                .earlier_answer(question, now)
+                .or_else(|| Some(standing_answer(&choice?, question))),
+        }
     }
 
     fn can_ask(&self, at: ApproveAt) -> bool {

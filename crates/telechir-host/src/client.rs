@@ -8,16 +8,17 @@ use telechir_policy::Digest;
 use tokio::time::timeout;
 
 use crate::approvals::{
-    ApprovalCode, CommandAnswer, FoundApproval, OpenApproval, RememberedApproval,
+    ApprovalCode, CommandAnswer, FoundApproval, OpenApproval, OperatorAnswer, RememberedApproval,
 };
 use crate::connection::{Connection, Exchange};
 use crate::error::HostErrorKind;
 use crate::frames::{MessageReader, MessageWriter};
 use crate::message::{HostReply, HostRequest};
 use crate::probe::{CHANGE_TIMEOUT, exited, terminate};
+use crate::tokens::BearerToken;
 use crate::{
-    EventStream, HostError, Probe, RunningCall, SessionDescription, SessionPaths, TurnKey,
-    TurnRequest, find,
+    ControlId, DeviceKind, EventStream, HostError, PersonInput, Probe, RunningCall, ScreenUpdate,
+    SessionDescription, SessionImage, SessionPaths, TurnKey, TurnRequest, find,
 };
 
 /// Timeout for a request that the session host answers at once.
@@ -138,6 +139,20 @@ impl HostClient {
             .await
     }
 
+    /// Answers the question with this code as an operator of the HTTP API.
+    ///
+    /// # Errors
+    /// When the answer does not count, with the reason.
+    pub async fn answer_as_operator(
+        &self,
+        code: &ApprovalCode,
+        answer: OperatorAnswer,
+    ) -> Result<(), HostError> {
+        let code = code.clone();
+        self.done(HostRequest::AnswerAsOperator { code, answer })
+            .await
+    }
+
     /// The approvals for the rest of the session.
     ///
     /// # Errors
@@ -164,8 +179,98 @@ impl HostClient {
     /// # Errors
     /// When the request cannot be sent.
     pub async fn subscribe(&self, from: Option<u64>) -> Result<EventStream, HostError> {
-        let exchange = self.request(HostRequest::Subscribe { from }).await?;
+        let window = Some(EventStream::WINDOW);
+        let request = HostRequest::Subscribe { from, window };
+        let exchange = self.request(request).await?;
         Ok(EventStream::new(exchange, from.unwrap_or(1)))
+    }
+
+    /// Captures a screen as people see it now, also while a call runs; without a device the first
+    /// screen, at most this wide.
+    ///
+    /// # Errors
+    /// When the session has no such screen, or it cannot be captured.
+    pub async fn capture_screen(
+        &self,
+        device: Option<DeviceKind>,
+        max_width: Option<u32>,
+    ) -> Result<SessionImage, HostError> {
+        let request = HostRequest::CaptureScreen { device, max_width };
+        let mut exchange = self.request(request).await?;
+        let HostReply::Image(Some(image)) = self.reply(&mut exchange).await? else {
+            return Err(exchange.unexpected());
+        };
+        Ok(image)
+    }
+
+    /// Waits until a screen differs from the version that the caller has, a few seconds at most, and
+    /// returns what changed; without a version all of it, at once. Without a device it is the first one.
+    /// The session captures nothing for a client that does not wait.
+    ///
+    /// # Errors
+    /// When the session has no such screen, or it cannot be captured.
+    pub async fn watch_screen(
+        &self,
+        device: Option<DeviceKind>,
+        since: Option<u64>,
+    ) -> Result<ScreenUpdate, HostError> {
+        let request = HostRequest::WatchScreen { device, since };
+        let mut exchange = self.request(request).await?;
+        let HostReply::ScreenChanged(update) = self.reply(&mut exchange).await? else {
+            return Err(exchange.unexpected());
+        };
+        Ok(update)
+    }
+
+    /// Takes control as the operator with this token, once no call runs.
+    ///
+    /// # Errors
+    /// When somebody has control, or this process or token may not take it.
+    pub async fn take_control(&self, token: BearerToken) -> Result<ControlId, HostError> {
+        let mut exchange = self.request(HostRequest::TakeControl { token }).await?;
+        let context = "nothing is known about the request";
+        let HostReply::ControlTaken { id } = exchange.next(context).await? else {
+            return Err(exchange.unexpected());
+        };
+        Ok(id)
+    }
+
+    /// Sends input of whoever has control.
+    ///
+    /// # Errors
+    /// When control has ended, or the session host does not reply.
+    pub async fn control_input(
+        &self,
+        id: ControlId,
+        device: Option<DeviceKind>,
+        input: PersonInput,
+    ) -> Result<(), HostError> {
+        self.done(HostRequest::ControlInput { id, device, input })
+            .await
+    }
+
+    /// Ends control as the operator with this token, whoever has it.
+    ///
+    /// # Errors
+    /// When this process or token may not end it.
+    pub async fn give_control_back(&self, token: BearerToken) -> Result<(), HostError> {
+        self.done(HostRequest::GiveControlBack { token }).await
+    }
+
+    /// A screenshot of the session's recording, as an event names it; none if it has none.
+    ///
+    /// # Errors
+    /// When the recording cannot be read.
+    pub async fn recorded_screenshot(
+        &self,
+        digest: &str,
+    ) -> Result<Option<SessionImage>, HostError> {
+        let digest = digest.to_owned();
+        let mut exchange = self.request(HostRequest::ReadScreenshot { digest }).await?;
+        let HostReply::Image(image) = self.reply(&mut exchange).await? else {
+            return Err(exchange.unexpected());
+        };
+        Ok(image)
     }
 
     /// Makes the session read its policy again, and returns the digest of the new one.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio::task::{AbortHandle, spawn};
 
 use crate::HostError;
@@ -12,7 +12,8 @@ use crate::error::HostErrorKind;
 use crate::frames::{MAX_CALL_BYTES, MessageReader, MessageWriter};
 use crate::message::{HostReply, HostRequest, Reply, Request};
 
-/// Number of replies to one request that may wait to be read; then the connection waits.
+/// Maximum number of replies to one request that wait to be read. With one more the request ends with
+/// an error; the replies to others are never delayed.
 const MAX_UNREAD: usize = 64;
 
 /// A connection that passed the version check.
@@ -106,10 +107,12 @@ async fn dispatch(mut reader: MessageReader, routes: Arc<Mutex<Routes>>) {
     let reason = loop {
         match reader.next::<Reply>(MAX_CALL_BYTES).await {
             Ok(Some(Reply { id, reply })) => {
-                let sender = lock(&routes).senders.get(&id).cloned();
-                if let Some(sender) = sender {
-                    // The receiver may have lost interest.
-                    let _receiver_gone = sender.send(reply).await;
+                let mut routes = lock(&routes);
+                // The receiver may have lost interest.
+                if let Some(sender) = routes.senders.get(&id)
+                    && let Err(TrySendError::Full(_)) = sender.try_send(reply)
+                {
+                    routes.senders.remove(&id);
                 }
             }
             Ok(None) => break "it exited".to_owned(),
@@ -137,12 +140,17 @@ impl Exchange {
     /// The next reply. Cancel-safe. An error of a lost connection ends with `context`.
     pub(crate) async fn next(&mut self, context: &str) -> Result<HostReply, HostError> {
         match self.replies.recv().await {
-            Some(HostReply::Failed { message }) => Err(HostError::new(message)),
+            Some(HostReply::Failed { message, kind }) => Err(HostError::of(kind, message)),
             Some(reply) => Ok(reply),
             None => {
                 let reason = lock(&self.connection.routes).lost.clone();
-                let reason = reason.unwrap_or_else(|| "it sent no reply".to_owned());
-                Err(self.connection.lost(&reason, context))
+                Err(match reason {
+                    Some(reason) => self.connection.lost(&reason, context),
+                    None => HostError::new(format!(
+                        "more than {MAX_UNREAD} replies of the session host of {} were not read; {context}",
+                        self.connection.name
+                    )),
+                })
             }
         }
     }
@@ -158,5 +166,47 @@ impl Exchange {
 impl Drop for Exchange {
     fn drop(&mut self) {
         lock(&self.connection.routes).senders.remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::UnixStream;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn replies_that_are_not_read_delay_no_others() {
+        let (own, host) = UnixStream::pair().unwrap();
+        let (reader, writer) = own.into_split();
+        let (_requests, host) = host.into_split();
+        let host = MessageWriter::new(host);
+        let reader = MessageReader::new(reader);
+        let connection = Connection::new("a".to_owned(), reader, MessageWriter::new(writer));
+        let mut unread = connection.request(HostRequest::Describe).await.unwrap();
+        let mut read = connection.request(HostRequest::Describe).await.unwrap();
+        for _ in 0..=MAX_UNREAD {
+            let reply = HostReply::Started;
+            host.send(&Reply {
+                id: unread.id,
+                reply,
+            })
+            .await
+            .unwrap();
+        }
+        let reply = HostReply::Done;
+        host.send(&Reply { id: read.id, reply }).await.unwrap();
+        let reply = read.next("").await.unwrap();
+        assert!(matches!(reply, HostReply::Done));
+        for _ in 0..MAX_UNREAD {
+            let reply = unread.next("").await.unwrap();
+            assert!(matches!(reply, HostReply::Started));
+        }
+        let error = unread.next("send it again").await.unwrap_err();
+        assert!(
+            error.to_string().contains("were not read; send it again"),
+            "{error}"
+        );
+        assert!(connection.is_open());
     }
 }

@@ -1,12 +1,14 @@
 //! Why a session host could not be used.
 
+use std::error::Error;
 use std::fmt::Display;
 use std::io;
 
-use thiserror::Error;
+use serde::{Deserialize, Serialize};
 
 /// What went wrong, for callers that continue differently.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum HostErrorKind {
     /// The session executed other calls for too long; this one did not start.
     Busy,
@@ -16,12 +18,17 @@ pub enum HostErrorKind {
     Lost,
     /// The session host speaks another version of the protocol.
     Version,
+    /// The key belongs to a turn with other contents; nothing was executed.
+    KeyReused,
+    /// A call has the id of an earlier, different one; it was not executed.
+    CallIdReused,
     /// Every other failure; the message names it.
+    #[default]
     Other,
 }
 
 /// Why a session host could not be used: a sentence for the user.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct HostError {
     kind: HostErrorKind,
@@ -53,4 +60,19 @@ impl From<io::Error> for HostError {
     fn from(error: io::Error) -> Self {
         Self::new(format!("failed to use the session's files: {error}"))
     }
+}
+
+/// An error with all its causes on one line, as the commands and session hosts report it.
+pub fn error_chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let message = error.to_string();
+        if !text.contains(&message) {
+            text.push_str(": ");
+            text.push_str(&message);
+        }
+        cause = error.source();
+    }
+    text
 }

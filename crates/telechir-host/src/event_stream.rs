@@ -6,18 +6,26 @@ use crate::HostError;
 use crate::connection::Exchange;
 use crate::message::{HostReply, HostRequest};
 
-/// Events in order, without gaps. While it is not read, its connection receives nothing else: use a
-/// client of its own for it.
+/// Events in order, without gaps. While it is not read, the session host sends no more of them; other
+/// requests of the connection are answered all the same.
 #[derive(Debug)]
 pub struct EventStream {
     exchange: Exchange,
     next_row: u64,
+    /// Events that were read and not reported to the session host.
+    unreported: u32,
 }
 
 impl EventStream {
+    /// Maximum number of events under way.
+    pub(crate) const WINDOW: u32 = 32;
+
     pub(crate) fn new(exchange: Exchange, from: u64) -> Self {
-        let next_row = from;
-        Self { exchange, next_row }
+        Self {
+            exchange,
+            next_row: from,
+            unreported: 0,
+        }
     }
 
     /// The next event; none when the session is closed. Cancel-safe.
@@ -29,6 +37,7 @@ impl EventStream {
         let reply = self.exchange.next(context).await?;
         if let HostReply::Event { row, at_ms, event } = reply {
             self.next_row = row + 1;
+            self.report_read();
             return Ok(Some(RecordedEvent { row, at_ms, event }));
         }
         let HostReply::EventsEnded { next } = reply else {
@@ -36,6 +45,17 @@ impl EventStream {
         };
         self.next_row = next;
         Ok(None)
+    }
+
+    /// Makes room for more events, half a window at once.
+    fn report_read(&mut self) {
+        self.unreported += 1;
+        if self.unreported >= Self::WINDOW / 2 {
+            let count = std::mem::take(&mut self.unreported);
+            let id = self.exchange.id;
+            let connection = &self.exchange.connection;
+            connection.request_later(HostRequest::EventsRead { id, count });
+        }
     }
 
     /// The row to subscribe from to miss nothing.

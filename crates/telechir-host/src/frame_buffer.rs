@@ -6,8 +6,6 @@ use std::io;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Free space for each read.
-const READ_BYTES: usize = 64 << 10;
 /// Size of the buffer that a long message does not leave larger.
 const RETAINED_BYTES: usize = 1 << 20;
 
@@ -22,7 +20,6 @@ pub(crate) struct FrameBuffer {
 impl FrameBuffer {
     /// Where to append what is received.
     pub(crate) fn space(&mut self) -> &mut Vec<u8> {
-        self.bytes.reserve(READ_BYTES);
         &mut self.bytes
     }
 

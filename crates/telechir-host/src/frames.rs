@@ -21,8 +21,10 @@ pub(crate) const MAX_CONTROL_BYTES: usize = 1 << 20;
 /// Maximum bytes of a message with calls or results, which contain screenshots.
 pub(crate) const MAX_CALL_BYTES: usize = 256 << 20;
 
-/// Bytes that are received at once.
-const CHUNK_BYTES: usize = 64 << 10;
+/// Bytes that are received at once: few for a short message, because room for more has to be zeroed
+/// each time, and as many as have arrived of a long one.
+const MIN_CHUNK_BYTES: usize = 4 << 10;
+const MAX_CHUNK_BYTES: usize = 256 << 10;
 
 /// Timeout for writing to a peer that does not read.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -111,7 +113,8 @@ fn receive_into(socket: &UnixStream, buffer: &mut Vec<u8>) -> io::Result<(usize,
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmCredentials(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let start = buffer.len();
-    buffer.resize(start + CHUNK_BYTES, 0);
+    let chunk_bytes = start.clamp(MIN_CHUNK_BYTES, MAX_CHUNK_BYTES);
+    buffer.resize(start + chunk_bytes, 0);
     let chunk = buffer.get_mut(start..).unwrap_or_default();
     let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
     let received = recvmsg(socket, &mut [IoSliceMut::new(chunk)], &mut control, flags);

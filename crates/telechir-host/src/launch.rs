@@ -72,7 +72,8 @@ impl StartReport {
 }
 
 /// Starts a session host with this configuration, which it reads as one JSON document from stdin. It
-/// listens when this returns.
+/// listens when this returns. If this is cancelled, the session host starts nevertheless, and ends
+/// unless another client uses it.
 ///
 /// # Errors
 /// When it does not start; the message has the reason, or names its log.
@@ -107,7 +108,8 @@ pub async fn launch(
     let report = line.ok().and_then(Result::ok);
     match report.as_deref().and_then(StartReport::parse) {
         Some(StartReport::Ready | StartReport::Taken) => {
-            host.detach();
+            // Ended session hosts of a process that starts many are reaped.
+            tokio::spawn(async move { host.wait().await });
             Ok(())
         }
         Some(StartReport::Failed(reason)) => {

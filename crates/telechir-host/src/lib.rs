@@ -14,23 +14,29 @@ mod frame_buffer;
 mod frames;
 mod launch;
 mod message;
-#[cfg(test)]
-mod message_properties;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod message_properties;
 mod paths;
 mod probe;
 mod running_call;
 mod server;
+pub mod tokens;
+mod user_file;
 
 pub use client::{ClosedSession, HostClient};
-pub use error::{HostError, HostErrorKind};
+pub use error::{HostError, HostErrorKind, error_chain};
 pub use event_stream::EventStream;
 pub use launch::{HostProgram, launch};
 pub use message::{
-    PROTOCOL, ScreenshotsFor, SessionDescription, SessionState, TurnKey, TurnRequest,
+    ControlId, PROTOCOL, PersonInControl, ScreenArea, ScreenUpdate, ScreenshotsFor,
+    SessionDescription, SessionImage, SessionState, TurnKey, TurnRequest,
 };
 pub use paths::{SessionName, SessionPaths};
 pub use probe::{Probe, find, probe};
 pub use running_call::{CallUpdate, QuestionPrompt, RunningCall};
 pub use server::{
-    HostApprover, HostEnd, HostSettings, HostedSession, PolicySource, SessionStarter, serve,
+    CallQuestions, HostApprover, HostEnd, HostSettings, HostedSession, PolicySource,
+    SessionStarter, serve,
 };
+pub use telechir_runtime::{DeviceKind, PersonInput};

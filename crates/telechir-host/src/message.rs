@@ -11,11 +11,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use telechir_policy::{Digest, Interface};
-use telechir_protocol::{Content, ToolResult};
+use telechir_protocol::{Content, Size, ToolResult};
+use telechir_runtime::{ChangedArea, DeviceKind, PersonInput, ScreenChanges};
 
+use crate::HostErrorKind;
 use crate::approvals::{
-    ApprovalCode, CallerReply, CommandAnswer, FoundApproval, OpenApproval, RememberedApproval,
+    ApprovalCode, CallerReply, CommandAnswer, FoundApproval, OpenApproval, OperatorAnswer,
+    RememberedApproval,
 };
+use crate::tokens::BearerToken;
 
 /// Version of the messages. Increases when one changes its meaning; other versions are refused.
 pub const PROTOCOL: u32 = 2;
@@ -86,8 +90,13 @@ pub(crate) enum HostRequest {
     Await { key: TurnKey },
     /// Cancel the turn with this key.
     Cancel { key: TurnKey },
-    /// Cancel the turn with this key, unless another client follows it, too.
-    Leave { key: TurnKey },
+    /// Follow the turn with this key no longer in the request with this number, and cancel it unless
+    /// another request follows it, too.
+    Leave {
+        key: TurnKey,
+        #[serde(default)]
+        request: Option<u64>,
+    },
     /// List the open questions.
     ListApprovals,
     /// Find the question with this code.
@@ -102,14 +111,49 @@ pub(crate) enum HostRequest {
         code: ApprovalCode,
         answer: CommandAnswer,
     },
+    /// Answer the question with this code as an operator of the HTTP API.
+    AnswerAsOperator {
+        code: ApprovalCode,
+        answer: OperatorAnswer,
+    },
     /// List the approvals for the rest of the session.
     ListRemembered,
     /// End the approval for the rest of the session that has this number.
     RevokeApproval { number: u64 },
-    /// Send the events of the session's recording, from this row on; absent for new events alone.
-    Subscribe { from: Option<u64> },
+    /// Send the events of the session's recording, from this row on; absent for new events alone. With
+    /// a window, so many at most that were not reported as read.
+    Subscribe {
+        from: Option<u64>,
+        #[serde(default)]
+        window: Option<u32>,
+    },
+    /// So many more events were read of the request with this number.
+    EventsRead { id: u64, count: u32 },
     /// Send no more events for the request with this number.
     Unsubscribe { id: u64 },
+    /// Capture a screen for people; without a device the first one. The running call goes on.
+    CaptureScreen {
+        device: Option<DeviceKind>,
+        max_width: Option<u32>,
+    },
+    /// Wait until a screen differs from the version that the client has, a few seconds at most;
+    /// without a version send all of it at once.
+    WatchScreen {
+        device: Option<DeviceKind>,
+        since: Option<u64>,
+    },
+    /// Wait until no call runs and the operator with this token has control.
+    TakeControl { token: BearerToken },
+    /// Have the effect of input of whoever has control; without a device on the first screen.
+    ControlInput {
+        id: ControlId,
+        device: Option<DeviceKind>,
+        input: PersonInput,
+    },
+    /// End control as the operator with this token, whoever has it.
+    GiveControlBack { token: BearerToken },
+    /// Send a screenshot of the session's recording.
+    ReadScreenshot { digest: String },
     /// Read the policy again; an invalid one changes nothing.
     ReloadPolicy,
     /// Close the session after this time without a call at the earliest.
@@ -132,6 +176,9 @@ pub(crate) enum HostReply {
     Described(Box<SessionDescription>),
     /// Other calls are executed first.
     Queued,
+    /// The first reply to a turn that may be a retry and has not ended: its key, or that of the turn that
+    /// it has joined.
+    Accepted { key: TurnKey },
     /// The turn has started; also withdraws its last question.
     Started,
     /// The turn needs the user's approval.
@@ -146,6 +193,12 @@ pub(crate) enum HostReply {
     Event { row: u64, at_ms: i64, event: Value },
     /// No more events follow; `next` is the row to read on from.
     EventsEnded { next: u64 },
+    /// The image that was requested; none if the recording has no screenshot with this digest.
+    Image(Option<SessionImage>),
+    /// What differs from the version that the client has.
+    ScreenChanged(ScreenUpdate),
+    /// The operator has control.
+    ControlTaken { id: ControlId },
     /// The session has this policy now.
     Reloaded { policy: Digest },
     /// The open questions.
@@ -157,7 +210,11 @@ pub(crate) enum HostReply {
     /// The request is done, and there is nothing to report.
     Done,
     /// The request failed.
-    Failed { message: String },
+    Failed {
+        message: String,
+        #[serde(default)]
+        kind: HostErrorKind,
+    },
     /// The session is closed; `problem` describes devices that did not stop cleanly.
     Closed { problem: Option<String> },
 }
@@ -177,6 +234,10 @@ pub struct TurnRequest {
     /// it waits for an approval.
     #[serde(default)]
     pub runs_on: bool,
+    /// Whether the response may have been sent before. If all its calls have ids and a turn with the
+    /// same contents has not ended, it joins that turn, whatever the key.
+    #[serde(default)]
+    pub may_be_retry: bool,
     /// The contents of the model's response.
     pub contents: Vec<Content>,
 }
@@ -218,6 +279,92 @@ impl fmt::Display for TurnKey {
     }
 }
 
+/// An image of a session: a screen as it is now, or a recorded screenshot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionImage {
+    /// The media type, such as `image/png`.
+    pub media_type: String,
+    /// The file of the image, in the format of its media type.
+    #[serde(with = "base64_bytes")]
+    pub bytes: Vec<u8>,
+}
+
+/// Names the control of a person; only who has the name has control.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ControlId(pub(crate) String);
+
+/// The person who has control of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PersonInControl {
+    /// Role and name of their token.
+    pub by: String,
+    /// Seconds since they took it.
+    pub seconds: u64,
+    /// Seconds until it ends without further input.
+    pub ends_in_seconds: u64,
+}
+
+/// What changed on a screen since the version that a client has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScreenUpdate {
+    /// The version that the client has with these areas.
+    pub version: u64,
+    /// Width and height of the screen in pixels.
+    pub size: Size,
+    /// The areas that changed; none if nothing did for a few seconds.
+    pub areas: Vec<ScreenArea>,
+}
+
+/// An area of a screen as it is now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScreenArea {
+    /// Distance of its left edge from that of the screen, in pixels.
+    pub x: u32,
+    /// Distance of its top edge from that of the screen, in pixels.
+    pub y: u32,
+    /// Width and height in pixels.
+    pub size: Size,
+    /// The image of the area, as large as it.
+    pub image: SessionImage,
+}
+
+impl From<ScreenChanges> for ScreenUpdate {
+    fn from(changes: ScreenChanges) -> Self {
+        let area = |area: ChangedArea| ScreenArea {
+            x: area.region.origin().x(),
+            y: area.region.origin().y(),
+            size: area.region.size(),
+            image: SessionImage {
+                media_type: area.media_type.to_owned(),
+                bytes: area.bytes,
+            },
+        };
+        Self {
+            version: changes.version,
+            size: changes.size,
+            areas: changes.areas.into_iter().map(area).collect(),
+        }
+    }
+}
+
+mod base64_bytes {
+    //! Bytes as base64 text.
+
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&STANDARD.encode(bytes))
+    }
+
+    pub(super) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Vec<u8>, D::Error> {
+        let text = String::deserialize(from)?;
+        STANDARD.decode(text).map_err(de::Error::custom)
+    }
+}
+
 /// Whom the screenshots of a call are for, which decides their size, encoding and number.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -229,6 +376,8 @@ pub enum ScreenshotsFor {
         /// Whether only actions that take a screenshot return one.
         on_request: bool,
     },
+    /// A person or a script that saves them: lossless, and only of actions that take one.
+    OnRequest,
 }
 
 /// Description of a session for its clients.
@@ -248,8 +397,17 @@ pub struct SessionDescription {
     pub idle_seconds: u64,
     /// The time without a call after which the session is closed, in seconds.
     pub idle_limit_seconds: u64,
+    /// Time until the session is closed if no call comes, in seconds; absent unless it is idle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closes_in_seconds: Option<u64>,
     /// Number of calls that wait for others.
     pub waiting: usize,
+    /// The turn that is executed; absent if none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running: Option<TurnKey>,
+    /// Who has control instead of the calls; absent if nobody has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<PersonInControl>,
     /// The configuration that the session was started with.
     pub config: Value,
     /// Digest of the session's policy.
@@ -273,6 +431,15 @@ pub enum SessionState {
 }
 
 impl SessionState {
+    /// Every state, from the start of a session to its end.
+    pub const ALL: [Self; 5] = [
+        Self::Starting,
+        Self::Idle,
+        Self::Busy,
+        Self::Closing,
+        Self::Gone,
+    ];
+
     /// The name in lists.
     pub const fn name(self) -> &'static str {
         match self {

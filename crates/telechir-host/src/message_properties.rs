@@ -10,8 +10,11 @@ use crate::message::{Greeting, Hello, Reply, Request};
 const MAX_BYTES: usize = 1 << 16;
 
 /// Checks that chunks of any size give the same messages, and that a message which is read can be
-/// written and read again.
-pub(crate) fn check(bytes: &[u8], piece: usize) {
+/// written and read again. `piece` is one less than the size of a chunk in bytes.
+///
+/// # Panics
+/// If they differ.
+pub fn check(bytes: &[u8], piece: usize) {
     both_ways::<Hello>(bytes, piece);
     both_ways::<Greeting>(bytes, piece);
     both_ways::<Request>(bytes, piece);
@@ -47,8 +50,8 @@ fn messages<T: DeserializeOwned + Serialize>(
     messages
 }
 
-/// Requests and replies.
-pub(crate) fn seeds() -> Vec<Vec<u8>> {
+/// Requests and replies with which the fuzzer begins.
+pub fn seeds() -> Vec<Vec<u8>> {
     let frame = |texts: &[&str]| {
         let frames = texts.iter().map(|text| {
             let length = u32::try_from(text.len()).unwrap_or_default().to_be_bytes();

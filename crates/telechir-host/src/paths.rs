@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use rustix::fs::{FlockOperation, flock};
+use telechir_process::is_plain_name;
 use tokio::net::UnixListener;
 
 use crate::HostError;
@@ -23,8 +24,7 @@ impl FromStr for SessionName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if (1..=32).contains(&text.len()) && text.chars().all(is_plain) {
+        if is_plain_name(text) {
             Ok(Self(text.to_owned()))
         } else {
             Err("expected a session name of 1 to 32 letters, digits, `_` or `-`".to_owned())
@@ -164,6 +164,11 @@ impl SessionPaths {
     /// Stops accepting callers and removes the socket.
     pub(crate) fn stop_listening(&self, listener: UnixListener) {
         drop(listener);
+        self.remove_socket();
+    }
+
+    /// Removes the socket, so that nobody finds it any more.
+    pub(crate) fn remove_socket(&self) {
         let _gone_already = remove(&self.socket());
     }
 

@@ -23,6 +23,12 @@ pub trait QuestionPrompt {
     /// Removes the question, which needs no reply any more.
     fn withdraw(&mut self);
 
+    /// The reply does not count, for this reason. The question as it is now; none if it is settled.
+    fn refused(&mut self, reason: &str, _open: Option<OpenApproval>) -> impl Future<Output = ()> {
+        tracing::warn!(reason, "an answer does not count");
+        std::future::ready(())
+    }
+
     /// The next reply to the question that is shown. Must be cancel-safe, and wait for ever when
     /// there is nothing to reply.
     fn reply(&mut self) -> impl Future<Output = CallerReply>;
@@ -38,6 +44,8 @@ pub struct RunningCall {
     /// Whether the turn is cancelled when this is dropped.
     is_cancelled_on_drop: bool,
     has_started: bool,
+    /// A reply that came before it was expected.
+    early: Option<HostReply>,
 }
 
 /// What happens to a turn.
@@ -65,17 +73,30 @@ impl RunningCall {
             has_ended: false,
             is_cancelled_on_drop,
             has_started: false,
+            early: None,
         }
     }
 
-    /// The key of the turn.
+    /// The key of the turn; once it has joined another one, the key of that.
     pub fn key(&self) -> &TurnKey {
         &self.key
     }
 
-    /// Whether the turn was executed, at least in part.
-    pub fn has_started(&self) -> bool {
-        self.has_started
+    /// Waits until a turn that may be a retry was accepted: then [`Self::key`] is that of the turn that
+    /// it has joined, if it has.
+    ///
+    /// # Errors
+    /// When the turn was refused, or the session host is gone.
+    pub async fn accepted(&mut self) -> Result<(), HostError> {
+        match self.exchange.next("nothing is known about the call").await {
+            Ok(HostReply::Accepted { key }) => self.key = key,
+            Ok(reply) => self.early = Some(reply),
+            Err(error) => {
+                self.has_ended = true;
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
     /// What happens next. Cancel-safe.
@@ -87,7 +108,14 @@ impl RunningCall {
             true => "actions already started may have taken effect",
             false => "nothing is known about the call",
         };
-        let reply = self.exchange.next(context).await;
+        let mut reply = match self.early.take() {
+            Some(reply) => Ok(reply),
+            None => self.exchange.next(context).await,
+        };
+        if let Ok(HostReply::Accepted { key }) = reply {
+            self.key = key;
+            reply = self.exchange.next(context).await;
+        }
         let reply = reply.inspect_err(|_| self.has_ended = true)?;
         let ended = |kind, message: &str| Err(HostError::of(kind, message));
         match reply {
@@ -117,11 +145,15 @@ impl RunningCall {
             HostReply::Described(_)
             | HostReply::Event { .. }
             | HostReply::EventsEnded { .. }
+            | HostReply::Image(_)
+            | HostReply::ScreenChanged(_)
+            | HostReply::ControlTaken { .. }
             | HostReply::Reloaded { .. }
             | HostReply::Approvals { .. }
             | HostReply::Approval(_)
             | HostReply::Remembered { .. }
             | HostReply::Done
+            | HostReply::Accepted { .. }
             | HostReply::Failed { .. }
             | HostReply::Closed { .. } => Err(self.exchange.unexpected()),
         }
@@ -143,11 +175,7 @@ impl RunningCall {
             let update = tokio::select! {
                 reply = prompt.reply(), if shown.is_some() => {
                     if let Some(code) = shown.clone() {
-                        let request = HostRequest::ReplyToQuestion { code, reply };
-                        let mut exchange = self.exchange.connection.request(request).await?;
-                        if let Err(error) = exchange.next("the answer may be lost").await {
-                            tracing::warn!(%error, "an answer does not count");
-                        }
+                        self.reply(code, reply, prompt).await?;
                     }
                     continue;
                 }
@@ -169,8 +197,54 @@ impl RunningCall {
         }
     }
 
-    /// Cancels the turn and waits until it has stopped.
-    pub async fn cancel(mut self) {
+    /// Sends a reply to a question; if it does not count, reports that to `prompt`.
+    async fn reply(
+        &self,
+        code: ApprovalCode,
+        reply: CallerReply,
+        prompt: &mut impl QuestionPrompt,
+    ) -> Result<(), HostError> {
+        let Some(reason) = self.refusal(code.clone(), reply).await? else {
+            return Ok(());
+        };
+        let request = HostRequest::FindApproval { code };
+        let mut exchange = self.exchange.connection.request(request).await?;
+        let HostReply::Approval(found) = exchange.next("the answer does not count").await? else {
+            return Err(exchange.unexpected());
+        };
+        prompt.refused(&reason, found.open).await;
+        Ok(())
+    }
+
+    /// Sends a reply to a question of the turn. A reply that does not count is logged.
+    ///
+    /// # Errors
+    /// When the session host is gone.
+    pub async fn reply_to(&self, code: ApprovalCode, reply: CallerReply) -> Result<(), HostError> {
+        if let Some(reason) = self.refusal(code, reply).await? {
+            tracing::warn!(reason, "an answer does not count");
+        }
+        Ok(())
+    }
+
+    /// Sends a reply to a question. Returns why it does not count, if so.
+    async fn refusal(
+        &self,
+        code: ApprovalCode,
+        reply: CallerReply,
+    ) -> Result<Option<String>, HostError> {
+        let request = HostRequest::ReplyToQuestion { code, reply };
+        let mut exchange = self.exchange.connection.request(request).await?;
+        match exchange.next("the answer may be lost").await {
+            Ok(_) => Ok(None),
+            Err(error) if error.kind() == HostErrorKind::Lost => Err(error),
+            Err(error) => Ok(Some(error.to_string())),
+        }
+    }
+
+    /// Cancels the turn and waits until it has stopped. Returns whether it was executed, at least in
+    /// part.
+    pub async fn cancel(mut self) -> bool {
         let key = self.key.clone();
         let cancelled = async {
             let request = HostRequest::Cancel { key };
@@ -183,16 +257,17 @@ impl RunningCall {
         if !matches!(stopped, Ok(Err(error)) if error.kind() == HostErrorKind::Cancelled) {
             tracing::warn!("the session host did not confirm the cancellation");
         }
+        self.has_started
     }
 }
 
 impl Drop for RunningCall {
     fn drop(&mut self) {
         if self.is_cancelled_on_drop && !self.has_ended {
-            let key = self.key.clone();
+            let (key, request) = (self.key.clone(), Some(self.exchange.id));
             self.exchange
                 .connection
-                .request_later(HostRequest::Leave { key });
+                .request_later(HostRequest::Leave { key, request });
         }
     }
 }

@@ -1,10 +1,13 @@
 //! The session host: starts the devices, serves turns in order of arrival, and closes the session.
 
 mod approver;
+mod call_questions;
 mod calls;
 mod connections;
 mod control;
+mod ended_turns;
 mod events;
+mod person;
 mod status;
 
 use std::future::Future;
@@ -14,28 +17,34 @@ use std::time::Duration;
 
 use rustix::process::{PidfdFlags, getppid, pidfd_open};
 use telechir_protocol::{AnsweredTurn, ModelTurn, ToolResult};
-use telechir_runtime::{Session, TurnIdentity};
+use telechir_runtime::{JournalError, RuntimeError, Session, SessionEvent, TurnIdentity};
 use tokio::net::UnixListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{Instant, sleep_until, timeout};
 
 pub use approver::HostApprover;
+pub use call_questions::CallQuestions;
 use calls::{Call, CallEnd, CallTable};
 use connections::{Closer, Connections, Shared};
 pub use control::PolicySource;
 use control::{ControlSlot, SessionControl};
+use person::{PersonControl, PersonRequest};
 pub use status::HostSettings;
 use status::SessionStatus;
 
-use crate::approvals::{ApprovalQueue, Surroundings};
+use crate::approvals::{ApprovalQueue, UnsandboxedDevices};
 use crate::launch::StartReport;
 use crate::paths::Lock;
 use crate::probe::exited;
-use crate::{HostError, ScreenshotsFor, SessionPaths, SessionState, TurnRequest};
+use crate::{
+    HostError, HostErrorKind, ScreenshotsFor, SessionPaths, SessionState, TurnRequest, error_chain,
+};
 
 /// Time for the first client to connect before a failed start is reported to nobody.
 const FIRST_CLIENT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a call waits for a person who has control before it is answered that one has.
+const CONTROL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of requests to close the session that wait for its end.
 const MAX_CLOSERS: usize = 64;
 
@@ -96,15 +105,13 @@ pub async fn serve<S: SessionStarter>(
         return Ok(HostEnd::Taken);
     };
     let prepared = prepare().and_then(|prepared| {
-        let listening = listen(paths, &lock)
-            .and_then(|listener| Ok((listener, Signals::new()?, signal(SignalKind::hangup())?)));
-        let (listener, signals, hangups) = listening.map_err(|e| {
+        let listening = Listening::start(paths, &lock).map_err(|e| {
             let socket = paths.socket();
             format!("failed to listen on {}: {e}", socket.display())
         })?;
-        Ok((prepared, listener, signals, hangups))
+        Ok((prepared, listening))
     });
-    let ((settings, starter), listener, signals, hangups) = match prepared {
+    let ((settings, starter), listening) = match prepared {
         Ok(prepared) => prepared,
         Err(reason) => {
             paths.release(lock)?;
@@ -116,11 +123,22 @@ pub async fn serve<S: SessionStarter>(
     // so it is the parent until then.
     let parent = getppid().and_then(|parent| pidfd_open(parent, PidfdFlags::empty()).ok());
     let is_awaited = StartReport::Ready.print().is_ok();
+    let Listening {
+        listener,
+        signals,
+        hangups,
+        unsandboxed,
+    } = listening;
     let (closes, close_requests) = mpsc::channel(MAX_CLOSERS);
     let calls = Arc::<CallTable>::default();
-    let surroundings = Surroundings::new(paths.folder());
-    let queue = ApprovalQueue::new(settings.approval_timeout, surroundings);
+    let queue = ApprovalQueue::new(
+        settings.approval_timeout,
+        unsandboxed,
+        settings.standing.clone(),
+    );
+    let (person, person_requests) = PersonControl::new();
     let shared = Arc::new(Shared {
+        person,
         status: SessionStatus::new(paths.name.to_string(), settings),
         approver: HostApprover::new(Arc::clone(&calls), queue),
         calls,
@@ -143,11 +161,11 @@ pub async fn serve<S: SessionStarter>(
     let start = tokio::spawn(unused);
     let host = SessionHost {
         shared,
+        person_requests,
         ends: Ends {
             signals,
             close_requests,
         },
-        served: 0,
     };
     let ended = host.run(starter, paths, lock, listener).await;
     reloads.abort();
@@ -165,8 +183,23 @@ async fn reload_on_signal(mut hangups: Signal, shared: Arc<Shared>) {
     }
 }
 
-fn listen(paths: &SessionPaths, lock: &Lock) -> io::Result<UnixListener> {
-    paths.listen(lock)
+/// What a session host reacts to.
+struct Listening {
+    listener: UnixListener,
+    signals: Signals,
+    hangups: Signal,
+    unsandboxed: UnsandboxedDevices,
+}
+
+impl Listening {
+    fn start(paths: &SessionPaths, lock: &Lock) -> io::Result<Self> {
+        Ok(Self {
+            listener: paths.listen(lock)?,
+            signals: Signals::new()?,
+            hangups: signal(SignalKind::hangup())?,
+            unsandboxed: UnsandboxedDevices::of(paths.folder())?,
+        })
+    }
 }
 
 /// Why a session ends.
@@ -192,8 +225,8 @@ enum TurnOutcome {
 #[derive(Debug)]
 struct SessionHost {
     shared: Arc<Shared>,
+    person_requests: mpsc::Receiver<PersonRequest>,
     ends: Ends,
-    served: u64,
 }
 
 impl SessionHost {
@@ -249,7 +282,7 @@ impl SessionHost {
                 // Report the failure to the client that started us, which may still be connecting.
                 let first = self.shared.calls.next();
                 if timeout(FIRST_CLIENT_TIMEOUT, first).await.is_ok() {
-                    let end = CallEnd::Failed(message.clone());
+                    let end = CallEnd::Failed(HostError::new(message.as_str()));
                     self.shared.calls.finish(end, false);
                 }
                 self.shared.calls.close(&message);
@@ -272,19 +305,22 @@ impl SessionHost {
 
     /// Gives clients access to a session that has started.
     async fn open(&self, hosted: &mut impl HostedSession) -> Result<Arc<SessionControl>, String> {
-        let source = hosted.policy_source();
+        let policy_source = hosted.policy_source();
         let session = hosted.session();
-        let failed = |e: &dyn std::error::Error| format!("failed to {}", chain(e));
+        session.set_control(self.shared.person.lease());
+        let failed = |e: &dyn std::error::Error| format!("failed to {}", error_chain(e));
         let recording = session.recording().map_err(|e| failed(&e))?;
         if self.shared.status.is_resumed() {
             let turns = recording.turns().await.map_err(|e| failed(&e))?;
             self.shared.calls.restore(turns);
         }
-        let control = Arc::new(SessionControl::new(
+        let control = Arc::new(SessionControl {
             recording,
-            session.policy_slot(),
-            source,
-        ));
+            screens: session.screens(),
+            policy_slot: session.policy_slot(),
+            policy_source,
+            policy_changed: Notify::new(),
+        });
         self.shared.control.set(Arc::clone(&control));
         Ok(control)
     }
@@ -295,13 +331,25 @@ impl SessionHost {
         control: &SessionControl,
     ) -> SessionEnd {
         let shared = Arc::clone(&self.shared);
+        let mut parked = None;
         loop {
             shared.status.set(SessionState::Idle);
             let stop = hosted.session().until_stopped();
             let call = tokio::select! {
                 biased;
-                end = self.ends.next() => return end,
-                call = shared.calls.next() => call,
+                end = self.ends.next() => {
+                    shared.fail_call();
+                    return end;
+                }
+                Some(request) = self.person_requests.recv() => {
+                    serve_person(hosted, &shared, request).await;
+                    continue;
+                }
+                () = shared.person.expired() => {
+                    end_control(hosted.session(), &shared).await;
+                    continue;
+                }
+                call = next_call(&shared, &mut parked) => call,
                 _why = stop => {
                     hosted.session().finish_dropped_turn().await;
                     continue;
@@ -310,7 +358,9 @@ impl SessionHost {
                     hosted.session().apply_policy();
                     continue;
                 }
-                () = shared.status.idle_too_long() => return SessionEnd::Idle,
+                () = shared.status.idle_too_long(), if !shared.person.is_taken() => {
+                    return SessionEnd::Idle;
+                }
             };
             shared.status.set(SessionState::Busy);
             let served = tokio::select! {
@@ -320,9 +370,7 @@ impl SessionHost {
             };
             match served {
                 Err(end) => {
-                    let name = &shared.status.name;
-                    let message = format!("session {name} was closed during the call");
-                    shared.calls.finish(CallEnd::Failed(message), true);
+                    shared.fail_call();
                     return end;
                 }
                 Ok((outcome, end)) => {
@@ -330,16 +378,13 @@ impl SessionHost {
                     shared.calls.finish(end, outcome == TurnOutcome::Done);
                     match outcome {
                         TurnOutcome::Unstarted => return SessionEnd::Unstarted,
-                        TurnOutcome::NotTaken
-                            if self.served == 0 && shared.calls.waiting() == 0 =>
-                        {
+                        TurnOutcome::NotTaken if shared.calls.is_unused() => {
                             tracing::info!(
                                 "the client that started the session left without using it"
                             );
                             return SessionEnd::Unstarted;
                         }
-                        TurnOutcome::NotTaken => {}
-                        TurnOutcome::Done => self.served += 1,
+                        TurnOutcome::NotTaken | TurnOutcome::Done => {}
                     }
                 }
             }
@@ -356,6 +401,73 @@ impl SessionHost {
         while let Some(closer) = requests.recv().await {
             closer.reply(problem.cloned()).await;
         }
+    }
+}
+
+/// The next turn. One that comes while a person has control waits until they give it back, and after a
+/// while is served all the same: then its calls are answered that somebody has control. Cancel-safe.
+async fn next_call(shared: &Shared, parked: &mut Option<(Arc<Call>, Instant)>) -> Arc<Call> {
+    if parked.is_none() {
+        let call = shared.calls.next().await;
+        if !shared.person.is_taken() {
+            return call;
+        }
+        *parked = Some((call, Instant::now() + CONTROL_TIMEOUT));
+    }
+    if let Some((call, deadline)) = parked {
+        tokio::select! {
+            () = shared.person.given_back() => {}
+            () = sleep_until(*deadline) => {}
+            () = call.cancelled() => {}
+        }
+    }
+    match parked.take() {
+        Some((call, _)) => call,
+        None => shared.calls.next().await,
+    }
+}
+
+/// Does what a person requests between turns.
+async fn serve_person(hosted: &mut impl HostedSession, shared: &Shared, request: PersonRequest) {
+    match request {
+        PersonRequest::Take { by, taken } => {
+            // Not with the first turn, which may come while the person has control.
+            if let Err(message) = hosted.prepare().await {
+                tracing::warn!(
+                    message,
+                    "a person takes control of a session that is not prepared"
+                );
+            }
+            if shared.person.begin(by.clone(), taken) {
+                let session = hosted.session();
+                session.emit(SessionEvent::ControlTaken { by });
+            }
+        }
+        PersonRequest::Input { device, input } => {
+            if let Err(message) = hosted.session().act_for_person(device, input).await {
+                tracing::debug!(message, "input of a person had no effect");
+            }
+        }
+        PersonRequest::Give { given } => {
+            end_control(hosted.session(), shared).await;
+            let _they_left = given.send(());
+        }
+    }
+}
+
+/// Lets calls act again once nothing is pressed any more.
+async fn end_control(session: &mut Session, shared: &Shared) {
+    if !shared.person.is_taken() {
+        return;
+    }
+    session.release_for_person().await;
+    // What the person did counts as use of the session.
+    let status = &shared.status;
+    status.extend(status.settings().idle_limit);
+    if let Some(ended) = shared.person.end() {
+        let ms = u64::try_from(ended.time.as_millis()).unwrap_or(u64::MAX);
+        let (by, inputs) = (ended.by, ended.inputs);
+        session.emit(SessionEvent::ControlGivenBack { by, ms, inputs });
     }
 }
 
@@ -392,11 +504,15 @@ async fn serve_turn(
             let results = results.map(ToolResult::into_content).collect();
             (TurnOutcome::Done, CallEnd::Answered(results))
         }
-        Some(Err(Problem::Invalid(message))) => (TurnOutcome::NotTaken, CallEnd::Failed(message)),
-        Some(Err(Problem::Unprepared(message))) => {
-            (TurnOutcome::Unstarted, CallEnd::Failed(message))
+        Some(Err(Problem::Invalid(message))) => {
+            let end = CallEnd::Failed(HostError::new(message));
+            (TurnOutcome::NotTaken, end)
         }
-        Some(Err(Problem::Failed(message))) => (TurnOutcome::Done, CallEnd::Failed(message)),
+        Some(Err(Problem::Unprepared(message))) => {
+            let end = CallEnd::Failed(HostError::new(message));
+            (TurnOutcome::Unstarted, end)
+        }
+        Some(Err(Problem::Failed(error))) => (TurnOutcome::Done, CallEnd::Failed(error)),
     }
 }
 
@@ -407,7 +523,7 @@ enum Problem {
     /// The session cannot be used.
     Unprepared(String),
     /// It could not be executed to its end.
-    Failed(String),
+    Failed(HostError),
 }
 
 async fn execute(
@@ -424,22 +540,17 @@ async fn execute(
     hosted.prepare().await.map_err(Problem::Unprepared)?;
     let session = hosted.session();
     let answered = session.execute_identified(turn, identity, is_resumed).await;
-    answered.map_err(|e| Problem::Failed(format!("failed to {}", chain(&e))))
+    answered.map_err(|e| Problem::Failed(failure(&e)))
 }
 
-/// An error with its causes on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let message = error.to_string();
-        if !text.contains(&message) {
-            text.push_str(": ");
-            text.push_str(&message);
+fn failure(error: &RuntimeError) -> HostError {
+    let kind = match error {
+        RuntimeError::Journal(JournalError::OtherDigest { .. }) => HostErrorKind::CallIdReused,
+        RuntimeError::Journal(_) | RuntimeError::Incomplete(_) | RuntimeError::Close { .. } => {
+            HostErrorKind::Other
         }
-        cause = error.source();
-    }
-    text
+    };
+    HostError::of(kind, format!("failed to {}", error_chain(error)))
 }
 
 /// What ends a session from outside.

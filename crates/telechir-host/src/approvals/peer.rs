@@ -12,9 +12,10 @@ use rustix::net::sockopt::socket_peercred;
 use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open};
 use telechir_process::{Identity, guardian, peer_process};
 
-use super::Surroundings;
+use super::UnsandboxedDevices;
 
-/// Maximum number of ancestors of a process; more mean that something is wrong.
+/// Maximum number of ancestors of a process. Nobody answers from deeper down, and what stands above
+/// would not be seen.
 const MAX_ANCESTORS: usize = 256;
 
 /// Why a process may not answer.
@@ -91,26 +92,24 @@ impl PeerProcess {
     ///
     /// # Errors
     /// With the reason why it may not.
-    pub fn check(&self, surroundings: &Surroundings) -> Result<(), PeerRefusal> {
+    pub fn check(&self, unsandboxed: &UnsandboxedDevices) -> Result<(), PeerRefusal> {
         if self.uid != geteuid().as_raw() {
             return Err(PeerRefusal::OtherUser(self.uid));
         }
         let unreadable = |what: String| {
             move |error: io::Error| PeerRefusal::Unreadable(format!("{what}: {error}"))
         };
-        let displays = surroundings
-            .displays()
-            .map_err(unreadable("the sessions of this user".to_owned()))?;
         let pid = self.pid.as_raw_nonzero().get();
         let facts = ProcessFacts::read(pid).map_err(unreadable(format!("process {pid}")))?;
-        let related = related(&facts.stat);
+        let related = related(&facts.stat, &ProcessTable)
+            .map_err(unreadable(format!("the ancestors of process {pid}")))?;
         // All of that was about this process only if it still runs.
         if self.has_exited() {
             return Err(PeerRefusal::Exited);
         }
         let own =
             ProcessFacts::namespaces("self").map_err(unreadable("our namespaces".to_owned()))?;
-        judge(&facts, &related, &own, &displays)
+        judge(&facts, &related, &own, |name| unsandboxed.is_driven(name))
     }
 
     /// The terminal that controls the process; none if it has none, or a session's user owns it.
@@ -192,13 +191,14 @@ impl ProcessFacts {
         })
     }
 
-    /// The namespaces of processes and users.
+    /// The namespaces of processes and users, and of networks: names of devices outside of sandboxes
+    /// are shown in their own one only.
     fn namespaces(process: &str) -> io::Result<Vec<(u64, u64)>> {
         let id = |name: &str| {
             let found = fs::metadata(format!("/proc/{process}/ns/{name}"))?;
             Ok((found.dev(), found.ino()))
         };
-        ["pid", "user"].into_iter().map(id).collect()
+        ["pid", "user", "net"].into_iter().map(id).collect()
     }
 }
 
@@ -250,23 +250,48 @@ fn variables(pid: i32) -> io::Result<Vec<String>> {
         .collect())
 }
 
+/// The processes of the system, or of a test.
+trait Processes {
+    fn stat(&self, pid: i32) -> Option<ProcessStat>;
+
+    fn origin(&self, pid: i32) -> ProcessOrigin;
+}
+
+/// The processes that the kernel shows.
+struct ProcessTable;
+
+impl Processes for ProcessTable {
+    fn stat(&self, pid: i32) -> Option<ProcessStat> {
+        ProcessStat::read(pid).ok()
+    }
+
+    fn origin(&self, pid: i32) -> ProcessOrigin {
+        ProcessOrigin::read(pid)
+    }
+}
+
 /// The ancestors of a process, of the leader of its terminal session, and that leader.
-fn related(of: &ProcessStat) -> Vec<ProcessOrigin> {
+///
+/// # Errors
+/// If there are too many to look at all of them.
+fn related(of: &ProcessStat, processes: &impl Processes) -> io::Result<Vec<ProcessOrigin>> {
     let mut origins = Vec::new();
     for first in [of.parent, of.session] {
         let mut pid = first;
-        for _ in 0..MAX_ANCESTORS {
-            if pid <= 0 || pid == of.pid {
-                break;
+        let mut ancestors = 0;
+        while pid > 0 && pid != of.pid {
+            if ancestors >= MAX_ANCESTORS {
+                return Err(io::Error::other(format!("more than {MAX_ANCESTORS}")));
             }
-            origins.push(ProcessOrigin::read(pid));
-            let Ok(stat) = ProcessStat::read(pid) else {
+            ancestors += 1;
+            origins.push(processes.origin(pid));
+            let Some(stat) = processes.stat(pid) else {
                 break;
             };
             pid = stat.parent;
         }
     }
-    origins
+    Ok(origins)
 }
 
 /// Judges a process by what is known about it and its relatives.
@@ -274,7 +299,7 @@ fn judge(
     facts: &ProcessFacts,
     related: &[ProcessOrigin],
     own_namespaces: &[(u64, u64)],
-    displays: &[String],
+    is_driven: impl Fn(&str) -> io::Result<bool>,
 ) -> Result<(), PeerRefusal> {
     if facts.namespaces != own_namespaces {
         return Err(PeerRefusal::OtherNamespace);
@@ -286,21 +311,15 @@ fn judge(
     if related.iter().any(|origin| origin.is_telechir) {
         return Err(PeerRefusal::OfSession("telechir started it"));
     }
-    let is_driven = |name: &str| displays.iter().any(|driven| is_same_display(driven, name));
-    let mut shown = related.iter().chain([&facts.origin]);
-    match shown.find_map(|origin| origin.display().filter(|name| is_driven(name))) {
-        Some(name) => Err(PeerRefusal::OnDrivenDisplay(name.to_owned())),
-        None => Ok(()),
+    let all = related.iter().chain([&facts.origin]);
+    for name in all.filter_map(ProcessOrigin::display) {
+        match is_driven(name) {
+            Ok(false) => {}
+            Ok(true) => return Err(PeerRefusal::OnDrivenDisplay(name.to_owned())),
+            Err(error) => return Err(PeerRefusal::Unreadable(format!("display {name}: {error}"))),
+        }
     }
-}
-
-/// Whether two names mean the same display: `:0` and `unix:0.0` do.
-fn is_same_display(one: &str, other: &str) -> bool {
-    let number = |name: &str| {
-        let (_, number) = name.rsplit_once(':')?;
-        number.split('.').next()?.parse::<u32>().ok()
-    };
-    one == other || number(one).is_some() && number(one) == number(other)
+    Ok(())
 }
 
 /// The fields of `/proc/PID/stat` that are compared.
@@ -350,9 +369,10 @@ impl ProcessStat {
 mod tests {
     use std::os::unix::net::UnixStream;
 
+    use super::super::unsandboxed::display_number;
     use super::*;
 
-    const OWN: [(u64, u64); 2] = [(4, 1), (4, 2)];
+    const OWN: [(u64, u64); 3] = [(4, 1), (4, 2), (4, 3)];
 
     fn facts() -> ProcessFacts {
         ProcessFacts {
@@ -374,7 +394,9 @@ mod tests {
     }
 
     fn judged(facts: &ProcessFacts, related: &[ProcessOrigin]) -> Result<(), PeerRefusal> {
-        judge(facts, related, &OWN, &[":0".to_owned()])
+        judge(facts, related, &OWN, |name| {
+            Ok(display_number(name) == Some(0))
+        })
     }
 
     #[test]
@@ -393,7 +415,9 @@ mod tests {
 
     #[test]
     fn a_process_in_other_namespaces_may_not() {
-        for namespaces in [vec![(4, 9), (4, 2)], vec![(4, 1), (4, 9)]] {
+        for different in 0..OWN.len() {
+            let mut namespaces = OWN.to_vec();
+            namespaces[different] = (4, 9);
             let facts = ProcessFacts {
                 namespaces,
                 ..facts()
@@ -473,13 +497,51 @@ mod tests {
         let peer = PeerProcess::of(&one).unwrap();
         assert_eq!(peer.pid(), rustix::process::getpid());
         let folder = tempfile::tempdir().unwrap();
-        let checked = peer.check(&Surroundings::new(folder.path()));
+        let unsandboxed = UnsandboxedDevices::of(folder.path()).unwrap();
+        let checked = peer.check(&unsandboxed);
         let of_session = matches!(checked, Err(PeerRefusal::OfSession(_)));
         assert!(checked.is_ok() || of_session, "{checked:?}");
-        let unreadable = peer.check(&Surroundings::new(folder.path().join("missing")));
-        assert!(matches!(unreadable, Err(PeerRefusal::Unreadable(_))));
         let other = peer.of_other_user();
-        let refusal = other.check(&Surroundings::new(folder.path()));
+        let refusal = other.check(&unsandboxed);
         assert!(matches!(refusal, Err(PeerRefusal::OtherUser(_))));
+    }
+
+    /// Processes that each were started by the one with the number before.
+    struct Chain {
+        /// The one with the marker of a session.
+        marked: i32,
+    }
+
+    impl Processes for Chain {
+        fn stat(&self, pid: i32) -> Option<ProcessStat> {
+            ProcessStat::parse(&format!("{pid} (a) S {} 1 1 0 0", pid - 1))
+        }
+
+        fn origin(&self, pid: i32) -> ProcessOrigin {
+            let variable = format!("{}=x", guardian::MARKER);
+            let variables = if pid == self.marked {
+                vec![variable.as_str()]
+            } else {
+                Vec::new()
+            };
+            origin(&variables, "")
+        }
+    }
+
+    #[test]
+    fn no_number_of_ancestors_hides_the_first_one() {
+        let chain = Chain { marked: 1 };
+        for pid in [2, 100, 257] {
+            let process = ProcessFacts {
+                stat: chain.stat(pid).unwrap(),
+                ..facts()
+            };
+            let related = related(&process.stat, &chain).unwrap();
+            let refusal = Err(PeerRefusal::OfSession("its environment"));
+            assert_eq!(judged(&process, &related), refusal, "{pid}");
+        }
+        let deep = chain.stat(258).unwrap();
+        let error = related(&deep, &chain).unwrap_err();
+        assert_eq!(error.to_string(), "more than 256");
     }
 }

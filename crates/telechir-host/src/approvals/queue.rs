@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use telechir_policy::{ApprovalShape, Decision, Interface, Question};
 use telechir_runtime::{Answer, AnswerOrigin, AnswerWay};
 
-use super::ApprovalCode;
+use super::{AnswerScope, ApprovalCode};
 
 /// How long an answer counts that came when its call no longer waited.
 const RETENTION: Duration = Duration::from_secs(600);
@@ -29,8 +29,8 @@ pub(super) struct GivenAnswer {
     pub(super) way: AnswerWay,
     /// Who gave it, escaped.
     pub(super) by: String,
-    /// Whether an approval counts for the rest of the session.
-    pub(super) remembers: bool,
+    /// For which calls it counts.
+    pub(super) scope: AnswerScope,
 }
 
 /// Why an answer does not count.
@@ -46,8 +46,20 @@ pub(super) enum AnswerRefusal {
     OtherQuestion,
     /// The approval came faster than anybody reads: after so many milliseconds instead of these.
     TooFast(u64, u64),
-    /// This question cannot be approved for the rest of the session.
+    /// This question needs an answer of its own each time.
     OnceOnly,
+    /// The user's file of choices could not be used.
+    NotRemembered(String),
+}
+
+impl AnswerRefusal {
+    /// Whether another answer of the same person can count.
+    pub(super) fn may_be_mended(&self) -> bool {
+        match self {
+            Self::TooFast(..) | Self::OnceOnly | Self::NotRemembered(_) => true,
+            Self::Unknown | Self::Settled(_) | Self::Elsewhere(_) | Self::OtherQuestion => false,
+        }
+    }
 }
 
 impl fmt::Display for AnswerRefusal {
@@ -62,8 +74,9 @@ impl fmt::Display for AnswerRefusal {
                 "the approval came after {after} ms, and the policy wants at least {min} ms"
             ),
             Self::OnceOnly => {
-                f.write_str("this question can be approved once only, not for the session")
+                f.write_str("this question needs an answer each time, so none is remembered")
             }
+            Self::NotRemembered(why) => f.write_str(why),
         }
     }
 }
@@ -158,17 +171,12 @@ impl Queue {
         given: GivenAnswer,
         now: Instant,
     ) -> Result<Settled, AnswerRefusal> {
-        self.expire(now);
-        let Some(index) = self.open.iter().position(|open| open.code == *code) else {
-            let how = self.settled(code).map(str::to_owned);
-            return Err(how.map_or(AnswerRefusal::Unknown, AnswerRefusal::Settled));
-        };
-        let open = &self.open[index];
-        let after_ms = millis(now.saturating_duration_since(open.opened_at));
-        check(open, &given, after_ms)?;
-        let Some(open) = self.open.remove(index) else {
+        self.check(code, &given, now)?;
+        let index = self.open.iter().position(|open| open.code == *code);
+        let Some(open) = index.and_then(|index| self.open.remove(index)) else {
             return Err(AnswerRefusal::Unknown);
         };
+        let after_ms = millis(now.saturating_duration_since(open.opened_at));
         let is_approval = matches!(given.decision, Decision::Approve { .. });
         let outcome = if is_approval { "approved" } else { "denied" };
         let origin = AnswerOrigin {
@@ -177,9 +185,11 @@ impl Queue {
             after_ms,
         };
         self.note_settled(open.code, format!("{outcome} {origin}"));
-        if let (true, true, Some(shape)) =
-            (given.remembers, is_approval, open.question.session_shape())
-        {
+        if let (true, true, Some(shape)) = (
+            given.scope == AnswerScope::Session,
+            is_approval,
+            open.question.session_shape(),
+        ) {
             self.remember(shape.clone(), origin.by.clone());
         }
         let answer = Answer {
@@ -195,6 +205,29 @@ impl Queue {
             expires_at: now + RETENTION,
         });
         Ok(Settled::Retained(answer))
+    }
+
+    /// The question that this answer counts for.
+    ///
+    /// # Errors
+    /// If the answer does not count.
+    pub(super) fn check(
+        &mut self,
+        code: &ApprovalCode,
+        given: &GivenAnswer,
+        now: Instant,
+    ) -> Result<&Question, AnswerRefusal> {
+        self.expire(now);
+        let Some(open) = self.open.iter().find(|open| open.code == *code) else {
+            let how = self.settled(code).map(str::to_owned);
+            return Err(how.map_or(AnswerRefusal::Unknown, AnswerRefusal::Settled));
+        };
+        check(
+            open,
+            given,
+            millis(now.saturating_duration_since(open.opened_at)),
+        )?;
+        Ok(&open.question)
     }
 
     /// How a question was settled, if it is not too long ago.
@@ -227,16 +260,22 @@ impl Queue {
         }
     }
 
-    /// The answer to this question that was given earlier. A retained one is then used up.
-    pub(super) fn earlier_answer(&mut self, question: &Question, now: Instant) -> Option<Answer> {
+    /// The answer to this question that came when its call no longer waited. It is then used up.
+    pub(super) fn retained_answer(&mut self, question: &Question, now: Instant) -> Option<Answer> {
         self.expire(now);
         let is_same = |retained: &RetainedAnswer| is_same_action(&retained.question, question);
-        if let Some(index) = self.retained.iter().position(is_same) {
-            let retained = self.retained.remove(index).answer;
-            return Some(Answer {
-                decision: for_question(retained.decision, question),
-                origin: retained.origin,
-            });
+        let index = self.retained.iter().position(is_same)?;
+        let retained = self.retained.remove(index).answer;
+        Some(Answer {
+            decision: for_question(retained.decision, question),
+            origin: retained.origin,
+        })
+    }
+
+    /// The answer to this question that was given earlier. A retained one is then used up.
+    pub(super) fn earlier_answer(&mut self, question: &Question, now: Instant) -> Option<Answer> {
+        if let Some(retained) = self.retained_answer(question, now) {
+            return Some(retained);
         }
         let shape = question.session_shape()?;
         let mut remembered = self.remembered.iter();
@@ -303,7 +342,10 @@ fn check(open: &OpenQuestion, given: &GivenAnswer, after_ms: u64) -> Result<(), 
     let question = &open.question;
     // A denial counts from everywhere.
     let Decision::Approve { digest, .. } = &given.decision else {
-        return Ok(());
+        return match (given.scope, &question.shape) {
+            (AnswerScope::Always, None) => Err(AnswerRefusal::OnceOnly),
+            _ => Ok(()),
+        };
     };
     if !question.approve.admits(given.interface) {
         return Err(AnswerRefusal::Elsewhere(question.approve.to_string()));
@@ -314,7 +356,7 @@ fn check(open: &OpenQuestion, given: &GivenAnswer, after_ms: u64) -> Result<(), 
     if after_ms < question.min_answer_ms {
         return Err(AnswerRefusal::TooFast(after_ms, question.min_answer_ms));
     }
-    if given.remembers && question.session_shape().is_none() {
+    if given.scope != AnswerScope::Once && question.session_shape().is_none() {
         return Err(AnswerRefusal::OnceOnly);
     }
     Ok(())

@@ -20,16 +20,28 @@ const CLIENT: CallerWay = CallerWay {
 
 struct Fixture {
     queue: ApprovalQueue,
+    unsandboxed: UnsandboxedDevices,
     folder: tempfile::TempDir,
 }
 
 impl Fixture {
     fn new(caller: Option<CallerWay>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let surroundings = Surroundings::new(folder.path());
-        let queue = ApprovalQueue::new(Duration::from_secs(300), surroundings);
+        let unsandboxed = UnsandboxedDevices::of(folder.path()).unwrap();
+        let queue = ApprovalQueue::new(
+            Duration::from_secs(300),
+            unsandboxed.clone(),
+            Some(StandingChoices {
+                file: ChoiceFile::new(folder.path().join("own/choices.json")),
+                devices: "--shell".to_owned(),
+            }),
+        );
         queue.set_caller(caller);
-        Self { queue, folder }
+        Self {
+            queue,
+            unsandboxed,
+            folder,
+        }
     }
 
     /// Asks a question and returns the call, and the question as clients see it.
@@ -45,15 +57,20 @@ impl Fixture {
         }
     }
 
-    fn host_shell(&self) -> SurroundingMark {
-        SurroundingMark::host_shell(self.folder.path()).unwrap()
+    /// Why the reply does not count; none if it does.
+    fn reply(&self, code: &ApprovalCode, reply: CallerReply) -> Option<String> {
+        self.queue.take_reply(code, reply).err()
+    }
+
+    fn host_shell(&self) -> UnsandboxedDevice {
+        self.unsandboxed.show_host_shell().unwrap()
     }
 }
 
 fn decided(decision: Decision) -> CallerReply {
     CallerReply::Decided {
         decision,
-        remembers: false,
+        scope: AnswerScope::Once,
         by: "a client".to_owned(),
     }
 }
@@ -76,7 +93,7 @@ async fn the_caller_answers_its_own_question() {
         assert!(open.open_to_caller && open.is_waiting);
         assert_eq!(fixture.queue.list(), std::slice::from_ref(&open));
         let reply = decided(open.question.approve());
-        fixture.queue.take_reply(&open.code, reply);
+        fixture.reply(&open.code, reply);
         let answer = call.await.unwrap();
         assert_eq!(answer.decision, open.question.approve());
         let origin = answer.origin.unwrap();
@@ -90,12 +107,12 @@ async fn the_caller_answers_its_own_question() {
 async fn a_closed_way_leaves_the_question_to_others() {
     let fixture = Fixture::new(Some(CLIENT));
     let (call, open) = fixture.ask(&question("c1", "rm a")).await;
-    fixture.queue.take_reply(&open.code, CallerReply::Closed);
+    fixture.reply(&open.code, CallerReply::Closed);
     let still = fixture.queue.find(&open.code).unwrap();
     assert!(still.is_waiting && !still.open_to_caller);
     // What the client sends after that does not count.
     let late = decided(open.question.approve());
-    fixture.queue.take_reply(&open.code, late);
+    fixture.reply(&open.code, late);
     assert!(fixture.queue.find(&open.code).is_some());
     assert!(!call.is_finished());
     call.abort();
@@ -108,7 +125,7 @@ async fn a_closed_way_beside_a_shell_on_the_host_is_a_no() {
     let (call, open) = fixture.ask(&question("c1", "rm a")).await;
     let closed = open.closed_to_commands.clone().unwrap();
     assert!(closed.contains("--shell=host"), "{closed}");
-    fixture.queue.take_reply(&open.code, CallerReply::Declined);
+    fixture.reply(&open.code, CallerReply::Declined);
     let reason = reason(&call.await.unwrap());
     assert!(reason.contains("possibly without showing"), "{reason}");
     assert!(reason.contains("--shell=host"), "{reason}");
@@ -126,7 +143,7 @@ async fn a_client_does_not_get_what_only_a_terminal_may_answer() {
     assert!(!open.open_to_caller);
     assert_eq!(open.closed_to_commands, None);
     let late = decided(open.question.approve());
-    fixture.queue.take_reply(&open.code, late);
+    fixture.reply(&open.code, late);
     assert!(
         fixture.queue.find(&open.code).is_some(),
         "it does not count"
@@ -156,7 +173,7 @@ async fn a_question_that_nobody_can_answer_is_a_no() {
 async fn a_parked_question_answers_its_call_with_the_code() {
     let fixture = Fixture::new(Some(CLIENT));
     let (call, open) = fixture.ask(&question("c1", "rm a")).await;
-    fixture.queue.take_reply(&open.code, CallerReply::Parked);
+    fixture.reply(&open.code, CallerReply::Parked);
     let reason = reason(&call.await.unwrap());
     let command = format!("`telechir approve {}`", open.code);
     assert!(reason.contains(&command), "{reason}");
@@ -174,14 +191,14 @@ async fn what_cannot_be_approved_later_is_not_parked() {
     };
     let fixture = Fixture::new(Some(CLIENT));
     let (call, open) = fixture.ask(&hidden).await;
-    fixture.queue.take_reply(&open.code, CallerReply::Parked);
+    fixture.reply(&open.code, CallerReply::Parked);
     let text = reason(&call.await.unwrap());
     assert!(text.contains("hidden input"), "{text}");
     assert_eq!(fixture.queue.find(&open.code), None);
 
     let _shell = fixture.host_shell();
     let (call, open) = fixture.ask(&question("c2", "rm a")).await;
-    fixture.queue.take_reply(&open.code, CallerReply::Parked);
+    fixture.reply(&open.code, CallerReply::Parked);
     let text = reason(&call.await.unwrap());
     assert!(text.contains("--shell=host"), "{text}");
     assert!(!text.contains("telechir approve"), "{text}");
@@ -199,7 +216,7 @@ async fn a_reply_to_another_question_changes_nothing() {
         CallerReply::Declined,
         CallerReply::Parked,
     ] {
-        fixture.queue.take_reply(&other, reply);
+        fixture.reply(&other, reply);
         let open = fixture.queue.find(&open.code).unwrap();
         assert!(open.is_waiting && open.open_to_caller);
     }
@@ -215,7 +232,7 @@ async fn a_cancelled_call_withdraws_its_question() {
     changes.changed().await.unwrap();
     assert_eq!(fixture.queue.find(&open.code), None);
     let late = decided(open.question.approve());
-    fixture.queue.take_reply(&open.code, late);
+    fixture.reply(&open.code, late);
     assert_eq!(fixture.queue.waiting(), None);
 }
 
@@ -236,34 +253,38 @@ async fn a_client_cannot_have_its_answer_remembered() {
         let (call, open) = fixture.ask(&question("c1", "make")).await;
         let reply = CallerReply::Decided {
             decision: open.question.approve(),
-            remembers: true,
+            scope: AnswerScope::Session,
             by: "a client".to_owned(),
         };
-        fixture.queue.take_reply(&open.code, reply);
+        fixture.reply(&open.code, reply);
         assert_eq!(call.await.unwrap().decision, open.question.approve());
         assert_eq!(fixture.queue.remembered().len(), count, "{caller:?}");
     }
 }
 
 #[tokio::test]
-async fn an_approval_that_came_too_fast_closes_the_callers_way() {
-    let fixture = Fixture::new(Some(CLIENT));
-    let slow = Question {
-        min_answer_ms: 60_000,
-        ..question("c1", "rm a")
-    };
-    let (call, open) = fixture.ask(&slow).await;
-    let reply = decided(open.question.approve());
-    fixture.queue.take_reply(&open.code, reply);
-    let open = fixture.queue.find(&open.code).unwrap();
-    assert!(open.is_waiting && !open.open_to_caller);
-    call.abort();
+async fn an_approval_that_came_too_fast_is_requested_again_at_a_terminal_only() {
+    for (caller, is_open) in [(CLIENT, false), (TERMINAL, true)] {
+        let fixture = Fixture::new(Some(caller));
+        let slow = Question {
+            min_answer_ms: 60_000,
+            ..question("c1", "rm a")
+        };
+        let (call, open) = fixture.ask(&slow).await;
+        let reply = decided(open.question.approve());
+        let refusal = fixture.reply(&open.code, reply).unwrap();
+        assert!(refusal.contains("at least 60000 ms"), "{refusal}");
+        let open = fixture.queue.find(&open.code).unwrap();
+        assert!(open.is_waiting);
+        assert_eq!(open.open_to_caller, is_open, "{caller:?}");
+        call.abort();
+    }
 }
 
 fn command(decision: Decision) -> CommandAnswer {
     CommandAnswer {
         decision,
-        remembers: false,
+        scope: AnswerScope::Once,
     }
 }
 
@@ -324,7 +345,7 @@ async fn no_command_answers_beside_a_shell_on_the_host() {
 async fn an_answer_after_its_call_is_reported_for_the_recording() {
     let fixture = Fixture::new(Some(CLIENT));
     let (call, open) = fixture.ask(&question("c1", "rm a")).await;
-    fixture.queue.take_reply(&open.code, CallerReply::Parked);
+    fixture.reply(&open.code, CallerReply::Parked);
     call.await.unwrap();
     let terminal = Some("/dev/pts/3".to_owned());
     let approval = command(open.question.approve());
@@ -373,4 +394,74 @@ async fn a_caller_without_a_terminal_cannot_answer_as_one() {
         assert!(open.is_waiting && !open.open_to_caller);
         call.abort();
     }
+}
+
+#[tokio::test]
+async fn a_choice_for_all_sessions_is_taken_at_a_terminal_only() {
+    for (caller, count) in [(CLIENT, 0), (TERMINAL, 1)] {
+        let fixture = Fixture::new(Some(caller));
+        let (call, open) = fixture.ask(&question("c1", "make")).await;
+        assert!(open.can_be_standing);
+        let reply = CallerReply::Decided {
+            decision: open.question.approve(),
+            scope: AnswerScope::Always,
+            by: "a client".to_owned(),
+        };
+        assert_eq!(fixture.reply(&open.code, reply), None);
+        assert_eq!(call.await.unwrap().decision, open.question.approve());
+        let mut next = fixture.queue.clone();
+        let again = question("c2", "make");
+        let earlier = next.earlier_answer(&again).map(|answer| answer.decision);
+        assert_eq!(earlier.is_some(), count == 1, "{caller:?}");
+        assert_eq!(fixture.queue.remembered().len(), 0, "not the session's");
+    }
+    let fixture = Fixture::new(None);
+    let (call, open) = fixture.ask(&question("c1", "rm a")).await;
+    let reason = "Never.".to_owned();
+    let answer = CommandAnswer {
+        decision: Decision::Deny { reason },
+        scope: AnswerScope::Always,
+    };
+    let by = "process 7".to_owned();
+    let taken = fixture.queue.answer_from(&open.code, answer, None, by);
+    assert_eq!(taken, Ok(None));
+    assert!(matches!(
+        call.await.unwrap().decision,
+        Decision::Deny { .. }
+    ));
+    let again = question("c2", "rm a");
+    assert_eq!(fixture.queue.clone().earlier_answer(&again), None);
+}
+
+#[tokio::test]
+async fn with_a_broken_file_of_choices_nothing_remembered_counts() {
+    let fixture = Fixture::new(Some(TERMINAL));
+    let always = |scope| CommandAnswer {
+        decision: question("c1", "make").approve(),
+        scope,
+    };
+    let terminal = || Some("/dev/pts/3".to_owned());
+    let answer = |code: &ApprovalCode, scope| {
+        let by = "process 7".to_owned();
+        fixture
+            .queue
+            .answer_from(code, always(scope), terminal(), by)
+    };
+    let (call, open) = fixture.ask(&question("c1", "make")).await;
+    assert_eq!(answer(&open.code, AnswerScope::Session), Ok(None));
+    call.await.unwrap();
+    let mut queue = fixture.queue.clone();
+    assert!(queue.earlier_answer(&question("c2", "make")).is_some());
+    let folder = fixture.folder.path().join("own");
+    telechir_process::make_private_dir(&folder).unwrap();
+    std::fs::write(folder.join("choices.json"), "{").unwrap();
+    assert_eq!(queue.earlier_answer(&question("c3", "make")), None);
+    let (call, open) = fixture.ask(&question("c1", "make")).await;
+    let problem = open.problem.unwrap();
+    assert!(problem.contains("choices.json"), "{problem}");
+    let refusal = answer(&open.code, AnswerScope::Always).unwrap_err();
+    assert!(refusal.contains("choices.json"), "{refusal}");
+    assert!(!call.is_finished(), "the question is still open");
+    assert_eq!(answer(&open.code, AnswerScope::Once), Ok(None));
+    call.await.unwrap();
 }

@@ -9,7 +9,8 @@ use telechir_runtime::{Answer, AnswerWay, Approver, EventSender, SessionEvent};
 use super::calls::{CallProgress, CallTable};
 use crate::TurnKey;
 use crate::approvals::{
-    ApprovalCode, ApprovalQueue, CallerReply, CallerWay, CommandAnswer, PeerProcess,
+    ApprovalCode, ApprovalQueue, CallerReply, CallerWay, CommandAnswer, LateAnswer, OperatorAnswer,
+    PeerProcess,
 };
 
 /// Asks the clients that follow a turn, and whoever answers the queue.
@@ -79,6 +80,28 @@ impl HostApprover {
         peer: &PeerProcess,
     ) -> Result<(), String> {
         let late = self.queue.answer(code, answer, peer)?;
+        self.record(late);
+        Ok(())
+    }
+
+    /// Takes the answer of an operator of the HTTP API, whose token was found.
+    ///
+    /// # Errors
+    /// With a sentence, if it does not count.
+    pub(super) fn answer_as_operator(
+        &self,
+        code: &ApprovalCode,
+        answer: OperatorAnswer,
+        peer: &PeerProcess,
+        by: String,
+    ) -> Result<(), String> {
+        let late = self.queue.answer_as_operator(code, answer, peer, by)?;
+        self.record(late);
+        Ok(())
+    }
+
+    /// Records an answer that no call waited for.
+    fn record(&self, late: Option<LateAnswer>) {
         if let (Some(late), Some(events)) = (late, self.events.get()) {
             let (approved, reason) = late.outcome();
             events.emit(SessionEvent::QuestionAnswered {
@@ -88,7 +111,6 @@ impl HostApprover {
                 origin: late.answer.origin,
             });
         }
-        Ok(())
     }
 }
 

@@ -2,14 +2,16 @@
 //! follows which.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use telechir_policy::Digest;
-use telechir_protocol::Content;
+use telechir_protocol::{Content, ModelTurn, ToolCall};
 use tokio::sync::{Notify, watch};
 
+use super::ended_turns::{EndedTurn, EndedTurns};
 use crate::approvals::OpenApproval;
-use crate::{TurnKey, TurnRequest};
+use crate::{HostError, HostErrorKind, TurnKey, TurnRequest};
 
 /// Maximum number of waiting turns.
 const MAX_WAITING: usize = 512;
@@ -36,16 +38,7 @@ pub(super) enum CallEnd {
     Cancelled,
     /// Others took longer than it could wait.
     Busy,
-    Failed(String),
-}
-
-/// What is known of a turn that has ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum EndedTurn {
-    /// Its results are in the recording.
-    Answered,
-    Cancelled,
-    Failed(String),
+    Failed(HostError),
 }
 
 /// A turn that a client requests or follows.
@@ -63,7 +56,9 @@ pub(super) struct Call {
     pub(super) key: TurnKey,
     pub(super) digest: Digest,
     bytes: usize,
-    runs_on: bool,
+    runs_on: AtomicBool,
+    /// Whether the same response, sent again, is recognised by the ids of its calls.
+    has_call_ids: bool,
     /// Absent once the turn has started.
     request: Mutex<Option<TurnRequest>>,
     progress: watch::Sender<CallProgress>,
@@ -87,8 +82,23 @@ impl Call {
         request.take()
     }
 
+    /// Whether it was executed, at least in part.
+    pub(super) fn has_started(&self) -> bool {
+        let request = self.request.lock().unwrap_or_else(PoisonError::into_inner);
+        request.is_none()
+    }
+
     pub(super) fn set(&self, progress: CallProgress) {
         self.progress.send_replace(progress);
+    }
+
+    fn runs_on(&self) -> bool {
+        self.runs_on.load(Ordering::Relaxed)
+    }
+
+    /// Lets the turn go on without its clients, if one of them wants that.
+    fn run_on(&self, is_wanted: bool) {
+        self.runs_on.fetch_or(is_wanted, Ordering::Relaxed);
     }
 
     fn waits_for_approval(&self) -> bool {
@@ -107,10 +117,12 @@ pub(super) struct CallTable {
 struct TableState {
     calls: HashMap<TurnKey, Followed>,
     /// The turns that were executed, at least in part: none of them is executed again.
-    ended: HashMap<TurnKey, (Digest, EndedTurn)>,
+    ended: EndedTurns,
     queue: VecDeque<Arc<Call>>,
     queued_bytes: usize,
     current: Option<Arc<Call>>,
+    /// Whether a turn was executed, at least in part.
+    has_executed: bool,
     /// Why no turn is accepted any more.
     closed: Option<String>,
 }
@@ -141,28 +153,37 @@ impl CallTable {
     /// Adds turns of an earlier session host with the same recording, all of them answered.
     pub(super) fn restore(&self, turns: Vec<(String, Digest)>) {
         let mut state = self.lock();
-        let turns = turns.into_iter();
-        state
-            .ended
-            .extend(turns.map(|(key, digest)| (TurnKey::new(key), (digest, EndedTurn::Answered))));
+        for (key, digest) in turns {
+            state
+                .ended
+                .insert(TurnKey::new(key), digest, EndedTurn::Answered);
+        }
     }
 
-    /// Whether no turn was requested yet.
+    /// Whether no turn was executed, and none waits.
     pub(super) fn is_unused(&self) -> bool {
         let state = self.lock();
-        state.calls.is_empty() && state.ended.is_empty()
+        state.calls.is_empty() && !state.has_executed
     }
 
-    /// Accepts a turn, or joins the one with the same key and contents.
+    /// Whether only the recording knows if a turn with this key has ended.
+    pub(super) fn may_be_recorded(&self, key: &TurnKey) -> bool {
+        let state = self.lock();
+        !state.calls.contains_key(key) && state.ended.may_be_recorded(key)
+    }
+
+    /// Accepts a turn, or joins one that has not ended: the one with the same key and contents, or the
+    /// one with the same calls if this may be their second delivery.
     pub(super) fn submit(
         self: &Arc<Self>,
         request: TurnRequest,
         digest: Digest,
         bytes: usize,
-    ) -> Result<Submitted, String> {
+    ) -> Result<Submitted, HostError> {
         let key = request.key.clone();
         if !key.is_valid() {
-            return Err("the turn's key is empty or too long; nothing was executed".to_owned());
+            let message = "the turn's key is empty or too long; nothing was executed";
+            return Err(HostError::new(message));
         }
         let mut state = self.lock();
         if let Some((known, end)) = state.ended.get(&key) {
@@ -172,25 +193,33 @@ impl CallTable {
             };
         }
         if let Some(reason) = &state.closed {
-            return Err(reason.clone());
+            return Err(HostError::new(reason.as_str()));
         }
-        if let Some(known) = state.calls.get_mut(&key) {
+        let same_calls = request.may_be_retry.then(|| state.same_calls(digest));
+        let joined = match state.calls.contains_key(&key) {
+            true => Some(key.clone()),
+            false => same_calls.flatten(),
+        };
+        if let Some(known) = joined.and_then(|key| state.calls.get_mut(&key)) {
             if known.call.digest != digest {
                 return Err(other_contents(&key));
             }
+            known.call.run_on(request.runs_on);
             known.followers += 1;
             let call = Arc::clone(&known.call);
             return Ok(Submitted::Following(self.follower(&state, call)));
         }
         let is_full = !state.queue.is_empty() && state.queued_bytes + bytes > MAX_WAITING_BYTES;
         if is_full || state.queue.len() >= MAX_WAITING {
-            return Err("too many calls are waiting; nothing was executed".to_owned());
+            let message = "too many calls are waiting; nothing was executed";
+            return Err(HostError::new(message));
         }
         let call = Arc::new(Call {
             key: key.clone(),
             digest,
             bytes,
-            runs_on: request.runs_on,
+            runs_on: AtomicBool::new(request.runs_on),
+            has_call_ids: request.may_be_retry && has_call_ids(&request.contents),
             request: Mutex::new(Some(request)),
             progress: watch::Sender::new(CallProgress::Queued),
             is_cancelled: watch::Sender::new(false),
@@ -228,13 +257,18 @@ impl CallTable {
         true
     }
 
-    /// Cancels a turn that only one client follows.
-    pub(super) fn cancel_unless_shared(&self, key: &TurnKey) {
+    /// Cancels a turn that only one request follows. Returns whether it goes on instead.
+    pub(super) fn cancel_unless_shared(&self, key: &TurnKey) -> bool {
         let mut state = self.lock();
-        let known = state.calls.get(key).filter(|known| known.followers <= 1);
-        if let Some(call) = known.map(|known| Arc::clone(&known.call)) {
+        let Some(known) = state.calls.get(key) else {
+            return false;
+        };
+        let call = Arc::clone(&known.call);
+        let goes_on = known.followers > 1 || call.runs_on();
+        if !goes_on {
             cancel(&mut state, &call);
         }
+        goes_on
     }
 
     /// Ends a turn that waited for too long, if other turns are executed before it.
@@ -279,10 +313,11 @@ impl CallTable {
             let known = match &end {
                 CallEnd::Answered(_) => EndedTurn::Answered,
                 CallEnd::Cancelled | CallEnd::Busy => EndedTurn::Cancelled,
-                CallEnd::Failed(message) => EndedTurn::Failed(message.clone()),
+                CallEnd::Failed(error) => EndedTurn::Failed(error.clone()),
             };
             if was_executed {
-                state.ended.insert(call.key.clone(), (call.digest, known));
+                state.has_executed = true;
+                state.ended.insert(call.key.clone(), call.digest, known);
             }
             call.set(CallProgress::Ended(Arc::new(end)));
         }
@@ -304,7 +339,7 @@ impl CallTable {
         state.queued_bytes = 0;
         for call in std::mem::take(&mut state.queue) {
             state.calls.remove(&call.key);
-            let end = CallEnd::Failed(reason.to_owned());
+            let end = CallEnd::Failed(HostError::new(reason));
             call.set(CallProgress::Ended(Arc::new(end)));
         }
     }
@@ -315,7 +350,7 @@ impl CallTable {
             return;
         };
         known.followers = known.followers.saturating_sub(1);
-        if known.followers == 0 && !call.runs_on && !call.waits_for_approval() {
+        if known.followers == 0 && !call.runs_on() && !call.waits_for_approval() {
             cancel(&mut state, call);
         }
     }
@@ -342,6 +377,25 @@ impl CallTable {
     }
 }
 
+impl TableState {
+    /// The key of a turn with these contents that has not ended, if its calls have ids.
+    fn same_calls(&self, digest: Digest) -> Option<TurnKey> {
+        let mut calls = self.calls.values().map(|known| &known.call);
+        let same = calls.find(|call| call.has_call_ids && call.digest == digest)?;
+        Some(same.key.clone())
+    }
+}
+
+/// Whether there are calls, and all of them have ids.
+fn has_call_ids(contents: &[Content]) -> bool {
+    let Ok(turn) = ModelTurn::new(contents.to_vec()) else {
+        return false;
+    };
+    let calls = turn.calls();
+    let has_id = |call: &ToolCall| call.call_id().is_some_and(|id| !id.as_str().is_empty());
+    !calls.is_empty() && calls.iter().all(has_id)
+}
+
 fn cancel(state: &mut TableState, call: &Arc<Call>) {
     if !unqueue(state, call, CallEnd::Cancelled) {
         call.is_cancelled.send_replace(true);
@@ -363,9 +417,10 @@ fn unqueue(state: &mut TableState, call: &Arc<Call>, end: CallEnd) -> bool {
     true
 }
 
-pub(super) fn other_contents(key: &TurnKey) -> String {
-    format!(
+pub(super) fn other_contents(key: &TurnKey) -> HostError {
+    let message = format!(
         "the key {key} belongs to a turn with other contents; nothing was executed. Use a new key \
          for each turn, and the same key only to send the same turn again"
-    )
+    );
+    HostError::of(HostErrorKind::KeyReused, message)
 }

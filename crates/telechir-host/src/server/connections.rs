@@ -1,25 +1,30 @@
 //! Accepts clients, checks their identity and version, and answers their requests.
 
 use std::collections::{HashMap, VecDeque};
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::net::sockopt::set_socket_passcred;
 use telechir_policy::Digest;
+use telechir_runtime::{DeviceKind, RecordedTurn};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::approver::HostApprover;
-use super::calls::{CallEnd, CallProgress, CallTable, EndedTurn, Follower, Submitted};
-use super::control::ControlSlot;
-use super::events::send_events;
+use super::calls::{CallEnd, CallProgress, CallTable, Follower, Submitted, other_contents};
+use super::control::{ControlSlot, SessionControl};
+use super::ended_turns::EndedTurn;
+use super::events::{Subscription, send_events};
+use super::person::PersonControl;
 use super::status::SessionStatus;
-use crate::approvals::{FoundApproval, PeerProcess};
+use crate::approvals::{FoundApproval, PeerProcess, operator_of};
 use crate::frames::{MAX_CALL_BYTES, MAX_CONTROL_BYTES, MessageReader, MessageWriter};
 use crate::message::{Greeting, Hello, HostReply, HostRequest, PROTOCOL, Reply, Request};
-use crate::{SessionState, TurnKey, TurnRequest};
+use crate::tokens::BearerToken;
+use crate::{HostError, SessionImage, SessionState, TurnKey, TurnRequest, error_chain};
 
 /// Maximum number of connections.
 const MAX_CONNECTIONS: usize = 512;
@@ -29,6 +34,8 @@ const MAX_REQUESTS: usize = 1024;
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Timeout for a client's version.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(30);
+/// The start of a turn that is answered sooner is not reported: a message more would delay the answer.
+const SHORT_TURN: Duration = Duration::from_millis(3);
 /// Pause after a failed accept.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
@@ -39,6 +46,8 @@ pub(super) struct Shared {
     pub(super) calls: Arc<CallTable>,
     pub(super) approver: HostApprover,
     pub(super) control: ControlSlot,
+    /// Who has control instead of the calls.
+    pub(super) person: PersonControl,
     /// Requests to close the session.
     pub(super) closes: mpsc::Sender<Closer>,
 }
@@ -136,9 +145,11 @@ async fn serve_client(stream: UnixStream, shared: Arc<Shared>, closing: watch::R
         is_owner: false,
         peer,
         turns: VecDeque::new(),
+        following: HashMap::new(),
+        closing,
     };
     if let Ok(Some(())) = timeout(HELLO_TIMEOUT, client.greet()).await {
-        client.serve(closing).await;
+        client.serve().await;
     }
 }
 
@@ -149,13 +160,17 @@ struct Client {
     shared: Arc<Shared>,
     /// One task for each request that is not answered at once.
     replies: JoinSet<()>,
-    /// Ends a subscription, by the number of its request.
-    subscriptions: HashMap<u64, watch::Sender<bool>>,
+    /// By the numbers of their requests.
+    subscriptions: HashMap<u64, Subscription>,
     is_owner: bool,
     /// The process that connected.
     peer: PeerProcess,
-    /// The last turns that it requested.
+    /// The last turns that it requested or joined.
     turns: VecDeque<TurnKey>,
+    /// The requests that follow turns, by their numbers.
+    following: HashMap<u64, AbortHandle>,
+    /// True once the session is closed.
+    closing: watch::Receiver<bool>,
 }
 
 impl Client {
@@ -171,7 +186,8 @@ impl Client {
     }
 
     /// Answers requests until the client disconnects or the session is closed.
-    async fn serve(mut self, mut closing: watch::Receiver<bool>) {
+    async fn serve(mut self) {
+        let mut closing = self.closing.clone();
         loop {
             let has_room = self.replies.len() < MAX_REQUESTS;
             tokio::select! {
@@ -203,17 +219,21 @@ impl Client {
             HostRequest::Await { key } => match self.shared.calls.join(&key) {
                 Some(Submitted::Following(follower)) => return self.follow(id, follower, None),
                 Some(Submitted::Ended(end)) => return self.answer_ended(id, key, end),
-                None => HostReply::Failed {
-                    message: format!("session {} has no turn {key}", self.shared.status.name),
-                },
+                None if self.shared.calls.may_be_recorded(&key) => {
+                    return self.answer_ended(id, key, EndedTurn::Answered);
+                }
+                None => failed(format!(
+                    "session {} has no turn {key}",
+                    self.shared.status.name
+                )),
             },
             HostRequest::Cancel { key } => {
                 // A turn that has ended needs no cancellation.
                 self.shared.calls.cancel(&key);
                 HostReply::Done
             }
-            HostRequest::Leave { key } => {
-                self.shared.calls.cancel_unless_shared(&key);
+            HostRequest::Leave { key, request } => {
+                self.leave(&key, request);
                 HostReply::Done
             }
             HostRequest::ListApprovals => HostReply::Approvals {
@@ -234,31 +254,93 @@ impl Client {
                 self.sender()
                     .and_then(|peer| self.shared.approver.answer(&code, answer, peer)),
             ),
+            HostRequest::AnswerAsOperator { code, answer } => {
+                done(self.sender().and_then(|peer| {
+                    let tokens = &self.shared.status.settings().tokens;
+                    let by = answer.principal(tokens.as_ref())?;
+                    let approver = &self.shared.approver;
+                    approver.answer_as_operator(&code, answer, peer, by)
+                }))
+            }
             HostRequest::ListRemembered => HostReply::Remembered {
                 approvals: self.shared.approver.queue().remembered(),
             },
             HostRequest::RevokeApproval { number } => {
                 match self.shared.approver.queue().revoke(number) {
                     true => HostReply::Done,
-                    false => HostReply::Failed {
-                        message: format!(
-                            "session {} has no approval {number}; run `telechir approvals remembered`",
-                            self.shared.status.name
-                        ),
-                    },
+                    false => failed(format!(
+                        "session {} has no approval {number}; run `telechir approvals remembered`",
+                        self.shared.status.name
+                    )),
                 }
             }
-            HostRequest::Subscribe { from } => return self.subscribe(id, from),
-            HostRequest::Unsubscribe { id } => {
-                // Dropping the sender would not end it.
-                if let Some(subscription) = self.subscriptions.remove(&id) {
-                    subscription.send_replace(true);
+            HostRequest::Subscribe { from, window } => return self.subscribe(id, from, window),
+            HostRequest::EventsRead { id, count } => {
+                if let Some(subscription) = self.subscriptions.get(&id) {
+                    subscription.add_room(count);
                 }
                 HostReply::Done
             }
+            HostRequest::Unsubscribe { id } => {
+                if let Some(subscription) = self.subscriptions.remove(&id) {
+                    subscription.end();
+                }
+                HostReply::Done
+            }
+            HostRequest::CaptureScreen { device, max_width } => {
+                let shared = Arc::clone(&self.shared);
+                return self.answer_later(id, async move {
+                    let image = shared.started()?.screens.image(device, max_width).await;
+                    let image = image.map_err(|e| format!("failed to {}", error_chain(&e)))?;
+                    Ok(HostReply::Image(Some(SessionImage {
+                        media_type: image.media_type.to_owned(),
+                        bytes: image.bytes.to_vec(),
+                    })))
+                });
+            }
+            HostRequest::WatchScreen { device, since } => {
+                return self.watch_screen(id, device, since);
+            }
+            HostRequest::TakeControl { token } => {
+                let by = self.operator(token);
+                let shared = Arc::clone(&self.shared);
+                return self.answer_later(id, async move {
+                    let id = shared.person.take(by?).await?;
+                    Ok(HostReply::ControlTaken { id })
+                });
+            }
+            HostRequest::ControlInput { id, device, input } => {
+                let sender = self.sender().map(drop);
+                match sender {
+                    Ok(()) => done(self.shared.person.input(&id, device, input).await),
+                    Err(message) => failed(message),
+                }
+            }
+            HostRequest::GiveControlBack { token } => {
+                let by = self.operator(token);
+                let shared = Arc::clone(&self.shared);
+                return self.answer_later(id, async move {
+                    by?;
+                    shared.person.give_back().await;
+                    Ok(HostReply::Done)
+                });
+            }
+            HostRequest::ReadScreenshot { digest } => {
+                let shared = Arc::clone(&self.shared);
+                return self.answer_later(id, async move {
+                    let read = shared.started()?.recording.screenshot(&digest).await;
+                    let read = read.map_err(|e| format!("failed to {}", error_chain(&e)))?;
+                    Ok(HostReply::Image(read.map(|(media_type, bytes)| {
+                        SessionImage {
+                            media_type: media_type.to_owned(),
+                            bytes,
+                        }
+                    })))
+                });
+            }
             HostRequest::ReloadPolicy => match self.shared.reload() {
                 Ok(policy) => HostReply::Reloaded { policy },
-                Err(message) => HostReply::Failed { message },
+                Err(message) => failed(message),
             },
             HostRequest::Extend { seconds } => {
                 self.shared.status.extend(Duration::from_secs(seconds));
@@ -290,28 +372,66 @@ impl Client {
         }
     }
 
+    /// The operator with this token, if the process that sent it may act for a person.
+    fn operator(&self, token: BearerToken) -> Result<String, String> {
+        let peer = self.sender()?;
+        let tokens = self.shared.status.settings().tokens.as_ref();
+        let by = operator_of(&token, tokens)?;
+        self.shared.approver.queue().check_operator(peer)?;
+        Ok(by)
+    }
+
     async fn execute(&mut self, id: u64, request: TurnRequest) {
         let deadline = Instant::now().checked_add(Duration::from_millis(request.queue_ms));
         let digest = Digest::of_json(&serde_json::to_value(&request.contents).unwrap_or_default());
         let bytes = self.reader.last_length();
         let key = request.key.clone();
+        self.note_turn(key.clone());
+        let may_be_retry = request.may_be_retry;
+        if self.shared.calls.may_be_recorded(&key)
+            && let Some(reply) = self.shared.recorded_again(&key, digest).await
+        {
+            return send(&self.writer, id, reply).await;
+        }
+        match self.shared.calls.submit(request, digest, bytes) {
+            Ok(Submitted::Following(follower)) => {
+                if may_be_retry {
+                    let key = follower.call.key.clone();
+                    self.note_turn(key.clone());
+                    send(&self.writer, id, HostReply::Accepted { key }).await;
+                }
+                self.follow(id, follower, deadline);
+            }
+            Ok(Submitted::Ended(end)) => self.answer_ended(id, key, end),
+            Err(error) => send(&self.writer, id, failed_turn(&error)).await,
+        }
+    }
+
+    /// Remembers a turn whose questions this client may reply to.
+    fn note_turn(&mut self, key: TurnKey) {
         if self.turns.len() >= MAX_REQUESTS {
             self.turns.pop_front();
         }
-        self.turns.push_back(key.clone());
-        match self.shared.calls.submit(request, digest, bytes) {
-            Ok(Submitted::Following(follower)) => self.follow(id, follower, deadline),
-            Ok(Submitted::Ended(end)) => self.answer_ended(id, key, end),
-            Err(message) => send(&self.writer, id, HostReply::Failed { message }).await,
+        self.turns.push_back(key);
+    }
+
+    /// Ends this client's request for a turn. The turn is cancelled if no other request follows it.
+    fn leave(&mut self, key: &TurnKey, request: Option<u64>) {
+        if self.shared.calls.cancel_unless_shared(key)
+            && let Some(request) = request.and_then(|id| self.following.remove(&id))
+        {
+            request.abort();
         }
     }
 
     /// Reports the progress of a turn in a task of its own.
     fn follow(&mut self, id: u64, follower: Follower, deadline: Option<Instant>) {
         let (writer, shared) = (Arc::clone(&self.writer), Arc::clone(&self.shared));
-        self.replies.spawn(async move {
+        let request = self.replies.spawn(async move {
             report(&writer, id, &follower, deadline, &shared).await;
         });
+        self.following.retain(|_, request| !request.is_finished());
+        self.following.insert(id, request);
     }
 }
 
@@ -323,18 +443,43 @@ impl Client {
             let reply = match end {
                 EndedTurn::Answered => shared.recorded(&key).await,
                 EndedTurn::Cancelled => HostReply::Cancelled,
-                EndedTurn::Failed(message) => HostReply::Failed { message },
+                EndedTurn::Failed(error) => failed_turn(&error),
             };
             send(&writer, id, reply).await;
         });
     }
 
-    fn subscribe(&mut self, id: u64, from: Option<u64>) {
-        let (writer, shared) = (Arc::clone(&self.writer), Arc::clone(&self.shared));
-        let (end, is_over) = watch::channel(false);
-        self.subscriptions.insert(id, end);
+    /// Answers when this is ready; other requests are answered meanwhile.
+    fn answer_later(
+        &mut self,
+        id: u64,
+        reply: impl Future<Output = Result<HostReply, String>> + Send + 'static,
+    ) {
+        let writer = Arc::clone(&self.writer);
         self.replies.spawn(async move {
-            send_events(&writer, id, &shared.control, from, is_over).await;
+            send(&writer, id, reply.await.unwrap_or_else(failed)).await;
+        });
+    }
+
+    fn watch_screen(&mut self, id: u64, device: Option<DeviceKind>, since: Option<u64>) {
+        let (shared, mut closing) = (Arc::clone(&self.shared), self.closing.clone());
+        self.answer_later(id, async move {
+            let screens = shared.started()?.screens.clone();
+            let changes = tokio::select! {
+                () = closed(&mut closing) => return Err("the session is being closed".to_owned()),
+                changes = screens.changes(device, since) => changes,
+            };
+            let changes = changes.map_err(|e| format!("failed to {}", error_chain(&e)))?;
+            Ok(HostReply::ScreenChanged(changes.into()))
+        });
+    }
+
+    fn subscribe(&mut self, id: u64, from: Option<u64>, window: Option<u32>) {
+        let (writer, shared) = (Arc::clone(&self.writer), Arc::clone(&self.shared));
+        let (subscription, state) = Subscription::new(window);
+        self.subscriptions.insert(id, subscription);
+        self.replies.spawn(async move {
+            send_events(&writer, id, &shared.control, from, state).await;
         });
     }
 }
@@ -348,11 +493,22 @@ impl Shared {
         }
     }
 
+    /// Answers the call that runs, or waits for a person, when the session is closed.
+    pub(super) fn fail_call(&self) {
+        let name = &self.status.name;
+        let error = HostError::new(format!("session {name} was closed during the call"));
+        self.calls.finish(CallEnd::Failed(error), true);
+    }
+
+    /// The session's control, once its devices have started.
+    fn started(&self) -> Result<Arc<SessionControl>, String> {
+        let control = self.control.get();
+        control.ok_or_else(|| format!("session {} is still starting", self.status.name))
+    }
+
     /// Reads the policy again.
     pub(super) fn reload(&self) -> Result<Digest, String> {
-        let name = &self.status.name;
-        let control = self.control.get();
-        let control = control.ok_or_else(|| format!("session {name} is still starting"))?;
+        let control = self.started()?;
         let digest = control.reload()?;
         self.status.set_policy(digest);
         // What was approved for later calls was approved under the policy before.
@@ -362,23 +518,44 @@ impl Shared {
 
     /// The results of a turn that has ended.
     async fn recorded(&self, key: &TurnKey) -> HostReply {
-        let failed = |message: String| HostReply::Failed { message };
-        let Some(control) = self.control.get() else {
-            return failed(format!("session {} is still starting", self.status.name));
-        };
-        match control.recording.turn(key.as_str()).await {
-            Ok(Some(turn)) => HostReply::Answered {
+        let recorded = self.recorded_turn(key).await;
+        recorded.map_or_else(failed, |turn| match turn {
+            Some(turn) if turn.has_ended => HostReply::Answered {
                 results: turn.results,
             },
-            Ok(None) => failed(format!(
+            Some(_) => HostReply::Cancelled,
+            None => failed(format!(
                 "the results of turn {key} are not in the recording"
             )),
-            Err(error) => failed(format!("failed to {error}")),
+        })
+    }
+
+    /// The reply to an old turn that is sent again; none if the recording has no turn with this key.
+    async fn recorded_again(&self, key: &TurnKey, digest: Digest) -> Option<HostReply> {
+        match self.recorded_turn(key).await {
+            Err(message) => Some(failed(message)),
+            Ok(turn) => turn.map(|turn| match turn.has_ended {
+                _ if turn.digest != digest => failed_turn(&other_contents(key)),
+                true => HostReply::Answered {
+                    results: turn.results,
+                },
+                false => HostReply::Cancelled,
+            }),
         }
     }
 
+    async fn recorded_turn(&self, key: &TurnKey) -> Result<Option<RecordedTurn>, String> {
+        let control = self.started()?;
+        let turn = control.recording.turn(key.as_str()).await;
+        turn.map_err(|error| format!("failed to {error}"))
+    }
+
     fn describe(&self) -> crate::SessionDescription {
-        self.status.describe(self.calls.waiting())
+        crate::SessionDescription {
+            control: self.person.describe(),
+            running: self.calls.current().map(|call| call.key.clone()),
+            ..self.status.describe(self.calls.waiting())
+        }
     }
 }
 
@@ -393,15 +570,33 @@ async fn report(
     let call = &follower.call;
     let mut progress = call.progress();
     let mut is_first = true;
+    // The client knows that the turn has started.
+    let mut is_start_known = false;
     let mut deadline = deadline;
     loop {
         let current = progress.borrow_and_update().clone();
         let reply = match current {
             CallProgress::Queued if is_first && follower.is_behind => Some(HostReply::Queued),
             CallProgress::Queued => None,
-            CallProgress::Started => Some(HostReply::Started),
-            CallProgress::Question(open) => Some(HostReply::Question((*open).clone())),
+            CallProgress::Started => {
+                if !is_start_known {
+                    let changed = timeout(SHORT_TURN, progress.changed()).await;
+                    if matches!(changed, Ok(Ok(()))) {
+                        continue;
+                    }
+                }
+                is_start_known = true;
+                Some(HostReply::Started)
+            }
+            CallProgress::Question(open) => {
+                is_start_known = true;
+                Some(HostReply::Question((*open).clone()))
+            }
             CallProgress::Ended(end) => {
+                let is_answered = matches!(*end, CallEnd::Answered(_));
+                if !is_answered && !is_start_known && call.has_started() {
+                    send(writer, id, HostReply::Started).await;
+                }
                 return send(writer, id, ended(end)).await;
             }
         };
@@ -430,7 +625,18 @@ fn ended(end: Arc<CallEnd>) -> HostReply {
         CallEnd::Answered(results) => HostReply::Answered { results },
         CallEnd::Cancelled => HostReply::Cancelled,
         CallEnd::Busy => HostReply::Busy,
-        CallEnd::Failed(message) => HostReply::Failed { message },
+        CallEnd::Failed(error) => failed_turn(&error),
+    }
+}
+
+pub(super) fn failed(message: String) -> HostReply {
+    failed_turn(&HostError::new(message))
+}
+
+fn failed_turn(error: &HostError) -> HostReply {
+    HostReply::Failed {
+        message: error.to_string(),
+        kind: error.kind(),
     }
 }
 
@@ -438,7 +644,7 @@ fn ended(end: Arc<CallEnd>) -> HostReply {
 fn done(outcome: Result<(), String>) -> HostReply {
     match outcome {
         Ok(()) => HostReply::Done,
-        Err(message) => HostReply::Failed { message },
+        Err(message) => failed(message),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use telechir_policy::{Digest, Policy};
-use telechir_runtime::{PolicySlot, RecordingReader};
+use telechir_runtime::{PolicySlot, RecordingReader, SessionScreens};
 use tokio::sync::{Notify, watch};
 
 /// Reads the policy of a session from where it was read at the start.
@@ -12,27 +12,19 @@ pub type PolicySource = Box<dyn Fn() -> Result<Policy, String> + Send + Sync>;
 /// Access to a session that has started.
 pub(super) struct SessionControl {
     pub(super) recording: RecordingReader,
-    slot: PolicySlot,
-    source: PolicySource,
+    pub(super) screens: SessionScreens,
+    pub(super) policy_slot: PolicySlot,
+    pub(super) policy_source: PolicySource,
     /// Notified when the slot has a policy, which an idle session takes at once.
     pub(super) policy_changed: Notify,
 }
 
 impl SessionControl {
-    pub(super) fn new(recording: RecordingReader, slot: PolicySlot, source: PolicySource) -> Self {
-        Self {
-            recording,
-            slot,
-            source,
-            policy_changed: Notify::new(),
-        }
-    }
-
     /// Reads the policy again. Without an error it counts from the next judgement on.
     pub(super) fn reload(&self) -> Result<Digest, String> {
-        let policy = (self.source)()?;
+        let policy = (self.policy_source)()?;
         let digest = policy.digest();
-        self.slot.set(policy);
+        self.policy_slot.set(policy);
         self.policy_changed.notify_one();
         Ok(digest)
     }

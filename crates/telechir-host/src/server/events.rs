@@ -3,10 +3,12 @@
 //! Past and present events come from the same rows, so that none is missed between them. A slow
 //! client reads older rows later: nothing is buffered for it, and the session never waits.
 
-use telechir_runtime::{EventBatch, RecordedEvent, RecordingReader};
-use tokio::sync::watch;
+use std::sync::Arc;
 
-use super::connections::send;
+use telechir_runtime::{EventBatch, RecordedEvent, RecordingReader};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
+
+use super::connections::{failed, send};
 use super::control::ControlSlot;
 use crate::frames::MessageWriter;
 use crate::message::{HostReply, Reply};
@@ -14,29 +16,76 @@ use crate::message::{HostReply, Reply};
 /// Number of events that are read at once.
 const BATCH: usize = 64;
 
+/// A client's subscription, as its connection keeps it.
+#[derive(Debug)]
+pub(super) struct Subscription {
+    is_over: watch::Sender<bool>,
+    /// How many events may be sent.
+    room: Arc<Semaphore>,
+}
+
+/// The same, as the task that sends the events has it.
+#[derive(Debug)]
+pub(super) struct SubscriptionState {
+    is_over: watch::Receiver<bool>,
+    room: Arc<Semaphore>,
+}
+
+impl Subscription {
+    /// A subscription with so many events under way at most; without a window, any number.
+    pub(super) fn new(window: Option<u32>) -> (Self, SubscriptionState) {
+        let (over, is_over) = watch::channel(false);
+        let room = window.map_or(Semaphore::MAX_PERMITS, |window| window as usize);
+        let room = Arc::new(Semaphore::new(room));
+        let state = SubscriptionState {
+            is_over,
+            room: Arc::clone(&room),
+        };
+        (
+            Self {
+                is_over: over,
+                room,
+            },
+            state,
+        )
+    }
+
+    /// Makes room for events that the client has read.
+    pub(super) fn add_room(&self, count: u32) {
+        let left = Semaphore::MAX_PERMITS - self.room.available_permits();
+        self.room.add_permits(left.min(count as usize));
+    }
+
+    /// Ends it.
+    pub(super) fn end(self) {
+        // Dropping the sender would not end it.
+        self.is_over.send_replace(true);
+    }
+}
+
 /// Sends events until the client unsubscribes, does not read, or the session is closed.
 pub(super) async fn send_events(
     writer: &MessageWriter,
     id: u64,
     control: &ControlSlot,
     from: Option<u64>,
-    mut is_over: watch::Receiver<bool>,
+    mut subscription: SubscriptionState,
 ) {
     let started = tokio::select! {
         control = control.started() => control,
-        () = over(&mut is_over) => None,
+        () = over(&mut subscription.is_over) => None,
     };
     let next = match started {
         Some(control) => {
             let mut recording = control.recording.clone();
             let from = from.unwrap_or_else(|| recording.last_row() + 1);
-            follow(writer, id, &mut recording, from, is_over).await
+            follow(writer, id, &mut recording, from, subscription).await
         }
         None => Ok(from.unwrap_or(1)),
     };
     let last = match next {
         Ok(next) => HostReply::EventsEnded { next },
-        Err(Stop::Unreadable(message)) => HostReply::Failed { message },
+        Err(Stop::Unreadable(message)) => failed(message),
         Err(Stop::Disconnected) => return,
     };
     send(writer, id, last).await;
@@ -54,8 +103,9 @@ async fn follow(
     id: u64,
     recording: &mut RecordingReader,
     mut next: u64,
-    mut is_over: watch::Receiver<bool>,
+    subscription: SubscriptionState,
 ) -> Result<u64, Stop> {
+    let SubscriptionState { mut is_over, room } = subscription;
     loop {
         let batch = recording.events(next, BATCH).await;
         let EventBatch {
@@ -63,7 +113,13 @@ async fn follow(
             next: after,
         } = batch.map_err(|e| Stop::Unreadable(format!("failed to {e}")))?;
         for RecordedEvent { row, at_ms, event } in events {
-            if *is_over.borrow() {
+            let has_room = tokio::select! {
+                biased;
+                () = over(&mut is_over) => false,
+                // Never closed.
+                room = room.acquire() => room.map(SemaphorePermit::forget).is_ok(),
+            };
+            if !has_room {
                 return Ok(next);
             }
             let reply = HostReply::Event { row, at_ms, event };

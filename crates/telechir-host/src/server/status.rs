@@ -7,6 +7,8 @@ use serde_json::Value;
 use telechir_policy::Digest;
 use tokio::time::{Instant, sleep_until};
 
+use crate::approvals::StandingChoices;
+use crate::tokens::TokenFile;
 use crate::{SessionDescription, SessionState};
 
 /// What a session host serves, apart from its devices.
@@ -22,6 +24,10 @@ pub struct HostSettings {
     pub idle_limit: Duration,
     /// How long a question stays open.
     pub approval_timeout: Duration,
+    /// The user's choices for all sessions; absent if none count here.
+    pub standing: Option<StandingChoices>,
+    /// The tokens of the operators whose answers over HTTP count; without the file none does.
+    pub tokens: Option<TokenFile>,
     /// Whether resent turns are answered from the recording, because the run has a name in it.
     pub is_resumed: bool,
 }
@@ -58,6 +64,10 @@ impl SessionStatus {
                 extended_until: started,
             }),
         }
+    }
+
+    pub(super) fn settings(&self) -> &HostSettings {
+        &self.settings
     }
 
     pub(super) fn is_resumed(&self) -> bool {
@@ -101,6 +111,8 @@ impl SessionStatus {
 
     pub(super) fn describe(&self, waiting: usize) -> SessionDescription {
         let current = *self.lock();
+        let is_idle = current.state == SessionState::Idle;
+        let left = self.idle_end().saturating_duration_since(Instant::now());
         let idle = match current.state {
             SessionState::Idle => current.since.elapsed(),
             SessionState::Starting
@@ -116,7 +128,10 @@ impl SessionStatus {
             age_seconds: self.started.elapsed().as_secs(),
             idle_seconds: idle.as_secs(),
             idle_limit_seconds: self.settings.idle_limit.as_secs(),
+            closes_in_seconds: is_idle.then_some(left.as_secs()),
             waiting,
+            running: None,
+            control: None,
             config: self.settings.config.clone(),
             policy: *self.policy.lock().unwrap_or_else(PoisonError::into_inner),
         }
@@ -134,6 +149,8 @@ mod tests {
     fn status(idle_limit: Duration) -> SessionStatus {
         let settings = HostSettings {
             approval_timeout: Duration::from_secs(300),
+            standing: None,
+            tokens: None,
             devices: Vec::new(),
             config: Value::Null,
             policy: Digest::of_json(&Value::Null),

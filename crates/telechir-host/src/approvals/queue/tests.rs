@@ -1,8 +1,13 @@
 //! Which answers count, for which question, and for how long.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
-use telechir_policy::{ApproveAt, Digest};
-use telechir_protocol::{SafetyCheck, SafetySource};
+use telechir_policy::{
+    ApproveAt, ContainedParts, Digest, Judge, Judgement, Policy, ShellFacts, ShellProposal,
+    ShellReach, ShellTask,
+};
+use telechir_protocol::{Command, SafetyCheck, SafetySource};
 
 use super::*;
 
@@ -16,6 +21,7 @@ pub(crate) fn question(call: &str, command: &str) -> Question {
             parts: vec![command.to_owned()],
             reasons: vec!["It writes.".to_owned()],
         }),
+        contained: contained(command),
         lines: vec![format!("$ {command}")],
         reasons: vec!["It writes.".to_owned()],
         has_hidden_characters: false,
@@ -23,6 +29,27 @@ pub(crate) fn question(call: &str, command: &str) -> Question {
         untrusted_source: None,
         safety_checks: Vec::new(),
         min_answer_ms: 0,
+    }
+}
+
+/// The parts of a command line, as the judge finds them.
+pub(crate) fn contained(line: &str) -> ContainedParts {
+    let proposal = ShellProposal {
+        call_id: "c".into(),
+        task: ShellTask::Run(vec![Command::Line(line.to_owned())]),
+        cwd: None,
+        env: serde_json::Map::new(),
+    };
+    let facts = ShellFacts {
+        is_sandboxed: false,
+        is_tainted: false,
+        reach: ShellReach::Something,
+        is_untrusted: false,
+        now: Duration::ZERO,
+    };
+    match Judge::new(Policy::default_policy()).shell(proposal, &facts) {
+        Judgement::Ask(pending) => pending.question().contained.clone(),
+        Judgement::Allowed(_) | Judgement::Denied(..) => panic!("no question: {line}"),
     }
 }
 
@@ -36,7 +63,7 @@ fn yes(question: &Question) -> GivenAnswer {
         interface: Interface::Terminal,
         way: AnswerWay::Command,
         by: "process 7".to_owned(),
-        remembers: false,
+        scope: AnswerScope::Once,
     }
 }
 
@@ -283,7 +310,7 @@ fn an_approval_for_the_session_covers_its_shape_until_it_is_revoked() {
     let first = question("c1", "make");
     let (mut queue, code, now) = opened(&first);
     let given = GivenAnswer {
-        remembers: true,
+        scope: AnswerScope::Session,
         ..yes(&first)
     };
     queue.answer(&code, given, now).unwrap();
@@ -309,7 +336,7 @@ fn only_an_explicit_choice_is_remembered() {
     assert!(queue.remembered().is_empty());
     let (mut queue, code, now) = opened(&first);
     let denial = GivenAnswer {
-        remembers: true,
+        scope: AnswerScope::Session,
         ..no(&first)
     };
     queue.answer(&code, denial, now).unwrap();
@@ -324,7 +351,7 @@ fn a_question_with_a_ground_of_its_own_cannot_be_remembered_nor_covered() {
         ..plain.clone()
     };
     let remembers = |question: &Question| GivenAnswer {
-        remembers: true,
+        scope: AnswerScope::Session,
         ..yes(question)
     };
     let (mut queue, code, now) = opened(&untrusted);
@@ -339,7 +366,7 @@ fn a_question_with_a_ground_of_its_own_cannot_be_remembered_nor_covered() {
 fn a_new_policy_ends_all_earlier_answers() {
     let first = question("c1", "make");
     let given = GivenAnswer {
-        remembers: true,
+        scope: AnswerScope::Session,
         ..yes(&first)
     };
     let (mut queue, now) = answered_late(&first, given);

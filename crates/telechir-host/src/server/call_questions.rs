@@ -1,0 +1,141 @@
+//! The questions of a call without a session host: they are listed and answered from outside like those
+//! of a session, as long as the call lasts.
+
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use rustix::process::{Signal, getpid, kill_process};
+use telechir_policy::Interface;
+use telechir_runtime::AnswerWay;
+use tokio::net::UnixListener;
+use tokio::sync::mpsc;
+use tokio::task::{AbortHandle, spawn};
+
+use super::calls::CallTable;
+use super::connections::{Connections, Shared};
+use super::control::ControlSlot;
+use super::person::PersonControl;
+use super::status::SessionStatus;
+use super::{HostApprover, HostSettings};
+use crate::approvals::{
+    ApprovalCode, ApprovalQueue, CallerReply, CallerWay, PeerProcess, UnsandboxedDevices,
+};
+use crate::paths::Lock;
+use crate::{HostError, SessionPaths, SessionState};
+
+/// The questions of one call. Nothing is made outside of memory before [`Self::show`].
+#[derive(Debug)]
+pub struct CallQuestions {
+    paths: SessionPaths,
+    settings: HostSettings,
+    queue: ApprovalQueue,
+    shown: Option<Shown>,
+}
+
+/// The socket at which others find the questions; removed on drop.
+#[derive(Debug)]
+struct Shown {
+    paths: SessionPaths,
+    accepting: AbortHandle,
+    lock: Option<Lock>,
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        self.accepting.abort();
+        self.paths.remove_socket();
+        if let Some(lock) = self.lock.take() {
+            // Without its lock the socket is that of a dead process, which the next client removes.
+            let _best_effort = self.paths.release(lock);
+        }
+    }
+}
+
+impl CallQuestions {
+    /// The questions of this process, under a name like that of a session.
+    ///
+    /// # Errors
+    /// If the folder of sockets is missing.
+    pub fn new(paths: SessionPaths, settings: HostSettings) -> Result<Self, HostError> {
+        let unsandboxed = UnsandboxedDevices::of(paths.folder())?;
+        let standing = settings.standing.clone();
+        let queue = ApprovalQueue::new(settings.approval_timeout, unsandboxed, standing);
+        queue.set_caller(Some(CallerWay {
+            interface: Interface::Terminal,
+            way: AnswerWay::Terminal,
+        }));
+        Ok(Self {
+            paths,
+            settings,
+            queue,
+            shown: None,
+        })
+    }
+
+    /// The queue, which answers of others reach once it is shown.
+    pub fn queue(&self) -> &ApprovalQueue {
+        &self.queue
+    }
+
+    /// Takes the reply at this process's own terminal, which must not be one of a session or on a
+    /// display that a session drives.
+    ///
+    /// # Errors
+    /// With a sentence, if it does not count.
+    pub fn reply(&self, code: &ApprovalCode, reply: CallerReply) -> Result<(), String> {
+        let own = UnixStream::pair().and_then(|(one, _other)| PeerProcess::of(&one));
+        let own = own.map_err(|error| format!("failed to look at this process: {error}"))?;
+        self.queue.caller_replied(code, reply, &own)
+    }
+
+    /// Lets others find the questions, from now on until this is dropped. Must be called inside the
+    /// async runtime.
+    ///
+    /// # Errors
+    /// If the socket cannot be made.
+    pub fn show(&mut self) -> Result<(), HostError> {
+        if self.shown.is_some() {
+            return Ok(());
+        }
+        let name = &self.paths.name;
+        let taken = || HostError::new(format!("the name {name} is in use"));
+        let lock = self.paths.claim()?.ok_or_else(taken)?;
+        let listener = self.paths.listen(&lock)?;
+        let calls = Arc::<CallTable>::default();
+        calls.close(&format!(
+            "{name} is a call that ends with its devices; it takes no others"
+        ));
+        let (closes, mut close_requests) = mpsc::channel(1);
+        // Its devices end with the call: nobody can take control of them.
+        let (person, _not_served) = PersonControl::new();
+        let shared = Arc::new(Shared {
+            person,
+            status: SessionStatus::new(name.to_string(), self.settings.clone()),
+            approver: HostApprover::new(Arc::clone(&calls), self.queue.clone()),
+            calls,
+            closes,
+            control: ControlSlot::new(),
+        });
+        shared.status.set(SessionState::Busy);
+        let accepting = spawn(async move {
+            tokio::select! {
+                () = accept(listener, shared) => {}
+                Some(_closer) = close_requests.recv() => {
+                    // Whoever closes it waits for the end of this process, which closes its devices.
+                    let _own_process = kill_process(getpid(), Signal::TERM);
+                    std::future::pending::<()>().await;
+                }
+            }
+        });
+        self.shown = Some(Shown {
+            paths: self.paths.clone(),
+            accepting: accepting.abort_handle(),
+            lock: Some(lock),
+        });
+        Ok(())
+    }
+}
+
+async fn accept(listener: UnixListener, shared: Arc<Shared>) {
+    Connections::new().accept_all(&listener, &shared).await;
+}
