@@ -1,37 +1,61 @@
-//! Attaching to a running Chromium: a separate browser context in it, and nothing else.
+//! Attaching to a running Chromium: in a browser context of our own, or in tabs that exist.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use telechir_device::DeviceError;
 use telechir_protocol::Size;
 use tracing::warn;
 
 use crate::Browser;
+use crate::attachment::{AttachedTabs, Attachment};
 use crate::client::{CdpClient, Transport};
-use crate::context::ContextParts;
+use crate::context::{ContextParts, ContextSource};
 use crate::event_router::{EventRouter, TabSource};
 use crate::launch::Chromium;
 use crate::options::Options;
 use crate::socket;
 
+mod tab_choice;
+
+use tab_choice::{choose, unavailable};
+
 impl Browser {
-    /// Attaches to a running Chromium by its DevTools address (`http://` for discovery by
-    /// `/json/version`, `ws://` for the socket itself) and creates a browser context in it. The
-    /// context is disposed of on drop; other tabs of that Chromium are neither visible nor closed.
+    /// Attaches to a running Chromium by its DevTools endpoint: `http://` for discovery by
+    /// `/json/version`, `ws://` with a path or a query for the socket itself. The tabs of the
+    /// attachment are used; the browser itself is never closed.
     ///
     /// Only the options about pages apply, and `proxy`. Traffic does not pass through the egress
     /// proxy, and the sandbox and memory limits are those of the owner; a warning logs this.
     ///
+    /// If the connection is cut, it is opened again: the action under way fails, and refs are stale.
+    ///
     /// # Errors
     ///
-    /// If no browser answers at the address, or it creates no contexts.
-    pub async fn attach(address: &str, size: Size, options: Options) -> Result<Self, DeviceError> {
-        let socket = socket::open(address).await.map_err(unavailable)?;
+    /// If no browser answers at the endpoint, or it does not have the tab.
+    pub async fn attach(
+        attachment: Attachment,
+        size: Size,
+        options: Options,
+    ) -> Result<Self, DeviceError> {
+        let attached = Self::connect(attachment, None, size, options).await?;
         warn!(
             "attached to a browser that telechir did not start: its traffic bypasses the egress \
              proxy, and its sandbox and limits are the owner's responsibility"
         );
+        Ok(attached)
+    }
+
+    /// Connects to the browser; `target` is the tab of an earlier connection.
+    pub(crate) async fn connect(
+        attachment: Attachment,
+        target: Option<String>,
+        size: Size,
+        options: Options,
+    ) -> Result<Self, DeviceError> {
+        let endpoint = &attachment.endpoint;
+        let socket = socket::open(endpoint).await.map_err(unavailable)?;
         let router = Arc::new(EventRouter::new(TabSource::OwnContextsOnly));
         let events = Arc::clone(&router);
         let transport = Transport::Socket(Box::new(socket));
@@ -40,35 +64,60 @@ impl Browser {
         })
         .map_err(|error| unavailable(error.to_string()))?;
         let limit = options.reply_timeout;
-        let version = client.call(None, "Browser.getVersion", json!({}), limit);
-        let version = version.await?;
-        let pages = json!([{ "type": "page", "exclude": false }, { "exclude": true }]);
-        let discover = json!({ "discover": true, "filter": pages });
-        client
-            .call(None, "Target.setDiscoverTargets", discover, limit)
-            .await?;
+        let agent = check_peer(&client, limit).await.map_err(|reason| {
+            let reason = endpoint.redact(&reason);
+            unavailable(format!("{}: {reason}", endpoint.origin()))
+        })?;
+        let source = match &attachment.tabs {
+            AttachedTabs::Isolated => ContextSource::Created,
+            tabs @ AttachedTabs::Default | tabs @ AttachedTabs::Existing(_) => {
+                let tabs = choose(&client, tabs, target.as_deref(), limit).await?;
+                ContextSource::Existing(tabs)
+            }
+        };
         let options = Options {
             egress: None,
             ..options
         };
-        let isolated = ContextParts {
-            chromium: Chromium::Attached { _tasks: tasks },
+        let parts = ContextParts {
+            chromium: Chromium::Attached {
+                _tasks: tasks,
+                attachment: Box::new(attachment),
+            },
             client,
             router,
             options,
             size,
-            agent: version["userAgent"].as_str().unwrap_or_default().into(),
+            agent,
             is_headless_shell: false,
             memory: None,
             shares_network: None,
         };
-        isolated.open().await
+        parts.open(source).await
     }
 }
 
-fn unavailable(message: String) -> DeviceError {
-    DeviceError::Unavailable {
-        what: "a session in the running browser",
-        message,
+/// Checks that the peer is a browser that speaks CDP; returns its user agent.
+async fn check_peer(client: &CdpClient, limit: Duration) -> Result<Arc<str>, String> {
+    const EXPECTED: &str = "expected the DevTools address of Chromium, not that of another program";
+    let version = client
+        .call(None, "Browser.getVersion", json!({}), limit)
+        .await;
+    let version = version.map_err(|error| {
+        format!("its WebSocket does not speak CDP (failed to {error}); {EXPECTED}")
+    })?;
+    let Some(agent) = version["userAgent"].as_str() else {
+        return Err(format!(
+            "its WebSocket does not speak CDP (Browser.getVersion has no user agent); {EXPECTED}"
+        ));
+    };
+    // Gateways may not know this command.
+    let own = client
+        .call(None, "Target.getTargetInfo", json!({}), limit)
+        .await
+        .unwrap_or(Value::Null);
+    match own["targetInfo"]["type"].as_str() {
+        None | Some("browser") => Ok(agent.into()),
+        Some(_) => Err(socket::PAGE_SOCKET.to_owned()),
     }
 }

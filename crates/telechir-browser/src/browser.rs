@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use serde_json::json;
 use telechir_device::{
     ActionReport, Computer, DeviceError, ElementMarks, Frame, Mark, PageContext, PageContextSource,
-    Screen, ScreenAction, Settle, Settled,
+    PartLocation, Screen, ScreenAction, ScreenRegion, ScreenTarget, ScreenViewer, Settle, Settled,
+    Viewport,
 };
 use telechir_protocol::{ActionKind, Size, UnsettledReason};
 use tokio::time::{Instant, timeout};
@@ -16,29 +17,42 @@ use crate::capture;
 use crate::cdp_session::PROBE_TIMEOUT;
 use crate::client::CdpClient;
 use crate::context::Context;
+use crate::emulation::Emulation;
+use crate::error::refused;
 use crate::event_router::EventRouter;
 use crate::file_transfer::FileTransfer;
 use crate::input_state::InputState;
 use crate::launch::{self, Chromium, LaunchedChromium};
 use crate::memory::MemoryLimit;
 use crate::options::{Options, Surface};
+use crate::screencast;
 use crate::settle::{CaptureMode, IdleProbe, SettleWait};
 use crate::setup::Setup;
 use crate::snapshot::Snapshots;
-use crate::tab_registry::{self, TabRegistry};
+use crate::tab_registry::{self, PageLeaving, TabRegistry};
+use crate::viewer::PageViewer;
 
 mod actions;
+mod by_name;
+mod click_effects;
+mod detail;
+mod dialogs;
 mod elements;
+mod emulate;
 mod files;
 mod first_page;
 mod labelled_screenshot;
 mod logs;
 #[cfg(test)]
 mod name_cases;
+#[cfg(test)]
+mod package_pages;
 mod relaunch;
 mod unresponsive;
+mod wait;
 
 use actions::{ActionHandler, handler_for};
+use click_effects::ClickObservation;
 pub use labelled_screenshot::ScreenshotWithElements;
 use unresponsive::is_timeout;
 
@@ -55,6 +69,8 @@ pub struct Browser {
     pub(crate) input: InputState,
     pub(crate) setup: Setup,
     pub(crate) options: Options,
+    /// What pages saw at the start.
+    pub(crate) initial_emulation: Emulation,
     pub(crate) screen: Option<Box<dyn Screen>>,
     pub(crate) size: Size,
     /// Chromium's own user agent.
@@ -62,6 +78,12 @@ pub struct Browser {
     pub(crate) snapshots: Snapshots,
     /// When the first action started that was not yet followed by a settle.
     pub(crate) acted_at: Option<Instant>,
+    /// Maps the latest screenshot of the model to the screen.
+    pub(crate) viewport: Viewport,
+    /// The last click by ref of which the effects were not reported yet.
+    pub(crate) clicked: Option<ClickObservation>,
+    /// Whether telechir itself prints the page.
+    pub(crate) is_printing: bool,
     /// The isolated world in the active document, by tab and loader id.
     pub(crate) world: Option<((String, Option<String>), i64)>,
     /// The isolated worlds of its frames, or when a frame last failed to answer.
@@ -105,12 +127,16 @@ impl Browser {
             registry,
             input: InputState::new(size, setup.scale),
             setup,
+            initial_emulation: options.emulation.clone(),
             options,
             screen,
             size,
             agent,
             snapshots: Snapshots::default(),
             acted_at: None,
+            viewport: Viewport::unscaled(size),
+            clicked: None,
+            is_printing: false,
             world: None,
             frame_worlds: HashMap::new(),
             file_transfer: file_transfer.map(Arc::new),
@@ -118,6 +144,8 @@ impl Browser {
         };
         browser.open_downloads().await?;
         browser.first_page().await?;
+        browser.grant_initially().await?;
+        browser.load_initial_state().await?;
         // The first tab is not an event.
         browser.registry.take_changes();
         browser.registry.take_notices();
@@ -156,10 +184,16 @@ impl Browser {
     /// When Chromium or its screen could not be ended.
     pub async fn close(mut self) -> Result<(), DeviceError> {
         let limit = self.options.reply_timeout;
+        // Nobody answers them any more, and the state of a page that waits cannot be saved.
+        self.registry
+            .start_cancelling_dialogs(&self.client, PageLeaving::Stay);
         let _its_process_ends_anyway = timeout(limit, self.release_inputs()).await;
+        let saved = self.save_final_state().await;
         if let Some(context) = self.context.take() {
-            return Ok(context.dispose(limit).await?);
+            context.dispose(limit).await?;
+            return saved;
         }
+        // Only a browser that was started here has no context of its own.
         self.client.notify(None, "Browser.close", json!({}));
         let ended = match self.chromium {
             Chromium::Started { process, .. } => process.end().await,
@@ -173,7 +207,7 @@ impl Browser {
             what: "the shutdown of Chromium",
             message: error.to_string(),
         })?;
-        screen_ended
+        screen_ended.and(saved)
     }
 }
 
@@ -199,8 +233,14 @@ impl Computer for Browser {
     }
 
     async fn perform(&mut self, action: &ScreenAction) -> Result<ActionReport, DeviceError> {
+        self.check_connection().await?;
         self.acted_at.get_or_insert_with(Instant::now);
-        let mut done = self.dispatch_action(action).await;
+        let mut done = match self.answer_dialog(action).await {
+            Ok(None) => self.dispatch_until_dialog(action).await,
+            Ok(Some(answered)) => Ok(answered),
+            Err(error) => Err(error),
+        };
+        self.registry.stop_leaving_pages();
         if let Err(error) = done {
             done = Err(if is_timeout(&error, self.options.reply_timeout) {
                 self.recover(error).await
@@ -258,6 +298,17 @@ impl Computer for Browser {
         Self::close(*self).await
     }
 
+    fn viewer(&self) -> Option<Box<dyn ScreenViewer>> {
+        match &self.screen {
+            Some(screen) => screen.viewer(),
+            None => Some(Box::new(PageViewer::new(
+                self.client.clone(),
+                Arc::clone(&self.registry),
+                Arc::clone(&self.router),
+            ))),
+        }
+    }
+
     fn page(&mut self) -> Option<&mut dyn PageContextSource> {
         Some(self)
     }
@@ -281,11 +332,37 @@ impl PageContextSource for Browser {
         let context = self.context_with_events().await;
         self.or_relaunch(context).await
     }
+
+    fn begin_turn(&mut self) {
+        self.registry.begin_turn();
+    }
+
+    fn set_viewport(&mut self, viewport: Viewport) {
+        self.viewport = viewport;
+    }
+
+    async fn locate_element(&mut self, target: &ScreenTarget) -> Result<PartLocation, DeviceError> {
+        self.check_connection().await?;
+        let located = self.visible_part(target).await;
+        self.or_relaunch(located).await
+    }
+
+    async fn capture_detail(&mut self, region: ScreenRegion) -> Result<Option<Frame>, DeviceError> {
+        let detail = self.detail(region).await;
+        self.or_relaunch(detail).await
+    }
 }
 
 impl Browser {
     /// A screenshot of a page without a window.
     async fn screenshot(&mut self) -> Result<Frame, DeviceError> {
+        let (tab, _) = self.front().await?;
+        if let Some(dialog) = self.registry.describe_dialog(&tab.session) {
+            // A screencast needs no answer of the page.
+            let (client, registry) = (&self.client, &self.registry);
+            let frame = screencast::screenshot(client, registry, &tab.session, self.size).await;
+            return frame.ok_or_else(|| refused(format!("No screenshot is possible: {dialog}")));
+        }
         let page = self.live_page().await?;
         let frame = capture::capture(&page).await;
         match frame {
@@ -296,8 +373,37 @@ impl Browser {
         }
     }
 
-    /// Waits for the page to settle and captures it meanwhile, if requested and possible.
+    /// Waits for the page to settle and captures it meanwhile, if requested and possible. A page that
+    /// shows a dialog does nothing until it is answered.
     async fn settle_page(
+        &mut self,
+        settle: Settle,
+        screenshot: CaptureMode,
+    ) -> Result<(Settled, Option<Frame>), DeviceError> {
+        let start = Instant::now();
+        let registry = Arc::clone(&self.registry);
+        let opened = registry.dialogs_opened();
+        let (tab, _) = self.front().await?;
+        if registry.describe_dialog(&tab.session).is_none() {
+            tokio::select! {
+                biased;
+                settled = self.settle_live_page(settle, screenshot) => return settled,
+                () = registry.dialog_opened(opened) => {}
+            }
+        }
+        self.acted_at = None;
+        let settled = match &mut self.screen {
+            Some(screen) => screen.settle(settle).await?,
+            None => Settled {
+                unsettled: None,
+                waited: start.elapsed(),
+                animated_region: None,
+            },
+        };
+        Ok((settled, None))
+    }
+
+    async fn settle_live_page(
         &mut self,
         settle: Settle,
         screenshot: CaptureMode,
@@ -326,7 +432,7 @@ impl Browser {
             start,
             settle,
             size: self.size,
-            scale: self.setup.scale,
+            scale: self.input.scale,
             screenshot,
         };
         wait.run(self.screen.as_deref_mut()).await
@@ -338,7 +444,13 @@ impl Browser {
         self.save_downloads().await;
         self.registry.report_downloads();
         context.changes = self.registry.take_changes();
-        context.notes = self.registry.take_notices();
+        let effects = self.click_effects().await;
+        let dialogs = self.registry.report_dialogs();
+        let failed_loads = self.registry.report_failed_loads();
+        let notices = self.registry.take_notices();
+        let notes = [effects, failed_loads, notices, dialogs];
+        let notes: Vec<String> = notes.into_iter().flatten().collect();
+        context.notes = (!notes.is_empty()).then(|| notes.join(" "));
         Ok(context)
     }
 }

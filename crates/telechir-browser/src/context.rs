@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use telechir_device::DeviceError;
+use telechir_device::{DeviceError, Viewport};
 use telechir_protocol::Size;
 
 use crate::Browser;
@@ -21,13 +21,37 @@ use crate::setup::Setup;
 use crate::snapshot::Snapshots;
 use crate::tab_registry::TabRegistry;
 
-/// A browser context that we created, with its own cookies, storage, caches and tabs. Disposed of
-/// on drop.
+/// A browser context: one that we created, with its own cookies, storage, caches and tabs, which is
+/// disposed of on drop; or one that somebody else owns.
 #[derive(Debug)]
 pub(crate) struct Context {
-    pub(crate) id: String,
+    id: String,
+    /// The id for new tabs; `None` in the default context.
+    new_tabs_in: Option<String>,
+    is_created: bool,
     client: CdpClient,
     router: Arc<EventRouter>,
+}
+
+/// Where the tabs of a browser come from.
+#[derive(Clone, Debug)]
+pub(crate) enum ContextSource {
+    /// A context that is created for it.
+    Created,
+    /// A context that exists.
+    Existing(ExistingTabs),
+}
+
+/// Tabs in a context that somebody else owns.
+#[derive(Clone, Debug)]
+pub(crate) struct ExistingTabs {
+    pub(crate) context: String,
+    /// The same, if it is not the default context.
+    pub(crate) created_context: Option<String>,
+    /// The tab to start in, as a CDP target id.
+    pub(crate) target: String,
+    /// Whether all tabs of the context are used; otherwise this one, and those that it opens.
+    pub(crate) has_all_tabs: bool,
 }
 
 impl Context {
@@ -55,13 +79,48 @@ impl Context {
         client.notify(None, "Browser.setDownloadBehavior", downloads);
         Ok(Self {
             id: id.to_owned(),
+            new_tabs_in: Some(id.to_owned()),
+            is_created: true,
             client: client.clone(),
             router: Arc::clone(router),
         })
     }
 
-    /// Disposes of the context and waits until that is done.
+    /// A context of somebody else, whose tabs are registered in `registry`.
+    fn existing(
+        client: &CdpClient,
+        router: &Arc<EventRouter>,
+        registry: &Arc<TabRegistry>,
+        tabs: &ExistingTabs,
+    ) -> Self {
+        if !tabs.has_all_tabs {
+            router.share_only(&tabs.target);
+        }
+        router.register(Some(&tabs.context), registry);
+        Self {
+            id: tabs.context.clone(),
+            new_tabs_in: tabs.created_context.clone(),
+            is_created: false,
+            client: client.clone(),
+            router: Arc::clone(router),
+        }
+    }
+
+    /// The id for new tabs; `None` in the default context.
+    pub(crate) fn for_new_tabs(&self) -> Option<&str> {
+        self.new_tabs_in.as_deref()
+    }
+
+    /// The id for commands about cookies and permissions; `None` for the default context.
+    pub(crate) fn id_in_commands(&self) -> Option<&str> {
+        self.for_new_tabs()
+    }
+
+    /// Disposes of the context, if it was created here, and waits until that is done.
     pub(crate) async fn dispose(self, limit: Duration) -> Result<(), CdpError> {
+        if !self.is_created {
+            return Ok(());
+        }
         let params = json!({ "browserContextId": self.id });
         let disposed = self
             .client
@@ -74,6 +133,9 @@ impl Context {
 impl Drop for Context {
     fn drop(&mut self) {
         self.router.remove(&self.id);
+        if !self.is_created {
+            return;
+        }
         let params = json!({ "browserContextId": self.id });
         // Chromium ignores a second disposal, apart from an error that is discarded.
         self.client
@@ -99,8 +161,8 @@ pub(crate) struct ContextParts {
 }
 
 impl ContextParts {
-    /// Creates the context and opens its first tab. Files can be uploaded, but no downloads saved.
-    pub(crate) async fn open(mut self) -> Result<Browser, DeviceError> {
+    /// Opens the context and its first tab. Files can be uploaded, but no downloads saved.
+    pub(crate) async fn open(mut self, source: ContextSource) -> Result<Browser, DeviceError> {
         if let Some(files) = &mut self.options.files {
             files.saves_downloads = false;
         }
@@ -117,7 +179,16 @@ impl ContextParts {
         )?;
         let registry = TabRegistry::new(setup.clone()).with_memory(self.memory);
         let registry = Arc::new(registry);
-        let context = Context::create(&self.client, &self.router, &registry, &self.options).await?;
+        let (client, router) = (&self.client, &self.router);
+        let context = match &source {
+            ContextSource::Created => {
+                Context::create(client, router, &registry, &self.options).await?
+            }
+            ContextSource::Existing(tabs) => Context::existing(client, router, &registry, tabs),
+        };
+        if matches!(self.chromium, Chromium::Attached { .. }) {
+            discover_tabs(client, self.options.reply_timeout).await?;
+        }
         let mut browser = Browser {
             context: Some(context),
             chromium: self.chromium,
@@ -126,25 +197,42 @@ impl ContextParts {
             registry,
             input: InputState::new(self.size, setup.scale),
             setup,
+            initial_emulation: self.options.emulation.clone(),
             options: self.options,
             screen: None,
             size: self.size,
             agent: self.agent,
             snapshots: Snapshots::default(),
             acted_at: None,
+            viewport: Viewport::unscaled(self.size),
+            clicked: None,
+            is_printing: false,
             world: None,
             frame_worlds: HashMap::new(),
             file_transfer: file_transfer.map(Arc::new),
             shares_network: self.shares_network,
         };
-        let tab = browser.open_tab().await?;
+        let tab = match &source {
+            ContextSource::Created => browser.open_tab().await?,
+            ContextSource::Existing(tabs) => browser.start_in(&tabs.target).await?,
+        };
         let page = browser.page_of(&tab);
         browser.options.emulation.check(&page).await?;
+        browser.grant_initially().await?;
+        browser.load_initial_state().await?;
         // The first tab is not an event.
         browser.registry.take_changes();
         browser.registry.take_notices();
         Ok(browser)
     }
+}
+
+/// Has Chromium report its tabs, those that exist and new ones.
+async fn discover_tabs(client: &CdpClient, limit: Duration) -> Result<(), CdpError> {
+    let pages = json!([{ "type": "page", "exclude": false }, { "exclude": true }]);
+    let discover = json!({ "discover": true, "filter": pages });
+    let discovering = client.call(None, "Target.setDiscoverTargets", discover, limit);
+    discovering.await.map(|_| ())
 }
 
 impl Browser {
@@ -181,6 +269,6 @@ impl Browser {
             memory: self.registry.memory(),
             shares_network: self.shares_network.clone(),
         };
-        isolated.open().await
+        isolated.open(ContextSource::Created).await
     }
 }

@@ -1,12 +1,16 @@
 //! Dispatches CDP events to the tab registry of their browser context.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, Weak};
 
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 
 use crate::client::{CdpClient, CdpEvent, lock};
 use crate::tab_registry::TabRegistry;
+
+/// Chromium sends two frames at most that were not acknowledged.
+const MAX_UNREAD_FRAMES: usize = 8;
 
 /// The tab registries of one Chromium's browser contexts.
 #[derive(Debug)]
@@ -30,6 +34,13 @@ struct RouterState {
     default_context: Weak<TabRegistry>,
     contexts: HashMap<String, Weak<TabRegistry>>,
     sessions: HashMap<String, Weak<TabRegistry>>,
+    /// The receivers of screencasts whose sessions Chromium has not attached yet, by CDP target id.
+    attaching_casts: HashMap<String, mpsc::Sender<Value>>,
+    /// The receivers of screencasts, by their sessions, which belong to no registry.
+    casts: HashMap<String, mpsc::Sender<Value>>,
+    /// In a context of somebody else, the CDP target ids of the only tabs that are attached; they
+    /// and the tabs that they open.
+    shared_tabs: Option<HashSet<String>>,
 }
 
 impl EventRouter {
@@ -51,12 +62,51 @@ impl EventRouter {
         }
     }
 
+    /// Limits the attached tabs to this one, those that it opens, and those that are added later.
+    pub(crate) fn share_only(&self, target: &str) {
+        lock(&self.state).shared_tabs = Some(HashSet::from([target.to_owned()]));
+    }
+
+    /// Adds and attaches a tab that we opened, if not all tabs of its context are attached anyway.
+    pub(crate) fn share(&self, client: &CdpClient, target: &str) {
+        let mut state = lock(&self.state);
+        let Some(shared) = &mut state.shared_tabs else {
+            return;
+        };
+        if shared.insert(target.to_owned()) {
+            attach(client, &target.into());
+        }
+    }
+
     /// Removes the registry of a context.
     pub(crate) fn remove(&self, context: &str) {
         let mut state = lock(&self.state);
         if let Some(registry) = state.contexts.remove(context) {
             state.sessions.retain(|_, other| !other.ptr_eq(&registry));
         }
+    }
+
+    /// The CDP sessions of a registry: those of tabs, frames and workers.
+    pub(crate) fn sessions_of(&self, registry: &Arc<TabRegistry>) -> Vec<String> {
+        let registry = Arc::downgrade(registry);
+        let state = lock(&self.state);
+        let sessions = state.sessions.iter();
+        let own = sessions.filter(|(_, other)| other.ptr_eq(&registry));
+        own.map(|(session, _)| session.clone()).collect()
+    }
+
+    /// Receives the screencast frames of the next session that is attached to this target. That session
+    /// is not a tab's: no registry gets its events.
+    pub(crate) fn expect_cast(&self, target: &str) -> mpsc::Receiver<Value> {
+        let (sender, frames) = mpsc::channel(MAX_UNREAD_FRAMES);
+        let mut state = lock(&self.state);
+        state.attaching_casts.insert(target.to_owned(), sender);
+        frames
+    }
+
+    /// Expects no such session any more, because it could not be attached.
+    pub(crate) fn forget_cast(&self, target: &str) {
+        lock(&self.state).attaching_casts.remove(target);
     }
 
     /// Dispatches an event to its registry. Never waits.
@@ -69,18 +119,20 @@ impl EventRouter {
         }
     }
 
-    /// Attaches to a new tab of one of our contexts.
+    /// Attaches to a new tab of one of our contexts, or one that a shared tab opened.
     fn attach_own_tab(&self, client: &CdpClient, info: &Value) {
-        let state = lock(&self.state);
+        let mut state = lock(&self.state);
         let is_own_context = state.registry_of_context(info).is_some();
-        if is_own_context && info["type"] == "page" {
-            let params = json!({ "targetId": info["targetId"], "flatten": true });
-            client.notify(None, "Target.attachToTarget", params);
+        if is_own_context && info["type"] == "page" && state.is_shared(info) {
+            attach(client, &info["targetId"]);
         }
     }
 
     fn recipients(&self, event: &CdpEvent) -> Vec<Arc<TabRegistry>> {
         let mut state = lock(&self.state);
+        if state.is_of_cast(event) {
+            return Vec::new();
+        }
         let session_id =
             |params: &Value| params["sessionId"].as_str().unwrap_or_default().to_owned();
         let registry = match (event.method.as_str(), &event.session) {
@@ -112,7 +164,54 @@ impl EventRouter {
     }
 }
 
+fn attach(client: &CdpClient, target: &Value) {
+    let params = json!({ "targetId": target, "flatten": true });
+    client.notify(None, "Target.attachToTarget", params);
+}
+
 impl RouterState {
+    /// Whether an event belongs to a screencast for people; passes a frame on.
+    fn is_of_cast(&mut self, event: &CdpEvent) -> bool {
+        let id = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let params = &event.params;
+        match (event.method.as_str(), &event.session) {
+            ("Target.attachedToTarget", None) => {
+                let target = id(&params["targetInfo"]["targetId"]);
+                let Some(frames) = self.attaching_casts.remove(&target) else {
+                    return false;
+                };
+                self.casts.insert(id(&params["sessionId"]), frames);
+                true
+            }
+            ("Target.detachedFromTarget", None) => {
+                self.casts.remove(&id(&params["sessionId"])).is_some()
+            }
+            (method, Some(session)) => {
+                let Some(frames) = self.casts.get(session) else {
+                    return false;
+                };
+                if method == "Page.screencastFrame" {
+                    // Without an acknowledgement Chromium sends no more than the channel has room for.
+                    let _nobody_looks_any_more = frames.try_send(params.clone());
+                }
+                true
+            }
+            (_, None) => false,
+        }
+    }
+
+    /// Whether a tab is used: all are, unless only some of its context are shared with us.
+    fn is_shared(&mut self, info: &Value) -> bool {
+        let Some(shared) = &mut self.shared_tabs else {
+            return true;
+        };
+        let id = |member: &str| info[member].as_str().unwrap_or_default().to_owned();
+        if shared.contains(&id("openerId")) {
+            shared.insert(id("targetId"));
+        }
+        shared.contains(&id("targetId"))
+    }
+
     fn registry_of_context(&self, info: &Value) -> Option<Arc<TabRegistry>> {
         let context = info["browserContextId"].as_str().unwrap_or_default();
         self.contexts
@@ -184,6 +283,17 @@ mod tests {
         assert_eq!(router.recipients(&renamed).len(), 2);
         router.remove("C");
         assert!(router.recipients(&load("s2")).is_empty());
+    }
+
+    #[test]
+    fn only_a_shared_tab_and_those_that_it_opens_are_attached() {
+        let mut state = RouterState::default();
+        let tab = |id: &str, opener: &str| json!({ "targetId": id, "openerId": opener });
+        assert!(state.is_shared(&tab("any", "")));
+        state.shared_tabs = Some(HashSet::from(["a".to_owned()]));
+        assert!(state.is_shared(&tab("a", "owner")) && !state.is_shared(&tab("b", "")));
+        assert!(state.is_shared(&tab("c", "a")) && state.is_shared(&tab("d", "c")));
+        assert!(!state.is_shared(&tab("e", "b")));
     }
 
     #[test]

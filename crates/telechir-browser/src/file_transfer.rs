@@ -5,7 +5,7 @@
 //! must not choose what telechir reads or overwrites.
 
 use std::fs::{File, Permissions};
-use std::io::{self, ErrorKind, Read as _};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Component, Path, PathBuf};
@@ -17,6 +17,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
 use telechir_process::{Identity, PrivateFolder, let_read, make_private_dir, make_private_file};
+use telechir_protocol::{BLOCKED_ENDING, is_protected_entry};
 
 use crate::options::{FileAccess, Options};
 use crate::tab_registry::MAX_FILE_BYTES;
@@ -98,6 +99,19 @@ impl FileTransfer {
         Ok((format!("{DOWNLOADS_DIR}/{name}"), bytes))
     }
 
+    /// Writes a new file in the download folder of the workspace; returns its path there.
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<String, String> {
+        let written = self.try_write(name, bytes);
+        written.map_err(|error| format!("The file could not be saved: {error}."))
+    }
+
+    fn try_write(&self, name: &str, bytes: &[u8]) -> io::Result<String> {
+        let folder = self.downloads(&self.files.workspace)?;
+        let (to, name) = self.create_new(&folder, &sanitize(name))?;
+        File::from(to).write_all(bytes)?;
+        Ok(format!("{DOWNLOADS_DIR}/{name}"))
+    }
+
     /// Opens the download folder of the workspace, creating it if needed; a link is refused.
     fn downloads(&self, workspace: &Path) -> io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -118,12 +132,13 @@ impl FileTransfer {
         Ok(folder)
     }
 
-    /// Creates a file with this name, or with a number appended if it exists.
+    /// Creates a file with this name, or with a number appended if it exists. One that programs
+    /// would obey under this name gets another one.
     fn create_new(&self, folder: &OwnedFd, name: &str) -> io::Result<(OwnedFd, String)> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         for nth in 1..=MAX_SAME_NAME {
-            let name = numbered(name, nth);
+            let name = unobeyed(numbered(name, nth));
             match openat(folder, &name, flags, Mode::from_raw_mode(0o600)) {
                 Ok(file) => {
                     self.chown_file(&file)?;
@@ -306,10 +321,21 @@ fn numbered(name: &str, nth: u32) -> String {
     format!("{stem} ({nth}){ending}")
 }
 
+/// A name in the download folder that no program executes or obeys without being asked to.
+fn unobeyed(name: String) -> String {
+    if is_protected_entry(&format!("{DOWNLOADS_DIR}/{name}")) {
+        // Windows file systems drop what follows a colon.
+        name.replace(':', "_") + BLOCKED_ENDING
+    } else {
+        name
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
 
+    use telechir_protocol::{PROTECTED_PATHS, is_protected};
     use tempfile::TempDir;
 
     use super::*;
@@ -369,6 +395,36 @@ mod tests {
         assert!(file_transfer.save("../work/downloads/a.txt", "b").is_err());
         symlink("/etc/hostname", file_transfer.incoming().join("g3")).unwrap();
         assert!(file_transfer.save("g3", "b").is_err());
+    }
+
+    /// Every file that a page or a model names is written by one of two functions.
+    #[test]
+    fn nothing_is_saved_under_a_name_that_programs_obey() {
+        let (root, file_transfer) = file_transfer();
+        let listed = PROTECTED_PATHS.iter().map(|(path, _)| *path);
+        let spelled = [
+            ".git",
+            "claude.MD",
+            "CLAUDE.md::$DATA",
+            "\u{ff21}GENTS.md",
+            "GIT~1 ",
+        ];
+        for (nth, name) in listed.chain(spelled).enumerate() {
+            let guid = format!("g{nth}");
+            std::fs::write(file_transfer.incoming().join(&guid), "evil").unwrap();
+            let (downloaded, _) = file_transfer.save(&guid, name).unwrap();
+            let written = file_transfer.write(name, b"evil").unwrap();
+            for path in [downloaded, written] {
+                assert!(!is_protected(&path), "{name} as {path}");
+                let saved = std::fs::read_to_string(root.path().join("work").join(&path));
+                assert_eq!(saved.unwrap(), "evil", "{path}");
+            }
+        }
+        let path = file_transfer.write("CLAUDE.md", b"evil").unwrap();
+        assert!(
+            path.ends_with(".md.blocked") || path.ends_with(").md"),
+            "{path}"
+        );
     }
 
     #[test]

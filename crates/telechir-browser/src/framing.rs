@@ -61,7 +61,11 @@ pub(crate) async fn read_socket(
         let value = match message {
             Ok(Message::Text(text)) => serde_json::from_str(&text),
             Ok(Message::Binary(bytes)) => serde_json::from_slice(&bytes),
-            Ok(Message::Close(_)) => break,
+            Ok(Message::Close(Some(close))) => {
+                // Its text may repeat a token.
+                return format!("it closed the connection with code {}", close.code);
+            }
+            Ok(Message::Close(None)) => break,
             Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => continue,
             Err(error) => return format!("its connection failed: {error}"),
         };

@@ -1,13 +1,39 @@
 //! Pressed keys and buttons, the pointer position, and presses that cannot get stuck.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use telechir_protocol::{Button, Modifier, Size};
+use tokio::time::Instant;
 
 use crate::cdp_session::CdpSession;
 use crate::drag_and_drop::DragSession;
 use crate::error::CdpError;
 use crate::scale::Scale;
 use crate::us_keyboard::CdpKey;
+
+/// Presses that follow each other within this time, and this many pixels, are one click.
+const MULTIPLE_CLICK_TIME: Duration = Duration::from_millis(500);
+const MULTIPLE_CLICK_PX: u32 = 4;
+
+/// A press of a button.
+#[derive(Clone, Copy, Debug)]
+struct Press {
+    button: Button,
+    point: (u32, u32),
+    at: Instant,
+    /// 1, or 2 or 3 of a double or triple click.
+    count: u8,
+}
+
+impl Press {
+    fn is_followed_by(self, button: Button, (x, y): (u32, u32), at: Instant) -> bool {
+        let distance = self.point.0.abs_diff(x).max(self.point.1.abs_diff(y));
+        self.button == button
+            && distance <= MULTIPLE_CLICK_PX
+            && at.saturating_duration_since(self.at) <= MULTIPLE_CLICK_TIME
+    }
+}
 
 /// The pointer and everything that an action left pressed on purpose.
 #[derive(Debug)]
@@ -20,6 +46,8 @@ pub(crate) struct InputState {
     pub(crate) scale: Scale,
     /// The HTML drag in progress, if any.
     pub(crate) drag: Option<DragSession>,
+    /// The last press that was left pressed.
+    last_press: Option<Press>,
     buttons: Vec<Button>,
     keys: Vec<CdpKey>,
 }
@@ -32,6 +60,7 @@ impl InputState {
             y: size.height / 2,
             scale,
             drag: None,
+            last_press: None,
             buttons: Vec::new(),
             keys: Vec::new(),
         }
@@ -56,6 +85,29 @@ impl InputState {
         self.buttons
             .first()
             .map_or("none", |button| button_name(*button))
+    }
+
+    /// Counts a press of this button at the pointer's position: 2 or 3 if it follows another one as in a
+    /// double or triple click.
+    pub(crate) fn count_press(&mut self, button: Button) -> u8 {
+        let (x, y, at) = (self.x, self.y, Instant::now());
+        let count = match self.last_press {
+            Some(last) if last.is_followed_by(button, (x, y), at) => last.count % 3 + 1,
+            _ => 1,
+        };
+        self.last_press = Some(Press {
+            button,
+            point: (x, y),
+            at,
+            count,
+        });
+        count
+    }
+
+    /// Which press of a click the last one of this button was.
+    pub(crate) fn press_count(&self, button: Button) -> u8 {
+        let last = self.last_press.filter(|last| last.button == button);
+        last.map_or(1, |last| last.count)
     }
 
     pub(crate) fn hold_button(&mut self, button: Button) {

@@ -16,6 +16,7 @@ use telechir_process::{Spawn, Stdio, is_root};
 use tokio::time::timeout;
 use tracing::warn;
 
+use crate::attachment::Attachment;
 use crate::client::{CdpClient, ClientTasks, Transport};
 use crate::error::CdpError;
 use crate::event_router::{EventRouter, TabSource};
@@ -72,7 +73,11 @@ pub(crate) enum Chromium {
         _proxy: ServedProxy,
     },
     /// Somebody else's, for the duration of the connection.
-    Attached { _tasks: ClientTasks },
+    Attached {
+        _tasks: ClientTasks,
+        /// How to connect again.
+        attachment: Box<Attachment>,
+    },
     /// Owned by another browser.
     Shared,
 }
@@ -163,7 +168,7 @@ async fn start_in_namespace(
     egress: &Egress,
 ) -> Result<Result<LaunchedChromium, String>, DeviceError> {
     let profile = create_profile(options)?;
-    let network = Network::in_namespace(egress, program, &profile)
+    let network = Network::in_namespace(egress, program, &profile, &options.emulation.credentials)
         .map_err(|error| unavailable(format!("write its policies: {error}")))?;
     match start(program, surface, options, profile, network).await {
         Ok(launched) => Ok(Ok(launched)),

@@ -22,6 +22,7 @@
 
 mod address;
 mod attach;
+mod attachment;
 mod browser;
 mod capture;
 mod cdp_session;
@@ -29,6 +30,7 @@ mod client;
 mod context;
 mod drag_and_drop;
 mod emulation;
+mod endpoint;
 mod error;
 mod event_router;
 mod file_transfer;
@@ -42,6 +44,7 @@ mod navigate;
 mod options;
 mod pointer;
 mod profiles;
+mod redaction;
 mod scale;
 mod screencast;
 mod script;
@@ -49,17 +52,22 @@ mod settle;
 mod setup;
 mod snapshot;
 mod socket;
+mod storage_state;
 mod tab_registry;
 mod tabs;
 mod us_keyboard;
+mod viewer;
 mod walker;
 
 pub use address::check_url;
+pub use attachment::{AttachedTabs, Attachment, TabChoice};
 pub use browser::{Browser, ScreenshotWithElements};
-pub use emulation::{ColorScheme, Emulation};
+pub use emulation::{ColorScheme, Emulation, Geolocation, HttpCredentials, Permission};
+pub use endpoint::{CdpEndpoint, InvalidEndpoint};
 pub use launch::headless_shell_program;
 pub use options::{
-    AllowedUrls, ChromiumSandbox, FileAccess, Options, OwnNetwork, Profile, Surface,
+    AllowedUrls, ChromiumSandbox, FileAccess, Options, OwnNetwork, Profile, StorageStateFiles,
+    Surface,
 };
 pub use pointer::PIXELS_PER_CLICK;
 pub use profiles::{

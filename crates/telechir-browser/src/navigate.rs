@@ -41,15 +41,49 @@ pub(crate) struct Navigation<'a> {
 }
 
 impl Navigation<'_> {
-    /// Navigates to a URL and waits until its document is parsed.
-    pub(crate) async fn go_to(&self, url: &str) -> Result<(), DeviceError> {
+    /// Navigates to a URL and waits until its document is parsed. Returns what is to be said about
+    /// it, such as that it is an error of the server.
+    pub(crate) async fn go_to(&self, url: &str) -> Result<Option<String>, DeviceError> {
         let deadline = Instant::now() + self.limit;
-        while !self.try_go_to(url, deadline).await? {}
-        Ok(())
+        loop {
+            match self.try_go_to(url, deadline).await? {
+                NavigationOutcome::Replaced => {}
+                NavigationOutcome::Loaded => return self.loaded(),
+                NavigationOutcome::Download => {
+                    let shown = self.tab_now()?.describe_document();
+                    return Ok(Some(format!("The URL is a download, not a page. {shown}")));
+                }
+            }
+        }
     }
 
-    /// Starts a navigation; `false` if a navigation of the page itself replaced it.
-    async fn try_go_to(&self, url: &str, deadline: Instant) -> Result<bool, DeviceError> {
+    /// What is to be said about the document that was loaded; an error if it is Chromium's own error
+    /// page.
+    fn loaded(&self) -> Result<Option<String>, DeviceError> {
+        let tab = self.tab_now()?;
+        if let Some(reason) = tab.loads.failure() {
+            return Err(self.failed(&format!("Failed to load the page: {reason}.")));
+        }
+        let name = &tab.name;
+        Ok(tab.http_error().map(|error| {
+            format!("The server answered with {error}; {name} shows what it sent with it.")
+        }))
+    }
+
+    /// A failure that says what the tab shows now.
+    fn failed(&self, message: &str) -> DeviceError {
+        self.registry.set_load_reported(&self.tab.target);
+        match self.tab_now() {
+            Ok(tab) => refused(format!("{message} {}", tab.describe_document())),
+            Err(error) => error,
+        }
+    }
+
+    async fn try_go_to(
+        &self,
+        url: &str,
+        deadline: Instant,
+    ) -> Result<NavigationOutcome, DeviceError> {
         let before = self.tab_now()?;
         // A page that stays may continue to load.
         if without_fragment(url) != without_fragment(&before.url) {
@@ -64,41 +98,56 @@ impl Navigation<'_> {
         if let Some(error) = answer["errorText"].as_str().filter(|text| !text.is_empty()) {
             if answer["isDownload"] == true && self.keeps_files {
                 // The result reports the download.
-                return Ok(true);
+                return Ok(NavigationOutcome::Download);
             }
             if answer["isDownload"] == true {
-                return Err(refused(
-                    "The URL is a download; this browser does not save files.",
-                ));
+                return Err(self.failed("The URL is a download; this browser does not save files."));
+            }
+            let loader = answer["loaderId"].as_str();
+            if let Some(status) = self.tab_now()?.loads.no_content(loader)
+                && error == ABORTED
+            {
+                return Err(self.failed(&no_content(status)));
             }
             if error == ABORTED && self.crashed_meanwhile().await {
                 return Err(refused("The page crashed while it was loading."));
             }
             if error == ABORTED && self.tab_now()?.document() != before.document() {
-                return Ok(false);
+                return Ok(NavigationOutcome::Replaced);
+            }
+            if error != ABORTED {
+                self.error_page(before.commits).await?;
             }
             let refusal = self.egress.and_then(|egress| egress.last_refusal(url));
             let reason = refusal
                 .map(|reason| format!(" {reason}"))
                 .unwrap_or_default();
-            return Err(refused(format!(
-                "Failed to load the page: {error}.{reason}"
-            )));
+            return Err(self.failed(&format!("Failed to load the page: {error}.{reason}")));
         }
         let Some(loader) = answer["loaderId"].as_str() else {
             // A fragment of the same document: already there.
-            return Ok(true);
+            return Ok(NavigationOutcome::Loaded);
         };
         let lost = Instant::now() + LOAD_LOST_AFTER;
         self.until(deadline, |tab| match tab.is_load_still_current(loader) {
             Some(true) if tab.has_pending_load() && Instant::now() < lost => None,
-            Some(true) => tab.ready.then_some(true),
-            Some(false) => Some(false),
-            None => {
-                (tab.document() != before.document() && Instant::now() >= lost).then_some(false)
-            }
+            Some(true) => tab.ready.then_some(NavigationOutcome::Loaded),
+            Some(false) => Some(NavigationOutcome::Replaced),
+            None => (tab.document() != before.document() && Instant::now() >= lost)
+                .then_some(NavigationOutcome::Replaced),
         })
         .await
+    }
+
+    /// Waits until Chromium shows the error page of a load that failed.
+    async fn error_page(&self, commits: u64) -> Result<(), DeviceError> {
+        let deadline = Instant::now() + EVENT_LATENCY;
+        let shown = self.until(deadline, |tab| (tab.commits > commits).then_some(()));
+        match timeout_at(deadline, shown).await {
+            Ok(Err(error @ DeviceError::Disconnected { .. })) => Err(error),
+            // Without an error page the tab keeps its document.
+            Ok(Ok(()) | Err(_)) | Err(_) => Ok(()),
+        }
     }
 
     fn tab_now(&self) -> Result<Tab, DeviceError> {
@@ -123,7 +172,7 @@ impl Navigation<'_> {
     }
 
     /// Goes one page back or forward.
-    pub(crate) async fn step(&self, direction: Direction) -> Result<(), DeviceError> {
+    pub(crate) async fn step(&self, direction: Direction) -> Result<Option<String>, DeviceError> {
         let history = self
             .page
             .call("Page.getNavigationHistory", json!({}))
@@ -147,22 +196,37 @@ impl Navigation<'_> {
     }
 
     /// Reloads the page and waits for its document.
-    pub(crate) async fn reload(&self) -> Result<(), DeviceError> {
+    pub(crate) async fn reload(&self) -> Result<Option<String>, DeviceError> {
         self.load_with("Page.reload", json!({})).await
     }
 
-    async fn load_with(&self, method: &'static str, params: Value) -> Result<(), DeviceError> {
+    async fn load_with(
+        &self,
+        method: &'static str,
+        params: Value,
+    ) -> Result<Option<String>, DeviceError> {
         let deadline = Instant::now() + self.limit;
-        let before = self.tab.commits;
+        let before = self.tab_now()?;
         self.stop_loading_page(self.tab);
         self.page
             .call_within(method, params, self.limit)
             .await
             .map_err(|error| self.or_late(error))?;
-        self.until(deadline, |tab| {
-            (tab.ready && tab.commits > before).then_some(())
-        })
-        .await
+        let has_ended = |tab: &Tab| tab.loads.without_document > before.loads.without_document;
+        let has_document = self
+            .until(deadline, |tab| match tab.commits > before.commits {
+                true => tab.ready.then_some(true),
+                false => (has_ended(tab) && !tab.is_loading_document()).then_some(false),
+            })
+            .await?;
+        if has_document {
+            return self.loaded();
+        }
+        let reason = match self.tab_now()?.loads.no_content(None) {
+            Some(status) => no_content(status),
+            None => "No page was loaded: the load was aborted, or it is a download.".to_owned(),
+        };
+        Err(self.failed(&reason))
     }
 
     /// A navigation that the page itself has started would commit later and replace the requested
@@ -219,6 +283,20 @@ impl Navigation<'_> {
             limit_ms: millis(self.limit),
         }
     }
+}
+
+/// What came of one attempt to navigate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NavigationOutcome {
+    Loaded,
+    /// A navigation of the page itself replaced it.
+    Replaced,
+    /// The response is saved as a file, and the tab keeps its document.
+    Download,
+}
+
+fn no_content(status: u64) -> String {
+    format!("The server answered with HTTP {status} and sent no page.")
 }
 
 /// A URL without its fragment.

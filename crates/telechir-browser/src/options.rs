@@ -1,6 +1,6 @@
 //! How a browser is started and what it may do.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use telechir_device::{DeviceError, Screen};
@@ -57,6 +57,37 @@ pub enum AllowedUrls {
     Judged,
 }
 
+/// Files with cookies and the stored data of pages, in the form of Playwright's storage state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StorageStateFiles {
+    /// Loaded at the start.
+    pub load: Option<PathBuf>,
+    /// Written at the end, readable by its owner alone.
+    pub save: Option<PathBuf>,
+}
+
+impl StorageStateFiles {
+    /// Checks that the file to write can be made, before anything is done whose result it is.
+    ///
+    /// # Errors
+    /// If its folder does not exist, or it is a folder itself. The text names the path.
+    pub fn check(&self) -> Result<(), String> {
+        let Some(file) = &self.save else {
+            return Ok(());
+        };
+        let folder = file.parent().filter(|folder| *folder != Path::new(""));
+        let folder = folder.unwrap_or_else(|| Path::new("."));
+        if !folder.is_dir() {
+            let folder = folder.display();
+            return Err(format!("there is no folder {folder}; create it first"));
+        }
+        match file.is_dir() {
+            true => Err(format!("{} is a folder; name a file in it", file.display())),
+            false => Ok(()),
+        }
+    }
+}
+
 /// Where cookies and other data of pages are stored.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Profile {
@@ -101,8 +132,10 @@ pub struct Options {
     pub own_network: OwnNetwork,
     /// Screen pixels per CSS pixel, from 0.25 to 4.
     pub scale: f64,
-    /// Locale, time zone, user agent and colour scheme that pages see.
+    /// Locale, location, network and so on that pages see.
     pub emulation: Emulation,
+    /// Files with cookies and the stored data of pages.
+    pub storage_state: StorageStateFiles,
     /// The URLs that a call may name.
     pub allowed_urls: AllowedUrls,
     /// File transfer with pages; `None` disables it.
@@ -132,6 +165,7 @@ impl Default for Options {
             own_network: OwnNetwork::IfPossible,
             scale: 1.0,
             emulation: Emulation::default(),
+            storage_state: StorageStateFiles::default(),
             allowed_urls: AllowedUrls::Web,
             files: None,
             search: None,

@@ -92,7 +92,8 @@ impl PagePointer<'_> {
     pub(crate) async fn down(&mut self, at: Option<Pixel>, button: Button) -> Result<(), CdpError> {
         let bits = self.input.modifiers();
         self.move_if_given(at, bits).await?;
-        self.press(button, 1, bits).await?.leave_pressed();
+        let nth = self.input.count_press(button);
+        self.press(button, nth, bits).await?.leave_pressed();
         self.input.hold_button(button);
         Ok(())
     }
@@ -109,9 +110,10 @@ impl PagePointer<'_> {
             }
         }
         self.input.release_button(button);
+        let nth = self.input.press_count(button);
         let event = self
             .mouse(bits)
-            .event("mouseReleased", button_name(button), 1);
+            .event("mouseReleased", button_name(button), nth);
         or_closed(self.page.call(MOUSE, event).await.map(|_| ()))
     }
 

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
 use telechir_process::tree::{self, Owner};
-use telechir_process::{Identity, is_root, make_private_dir, make_private_file};
+use telechir_process::{Identity, is_plain_name, is_root, make_private_dir, make_private_file};
 
 /// The folder of Chromium's data.
 const DATA_DIR: &str = "data";
@@ -33,8 +33,7 @@ impl FromStr for ProfileId {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if (1..=32).contains(&text.len()) && text.chars().all(is_plain) {
+        if is_plain_name(text) {
             Ok(Self(text.to_owned()))
         } else {
             Err("a profile name has 1 to 32 letters, digits, `_` or `-`".to_owned())

@@ -22,6 +22,14 @@ impl Scale {
         self.0
     }
 
+    /// The scale of a page that is shown so many times as large as it is laid out.
+    pub(crate) fn zoomed(self, factor: f64) -> Self {
+        match factor.is_finite() && factor > 0.0 {
+            true => Self(self.0 * factor),
+            false => self,
+        }
+    }
+
     /// Converts a length from screen to CSS pixels.
     pub(crate) fn to_page(self, screen: u32) -> f64 {
         f64::from(screen) / self.0

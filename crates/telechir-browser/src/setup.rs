@@ -5,6 +5,7 @@ use telechir_device::DeviceError;
 use telechir_protocol::Size;
 
 use crate::client::CdpClient;
+use crate::emulation::{HttpCredentials, NETWORK_BUFFER_BYTES};
 use crate::options::{Options, Surface};
 use crate::scale::Scale;
 use crate::walker;
@@ -30,6 +31,10 @@ pub(crate) struct Setup {
     pub(crate) scale: Scale,
     /// CDP commands for emulation that flags cannot express.
     pub(crate) overrides: Vec<(&'static str, Value)>,
+    /// Whether pages are laid out as on a phone.
+    pub(crate) is_mobile: bool,
+    /// Logins for HTTP authentication.
+    pub(crate) credentials: Vec<HttpCredentials>,
 }
 
 impl Setup {
@@ -48,7 +53,9 @@ impl Setup {
             size,
             is_headless_shell,
             scale,
-            overrides: options.emulation.locale_override(),
+            overrides: options.emulation.commands_beside_flags(),
+            is_mobile: options.emulation.is_mobile,
+            credentials: options.emulation.credentials.clone(),
         })
     }
 
@@ -65,6 +72,8 @@ impl Setup {
             is_headless_shell,
             scale,
             overrides: options.emulation.commands(agent),
+            is_mobile: options.emulation.is_mobile,
+            credentials: options.emulation.credentials.clone(),
         })
     }
 
@@ -74,7 +83,10 @@ impl Setup {
         send("Page.enable", json!({}));
         send("Page.setLifecycleEventsEnabled", json!({ "enabled": true }));
         send("Inspector.enable", json!({}));
-        send("Network.enable", json!({ "maxTotalBufferSize": 1 << 16 }));
+        send(
+            "Network.enable",
+            json!({ "maxTotalBufferSize": NETWORK_BUFFER_BYTES }),
+        );
         send(
             "Page.setInterceptFileChooserDialog",
             json!({ "enabled": true }),
@@ -83,17 +95,23 @@ impl Setup {
         // No dialog asks for a security key.
         send("WebAuthn.enable", json!({ "enableUI": false }));
         self.watch_frames(client, session);
-        if let Some(size) = self.size {
-            send(
-                "Emulation.setDeviceMetricsOverride",
-                json!({
-                    "width": size.width, "height": size.height,
-                    "deviceScaleFactor": self.scale.get(), "mobile": false,
-                }),
-            );
+        if let Some((method, params)) = self.viewport() {
+            send(method, params);
         }
         self.apply_emulation(client, session);
         send("Runtime.runIfWaitingForDebugger", json!({}));
+    }
+
+    /// The CDP command for the page's size; `None` if a window determines it.
+    pub(crate) fn viewport(&self) -> Option<(&'static str, Value)> {
+        let size = self.size?;
+        Some((
+            "Emulation.setDeviceMetricsOverride",
+            json!({
+                "width": size.width, "height": size.height,
+                "deviceScaleFactor": self.scale.get(), "mobile": self.is_mobile,
+            }),
+        ))
     }
 
     /// Prepares an out-of-process frame. Never waits.
@@ -153,14 +171,22 @@ impl Setup {
         }
         // With overrides, frames and workers must wait until these are set, so all of them are
         // attached: nobody else would let a waiting worker run. Without overrides nothing waits.
-        let attach = if self.has_overrides() {
+        client.notify(
+            Some(session),
+            "Target.setAutoAttach",
+            self.auto_attachment(),
+        );
+    }
+
+    /// The parameters for attaching to the frames and workers of a page.
+    pub(crate) fn auto_attachment(&self) -> Value {
+        if self.has_overrides() {
             json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true, "filter": [{}] })
         } else {
             let frames = json!([{ "type": "iframe", "exclude": false }, { "exclude": true }]);
             json!({
                 "autoAttach": true, "waitForDebuggerOnStart": false, "flatten": true, "filter": frames,
             })
-        };
-        client.notify(Some(session), "Target.setAutoAttach", attach);
+        }
     }
 }

@@ -23,105 +23,203 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tracing::warn;
 use url::Url;
 
+use crate::endpoint::CdpEndpoint;
 use crate::framing::MAX_MESSAGE_BYTES;
 
 /// A remote browser answers within this time or counts as unreachable.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The reply of `/json/version` is short.
 const MAX_VERSION_BYTES: usize = 64 << 10;
+/// As much of a refusal's text explains it.
+const MAX_QUOTED_CHARS: usize = 200;
+
+/// The error for a page's own socket.
+pub(crate) const PAGE_SOCKET: &str = "this is the socket of a single page; pass the browser's address, such as \
+                           http://127.0.0.1:9222, and choose the page with --cdp-tab=URL";
 
 /// A stream of CDP messages.
 pub(crate) type CdpSocket = WebSocketStream<TokioIo<Upgraded>>;
 
-/// Opens the browser's WebSocket at this URL, or at the one that `/json/version` reports. Errors
-/// contain no part of the URL that may be secret.
-pub(crate) async fn open(address: &str) -> Result<CdpSocket, String> {
-    let given = parse(address)?;
-    let connecting = async {
-        let socket = if is_socket(&given) {
-            given.clone()
-        } else {
-            discover(&given).await?
-        };
-        upgrade(&socket).await
-    };
-    let opened = timeout(CONNECT_TIMEOUT, connecting).await;
+/// Opens the browser's WebSocket at this endpoint, or at the one that its `/json/version` reports.
+/// Errors contain no part of the endpoint that may be secret.
+pub(crate) async fn open(endpoint: &CdpEndpoint) -> Result<CdpSocket, String> {
+    let opened = timeout(CONNECT_TIMEOUT, find_and_upgrade(endpoint)).await;
     let opened =
         opened.unwrap_or_else(|_| Err(format!("no answer within {} s", CONNECT_TIMEOUT.as_secs())));
-    opened.map_err(|reason| format!("{}: {reason}", origin(&given)))
+    opened.map_err(|reason| format!("{}: {}", endpoint.origin(), endpoint.redact(&reason)))
 }
 
-/// Scheme, host and port; the rest of the URL may be secret.
-pub(crate) fn origin(address: &Url) -> String {
-    let host = address.host_str().unwrap_or_default();
-    let port = address.port().map(|port| format!(":{port}"));
-    format!("{}://{host}{}", address.scheme(), port.unwrap_or_default())
-}
-
-/// The URL, with `http` as the default scheme.
-pub(crate) fn parse(address: &str) -> Result<Url, String> {
-    let with_scheme = if address.contains("://") {
-        address.to_owned()
-    } else {
-        format!("http://{address}")
-    };
-    let url = Url::parse(&with_scheme).map_err(|error| format!("invalid URL: {error}"))?;
-    let is_known = matches!(url.scheme(), "http" | "https" | "ws" | "wss");
-    if is_known && url.has_host() {
-        Ok(url)
-    } else {
-        Err("expected a URL with http://, https://, ws:// or wss://".to_owned())
+async fn find_and_upgrade(endpoint: &CdpEndpoint) -> Result<CdpSocket, String> {
+    let given = &endpoint.url;
+    if is_page_socket(given) {
+        return Err(PAGE_SOCKET.to_owned());
     }
+    if is_socket(given) {
+        return upgrade(given, endpoint).await.map_err(String::from);
+    }
+    if given.scheme().starts_with("ws") {
+        // The socket of a service may be at the root; Chromium answers 404 there.
+        match upgrade(given, endpoint).await {
+            Err(HandshakeError::Status { status, .. }) if status.is_client_error() => {}
+            opened => return opened.map_err(String::from),
+        }
+    }
+    let socket = discover(endpoint).await?;
+    upgrade(&socket, endpoint).await.map_err(String::from)
 }
 
-/// Whether the URL is that of the socket; one without a path is for discovery.
+/// Whether the URL is certainly that of the socket: then it has a path or a query.
 fn is_socket(address: &Url) -> bool {
-    address.scheme().starts_with("ws") && !address.path().trim_end_matches('/').is_empty()
+    let has_path = !address.path().trim_end_matches('/').is_empty();
+    address.scheme().starts_with("ws") && (has_path || address.query().is_some())
+}
+
+/// Whether the URL is that of a single page's socket in Chromium.
+fn is_page_socket(address: &Url) -> bool {
+    address.path().starts_with("/devtools/page/")
 }
 
 /// Requests the URL of the browser's socket.
-async fn discover(address: &Url) -> Result<Url, String> {
-    let mut version_url = to_http(address);
+async fn discover(endpoint: &CdpEndpoint) -> Result<Url, String> {
+    let mut version_url = to_http(&endpoint.url);
     let path = format!("{}/json/version", version_url.path().trim_end_matches('/'));
     version_url.set_path(&path);
-    let response = send(Request::get(version_url.as_str())).await?;
+    let request = with_headers(Request::get(version_url.as_str()), endpoint);
+    let response = send(request).await?;
     let status = response.status();
-    let body = Limited::new(response.into_body(), MAX_VERSION_BYTES)
-        .collect()
-        .await;
-    let body = body.map_err(|error| error.to_string())?.to_bytes();
+    let body = read_body(response, MAX_VERSION_BYTES).await?;
     let version: Value = serde_json::from_slice(&body).unwrap_or_default();
     let socket = version["webSocketDebuggerUrl"].as_str();
     let socket = socket.and_then(|socket| Url::parse(socket).ok());
-    socket.filter(is_socket).ok_or_else(|| {
-        format!("/json/version returned {status} without a socket URL; expected the DevTools address of a browser")
-    })
+    let socket = socket.filter(|socket| socket.scheme().starts_with("ws"));
+    match socket {
+        Some(socket) => reachable(&endpoint.url, socket),
+        None if status.is_success() => Err(format!(
+            "/json/version returned {status} without a socket URL; expected the DevTools address of a browser"
+        )),
+        None => Err(format!(
+            "/json/version returned {status} without a socket URL{}; expected the DevTools address of a browser",
+            quoted(endpoint, &body)
+        )),
+    }
+}
+
+/// The discovered socket as it is reached from here: services behind a gateway report the address
+/// that they have inside, without the token of the given one.
+fn reachable(given: &Url, mut socket: Url) -> Result<Url, String> {
+    let (given_host, found_host) = (host(given), host(&socket));
+    let is_inner = is_loopback(&found_host) || is_unspecified(&found_host);
+    if found_host != given_host {
+        if !is_inner {
+            return Err(format!(
+                "/json/version names a socket at another host, {found_host}, where it would get the \
+                 headers and the query of this one; if you trust it, pass its own address"
+            ));
+        }
+        if !is_loopback(&given_host) || is_unspecified(&found_host) {
+            let replaced = socket.set_host(Some(&given_host)).is_ok()
+                && socket.set_port(given.port_or_known_default()).is_ok();
+            if !replaced {
+                return Err("/json/version names an invalid socket URL".to_owned());
+            }
+        }
+    }
+    if matches!(given.scheme(), "https" | "wss") && socket.scheme() == "ws" {
+        // TLS ends at the given port.
+        let _always_possible = socket.set_scheme("wss");
+        let _always_possible = socket.set_port(given.port());
+    }
+    if socket.query().is_none() {
+        socket.set_query(given.query());
+    }
+    Ok(socket)
+}
+
+fn host(url: &Url) -> String {
+    url.host_str().unwrap_or_default().to_ascii_lowercase()
+}
+
+/// Why the WebSocket handshake failed.
+enum HandshakeError {
+    /// The server refused it.
+    Status {
+        status: StatusCode,
+        /// The start of the response as part of a message.
+        quoted: String,
+    },
+    Other(String),
+}
+
+impl From<HandshakeError> for String {
+    fn from(error: HandshakeError) -> Self {
+        match error {
+            HandshakeError::Status { status, quoted } => {
+                format!("the WebSocket handshake returned {status}{quoted}")
+            }
+            HandshakeError::Other(reason) => reason,
+        }
+    }
 }
 
 /// Performs the WebSocket handshake.
-async fn upgrade(address: &Url) -> Result<CdpSocket, String> {
+async fn upgrade(address: &Url, endpoint: &CdpEndpoint) -> Result<CdpSocket, HandshakeError> {
+    let other = HandshakeError::Other;
     let key = generate_key();
     let request = Request::get(to_http(address).as_str())
         .header(CONNECTION, "Upgrade")
         .header(UPGRADE, "websocket")
         .header(SEC_WEBSOCKET_VERSION, "13")
         .header(SEC_WEBSOCKET_KEY, &key);
-    let response = send(request).await?;
+    let response = send(with_headers(request, endpoint)).await.map_err(other)?;
     let accept = response.headers().get(SEC_WEBSOCKET_ACCEPT);
     let is_accepted =
         accept.map(HeaderValue::as_bytes) == Some(derive_accept_key(key.as_bytes()).as_bytes());
-    if response.status() != StatusCode::SWITCHING_PROTOCOLS || !is_accepted {
-        return Err(format!(
-            "the WebSocket handshake returned {}",
-            response.status()
-        ));
+    let status = response.status();
+    if status != StatusCode::SWITCHING_PROTOCOLS || !is_accepted {
+        // A body that cannot be read adds nothing to the status.
+        let body = read_body(response, MAX_VERSION_BYTES).await;
+        let quoted = quoted(endpoint, &body.unwrap_or_default());
+        return Err(HandshakeError::Status { status, quoted });
     }
     let upgraded = hyper::upgrade::on(response).await;
-    let stream = TokioIo::new(upgraded.map_err(|error| innermost(&error))?);
+    let stream = TokioIo::new(upgraded.map_err(|error| other(innermost(&error)))?);
     let config = WebSocketConfig::default()
         .max_message_size(Some(MAX_MESSAGE_BYTES))
         .max_frame_size(Some(MAX_MESSAGE_BYTES));
     Ok(WebSocketStream::from_raw_socket(stream, Role::Client, Some(config)).await)
+}
+
+async fn read_body(response: Response<Incoming>, max_bytes: usize) -> Result<Bytes, String> {
+    let body = Limited::new(response.into_body(), max_bytes)
+        .collect()
+        .await;
+    Ok(body.map_err(|error| error.to_string())?.to_bytes())
+}
+
+/// The start of a response as part of a message; empty without text. Secrets are removed before the
+/// text is cut, because a part of one would not be recognized.
+fn quoted(endpoint: &CdpEndpoint, body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let text = endpoint.redact(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let clean: String = text
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(MAX_QUOTED_CHARS)
+        .collect();
+    match clean.as_str() {
+        "" => String::new(),
+        clean => format!(" ({clean})"),
+    }
+}
+
+fn with_headers(
+    mut request: hyper::http::request::Builder,
+    endpoint: &CdpEndpoint,
+) -> hyper::http::request::Builder {
+    for (name, value) in endpoint.headers() {
+        request = request.header(name, value);
+    }
+    request
 }
 
 async fn send(request: hyper::http::request::Builder) -> Result<Response<Incoming>, String> {
@@ -162,6 +260,13 @@ fn is_loopback(host: &str) -> bool {
             .is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
+/// The address of a server on all of its interfaces, as it sees itself.
+fn is_unspecified(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    bare.parse()
+        .is_ok_and(|address: IpAddr| address.is_unspecified())
+}
+
 /// The root cause, which names the failure.
 fn innermost(error: &dyn Error) -> String {
     let mut error = error;
@@ -175,30 +280,43 @@ fn innermost(error: &dyn Error) -> String {
 mod tests {
     use super::*;
 
+    fn url(text: &str) -> Url {
+        Url::parse(text).unwrap()
+    }
+
     #[test]
-    fn an_address_is_one_of_four_schemes() {
-        let parsed = |text| parse(text).map(String::from).ok();
-        assert_eq!(
-            parsed("127.0.0.1:9222").as_deref(),
-            Some("http://127.0.0.1:9222/")
-        );
-        assert!(parsed("wss://host/devtools/browser/x?token=y").is_some());
-        for wrong in ["", "file:///etc/passwd", "http://", "a b"] {
-            assert_eq!(parsed(wrong), None, "{wrong:?}");
+    fn an_address_with_a_path_or_a_query_is_a_socket() {
+        let is = |text| is_socket(&url(text));
+        assert!(is("ws://h:1/devtools/browser/x") && is("wss://h/?token=t"));
+        assert!(!is("ws://h:1") && !is("ws://h:1/") && !is("http://h:1/x?token=t"));
+        assert!(is_page_socket(&url("ws://h:1/devtools/page/x")));
+    }
+
+    #[test]
+    fn a_discovered_socket_is_reached_like_the_given_address() {
+        for (given, found, expected) in [
+            ("http://h:1/?token=t", "ws://h:1", "ws://h:1/?token=t"),
+            ("http://h:1/?token=t", "ws://h:1/x?id=1", "ws://h:1/x?id=1"),
+            ("https://h/?k=1", "ws://h/x", "wss://h/x?k=1"),
+            ("https://h", "ws://0.0.0.0:3000/x", "wss://h/x"),
+            ("http://h:8", "ws://127.0.0.1:9222/x", "ws://h:8/x"),
+            (
+                "http://localhost:8",
+                "ws://127.0.0.1:9/x",
+                "ws://127.0.0.1:9/x",
+            ),
+            (
+                "http://127.0.0.1:8",
+                "ws://0.0.0.0:3000/x",
+                "ws://127.0.0.1:8/x",
+            ),
+            ("http://h:1", "wss://h/x", "wss://h/x"),
+        ] {
+            let socket = reachable(&url(given), url(found));
+            assert_eq!(socket.unwrap(), url(expected), "{given} {found}");
         }
-    }
-
-    #[test]
-    fn only_an_address_with_a_path_is_a_socket() {
-        let is = |text| is_socket(&parse(text).unwrap());
-        assert!(is("ws://h:1/devtools/browser/x"));
-        assert!(!is("ws://h:1") && !is("ws://h:1/") && !is("http://h:1/x"));
-    }
-
-    #[test]
-    fn the_origin_of_an_address_has_no_secret() {
-        let url = parse("wss://user:pass@host:8443/path?token=secret").unwrap();
-        assert_eq!(origin(&url), "wss://host:8443");
-        assert_eq!(to_http(&url).scheme(), "https");
+        let other = reachable(&url("https://h/?token=t"), url("wss://evil.example/x"));
+        let error = other.unwrap_err();
+        assert!(error.contains("evil.example"), "{error}");
     }
 }

@@ -1,7 +1,7 @@
 //! The state of the browser's tabs, updated by CDP events.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -16,17 +16,29 @@ use crate::screencast::FrameWaiter;
 use crate::setup::Setup;
 
 mod console;
+mod dialogs;
+mod document_loads;
 mod downloads;
 mod frames;
+mod http_logins;
 mod page_notices;
+mod private_tab;
+mod request_details;
 mod request_log;
 
 use console::Console;
+use dialogs::Dialogs;
+pub(crate) use dialogs::{DialogKind, DialogReport, OpenDialog, PageLeaving};
+use document_loads::DocumentLoads;
 use downloads::Downloads;
 pub(crate) use downloads::{FinishedDownload, MAX_FILE_BYTES};
 use frames::FrameTable;
 pub(crate) use frames::TabFrame;
+use http_logins::HttpLogins;
+pub(crate) use page_notices::MAX_TABS;
 use page_notices::PageNotices;
+use private_tab::{PrivateTab, VisitedOrigins};
+pub(crate) use request_details::{RequestDetails, body as body_text};
 use request_log::RequestLog;
 
 /// A request that runs longer counts as a long poll, no longer as loading.
@@ -37,9 +49,6 @@ const REDIRECT_WINDOW: Duration = Duration::from_secs(1);
 const MAX_COMMITS_LOGGED: usize = 8;
 /// A document that is not painted within this time has nothing to paint.
 const FIRST_PAINT_TIMEOUT: Duration = Duration::from_millis(500);
-
-/// Open tabs per browser; further tabs that pages open are closed at once.
-pub(crate) const MAX_TABS: usize = 50;
 
 /// A tab of the browser.
 #[derive(Clone, Debug)]
@@ -66,6 +75,7 @@ pub(crate) struct Tab {
     unpainted_since: Option<Instant>,
     loading: HashSet<String>,
     requests: HashMap<String, OpenRequest>,
+    pub(crate) loads: DocumentLoads,
     /// When it last painted, loaded or made a request.
     last_activity: Instant,
     /// When it last loaded or made a request.
@@ -145,7 +155,7 @@ impl Tab {
 pub(crate) struct TabRegistry {
     state: Mutex<RegistryState>,
     changed: watch::Sender<u64>,
-    setup: Setup,
+    setup: Mutex<Arc<Setup>>,
 }
 
 #[derive(Debug, Default)]
@@ -160,6 +170,7 @@ struct RegistryState {
     /// The data of a drag that Chromium intercepted.
     drag: Option<Value>,
     notices: PageNotices,
+    dialogs: Dialogs,
     frames: FrameTable,
     downloads: Downloads,
     /// Intercepted file choosers, by the session of the page.
@@ -170,6 +181,9 @@ struct RegistryState {
     frame_waiters: HashMap<String, FrameWaiter>,
     /// The memory limit of the browser's processes, if telechir sets one.
     memory: Option<MemoryLimit>,
+    logins: HttpLogins,
+    origins: VisitedOrigins,
+    private_tab: PrivateTab,
 }
 
 /// A file chooser that was intercepted and not shown.
@@ -187,8 +201,13 @@ impl TabRegistry {
         Self {
             state: Mutex::default(),
             changed: watch::Sender::new(0),
-            setup,
+            setup: Mutex::new(Arc::new(setup)),
         }
+    }
+
+    /// Prepares tabs that open from now on in another way.
+    pub(crate) fn set_setup(&self, setup: Setup) {
+        *lock(&self.setup) = Arc::new(setup);
     }
 
     /// Sets the memory limit, which explains why pages crash.
@@ -355,15 +374,6 @@ impl TabRegistry {
         lock(&self.state).file_choosers.get(session).copied()
     }
 
-    /// The requests of the page in a tab, one per line.
-    pub(crate) fn request_log(&self, session: &str) -> String {
-        let state = lock(&self.state);
-        state
-            .request_logs
-            .get(session)
-            .map_or_else(|| RequestLog::default().render(), RequestLog::render)
-    }
-
     /// Collects the console messages of these sessions from now on.
     pub(crate) fn capture_console(&self, sessions: &[String]) {
         let mut state = lock(&self.state);
@@ -425,13 +435,14 @@ impl TabRegistry {
     /// Processes an event. Never waits; commands in response are sent without waiting for replies.
     pub(crate) fn handle_event(&self, client: &CdpClient, event: &CdpEvent) {
         {
+            let setup = Arc::clone(&lock(&self.setup));
             let mut state = lock(&self.state);
             let params = &event.params;
             match &event.session {
-                None => state.on_browser_event(client, &self.setup, &event.method, params),
+                None => state.on_browser_event(client, &setup, &event.method, params),
                 Some(session) => {
-                    state.on_frame_event(client, &self.setup, session, &event.method, params);
-                    state.on_page_event(client, &self.setup, session, &event.method, params);
+                    state.on_frame_event(client, &setup, session, &event.method, params);
+                    state.on_page_event(client, &setup, session, &event.method, params);
                 }
             }
         }
@@ -467,17 +478,35 @@ impl RegistryState {
                 let target = text(&params["targetId"]);
                 self.forget(|tab| tab.target == target);
             }
-            "Browser.downloadWillBegin" => self.downloads.begin(client, &mut self.notices, params),
+            "Browser.downloadWillBegin" => {
+                self.downloads.begin(client, &mut self.notices, params);
+                if let Some(log) = self.log_of_frame(&text(&params["frameId"])) {
+                    log.begin_download(params);
+                }
+            }
             "Browser.downloadProgress" => {
-                self.downloads.progress(client, &mut self.notices, params)
+                self.downloads.progress(client, &mut self.notices, params);
+                let logs = self.request_logs.values_mut();
+                logs.for_each(|log| log.end_download(params));
             }
             _ => {}
         }
     }
 
+    /// The log of the tab with this main frame, else that of the active tab.
+    fn log_of_frame(&mut self, frame: &str) -> Option<&mut RequestLog> {
+        let is_active = |tab: &&Tab| self.active.as_ref() == Some(&tab.target);
+        let tab = self.tabs.iter().find(|tab| tab.target == frame);
+        let tab = tab.or_else(|| self.tabs.iter().find(is_active))?;
+        Some(self.request_logs.entry(tab.session.clone()).or_default())
+    }
+
     fn attach(&mut self, client: &CdpClient, setup: &Setup, params: &Value) {
         let info = &params["targetInfo"];
         let session = text(&params["sessionId"]);
+        if self.private_tab.take(client, params) {
+            return;
+        }
         if self.tabs.len() >= MAX_TABS {
             let target = serde_json::json!({ "targetId": info["targetId"] });
             client.notify(None, "Target.closeTarget", target);
@@ -500,6 +529,7 @@ impl RegistryState {
             unpainted_since: None,
             loading: HashSet::new(),
             requests: HashMap::new(),
+            loads: DocumentLoads::default(),
             last_activity: Instant::now(),
             last_load: Instant::now(),
             last_message: Instant::now(),
@@ -524,6 +554,7 @@ impl RegistryState {
 
     fn forget(&mut self, gone: impl Fn(&Tab) -> bool) {
         for tab in self.tabs.extract_if(.., |tab| gone(tab)) {
+            self.dialogs.close(&tab.session);
             self.file_choosers.remove(&tab.session);
             self.request_logs.remove(&tab.session);
             self.frame_waiters.remove(&tab.session);
@@ -587,17 +618,30 @@ impl RegistryState {
         params: &Value,
     ) {
         match method {
-            "Page.javascriptDialogOpening" => self.notices.dialog(client, session, params),
+            "Page.javascriptDialogOpening" => {
+                self.dialogs
+                    .open(client, &mut self.notices, session, params);
+            }
+            "Page.javascriptDialogClosed" => self.dialogs.close(session),
             "Page.fileChooserOpened" => self.note_file_chooser(session, params),
             "Input.dragIntercepted" => self.drag = Some(params["data"].clone()),
             "Inspector.targetCrashed" => {
                 let memory = self.memory.as_ref();
                 let gone = memory.map_or(Gone::Crashed, MemoryLimit::reason_for_page);
                 client.fail_session(session, gone);
+                self.dialogs.close(session);
                 self.note_crash(session, gone);
             }
             "Page.frameRequestedNavigation" => self.notices.external_protocol(params),
             "Network.responseReceived" => self.notices.document(setup, params),
+            "Page.frameNavigated" if !self.private_tab.is(session) => {
+                self.origins.add_document(&params["frame"]);
+            }
+            "Fetch.requestPaused" => return self.private_tab.answer(client, session, params),
+            "Fetch.authRequired" => {
+                let credentials = &setup.credentials;
+                return self.logins.answer(client, credentials, session, params);
+            }
             "Page.screencastFrame" => {
                 let waiter = self.frame_waiters.get(session);
                 if waiter.is_some_and(|waiter| waiter.is_for(params))
@@ -631,7 +675,7 @@ impl RegistryState {
             Some(node) => {
                 self.file_choosers.insert(session.to_owned(), FileChooser { node, is_multiple });
                 self.notices.add(format!(
-                    "The page requested {files}; no file picker is shown, and the page is waiting. Use file_upload on the element that opened it to provide {files}."
+                    "The page requested {files}; no file picker is shown, and the page is waiting. Upload {files} to the element that opened it."
                 ));
             }
             None => self.notices.add(format!(
@@ -651,6 +695,7 @@ impl RegistryState {
 
 impl Tab {
     fn handle_event(&mut self, client: &CdpClient, method: &str, params: &Value) {
+        self.loads.handle_event(&self.target, method, params);
         match method {
             "Page.frameNavigated" if params["frame"]["parentId"].is_null() => {
                 self.commit(text(&params["frame"]["loaderId"]));
@@ -674,7 +719,7 @@ impl Tab {
                     // The request id of a document is its loader id.
                     commits_log.pending_loads.retain(|rival| *rival != request);
                 }
-                self.requests.remove(&request);
+                self.end_request(method, params);
             }
             "Inspector.targetCrashed" => self.crash(),
             "Page.lifecycleEvent" if params["name"] == "firstPaint" => self.unpainted_since = None,

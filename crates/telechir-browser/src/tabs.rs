@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::Browser;
 use crate::cdp_session::{CdpSession, PROBE_TIMEOUT};
+use crate::context::Context;
 use crate::error::{CdpError, refused};
 use crate::setup::{Setup, WORLD};
 use crate::snapshot::cut;
@@ -91,8 +92,8 @@ impl Browser {
     /// Opens and activates an empty tab.
     pub(crate) async fn open_tab(&mut self) -> Result<Tab, DeviceError> {
         let mut params = json!({ "url": "about:blank" });
-        if let Some(context) = &self.context {
-            params["browserContextId"] = context.id.as_str().into();
+        if let Some(context) = self.context.as_ref().and_then(Context::for_new_tabs) {
+            params["browserContextId"] = context.into();
         }
         let limit = self.options.reply_timeout;
         let answer = self
@@ -100,6 +101,13 @@ impl Browser {
             .call(None, "Target.createTarget", params, limit)
             .await?;
         let target = answer["targetId"].as_str().unwrap_or_default();
+        self.router.share(&self.client, target);
+        self.start_in(target).await
+    }
+
+    /// Waits until a tab is attached, and activates it.
+    pub(crate) async fn start_in(&mut self, target: &str) -> Result<Tab, DeviceError> {
+        let limit = self.options.reply_timeout;
         let deadline = Instant::now() + limit;
         let mut changes = self.registry.watch();
         loop {
@@ -112,7 +120,7 @@ impl Browser {
             }
             if timeout_at(deadline, changes.changed()).await.is_err() {
                 return Err(CdpError::Timeout {
-                    method: "Target.createTarget",
+                    method: "Target.attachToTarget",
                     limit,
                 }
                 .into());
@@ -196,8 +204,15 @@ impl Browser {
         // Titles change without an event, so they are queried; this works even if a page hangs.
         let limit = self.options.reply_timeout;
         let targets = self.client.send(None, "Target.getTargets", json!({}))?;
-        let newest = self.page_title(&front).await;
-        self.collect_frame_denials(&front).await;
+        let newest = match self.check_dialog(&front.session) {
+            Ok(()) => {
+                let newest = self.page_title(&front).await;
+                self.collect_frame_denials(&front).await;
+                newest
+            }
+            // The page does not answer until its dialog is closed.
+            Err(_) => None,
+        };
         let targets = targets.within(limit).await?;
         self.registry.rename(&targets["targetInfos"]);
         let state = |tab: Tab| {
@@ -284,7 +299,9 @@ impl Browser {
             return;
         };
         for name in denials.iter().filter_map(Value::as_str) {
-            self.registry.note_denied_permission(name);
+            if name != "print" || !self.is_printing {
+                self.registry.note_denied_permission(name);
+            }
         }
         let clear = format!("telechirListeners.clearDenials({})", value[0]);
         page.notify(

@@ -2,7 +2,8 @@
 //!
 //! `click_trace.js` records the events of a click and `permission_denials.js` denied permissions.
 //! `primordials.js` protects the scripts against hostile pages, `snapshot.js` reads the page,
-//! `roles.js`, `names.js`, `states.js` and `boxes.js` describe elements, `act.js` and `set.js` act on them.
+//! `roles.js`, `names.js`, `states.js` and `boxes.js` describe elements, `act.js` and `set.js` act on them,
+//! `effects.js` observes what came of a click.
 
 macro_rules! listeners {
     () => {
@@ -32,6 +33,7 @@ pub(crate) const WALKER: &str = concat!(
     include_str!("walker/boxes.js"),
     include_str!("walker/states.js"),
     include_str!("walker/snapshot.js"),
+    include_str!("walker/effects.js"),
     include_str!("walker/act.js"),
     include_str!("walker/set.js"),
     include_str!("walker/main.js"),

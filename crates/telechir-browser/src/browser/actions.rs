@@ -10,6 +10,7 @@ use telechir_device::{ActionReport, DeviceError, PageContext, ScreenAction, Scre
 use telechir_protocol::{Action, ActionKind, TabState};
 
 use super::Browser;
+use super::wait::WaitCondition;
 use crate::cdp_session::CdpSession;
 use crate::error::refused;
 use crate::keyboard::PageKeyboard;
@@ -19,7 +20,7 @@ use crate::tab_registry::{MAX_TABS, Tab};
 use crate::{address, script};
 
 impl Browser {
-    async fn navigate(&mut self, url: &str, tab: Option<&str>) -> Result<(), DeviceError> {
+    async fn navigate(&mut self, url: &str, tab: Option<&str>) -> Navigated {
         let url = address::resolve(url, self.options.allowed_urls)?;
         if let Some(egress) = &self.options.egress {
             // Every URL here was permitted, by a rule or by the user.
@@ -28,7 +29,7 @@ impl Browser {
         self.load(url.as_str(), tab).await
     }
 
-    async fn load(&mut self, url: &str, tab: Option<&str>) -> Result<(), DeviceError> {
+    async fn load(&mut self, url: &str, tab: Option<&str>) -> Navigated {
         let (tab, page) = self.tab(tab).await?;
         let gone = self.navigation(&tab, &page).go_to(url).await;
         if matches!(gone, Err(DeviceError::Timeout { .. })) {
@@ -63,17 +64,17 @@ impl Browser {
         }
     }
 
-    async fn step(&mut self, direction: Direction, tab: Option<&str>) -> Result<(), DeviceError> {
+    async fn step(&mut self, direction: Direction, tab: Option<&str>) -> Navigated {
         let (tab, page) = self.tab(tab).await?;
         self.navigation(&tab, &page).step(direction).await
     }
 
-    async fn reload(&mut self, tab: Option<&str>) -> Result<(), DeviceError> {
+    async fn reload(&mut self, tab: Option<&str>) -> Navigated {
         let (tab, page) = self.tab(tab).await?;
         self.navigation(&tab, &page).reload().await
     }
 
-    async fn new_tab(&mut self, url: Option<&str>) -> Result<(), DeviceError> {
+    async fn new_tab(&mut self, url: Option<&str>) -> Navigated {
         // Resolved first: a refused URL opens no tab.
         let url = url
             .map(|url| address::resolve(url, self.options.allowed_urls))
@@ -87,7 +88,7 @@ impl Browser {
         self.open_tab().await?;
         match url {
             Some(url) => self.navigate(url.as_str(), None).await,
-            None => Ok(()),
+            None => Ok(None),
         }
     }
 
@@ -106,6 +107,8 @@ impl Browser {
                 "The page crashed; reload it or navigate to another address.",
             ));
         }
+        self.check_dialog(&tab.session)?;
+        self.measure_page_scale(&page).await?;
         Ok((tab, page))
     }
 
@@ -233,7 +236,7 @@ impl Browser {
         }
     }
 
-    async fn tab_action(&mut self, action: &ScreenAction) -> Result<(), DeviceError> {
+    async fn tab_action(&mut self, action: &ScreenAction) -> Navigated {
         match action {
             Action::Navigate { url, tab } => self.navigate(url, tab.as_deref()).await,
             Action::Back { tab } => self.step(Direction::Back, tab.as_deref()).await,
@@ -246,10 +249,10 @@ impl Browser {
                 self.load(url.as_str(), None).await
             }
             Action::OpenBrowser { url: Some(url) } => self.navigate(url, None).await,
-            Action::OpenBrowser { url: None } => self.front().await.map(|_| ()),
+            Action::OpenBrowser { url: None } => self.front().await.map(|_| None),
             Action::NewTab { url } => self.new_tab(url.as_deref()).await,
-            Action::SwitchTab { tab } => self.tab(Some(tab)).await.map(|_| ()),
-            Action::CloseTab { tab } => self.close_tab(tab).await,
+            Action::SwitchTab { tab } => self.tab(Some(tab)).await.map(|_| None),
+            Action::CloseTab { tab } => self.close_tab(tab).await.map(|()| None),
             other => Err(unsupported(other)),
         }
     }
@@ -297,6 +300,25 @@ impl Browser {
                 let (tab, _) = self.live_tab(tab.as_deref()).await?;
                 self.upload(&tab, id, paths, documents).await
             }
+            Action::WaitFor {
+                text,
+                at,
+                gone,
+                url,
+                idle,
+                duration,
+                tab,
+            } => {
+                let condition = WaitCondition {
+                    text: text.as_deref(),
+                    id: at.as_ref().map(element_of).transpose()?,
+                    is_gone: *gone,
+                    url: url.as_deref(),
+                    is_idle: *idle,
+                };
+                let (tab, _) = self.live_tab(tab.as_deref()).await?;
+                self.wait_for(&tab, &condition, *duration).await
+            }
             Action::ReadConsole { tab } => {
                 let (tab, _) = self.live_tab(tab.as_deref()).await?;
                 self.console(&tab).await
@@ -304,6 +326,20 @@ impl Browser {
             Action::ReadNetwork { tab } => {
                 let (tab, _) = self.tab(tab.as_deref()).await?;
                 Ok(self.registry.request_log(&tab.session))
+            }
+            Action::ReadRequest { request, tab } => {
+                let (tab, _) = self.tab(tab.as_deref()).await?;
+                self.request(&tab, *request).await
+            }
+            Action::Emulate { settings } => self.emulate(settings).await,
+            Action::ListCookies { url } => self.list_cookies(url.as_deref()).await,
+            Action::SetCookies { cookies } => self.set_cookies(cookies).await,
+            Action::ClearCookies { url } => self.clear_cookies(url.as_deref()).await,
+            Action::SaveStorageState { path } => self.save_state(path.as_deref()).await,
+            Action::LoadStorageState { path } => self.load_state_file(path).await,
+            Action::SavePdf { path, tab } => {
+                let (_, page) = self.live_tab(tab.as_deref()).await?;
+                self.save_pdf(&page, path.as_deref()).await
             }
             Action::Javascript { script, tab } if self.options.allows_scripts => {
                 let (_, page) = self.live_tab(tab.as_deref()).await?;
@@ -313,11 +349,22 @@ impl Browser {
         }
     }
 
+    /// A pointer action of which nothing is observed.
+    async fn plain_pointer_action(
+        &mut self,
+        action: &ScreenAction,
+    ) -> Result<ActionReport, DeviceError> {
+        self.pointer_action(action).await?;
+        Ok(ActionReport::delivered())
+    }
+
     /// Performs an action; the report does not include events.
     pub(super) async fn dispatch_action(
         &mut self,
         action: &ScreenAction,
     ) -> Result<ActionReport, DeviceError> {
+        let with_refs = self.with_refs(action).await?;
+        let action = with_refs.as_ref().unwrap_or(action);
         match handler_for(action.kind()) {
             ActionHandler::Pointer => match action {
                 Action::Click {
@@ -326,19 +373,41 @@ impl Browser {
                     count,
                     modifiers,
                 } => self.click_on(id, *button, *count, modifiers).await,
-                _ => self
-                    .pointer_action(action)
-                    .await
-                    .map(|()| ActionReport::delivered()),
+                Action::Scroll {
+                    at: Some(ScreenTarget::Element { id, .. }),
+                    dx,
+                    dy,
+                    unit,
+                    modifiers,
+                } => self.scroll_in(id, (*dx, *dy), *unit, modifiers).await,
+                Action::Drag {
+                    path,
+                    button,
+                    modifiers,
+                    duration,
+                } => match path.as_slice() {
+                    [
+                        ScreenTarget::Element { id: from, .. },
+                        ScreenTarget::Element { id: to, .. },
+                    ] => {
+                        self.drag_to((from, to), *button, modifiers, *duration)
+                            .await
+                    }
+                    _ => self.plain_pointer_action(action).await,
+                },
+                _ => self.plain_pointer_action(action).await,
             },
             ActionHandler::Keyboard => self
                 .keyboard_action(action)
                 .await
                 .map(|()| ActionReport::delivered()),
-            ActionHandler::Tab => self
-                .tab_action(action)
-                .await
-                .map(|()| ActionReport::confirmed()),
+            ActionHandler::Tab => {
+                let text = self.tab_action(action).await?;
+                Ok(ActionReport {
+                    text,
+                    ..ActionReport::confirmed()
+                })
+            }
             ActionHandler::Read => {
                 let text = self.read_action(action).await?;
                 Ok(ActionReport {
@@ -350,6 +419,9 @@ impl Browser {
         }
     }
 }
+
+/// What is to be said about a page that was loaded, or why none was.
+type Navigated = Result<Option<String>, DeviceError>;
 
 /// The part of the browser that performs an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -388,7 +460,19 @@ pub(super) fn handler_for(kind: ActionKind) -> ActionHandler {
         | K::FileUpload
         | K::ReadConsole
         | K::ReadNetwork
-        | K::Javascript => ActionHandler::Read,
+        | K::ReadRequest
+        | K::AnswerDialog
+        | K::Emulate
+        | K::ListCookies
+        | K::SetCookies
+        | K::ClearCookies
+        | K::SaveStorageState
+        | K::LoadStorageState
+        | K::SavePdf
+        // The runtime captures the element that it has located.
+        | K::CaptureElement
+        | K::Javascript
+        | K::WaitFor => ActionHandler::Read,
         K::Screenshot
         | K::ObserveScreen
         | K::Zoom
@@ -412,19 +496,19 @@ pub(super) fn handler_for(kind: ActionKind) -> ActionHandler {
     }
 }
 
-fn element_of(target: &ScreenTarget) -> Result<&str, DeviceError> {
+pub(super) fn element_of(target: &ScreenTarget) -> Result<&str, DeviceError> {
     match target {
         ScreenTarget::Element { id, .. } => Ok(id),
         ScreenTarget::Named(_) => Err(needs_ref()),
         ScreenTarget::Point(_) => Err(refused(
-            "This action needs the ref of an element, not a point; use read_page to get refs.",
+            "This action needs the ref of an element, not a point; read the page to get refs.",
         )),
     }
 }
 
 fn needs_ref() -> DeviceError {
     refused(
-        "Elements of a page are addressed by ref, not by name; use find or read_page to get refs.",
+        "This action needs the ref of an element, not its name; search or read the page to get refs.",
     )
 }
 

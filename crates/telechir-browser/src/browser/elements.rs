@@ -1,10 +1,14 @@
 //! Reading pages as text and acting on elements by ref.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use telechir_device::{ActionReport, DeviceError, Effect};
-use telechir_protocol::{Button, ClickCount, Modifier};
+use telechir_protocol::{Button, ClickCount, Modifier, ScrollUnit};
+use tokio::time::Instant;
 
 use super::Browser;
+use crate::cdp_session::CdpSession;
 use crate::error::refused;
 use crate::pointer::Pixel;
 use crate::snapshot::{
@@ -12,6 +16,8 @@ use crate::snapshot::{
 };
 use crate::tab_registry::Tab;
 
+/// How long an element may take to become enabled, uncovered and still.
+const AIM_TIMEOUT: Duration = Duration::from_secs(2);
 /// Attempts to make a frame receive a pointer event over an element.
 const MAX_REACH_ATTEMPTS: u32 = 12;
 
@@ -34,7 +40,10 @@ impl Browser {
             boxes: view == SnapshotView::Json,
             thorough: matches!(view, SnapshotView::Json | SnapshotView::Full),
         };
-        let tree = self.tree(tab, scope).await?;
+        let mut tree = self.tree(tab, scope).await?;
+        for node in &mut tree.nodes {
+            node.bounds = node.bounds.map(|bounds| self.in_screenshot(bounds));
+        }
         let wanted = SnapshotRequest {
             view,
             depth,
@@ -42,6 +51,15 @@ impl Browser {
         };
         let rendered = self.snapshots.render(&tab.target, &tree, wanted);
         rendered.ok_or_else(|| self.stale(tab, root.unwrap_or_default()))
+    }
+
+    /// A box of the page, left, top, width and height, in pixels of the model's screenshot.
+    fn in_screenshot(&self, [left, top, width, height]: [i32; 4]) -> [i32; 4] {
+        let scale = self.input.scale;
+        let corner = |x: i32, y: i32| self.viewport.screenshot_point(scale.edge(x), scale.edge(y));
+        let (left_edge, top_edge) = corner(left, top);
+        let (right, bottom) = corner(left.saturating_add(width), top.saturating_add(height));
+        [left_edge, top_edge, right - left_edge, bottom - top_edge]
     }
 
     /// The main text of the page in a tab.
@@ -86,7 +104,7 @@ impl Browser {
     pub(super) async fn click_pixel(&mut self, id: &str) -> Result<Pixel, DeviceError> {
         let (tab, _) = self.front().await?;
         let element = self.element(&tab, id)?;
-        self.aim(&tab, element, id, false).await
+        self.aim(&tab, element, id, false, AIM_TIMEOUT).await
     }
 
     /// Clicks an element and reports whether it received the event.
@@ -100,17 +118,119 @@ impl Browser {
         let (tab, page) = self.live_tab(None).await?;
         let element = self.element(&tab, id)?;
         let event = event_of(button, count);
-        let reply = self.reader().when_received(element, event);
-        let at = self.aim(&tab, element, id, true).await?;
+        self.observe_click(&tab, element, id);
+        let deadline = Instant::now() + AIM_TIMEOUT;
+        loop {
+            let reply = self.reader().when_received(element, event);
+            let left = deadline.saturating_duration_since(Instant::now());
+            let at = self.aim(&tab, element, id, true, left).await?;
+            let mut pointer = self.pointer(&page);
+            pointer
+                .click_without_hover(at, button, count, modifiers)
+                .await?;
+            // If the document is gone, the click navigated away.
+            let Some(outcome) = self.reader().outcome(element, reply).await else {
+                return Ok(ActionReport::confirmed());
+            };
+            if outcome["missed"] != true {
+                return Ok(click_report(&outcome, id, event));
+            }
+            // The element moved, or was covered, since it was aimed at. The page received nothing.
+            if Instant::now() >= deadline {
+                let other = outcome["other"].as_str().unwrap_or("another element");
+                return Err(refused(format!(
+                    "The element {id} was not clicked: it moves, or {other} covers it when the pointer gets there."
+                )));
+            }
+        }
+    }
+
+    /// Drags an element of the active tab onto another one, and reports what received the drop.
+    pub(super) async fn drag_to(
+        &mut self,
+        (source, target): (&str, &str),
+        button: Button,
+        modifiers: &[Modifier],
+        duration: Option<Duration>,
+    ) -> Result<ActionReport, DeviceError> {
+        let (tab, page) = self.live_tab(None).await?;
+        let (from, to) = (self.element(&tab, source)?, self.element(&tab, target)?);
+        // The target is checked first: scrolling to the source may move it out of view again.
+        self.aim(&tab, to, target, false, AIM_TIMEOUT).await?;
+        let start = self.aim(&tab, from, source, true, AIM_TIMEOUT).await?;
+        self.reader().end_trace(from).await;
+        self.observe_click(&tab, from, source);
+        let in_view = self.reader().aim_without_scrolling(to, target).await;
+        let scale = self.input.scale;
+        let end = in_view.ok().flatten();
+        let end = end.map(|(x, y)| (scale.to_screen(x), scale.to_screen(y)));
+        match end.filter(|(x, y)| *x < self.size.width && *y < self.size.height) {
+            Some(end) => {
+                let mut pointer = self.pointer(&page);
+                pointer
+                    .drag(&[start, end], button, modifiers, duration)
+                    .await?;
+            }
+            // Both do not fit into the view: the page is scrolled while the button is pressed.
+            None => {
+                let near = (start.0.saturating_add(5), start.1.saturating_add(5));
+                self.pointer(&page).down(Some(start), button).await?;
+                let moved = self.drag_beyond(&tab, &page, (to, target), near).await;
+                let end = *moved.as_ref().unwrap_or(&start);
+                self.pointer(&page).up(Some(end), button).await?;
+                moved?;
+            }
+        }
+        Ok(ActionReport::delivered())
+    }
+
+    /// Moves a pressed pointer to an element that is out of view.
+    async fn drag_beyond(
+        &mut self,
+        tab: &Tab,
+        page: &CdpSession,
+        (to, target): (ElementId, &str),
+        near: Pixel,
+    ) -> Result<Pixel, DeviceError> {
+        self.pointer(page).move_to(near).await?;
+        let end = self.aim(tab, to, target, false, AIM_TIMEOUT).await?;
+        let mut pointer = self.pointer(page);
+        pointer.move_to((end.0.saturating_sub(2), end.1)).await?;
+        pointer.move_to(end).await?;
+        Ok(end)
+    }
+
+    /// Turns the wheel over an element of the active tab, and reports how far it is scrolled.
+    pub(super) async fn scroll_in(
+        &mut self,
+        id: &str,
+        distance: (f64, f64),
+        unit: ScrollUnit,
+        modifiers: &[Modifier],
+    ) -> Result<ActionReport, DeviceError> {
+        let (tab, page) = self.live_tab(None).await?;
+        let element = self.element(&tab, id)?;
+        let at = self.aim(&tab, element, id, false, AIM_TIMEOUT).await?;
+        let state = |state: Option<Value>| state.unwrap_or_default();
+        let before = state(self.reader().call(element, "scrollState", vec![]).await?);
         let mut pointer = self.pointer(&page);
-        pointer
-            .click_without_hover(at, button, count, modifiers)
-            .await?;
-        // If the document is gone, the click navigated away.
-        let Some(outcome) = self.reader().outcome(element, reply).await else {
-            return Ok(ActionReport::confirmed());
+        pointer.scroll(Some(at), distance, unit, modifiers).await?;
+        let after = state(
+            self.reader()
+                .call(element, "scrolledState", vec![before.clone()])
+                .await?,
+        );
+        let (Some(area), Some(text)) = (after["area"].as_str(), after["text"].as_str()) else {
+            return Ok(ActionReport::delivered());
         };
-        Ok(click_report(&outcome, id, event))
+        let text = match after == before {
+            true => format!("Nothing scrolled: {area} is {text}."),
+            false => format!("{area} is {text}."),
+        };
+        Ok(ActionReport {
+            text: Some(text),
+            ..ActionReport::confirmed()
+        })
     }
 
     /// The current tree of the page in a tab, with its epoch.
@@ -129,9 +249,10 @@ impl Browser {
         element: ElementId,
         id: &str,
         is_to_press: bool,
+        limit: Duration,
     ) -> Result<Pixel, DeviceError> {
-        let aimed = self.reader().aim(element, id, is_to_press).await?;
-        let scale = self.setup.scale;
+        let aimed = self.reader().aim(element, id, is_to_press, limit).await?;
+        let scale = self.input.scale;
         let aimed = aimed.map(|(x, y)| (scale.to_screen(x), scale.to_screen(y)));
         match aimed {
             Some((x, y)) if x < self.size.width && y < self.size.height => {
@@ -184,9 +305,26 @@ impl Browser {
                 }
             }
             RefTarget::Gone => Err(self.stale(tab, id)),
-            RefTarget::Unknown => Err(refused(format!(
-                "There is no ref {id:?}; use read_page to get refs."
-            ))),
+            RefTarget::OtherLetter(letter, number) => {
+                let known = self.known_refs(tab, id);
+                Err(refused(format!(
+                    "There is no ref {id:?}; {number} is {letter}{number}.{known}"
+                )))
+            }
+            RefTarget::Unknown => {
+                let known = self.known_refs(tab, id);
+                Err(refused(format!(
+                    "There is no ref {id:?}; read the page to get refs.{known}"
+                )))
+            }
+        }
+    }
+
+    /// A sentence with refs of the last snapshot.
+    fn known_refs(&mut self, tab: &Tab, id: &str) -> String {
+        match self.snapshots.known_refs(&tab.target, id).as_slice() {
+            [] => String::new(),
+            known => format!(" There are {}.", known.join(", ")),
         }
     }
 

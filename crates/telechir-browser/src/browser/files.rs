@@ -10,10 +10,12 @@ use telechir_device::DeviceError;
 use tokio::task::spawn_blocking;
 
 use super::Browser;
-use crate::error::refused;
+use crate::cdp_session::CdpSession;
+use crate::error::{CdpError, refused};
 use crate::file_transfer::MAX_INLINE_BYTES;
 use crate::launch::Chromium;
 use crate::snapshot::{GROUP, InlineFile, UploadFiles};
+use crate::storage_state::{MAX_STATE_BYTES, StorageState};
 use crate::tab_registry::Tab;
 
 impl Browser {
@@ -115,6 +117,74 @@ impl Browser {
         Ok(format!("{id} has {}.", files.names().join(", ")))
     }
 
+    /// Saves the page as a PDF in the download folder; returns the path.
+    pub(super) async fn save_pdf(
+        &mut self,
+        page: &CdpSession,
+        name: Option<&str>,
+    ) -> Result<String, DeviceError> {
+        let params = json!({ "printBackground": true, "preferCSSPageSize": true });
+        let limit = self.options.navigation_timeout;
+        let printed = page.call_within("Page.printToPDF", params, limit).await;
+        let printed = printed.map_err(|error| match error {
+            CdpError::Protocol { message, .. } => refused(format!(
+                "This browser cannot print to PDF ({message}); a headless one can."
+            )),
+            error @ CdpError::Lost { .. }
+            | error @ CdpError::PageGone(_)
+            | error @ CdpError::Timeout { .. } => error.into(),
+        })?;
+        let bytes = STANDARD.decode(printed["data"].as_str().unwrap_or_default());
+        let bytes = bytes.map_err(|error| refused(format!("The PDF is invalid: {error}.")))?;
+        // Printing fires the events of a page that prints.
+        self.is_printing = true;
+        let _a_page_that_does_not_answer_reports_nothing = self.page_context().await;
+        self.is_printing = false;
+        let (pages, size) = (count_pages(&bytes), bytes.len());
+        let pages = match pages {
+            1 => "1 page".to_owned(),
+            pages => format!("{pages} pages"),
+        };
+        let path = self.write_file(name.unwrap_or("page.pdf"), bytes).await?;
+        Ok(format!("Saved {path} ({pages}, {size} bytes)."))
+    }
+
+    /// Saves cookies and stored data in the download folder; returns the path.
+    pub(super) async fn save_state(&mut self, name: Option<&str>) -> Result<String, DeviceError> {
+        let StorageState { document, left_out } = self.storage_state().await?;
+        let bytes = document.to_string().into_bytes();
+        let name = name.unwrap_or("storage-state.json");
+        let path = self.write_file(name, bytes).await?;
+        let of = |name: &str| document[name].as_array().map_or(0, Vec::len);
+        let mut text = format!(
+            "Saved {path} with {} cookies and the stored data of {} origins. It can hold logins.",
+            of("cookies"),
+            of("origins")
+        );
+        if left_out > 0 {
+            text += &format!(" {left_out} database records have no form in it and are left out.");
+        }
+        Ok(text)
+    }
+
+    /// Loads a storage state from a file of the workspace.
+    pub(super) async fn load_state_file(&mut self, path: &str) -> Result<String, DeviceError> {
+        let file_transfer = self.file_transfer.clone().ok_or_else(no_folder)?;
+        let path = path.to_owned();
+        let read = spawn_blocking(move || file_transfer.read(&path, MAX_STATE_BYTES));
+        let read = read.await.unwrap_or_else(|error| Err(error.to_string()));
+        let (_, bytes) = read.map_err(refused)?;
+        self.load_state(&bytes).await
+    }
+
+    async fn write_file(&mut self, name: &str, bytes: Vec<u8>) -> Result<String, DeviceError> {
+        let file_transfer = self.file_transfer.clone().ok_or_else(no_folder)?;
+        let name = name.to_owned();
+        let written = spawn_blocking(move || file_transfer.write(&name, &bytes));
+        let written = written.await.unwrap_or_else(|error| Err(error.to_string()));
+        written.map_err(refused)
+    }
+
     /// The contents of files of the workspace.
     async fn read_files(&mut self, paths: &[String]) -> Result<Vec<InlineFile>, DeviceError> {
         let file_transfer = self.file_transfer.clone().ok_or_else(no_folder)?;
@@ -147,6 +217,12 @@ impl Browser {
     }
 }
 
+/// The pages of a PDF of Chromium, which does not compress the objects of pages.
+fn count_pages(pdf: &[u8]) -> usize {
+    const PAGE: &[u8] = b"/Type /Page\n";
+    pdf.windows(PAGE.len()).filter(|part| *part == PAGE).count()
+}
+
 fn no_folder() -> DeviceError {
-    refused("This browser has no workspace for uploads.")
+    refused("This browser has no workspace for files.")
 }

@@ -74,7 +74,7 @@ impl Browser {
         Ok(self.marks_in(&tree, size, max_marks))
     }
 
-    async fn tree_with_boxes(&mut self, tab: &Tab) -> Result<PageTree, DeviceError> {
+    pub(super) async fn tree_with_boxes(&mut self, tab: &Tab) -> Result<PageTree, DeviceError> {
         let scope = Scope {
             boxes: true,
             thorough: false,
@@ -88,7 +88,7 @@ impl Browser {
             if marks.len() == max_marks {
                 break;
             }
-            let Some(region) = region_of(node, screenshot, self.setup.scale) else {
+            let Some(region) = region_of(node, screenshot, self.input.scale) else {
                 continue;
             };
             // A button that fills its link is one element to act on.

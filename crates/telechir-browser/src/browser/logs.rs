@@ -1,4 +1,4 @@
-//! Console messages of a page.
+//! Console messages and single requests of a page.
 
 use std::collections::VecDeque;
 
@@ -6,11 +6,49 @@ use serde_json::json;
 use telechir_device::DeviceError;
 
 use super::Browser;
+use crate::cdp_session::CdpSession;
 use crate::client::PendingReply;
-use crate::error::CdpError;
-use crate::tab_registry::Tab;
+use crate::error::{CdpError, refused};
+use crate::tab_registry::{RequestDetails, Tab, body_text};
 
 impl Browser {
+    /// The headers and bodies of a request of the page, without secrets.
+    pub(super) async fn request(&mut self, tab: &Tab, number: u32) -> Result<String, DeviceError> {
+        let found = self.registry.request_details(&tab.session, number);
+        let found = found.map_err(|range| {
+            let which = match range {
+                Some((first, last)) if first < last => {
+                    format!("the requests are numbered {first} to {last}")
+                }
+                Some((only, _)) => format!("the only one is {only}"),
+                None => "it has none".to_owned(),
+            };
+            refused(format!("The page has no request {number}: {which}."))
+        })?;
+        let page = self.page_of(tab);
+        let RequestDetails {
+            id,
+            line,
+            request_headers,
+            response_headers,
+            sent_type,
+            received_type,
+        } = found;
+        let mut parts = vec![line, format!("Request headers:\n{request_headers}")];
+        if let Some(kind) = sent_type {
+            let sent = body(&page, "Network.getRequestPostData", "postData", &id).await;
+            parts.push(format!("Request body:\n{}", shown(sent, &kind)));
+        }
+        if !response_headers.is_empty() {
+            parts.push(format!("Response headers:\n{response_headers}"));
+        }
+        if let Some(kind) = received_type {
+            let received = body(&page, "Network.getResponseBody", "body", &id).await;
+            parts.push(format!("Response body:\n{}", shown(received, &kind)));
+        }
+        Ok(parts.join("\n"))
+    }
+
     /// The console messages of a page and its frames. Chromium stores them for every page and
     /// replays them on request, so nothing has to listen beforehand.
     pub(super) async fn console(&mut self, tab: &Tab) -> Result<String, DeviceError> {
@@ -48,5 +86,39 @@ impl Browser {
             let _a_frame_may_be_gone = answer.within(self.options.reply_timeout).await;
         }
         Ok(())
+    }
+}
+
+/// A body: as text, or the number of bytes of another one; or why Chromium does not have it.
+async fn body(
+    page: &CdpSession,
+    method: &'static str,
+    member: &str,
+    id: &str,
+) -> Result<String, String> {
+    let params = json!({ "requestId": id });
+    let answer = match page.call(method, params).await {
+        Ok(answer) => answer,
+        Err(CdpError::Protocol { message, .. }) => return Err(message),
+        Err(error) => return Err(error.to_string()),
+    };
+    let text = answer[member].as_str().unwrap_or_default();
+    match answer["base64Encoded"] == true {
+        true => {
+            let padding = text.bytes().rev().take_while(|byte| *byte == b'=').count();
+            Err(format!(
+                "{} bytes that are no text",
+                text.len() / 4 * 3 - padding
+            ))
+        }
+        false => Ok(text.to_owned()),
+    }
+}
+
+fn shown(body: Result<String, String>, media_type: &str) -> String {
+    match body {
+        Ok(body) if body.is_empty() => "(empty)".to_owned(),
+        Ok(body) => body_text(&body, media_type),
+        Err(reason) => format!("({reason})"),
     }
 }

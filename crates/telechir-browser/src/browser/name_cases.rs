@@ -1,7 +1,11 @@
 //! Names and roles of elements, case by case, beside those that Chromium computes.
 //!
 //! The cases are in `tests/names`: expected role, expected name and HTML, under the step of the
-//! specification that they show. `NAMES_REPORT=FILE` writes the table of shares and misses.
+//! specification that they show. `NAMES_REPORT=FILE` writes the table of shares and misses, with
+//! `TELECHIR_PEERS_NODE=FOLDER` also the shares of the playwright-core in that folder.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use telechir_process::{Identity, is_root};
@@ -160,6 +164,37 @@ async fn computed_by_chromium(page: &CdpSession) -> Computed {
     }
 }
 
+/// What Playwright computes for all cases, if it is installed.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "Playwright is started as a user starts it"
+)]
+fn computed_by_playwright(cases: &[Case]) -> Option<Vec<Computed>> {
+    let folder = std::env::var_os("TELECHIR_PEERS_NODE")?;
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/names/playwright.mjs");
+    let mut node = Command::new("node")
+        .args([script.as_ref(), folder.as_os_str(), "chromium".as_ref()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let html: Vec<&str> = cases.iter().map(|case| case.html).collect();
+    let mut stdin = node.stdin.take().unwrap();
+    stdin.write_all(json!(html).to_string().as_bytes()).unwrap();
+    drop(stdin);
+    let output = node.wait_with_output().unwrap();
+    let computed: Vec<(String, String)> = serde_json::from_slice(&output.stdout).unwrap();
+    let computed = computed.into_iter().map(|(role, name)| Computed {
+        role: match role.as_str() {
+            "" | "none" | "presentation" | "generic" => "-".to_owned(),
+            "img" => "image".to_owned(),
+            _ => role,
+        },
+        name,
+    });
+    Some(computed.collect())
+}
+
 /// The shares of one describer.
 #[derive(Default)]
 struct Shares {
@@ -231,11 +266,23 @@ async fn names_and_roles_are_those_of_the_specifications() {
     browser.close().await.unwrap();
     let names = cases.iter().filter(|case| case.name.is_some()).count();
     let roles = cases.iter().filter(|case| case.role.is_some()).count();
+    let playwright = computed_by_playwright(&cases).map_or_else(
+        || "| Playwright | **missing**: not installed | |\n".to_owned(),
+        |computed| {
+            let mut shares = Shares::default();
+            for (computed, case) in computed.iter().zip(&cases) {
+                shares.add(computed, case);
+            }
+            row("Playwright", &shares, names, roles)
+        },
+    );
     let report = format!(
         "# Names and roles\n\n{} cases in `crates/telechir-browser/tests/names`, each under a step of accname 1.2, \
          html-aam 1.0 or core-aam 1.2, read from a snapshot and from Chromium's accessibility tree in the same run. \
          Written by `NAMES_REPORT=benchmarks/names.md cargo test -p telechir-browser --lib names_and_roles`.\n\n\
-         | | names | roles |\n|---|---|---|\n{}{}\nMisses of telechir (`-`: no role of its own):\n\n{HEAD}{misses}\n\
+         Roles that only telechir names (password, file, color, video, audio, canvas, iframe) count as missed by Playwright; \
+         for Chromium, its own words for them count.\n\n\
+         | | names | roles |\n|---|---|---|\n{}{}{playwright}\nMisses of telechir (`-`: no role of its own):\n\n{HEAD}{misses}\n\
          Misses of Chromium alone:\n\n{HEAD}{differences}",
         cases.len(),
         row("telechir", &ours, names, roles),

@@ -1,14 +1,25 @@
-//! Starts a new browser after Chromium exited unexpectedly.
+//! Starts a new browser after Chromium exited unexpectedly, and connects again to an attached one.
+
+use std::time::Duration;
 
 use telechir_device::DeviceError;
+use tokio::time::sleep;
 
 use super::Browser;
+use crate::attachment::{AttachedTabs, Attachment};
 use crate::launch::Chromium;
 use crate::options::{OwnNetwork, Surface};
 
+/// Pauses before the attempts to connect again: a gateway that restarts needs a moment.
+const RECONNECT_PAUSES: [Duration; 3] = [
+    Duration::ZERO,
+    Duration::from_millis(500),
+    Duration::from_secs(2),
+];
+
 impl Browser {
-    /// Returns the result, unless the browser is gone: then starts a new one, and the error says
-    /// so.
+    /// Returns the result, unless the browser is gone: then starts a new one, or connects again to
+    /// an attached one, and the error says so.
     pub(super) async fn or_relaunch<T>(
         &mut self,
         result: Result<T, DeviceError>,
@@ -16,19 +27,82 @@ impl Browser {
         let Err(lost @ DeviceError::Disconnected { .. }) = result else {
             return result;
         };
-        // If the screen is gone, too, a restart does not help. Chromium of another owner is not
-        // restarted.
-        let is_own = matches!(self.chromium, Chromium::Started { .. });
-        if self.client.loss().is_none() || !is_own {
+        // If the screen is gone, too, a restart does not help.
+        if self.client.loss().is_none() {
             return Err(lost);
         }
-        match self.relaunch().await {
-            Ok(()) => Err(DeviceError::Restarted { device: "browser" }),
-            Err(error) => {
-                tracing::warn!(%error, "failed to restart the browser");
-                Err(lost)
+        match &self.chromium {
+            Chromium::Attached { .. } => match self.reconnect(ActionEffect::Unknown).await {
+                Some(reconnected) => Err(reconnected),
+                None => Err(lost),
+            },
+            Chromium::Shared => Err(lost),
+            Chromium::Started { .. } => match self.relaunch().await {
+                Ok(()) => Err(DeviceError::Restarted { device: "browser" }),
+                Err(error) => {
+                    tracing::warn!(%error, "failed to restart the browser");
+                    Err(lost)
+                }
+            },
+        }
+    }
+
+    /// Fails if the connection to an attached browser was cut earlier, after connecting again.
+    pub(super) async fn check_connection(&mut self) -> Result<(), DeviceError> {
+        match (&self.chromium, self.client.loss()) {
+            (Chromium::Attached { .. }, Some(lost)) => {
+                let reconnected = self.reconnect(ActionEffect::None).await;
+                Err(reconnected.unwrap_or_else(|| lost.into()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Connects again to an attached browser, in the same tab if it still exists; `None` if that is
+    /// not possible.
+    async fn reconnect(&mut self, effect: ActionEffect) -> Option<DeviceError> {
+        let Chromium::Attached { attachment, .. } = &self.chromium else {
+            return None;
+        };
+        let attachment = attachment.as_ref().clone();
+        let remedy = match &attachment.tabs {
+            AttachedTabs::Isolated => {
+                "A new, empty browser context was opened; navigate to the page again"
+            }
+            AttachedTabs::Default | AttachedTabs::Existing(_) => {
+                "The same tab is active again; refs are stale, so read the page again"
+            }
+        };
+        let active = self.registry.active();
+        let active = active.or_else(|| self.registry.most_recent());
+        let target = active.map(|tab| tab.target);
+        for pause in RECONNECT_PAUSES {
+            sleep(pause).await;
+            match self.connect_again(&attachment, target.clone()).await {
+                Ok(()) => {
+                    return Some(DeviceError::Reconnected {
+                        device: "browser",
+                        is_effect_unknown: effect == ActionEffect::Unknown,
+                        remedy,
+                    });
+                }
+                Err(error) => tracing::warn!(%error, "failed to reconnect to the browser"),
             }
         }
+        None
+    }
+
+    async fn connect_again(
+        &mut self,
+        attachment: &Attachment,
+        target: Option<String>,
+    ) -> Result<(), DeviceError> {
+        let (attachment, options) = (attachment.clone(), self.options.clone());
+        let mut again = Self::connect(attachment, target, self.size, options).await?;
+        std::mem::swap(&mut again.snapshots, &mut self.snapshots);
+        again.initial_emulation = self.initial_emulation.clone();
+        *self = again;
+        Ok(())
     }
 
     fn has_own_network(&self) -> bool {
@@ -48,7 +122,16 @@ impl Browser {
         let mut restarted = Self::launch(surface, options).await?;
         // Refs are never reused: the old ones stay known as gone.
         std::mem::swap(&mut restarted.snapshots, &mut self.snapshots);
+        restarted.initial_emulation = self.initial_emulation.clone();
         *self = restarted;
         Ok(())
     }
+}
+
+/// What an action that was interrupted by a cut connection may have done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ActionEffect {
+    /// It had not started.
+    None,
+    Unknown,
 }

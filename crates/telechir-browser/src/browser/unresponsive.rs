@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use super::Browser;
 use crate::cdp_session::CdpSession;
 use crate::error::millis;
-use crate::tab_registry::Tab;
+use crate::tab_registry::{PageLeaving, Tab};
 
 /// A responsive page answers within milliseconds.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -34,7 +34,12 @@ impl Browser {
         if self.is_responsive(&tab).await {
             return error;
         }
-        let remedy = match self.unblock(&tab).await {
+        let leaving = PageLeaving::Leave;
+        self.registry
+            .start_cancelling_dialogs(&self.client, leaving);
+        let unblocked = self.unblock(&tab).await;
+        self.registry.stop_cancelling_dialogs();
+        let remedy = match unblocked {
             Ok(remedy) => remedy,
             Err(error) => return error,
         };

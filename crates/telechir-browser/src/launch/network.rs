@@ -10,6 +10,7 @@ use tokio::net::TcpListener;
 
 use super::policies;
 use super::profile::ProfileDir;
+use crate::emulation::HttpCredentials;
 use crate::options::{self, Options, Surface};
 
 /// Folders with sockets of resolvers and other services of the machine: systemd-resolved, Avahi,
@@ -42,8 +43,9 @@ impl Network {
         egress: &Egress,
         program: &Path,
         profile: &ProfileDir,
+        credentials: &[HttpCredentials],
     ) -> io::Result<Self> {
-        let policies = policies::write(program, &profile.folder())?;
+        let policies = policies::write(program, &profile.folder(), credentials)?;
         Ok(Self::Namespace {
             egress: egress.clone(),
             policies,

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::emulation::HttpCredentials;
+
 /// Where Chromium reads policies, and where Google's builds do.
 const CHROMIUM: &str = "/etc/chromium/policies/managed";
 const CHROME: &str = "/etc/opt/chrome/policies/managed";
@@ -46,7 +48,11 @@ pub(super) fn folder(program: &Path) -> &'static str {
 
 /// Writes our policies, beside copies of the administrator's, to a new folder in a browser's private
 /// folder.
-pub(super) fn write(program: &Path, private: &Path) -> io::Result<PathBuf> {
+pub(super) fn write(
+    program: &Path,
+    private: &Path,
+    credentials: &[HttpCredentials],
+) -> io::Result<PathBuf> {
     let own = private.join("policies");
     fs::create_dir(&own)?;
     for file in fs::read_dir(folder(program)).into_iter().flatten() {
@@ -58,7 +64,7 @@ pub(super) fn write(program: &Path, private: &Path) -> io::Result<PathBuf> {
             fs::copy(file.path(), own.join(file.file_name()))?;
         }
     }
-    fs::write(own.join(FILE), policies().to_string())?;
+    fs::write(own.join(FILE), policies(credentials).to_string())?;
     for file in fs::read_dir(&own)? {
         fs::set_permissions(file?.path(), Permissions::from_mode(0o644))?;
     }
@@ -67,8 +73,11 @@ pub(super) fn write(program: &Path, private: &Path) -> io::Result<PathBuf> {
     Ok(own)
 }
 
-fn policies() -> Value {
+fn policies(credentials: &[HttpCredentials]) -> Value {
+    let origins: Vec<&str> = credentials.iter().map(HttpCredentials::origin).collect();
     json!({
+        // A saved profile switches HTTP authentication off for all others.
+        "AllHttpAuthSchemesAllowedForOrigins": origins,
         // The proxy compares the name in a TLS greeting, so no second one may be hidden in it.
         // Switches GREASE off, too.
         "EncryptedClientHelloEnabled": false,

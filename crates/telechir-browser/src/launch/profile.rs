@@ -12,6 +12,7 @@ use rustix::process::{Gid, Uid};
 use serde_json::json;
 use telechir_process::{Identity, PrivateFolder, make_private_dir, tree};
 
+use crate::emulation::HttpCredentials;
 use crate::fs_tree;
 use crate::options::{self, Options};
 
@@ -43,7 +44,7 @@ impl ProfileDir {
         };
         let profile = persistent.as_deref().unwrap_or_else(|| folder.path());
         fs_tree::remove_singleton_links(profile);
-        prepare(profile, options.identity)?;
+        prepare(profile, options)?;
         if let Some(identity) = options.identity {
             tree::give(folder.folder(), identity)?;
         }
@@ -129,9 +130,11 @@ fn remove_within(path: &Path, attempts: u32) -> io::Result<()> {
 }
 
 /// Writes the initial preferences, unless the profile has some.
-fn prepare(profile: &Path, identity: Option<Identity>) -> io::Result<()> {
+fn prepare(profile: &Path, options: &Options) -> io::Result<()> {
+    let identity = options.identity;
+    let state = first_state(&options.emulation.credentials);
     let profile = tree::open_folder(&profile.canonicalize()?)?;
-    write_new(&profile, "Local State", &first_state(), identity)?;
+    write_new(&profile, "Local State", &state, identity)?;
     let (folder, is_new) = fs_tree::open_or_create(&profile, "Default")?;
     if is_new {
         own(&folder, identity)?;
@@ -196,7 +199,9 @@ fn first_preferences() -> String {
     .to_string()
 }
 
-/// Disables HTTP authentication: no credentials are sent and no prompt is shown.
-fn first_state() -> String {
-    json!({ "auth": { "schemes": "none" } }).to_string()
+/// Disables HTTP authentication but for the origins with credentials: no others are sent, and no
+/// prompt is shown.
+fn first_state(credentials: &[HttpCredentials]) -> String {
+    let origins: Vec<&str> = credentials.iter().map(HttpCredentials::origin).collect();
+    json!({ "auth": { "schemes": "none", "http_auth_allowed_for_origins": origins } }).to_string()
 }

@@ -6,7 +6,10 @@
 //! c3 "Select 1" l4 "Order 1001" "Ada Miller" b5 "Edit 1"
 //! ```
 
+use std::collections::HashMap;
+
 use super::bounded_text::{cut, quoted};
+use super::distinct;
 use super::node::{PageNode, parents};
 use super::outline::only_text;
 use super::refs::{ElementRefs, LETTERS, letter};
@@ -18,6 +21,8 @@ pub(super) const MAX_CHARS: usize = 12_000;
 const RESERVED_CHARS: usize = 200;
 /// Lengths to which names are truncated, tried in order until all interactive elements fit.
 const NAME_LENGTHS: [usize; 4] = [80, 40, 24, 12];
+/// Levels between an element and the one of whose name it is part.
+const MAX_NAMED_LEVELS: usize = 4;
 /// Maximum length of a line with several items.
 const MAX_LINE_CHARS: usize = 160;
 /// The options of a select are listed if they are this short together.
@@ -77,27 +82,61 @@ fn items(
     room: usize,
     refs: &mut ElementRefs,
 ) -> (Vec<Option<CompactItem>>, usize) {
-    let mut name_length = NAME_LENGTHS[0];
-    let mut acting: Vec<Option<CompactItem>> = Vec::new();
+    let length_of = |items: &[Option<CompactItem>], last: CompactRank| {
+        let items = items.iter().flatten().filter(|item| item.rank <= last);
+        items.map(|item| item.length + 1).sum::<usize>()
+    };
+    let mut labels = Labels::new(nodes, NAME_LENGTHS[0]);
+    let mut all = labels.items(nodes, refs);
+    if length_of(&all, CompactRank::Remainder) <= room {
+        return (all, NAME_LENGTHS[0]);
+    }
+    // Texts are going to be omitted, and with them what equal elements belong to.
+    let contexts = distinct::contexts(nodes);
     for names in NAME_LENGTHS {
-        name_length = names;
-        acting = (0..nodes.len())
-            .map(|index| interactive_item(nodes, index, names, refs))
-            .collect();
-        let length: usize = acting.iter().flatten().map(|item| item.length + 1).sum();
-        if length <= room {
+        labels = Labels::new(nodes, names);
+        labels.contexts.clone_from(&contexts);
+        all = labels.items(nodes, refs);
+        if length_of(&all, CompactRank::InteractiveOutOfView) <= room {
             break;
         }
     }
-    let all = acting.into_iter().enumerate();
-    let all = all.map(|(index, acting)| acting.or_else(|| other_item(nodes, index, name_length)));
-    (all.collect(), name_length)
+    (all, labels.max_chars)
+}
+
+/// How the names of interactive elements are written.
+#[derive(Debug)]
+struct Labels {
+    /// The length to which names are truncated.
+    max_chars: usize,
+    /// Names that are truncated in another way, by index.
+    shortened: HashMap<usize, String>,
+    /// What equal elements belong to, by index.
+    contexts: HashMap<usize, String>,
+}
+
+impl Labels {
+    fn new(nodes: &[PageNode], max_chars: usize) -> Self {
+        Self {
+            max_chars,
+            shortened: distinct::shortened(nodes, max_chars),
+            contexts: HashMap::new(),
+        }
+    }
+
+    fn items(&self, nodes: &[PageNode], refs: &mut ElementRefs) -> Vec<Option<CompactItem>> {
+        let mut item = |index| {
+            interactive_item(nodes, index, self, refs)
+                .or_else(|| other_item(nodes, index, self.max_chars, refs))
+        };
+        (0..nodes.len()).map(&mut item).collect()
+    }
 }
 
 fn interactive_item(
     nodes: &[PageNode],
     index: usize,
-    names: usize,
+    labels: &Labels,
     refs: &mut ElementRefs,
 ) -> Option<CompactItem> {
     let node = &nodes[index];
@@ -107,11 +146,16 @@ fn interactive_item(
         CompactRank::InteractiveOutOfView
     };
     node.is_interactive()
-        .then(|| CompactItem::new(rank, interactive_text(nodes, index, names, refs), false))
+        .then(|| CompactItem::new(rank, interactive_text(nodes, index, labels, refs), false))
 }
 
 /// The item of a node that is not interactive; `None` if it adds nothing.
-fn other_item(nodes: &[PageNode], index: usize, names: usize) -> Option<CompactItem> {
+fn other_item(
+    nodes: &[PageNode],
+    index: usize,
+    names: usize,
+    refs: &mut ElementRefs,
+) -> Option<CompactItem> {
     let node = &nodes[index];
     let (rank, text, is_container) = if node.is_text() {
         if is_repeated_by_neighbour(nodes, index) || is_name_of_parent(nodes, index) {
@@ -124,6 +168,13 @@ fn other_item(nodes: &[PageNode], index: usize, names: usize) -> Option<CompactI
         };
         (rank, quoted(&cut(&node.name, names * 2)), false)
     } else {
+        if matches!(node.role.as_str(), "canvas" | "video") {
+            let text = media_text(node, names, refs);
+            return Some(CompactItem::new(CompactRank::Structure, text, false));
+        }
+        if matches!(node.role.as_str(), "heading" | "image") && is_in_name_above(nodes, index) {
+            return None;
+        }
         let (text, is_container) = structure_text(node, names)?;
         let text = if is_repeated_by_child(nodes, index) {
             text.split(' ').next().unwrap_or_default().to_owned()
@@ -157,6 +208,35 @@ fn is_name_of_parent(nodes: &[PageNode], index: usize) -> bool {
     })
 }
 
+/// Whether a heading or image is part of the name of the interactive element around it.
+fn is_in_name_above(nodes: &[PageNode], index: usize) -> bool {
+    let node = &nodes[index];
+    let (mut depth, mut levels) = (node.depth, 0);
+    for above in nodes[..index].iter().rev() {
+        if depth == 0 || levels == MAX_NAMED_LEVELS || node.name.is_empty() {
+            break;
+        }
+        if above.depth >= depth {
+            continue;
+        }
+        (depth, levels) = (above.depth, levels + 1);
+        let is_named_by_content = above.is_interactive() && above.is_named_by_content();
+        if is_named_by_content && above.name.contains(node.name.as_str()) {
+            return true;
+        }
+    }
+    false
+}
+
+/// A canvas or video that is not interactive: it has a ref, because it is acted on by position.
+fn media_text(node: &PageNode, names: usize, refs: &mut ElementRefs) -> String {
+    let name = match node.name.as_str() {
+        "" => String::new(),
+        name => format!(" {}", quoted(&cut(name, names))),
+    };
+    format!("{} {}{name} {}", refs.of(node), node.role, node.detail)
+}
+
 /// Whether a heading contains a link with the same name.
 fn is_repeated_by_child(nodes: &[PageNode], index: usize) -> bool {
     let (node, below) = (&nodes[index], nodes.get(index + 1));
@@ -170,10 +250,10 @@ fn is_repeated_by_child(nodes: &[PageNode], index: usize) -> bool {
 fn interactive_text(
     nodes: &[PageNode],
     index: usize,
-    names: usize,
+    labels: &Labels,
     refs: &mut ElementRefs,
 ) -> String {
-    let node = &nodes[index];
+    let (node, names) = (&nodes[index], labels.max_chars);
     let mut text = refs.of(node);
     if letter(&node.role).is_none() && node.role != "generic" {
         text.push(' ');
@@ -183,7 +263,10 @@ fn interactive_text(
     let name = only.unwrap_or(&node.name);
     if !name.is_empty() {
         text.push(' ');
-        text.push_str(&quoted(&cut(name, names)));
+        match labels.shortened.get(&index) {
+            Some(shortened) => text.push_str(&quoted(shortened)),
+            None => text.push_str(&quoted(&cut(name, names))),
+        }
     } else if node.role == "link" && !node.detail.is_empty() {
         text.push_str(&format!(
             " to {}",
@@ -194,11 +277,17 @@ fn interactive_text(
         text.push('=');
         text.push_str(&quoted(&cut(&node.value, names)));
     }
-    if node.role == "combobox"
-        && !node.detail.is_empty()
-        && node.detail.chars().count() <= MAX_OPTIONS_CHARS
-    {
-        text.push_str(&format!(" of {}", quoted(&node.detail)));
+    let has_short_detail =
+        !node.detail.is_empty() && node.detail.chars().count() <= MAX_OPTIONS_CHARS;
+    match node.role.as_str() {
+        "link" | "iframe" => {}
+        "canvas" | "video" => text.push_str(&format!(" {}", node.detail)),
+        "combobox" | "listbox" if has_short_detail => {
+            text.push_str(&format!(" of {}", quoted(&node.detail)));
+        }
+        "combobox" | "listbox" => {}
+        _ if node.detail.is_empty() => {}
+        _ => text.push_str(&format!(" wants {}", quoted(&cut(&node.detail, names)))),
     }
     for state in node
         .states
@@ -207,6 +296,9 @@ fn interactive_text(
     {
         text.push(' ');
         text.push_str(state);
+    }
+    if let Some(context) = labels.contexts.get(&index) {
+        text.push_str(&format!(" in {context}"));
     }
     text
 }
@@ -243,6 +335,14 @@ fn structure_text(node: &PageNode, names: usize) -> Option<(String, bool)> {
                 format!(" {}", name())
             };
             (format!("{}{named}:", node.role), true)
+        }
+        "table" | "grid" | "treegrid" if !node.detail.is_empty() => {
+            let named = if node.name.is_empty() {
+                String::new()
+            } else {
+                format!(" {}", name())
+            };
+            (format!("{}{named} of {}:", node.role, node.detail), true)
         }
         "image" if !node.name.is_empty() => (format!("image {}", name()), false),
         "columnheader" | "rowheader" if !node.name.is_empty() => (name(), false),
@@ -381,7 +481,7 @@ fn omissions(
         return Some(format!("[{}]", cut.trim_start()));
     }
     Some(format!(
-        "[{} omitted: read a part by its ref, use the view `full` or `interactive`, or use find.{cut}]",
+        "[{} omitted: read a part by its ref, only interactive elements, or the full page, or search it.{cut}]",
         parts.join(" and ")
     ))
 }

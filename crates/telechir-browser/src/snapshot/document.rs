@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
+use super::listeners::KnownListeners;
 use super::node::{DocumentId, ElementId, PageHead, PageNode};
 use crate::client::{CdpClient, PendingReply};
 use crate::error::CdpError;
@@ -63,6 +64,9 @@ pub(crate) struct PageDocument {
     pub(super) changes: u64,
     /// The number of elements that may have a closed shadow root.
     shadow_host_candidates: u64,
+    pub(super) listeners: KnownListeners,
+    /// The number of shadow roots in the last reading.
+    pub(super) shadow_roots: u64,
     /// Frame ids by the numbers of their elements.
     pub(super) frames: HashMap<u32, String>,
 }
@@ -139,6 +143,8 @@ impl PageDocument {
             omitted: 0,
             changes: 0,
             shadow_host_candidates: 0,
+            listeners: KnownListeners::default(),
+            shadow_roots: 0,
             frames: HashMap::new(),
         };
         let walker = document.evaluate(client, walker::WALKER)?;
@@ -159,6 +165,17 @@ impl PageDocument {
     /// The id of its isolated world's execution context.
     pub(super) const fn context(&self) -> i64 {
         self.context
+    }
+
+    /// The group of the objects that stand for its nodes in CDP, for this use. Documents of one process
+    /// share a session and are read at the same time, so each releases its own group.
+    pub(super) fn object_group(&self, purpose: &str) -> String {
+        format!("telechir-{purpose}-{}", self.id.0)
+    }
+
+    /// Whether it was read before.
+    pub(super) const fn was_read(&self) -> bool {
+        self.version > 0
     }
 
     /// Whether elements must be checked for closed shadow roots.
@@ -220,6 +237,7 @@ impl PageDocument {
         let extent = [to_integer(number()?), to_integer(number()?)];
         let same = usize::try_from(to_integer(number()?)).ok()?;
         let same_end = usize::try_from(to_integer(number()?)).ok()?;
+        self.shadow_roots = count(number()?);
         self.head = PageHead {
             title: lines.next()?.to_owned(),
             url: lines.next()?.to_owned(),

@@ -2,8 +2,8 @@
 
 use super::bounded_text::cut;
 use super::node::{PageNode, PageTree, end_of, parents};
-use super::outline;
 use super::refs::ElementRefs;
+use super::{distinct, outline};
 
 /// Maximum number of results, and of those that have only some of the words.
 const MAX_MATCHES: usize = 20;
@@ -61,11 +61,14 @@ pub(super) fn search(tree: &PageTree, query: &str, refs: &mut ElementRefs) -> St
         }
     }
     let shown = hits.iter().filter(|hit| best > 0 && hit.score >= enough);
-    lines.extend(
-        shown
-            .take(limit)
-            .map(|hit| outline::found_line(&tree.nodes[hit.index], refs, hit.content.as_deref())),
-    );
+    let contexts = distinct::contexts(&tree.nodes);
+    lines.extend(shown.take(limit).map(|hit| {
+        let line = outline::found_line(&tree.nodes[hit.index], refs, hit.content.as_deref());
+        match contexts.get(&hit.index) {
+            Some(context) => format!("{line} in {context}"),
+            None => line,
+        }
+    }));
     lines.join("\n")
 }
 

@@ -2,12 +2,20 @@
 
 use std::collections::HashMap;
 
+use telechir_device::AmbiguousMatch;
+use telechir_protocol::NamedElement;
+
+use super::bounded_text::{cut, quoted};
 use super::document::DocumentCache;
 use super::node::{DocumentId, ElementId, PageNode, PageTree};
 use super::refs::{ElementRefs, RefTarget};
 use super::render_context::RenderContext;
-use super::{article, changes, compact, find, json, outline};
+use super::{article, changes, compact, find, json, named, outline};
 use crate::tab_registry::TabRegistry;
+
+/// Refs that the error about an unknown one lists, and the length of their names.
+const MAX_KNOWN_REFS: usize = 10;
+const MAX_KNOWN_NAME_CHARS: usize = 40;
 
 /// A view of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -94,9 +102,31 @@ impl Snapshots {
         self.refs.resolve(id)
     }
 
+    /// Refs of the last snapshot of a tab, for one that does not exist: those of the same letter first.
+    pub(crate) fn known_refs(&mut self, target: &str, id: &str) -> Vec<String> {
+        let letter = id.chars().next().unwrap_or_default();
+        let nodes = self.tabs.get(target).map(|rendered| &rendered.nodes);
+        let interactive = nodes.into_iter().flatten();
+        let interactive = interactive.filter(|node| node.is_interactive());
+        let mut lines: Vec<String> = interactive
+            .map(|node| {
+                let name = quoted(&cut(&node.name, MAX_KNOWN_NAME_CHARS));
+                format!("{} {name}", self.refs.of(node))
+            })
+            .collect();
+        lines.sort_by_key(|line| !line.starts_with(letter));
+        lines.truncate(MAX_KNOWN_REFS);
+        lines
+    }
+
     /// The ref of a node.
     pub(crate) fn ref_of(&mut self, node: &PageNode) -> String {
         self.refs.of(node)
+    }
+
+    /// The ref of an element with this role.
+    pub(crate) fn ref_of_element(&mut self, element: ElementId, role: &str) -> String {
+        self.refs.of_element(element, role)
     }
 
     /// A node as one line with its ref.
@@ -107,6 +137,15 @@ impl Snapshots {
     /// The elements and texts that match the words of a query, one per line with their refs.
     pub(crate) fn search(&mut self, tree: &PageTree, query: &str) -> String {
         find::search(tree, query, &mut self.refs)
+    }
+
+    /// The ref of the element that a name means.
+    pub(crate) fn named(
+        &mut self,
+        tree: &PageTree,
+        named: &NamedElement,
+    ) -> Result<String, AmbiguousMatch> {
+        named::choose(tree, named, &mut self.refs)
     }
 
     /// The name of the last snapshot of this tab.

@@ -81,7 +81,10 @@ fn node_members(node: &PageNode, refs: &mut ElementRefs) -> Map<String, Value> {
     match node.role.as_str() {
         _ if node.detail.is_empty() => {}
         "combobox" | "listbox" => insert("options", node.detail.split('|').collect()),
-        _ => insert("href", node.detail.as_str().into()),
+        "link" | "iframe" => insert("href", node.detail.as_str().into()),
+        "canvas" | "video" => insert("size", node.detail.as_str().into()),
+        "table" | "grid" | "treegrid" => insert("total", node.detail.as_str().into()),
+        _ => insert("wants", node.detail.as_str().into()),
     }
     if let Some(bounds) = node.bounds {
         insert("box", json!(bounds));

@@ -33,7 +33,8 @@ pub(crate) struct PageNode {
     pub(crate) element: ElementId,
     bits: u8,
     text: Arc<NodeText>,
-    /// Left, top, width and height in CSS pixels of the document's viewport, if requested.
+    /// Left, top, width and height, if requested: in CSS pixels of the document's viewport, in a
+    /// rendered snapshot in pixels of the screenshot.
     pub(crate) bounds: Option<[i32; 4]>,
 }
 
@@ -47,7 +48,8 @@ pub(crate) struct NodeText {
     pub(crate) value: String,
     /// The states, separated by spaces.
     pub(crate) states: String,
-    /// The URL of a link or frame; the options of a select.
+    /// The URL of a link or frame; the options of a select; what a field wants; the size of a canvas
+    /// or video; the total size of a table.
     pub(crate) detail: String,
 }
 

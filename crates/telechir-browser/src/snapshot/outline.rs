@@ -1,6 +1,9 @@
 //! The outline views: one line per element, indented below its parent.
 
+use std::collections::HashMap;
+
 use super::bounded_text::{BoundedText, cut, quoted};
+use super::distinct;
 use super::node::PageNode;
 use super::refs::ElementRefs;
 use super::render_context::RenderContext;
@@ -45,10 +48,13 @@ pub(super) fn line(node: &PageNode, refs: &mut ElementRefs, only: Option<&str>) 
             let options: Vec<String> = node.detail.split('|').map(quoted).collect();
             line.push_str(&format!(" options=[{}]", options.join(", ")));
         }
-        _ => line.push_str(&format!(
+        "link" | "iframe" => line.push_str(&format!(
             " href={}",
             quoted(&cut(&node.detail, MAX_LINK_CHARS))
         )),
+        "canvas" | "video" => line.push_str(&format!(" {}", node.detail)),
+        "table" | "grid" | "treegrid" => line.push_str(&format!(" of {}", node.detail)),
+        _ => line.push_str(&format!(" wants={}", quoted(&node.detail))),
     }
     line
 }
@@ -90,6 +96,10 @@ pub(super) fn render(
     let mut page = BoundedText::with_limit(MAX_CHARS);
     page.line(&context.header());
     let base = nodes.first().map_or(0, |node| node.depth);
+    let contexts = match is_interactive_only {
+        true => distinct::contexts(nodes),
+        false => HashMap::new(),
+    };
     let (mut too_deep, mut index) = (0, 0);
     while let Some(node) = nodes.get(index) {
         index += 1;
@@ -97,7 +107,11 @@ pub(super) fn render(
         let only = only_text(nodes, index - 1);
         if is_interactive_only {
             if node.is_interactive() {
-                page.line(&line(node, refs, only));
+                let line = line(node, refs, only);
+                match contexts.get(&(index - 1)) {
+                    Some(context) => page.line(&format!("{line} in {context}")),
+                    None => page.line(&line),
+                }
             }
             continue;
         }

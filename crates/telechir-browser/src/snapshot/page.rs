@@ -10,7 +10,7 @@ use telechir_device::DeviceError;
 
 use super::document::{DocumentCache, DocumentReply, FrameLocation, PageDocument, Scope};
 use super::node::{DocumentId, ElementId, PageNode, PageTree};
-use super::shadow;
+use super::{listeners, shadow};
 use crate::client::CdpClient;
 use crate::error::{CdpError, refused};
 use crate::tab_registry::{Tab, TabRegistry};
@@ -20,8 +20,12 @@ const MAX_FRAMES: usize = 64;
 const MAX_FRAME_DEPTH: usize = 8;
 /// A frame that takes longer counts as unresponsive and is left out.
 const FRAME_TIMEOUT: Duration = Duration::from_secs(2);
+/// A busy page reports no effects of a click.
+const EFFECTS_TIMEOUT: Duration = Duration::from_millis(500);
 /// Attempts if the document is replaced while it is read.
 const MAX_ATTEMPTS: usize = 4;
+/// The objects that stand for frame elements while the frames in them are looked up.
+const FRAMES_GROUP: &str = "telechir-frame-ids";
 /// Closed shadow roots may contain further ones.
 const MAX_SHADOW_DEPTH: usize = 8;
 
@@ -155,13 +159,20 @@ impl<'a> PageReader<'a> {
             .collect();
         let mut names = document.frames.clone();
         names.retain(|owner_id, _| owners.contains(owner_id));
-        for owner_id in &owners {
-            if !names.contains_key(owner_id)
-                && let Some(name) =
-                    frame_id_of(self.client, document, *owner_id, self.limit).await?
-            {
-                names.insert(*owner_id, name);
-            }
+        let new = owners
+            .iter()
+            .filter(|owner_id| !names.contains_key(owner_id));
+        let ids = new.map(|owner_id| frame_id_of(self.client, document, *owner_id, self.limit));
+        let ids = join_all(ids).await;
+        if !ids.is_empty() {
+            let group = json!({ "objectGroup": FRAMES_GROUP });
+            let session = Some(document.session());
+            self.client
+                .notify(session, "Runtime.releaseObjectGroup", group);
+        }
+        for id in ids {
+            let (owner_id, name) = id?;
+            names.extend(name.map(|name| (owner_id, name)));
         }
         let location = |owner_id: &u32| {
             let owner = ElementId {
@@ -290,14 +301,39 @@ impl<'a> PageReader<'a> {
         Some(&document.location.tab)
     }
 
-    /// The pixel of the tab where an element is hit; `None` if it is gone. `name` is for errors.
+    /// The pixel of the tab where an element is hit, once it is enabled, uncovered and still, or
+    /// after `limit`; `None` if it is gone. `name` is for errors.
     pub(crate) async fn aim(
         &self,
         element: ElementId,
         name: &str,
         is_to_press: bool,
+        limit: Duration,
     ) -> Result<Option<(u32, u32)>, DeviceError> {
-        let aimed = self.call(element, "aim", vec![is_to_press.into()]).await?;
+        let arguments = vec![is_to_press.into(), json!(limit.as_millis())];
+        let aimed = self.call(element, "aim", arguments).await?;
+        self.in_tab(element, name, aimed).await
+    }
+
+    /// As `aim`, without waiting and scrolling.
+    pub(crate) async fn aim_without_scrolling(
+        &self,
+        element: ElementId,
+        name: &str,
+    ) -> Result<Option<(u32, u32)>, DeviceError> {
+        let aimed = self
+            .call(element, "aimWithoutScrolling", Vec::new())
+            .await?;
+        self.in_tab(element, name, aimed).await
+    }
+
+    /// Maps a pixel of the element's document, as the walker returns it, to the tab.
+    async fn in_tab(
+        &self,
+        element: ElementId,
+        name: &str,
+        aimed: Option<Value>,
+    ) -> Result<Option<(u32, u32)>, DeviceError> {
         let Some(mut at) = aimed else {
             return Ok(None);
         };
@@ -315,13 +351,39 @@ impl<'a> PageReader<'a> {
                     let through = self
                         .call(owner, "toParentPixel", vec![x.into(), y.into()])
                         .await?;
-                    let Some(through) = through else {
+                    let Some(mut through) = through else {
                         return Ok(None);
                     };
-                    (at, document) = (through, owner.document);
+                    let mut element = owner;
+                    if let Some(share) = through.get_mut("turned").map(Value::take) {
+                        match self.in_turned_frame(owner, &share).await? {
+                            Some(outer) => (through, element) = outer,
+                            None => return Ok(None),
+                        }
+                    }
+                    (at, document) = (through, element.document);
                 }
             }
         }
+    }
+
+    /// Ends the trace of a press on an element, which no longer guards it.
+    pub(crate) async fn end_trace(&self, element: ElementId) {
+        if let Some(document) = self.documents.get(element.document) {
+            let _a_gone_document_guards_nothing =
+                document.call(self.client, "outcome", &[], self.limit).await;
+        }
+    }
+
+    /// What came of the last click in the element's document, as the walker returns it; `None` if
+    /// the document is gone.
+    pub(crate) async fn effects(&self, element: ElementId) -> Option<Value> {
+        let document = self.documents.get(element.document)?;
+        if !document.is_current(self.registry) {
+            return None;
+        }
+        let effects = document.call(self.client, "takeEffects", &[], EFFECTS_TIMEOUT);
+        effects.await.ok()
     }
 
     /// Whether an element is in a frame.
@@ -403,15 +465,25 @@ impl FrameRead<'_> {
     }
 }
 
-/// Reads a document with its closed shadow roots, including nested ones.
+/// Reads a document with its listeners and closed shadow roots, including nested ones.
 async fn read_pipe(
     document: &mut PageDocument,
     client: &CdpClient,
     scope: Scope,
     limit: Duration,
 ) -> Result<(), CdpError> {
+    if !document.was_read() {
+        listeners::pass(document, client, limit).await?;
+    }
     for _ in 0..MAX_SHADOW_DEPTH {
         document.read(client, scope, limit).await?;
+        if document
+            .listeners
+            .is_due(document.changes, document.shadow_roots)
+            && listeners::pass(document, client, limit).await?
+        {
+            continue;
+        }
         if !document.has_shadow_host_candidates() || !shadow::adopt(document, client, limit).await?
         {
             break;
@@ -420,32 +492,31 @@ async fn read_pipe(
     Ok(())
 }
 
-/// The CDP id of the frame in an element; `None` if there is none.
+/// An element's number with the CDP id of the frame in it; `None` if there is none.
 async fn frame_id_of(
     client: &CdpClient,
     document: &PageDocument,
     owner_id: u32,
     limit: Duration,
-) -> Result<Option<String>, CdpError> {
+) -> Result<(u32, Option<String>), CdpError> {
     let session = Some(document.session());
     let params = json!({
         "expression": format!("telechirWalker.element({owner_id})"),
-        "contextId": document.context(), "objectGroup": "telechir-frames",
+        "contextId": document.context(), "objectGroup": FRAMES_GROUP,
     });
     let found = client
         .call(session, "Runtime.evaluate", params, limit)
         .await?;
     let object = &found["result"]["objectId"];
     if object.is_null() {
-        return Ok(None);
+        return Ok((owner_id, None));
     }
     let params = json!({ "objectId": object });
     let described = client
         .call(session, "DOM.describeNode", params, limit)
         .await?;
-    let group = json!({ "objectGroup": "telechir-frames" });
-    client.notify(session, "Runtime.releaseObjectGroup", group);
-    Ok(described["node"]["frameId"].as_str().map(str::to_owned))
+    let name = described["node"]["frameId"].as_str();
+    Ok((owner_id, name.map(str::to_owned)))
 }
 
 /// The pixel in a reply of the walker, or why there is none.

@@ -7,7 +7,7 @@ use super::node::{DocumentId, ElementId, PageNode};
 /// The refs that were issued. Numbers are never reused.
 #[derive(Debug, Default)]
 pub(crate) struct ElementRefs {
-    issued: BTreeMap<u32, ElementId>,
+    issued: BTreeMap<u32, (ElementId, char)>,
     by_element: HashMap<ElementId, u32>,
     last: u32,
 }
@@ -17,6 +17,8 @@ pub(crate) struct ElementRefs {
 pub(crate) enum RefTarget {
     /// This element, if it still exists.
     Element(ElementId),
+    /// The element of this number has another letter.
+    OtherLetter(char, u32),
     /// An element of a document that is gone.
     Gone,
     /// No element: the ref was never issued.
@@ -33,6 +35,9 @@ pub(crate) const LETTERS: [(&str, char, &str); 6] = [
     ("combobox", 's', "select"),
 ];
 
+/// The letter of all other roles.
+const OTHER_LETTER: char = 'e';
+
 /// The letter of a role, if it has one.
 pub(crate) fn letter(role: &str) -> Option<char> {
     let known = LETTERS.iter().find(|(name, ..)| *name == role);
@@ -42,22 +47,41 @@ pub(crate) fn letter(role: &str) -> Option<char> {
 impl ElementRefs {
     /// The ref of an element, such as `b12`.
     pub(crate) fn of(&mut self, node: &PageNode) -> String {
-        let number = *self.by_element.entry(node.element).or_insert_with(|| {
-            self.last += 1;
-            self.issued.insert(self.last, node.element);
-            self.last
-        });
-        format!("{}{number}", letter(&node.role).unwrap_or('e'))
+        self.of_element(node.element, &node.role)
     }
 
-    /// Resolves a ref. Its letters are ignored.
+    /// The ref of an element with this role.
+    pub(crate) fn of_element(&mut self, element: ElementId, role: &str) -> String {
+        let letter = letter(role).unwrap_or(OTHER_LETTER);
+        let number = *self.by_element.entry(element).or_insert_with(|| {
+            self.last += 1;
+            self.last
+        });
+        self.issued.insert(number, (element, letter));
+        format!("{letter}{number}")
+    }
+
+    /// Resolves a ref. Its letter may be missing, or that of any role; the letter of another role is
+    /// a mistake.
     pub(crate) fn resolve(&self, id: &str) -> RefTarget {
         let digits = id.trim_start_matches(|c: char| c.is_ascii_alphabetic() || c == '_');
+        let letters = &id[..id.len() - digits.len()];
         let Ok(number) = digits.parse::<u32>() else {
             return RefTarget::Unknown;
         };
         match self.issued.get(&number) {
-            Some(element) => RefTarget::Element(*element),
+            Some((element, letter)) => {
+                let mut chars = letters.chars();
+                let given = chars.next().filter(|_| chars.next().is_none());
+                let is_other = |given: char| {
+                    let is_known = LETTERS.iter().any(|(_, known, _)| *known == given);
+                    is_known && given != *letter && *letter != OTHER_LETTER
+                };
+                match given.is_some_and(is_other) {
+                    true => RefTarget::OtherLetter(*letter, number),
+                    false => RefTarget::Element(*element),
+                }
+            }
             None if (1..=self.last).contains(&number) => RefTarget::Gone,
             None => RefTarget::Unknown,
         }
@@ -66,7 +90,7 @@ impl ElementRefs {
     /// Forgets the elements of a document that is gone; their refs stay reserved.
     pub(crate) fn forget(&mut self, document: DocumentId) {
         self.issued
-            .retain(|_, element| element.document != document);
+            .retain(|_, (element, _)| element.document != document);
         self.by_element
             .retain(|element, _| element.document != document);
     }
@@ -90,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn the_letters_of_a_ref_are_ignored() {
+    fn a_ref_needs_no_letter_but_no_wrong_one() {
         let mut refs = ElementRefs::default();
         let page = nodes(&[(0, 1, "button", "a")]);
         refs.of(&page[0]);
@@ -98,6 +122,7 @@ mod tests {
         for id in ["b1", "e1", "ref_1", "1"] {
             assert_eq!(refs.resolve(id), expected, "{id}");
         }
+        assert_eq!(refs.resolve("c1"), RefTarget::OtherLetter('b', 1));
         for id in ["b2", "b", "", "b1x", "b-1", "b0"] {
             assert_eq!(refs.resolve(id), RefTarget::Unknown, "{id}");
         }

@@ -12,7 +12,8 @@ use crate::error::CdpError;
 const BATCH_HOSTS: usize = 200;
 /// Elements that are checked per reading.
 const MAX_HOSTS: usize = 4_000;
-const GROUP: &str = "telechir-shadow";
+/// What the objects of a document are for.
+const PURPOSE: &str = "shadow";
 
 /// Checks elements for closed shadow roots; returns whether any was found.
 pub(super) async fn adopt(
@@ -30,7 +31,7 @@ pub(super) async fn adopt(
             break;
         }
     }
-    let group = json!({ "objectGroup": GROUP });
+    let group = json!({ "objectGroup": document.object_group(PURPOSE) });
     client.notify(
         Some(document.session()),
         "Runtime.releaseObjectGroup",
@@ -47,7 +48,7 @@ async fn describe_candidates(
 ) -> Result<Vec<Value>, CdpError> {
     let params = json!({
         "expression": format!("telechirWalker.shadowHostCandidates({BATCH_HOSTS})"),
-        "contextId": document.context(), "objectGroup": GROUP,
+        "contextId": document.context(), "objectGroup": document.object_group(PURPOSE),
         "serializationOptions": {
             "serialization": "deep", "maxDepth": 1,
             "additionalParameters": { "includeShadowTree": "all", "maxNodeDepth": 0 },
@@ -77,7 +78,7 @@ async fn hand_over(
     for node in [host, root] {
         let params = json!({
             "backendNodeId": node["backendNodeId"], "executionContextId": document.context(),
-            "objectGroup": GROUP,
+            "objectGroup": document.object_group(PURPOSE),
         });
         let answer = client.call(session, "DOM.resolveNode", params, limit).await;
         match answer {

@@ -1,13 +1,13 @@
-//! Events that the next result reports: dialogs, downloads, file choosers, denied permissions, new
-//! tabs, crashes.
+//! Events that the next result reports: closed dialogs, downloads, file choosers, denied permissions,
+//! new tabs, crashes.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use telechir_protocol::StateChange;
 
-use super::MAX_TABS;
-use crate::client::CdpClient;
 use crate::setup::Setup;
 
+/// Open tabs per browser; further tabs that pages open are closed at once.
+pub(crate) const MAX_TABS: usize = 50;
 /// Further sentences are only counted.
 const MAX_SENTENCES: usize = 12;
 /// Further state changes are dropped; their sentences are counted.
@@ -26,25 +26,6 @@ pub(super) struct PageNotices {
 }
 
 impl PageNotices {
-    /// Answers a dialog and reports it.
-    ///
-    /// `beforeunload` is accepted, because the action asked to leave the page; all others are
-    /// dismissed.
-    pub(super) fn dialog(&mut self, client: &CdpClient, session: &str, params: &Value) {
-        let kind = params["type"].as_str().unwrap_or_default();
-        let leaves = kind == "beforeunload";
-        let answer = json!({ "accept": leaves });
-        client.notify(Some(session), "Page.handleJavaScriptDialog", answer);
-        let message = quote(&params["message"]);
-        self.add(match kind {
-            "beforeunload" => "The page showed a beforeunload prompt; it was accepted.".to_owned(),
-            "alert" => format!("The page showed an alert: {message}. It was dismissed."),
-            _ => format!(
-                "The page showed a dialog ({kind}): {message}. It was answered with Cancel."
-            ),
-        });
-    }
-
     /// Reports a denied permission, which the walker observed.
     pub(super) fn denied_permission(&mut self, what: &str) {
         self.add(match what {

@@ -12,15 +12,16 @@ const deepestAt = (x, y) => {
 // Read for controls only: in a form, `labels` may be a control of that name.
 const ownLabelsOf = element => CONTROLS.has(tagOf(element)) ? Array.from(element.labels ?? []) : []
 const isLabelOf = (hit, element) => ownLabelsOf(element).some(label => isWithin(hit, label))
-const isHit = (hit, element) => hit !== null && (isWithin(hit, element) || isLabelOf(hit, element))
+const isHit = (hit, element) => hit !== null && (isWithin(hit, element) || isLabelOf(hit, element) || (element instanceof HTMLLabelElement && hit === element.control))
 
-// Pixels inside a box and the viewport, the middle first.
+// Pixels inside a box and the viewport, the middle first, then a grid.
+const GRID = [0.02, 0.15, 0.35, 0.5, 0.65, 0.85, 0.98]
 const pixelsIn = (box) => {
   const left = Math.max(Math.ceil(box.left), 0), right = Math.min(Math.ceil(box.right) - 1, innerWidth - 1)
   const top = Math.max(Math.ceil(box.top), 0), bottom = Math.min(Math.ceil(box.bottom) - 1, innerHeight - 1)
   if (right < left || bottom < top) return []
   const at = (across, down) => [Math.round(left + (right - left) * across), Math.round(top + (bottom - top) * down)]
-  return [at(0.5, 0.5), at(0.25, 0.5), at(0.75, 0.5), at(0.5, 0.2), at(0.5, 0.8), at(0.1, 0.1), at(0.9, 0.9)]
+  return [at(0.5, 0.5), at(0.25, 0.5), at(0.75, 0.5), at(0.5, 0.2), at(0.5, 0.8), ...GRID.flatMap(down => GRID.map(across => at(across, down)))]
 }
 const describe = hit => {
   if (!hit) return "nothing"
@@ -35,30 +36,88 @@ const boxesWithLabels = element => {
   return boxes
 }
 
-// Scrolls the element into view and returns a pixel where it is hit; events are recorded from then on.
-const aim = (id, isToPress) => {
-  const element = find(id)
-  if (!element) return { gone: true }
+// Where an element is scrolled to, in turn: a fixed or sticky bar may cover one place.
+const SCROLLS = [null, { block: "center", inline: "center" }, { block: "end", inline: "nearest" }, { block: "start", inline: "nearest" }]
+// A pixel where the element is hit now, or why there is none.
+const pixelOf = (element, isToPress, isToScroll) => {
   if (!isShownSomehow(element)) return { hidden: true }
   const control = hiddenControlOf(element) ?? element
   if (isToPress && isDisabled(control, tagOf(control))) return { disabled: true }
   let covered = null
-  // Scrolling uncovers what a fixed bar at the edge covers.
-  for (const isScrolled of [false, true]) {
-    if (isScrolled) scrollTo(element, { block: "center", inline: "center", behavior: "instant" })
+  for (const scroll of isToScroll ? SCROLLS : SCROLLS.slice(0, 1)) {
+    if (scroll) scrollTo(element, { ...scroll, behavior: "instant" })
     for (const box of boxesWithLabels(element)) {
       for (const [x, y] of pixelsIn(box)) {
         const hit = deepestAt(x, y)
-        if (isHit(hit, element)) {
-          clickTrace.expected = element
-          clickTrace.events.length = 0
-          return { x, y }
-        }
+        if (isHit(hit, element)) return { x, y }
         covered ??= hit
       }
     }
   }
-  return covered ? { coveredBy: describe(covered) } : { hidden: true }
+  return covered ? { coveredBy: describeCover(covered, element) } : { hidden: true }
+}
+// The element that covers another one: the dialog that it is in, or what contains it and has a name.
+const describeCover = (hit, element) => {
+  const dialog = hit instanceof Element ? hit.closest(DIALOGS) : null
+  if (dialog && !isWithin(element, dialog)) return describe(dialog)
+  for (let at = hit; at && nodeTypeOf(at) === ELEMENT && !isWithin(element, at); at = composedParentOf(at)) {
+    if (roleOf(at) && nameOf(at, true)) return describe(at)
+  }
+  return describe(hit)
+}
+
+// A page that changed a moment ago, or animates the element, may be moving it.
+const LIVELY_MS = 100
+const mayMove = element => {
+  epoch()
+  if (performance.now() - changedAt < LIVELY_MS) return true
+  const targets = animationsIn(document).filter(one => one.playState === "running").map(one => one.effect?.target)
+  return targets.some(target => target && isWithin(element, target))
+}
+const nextFrame = () => new Promise(done => {
+  setTimeout(done, MAX_FRAME_MS)
+  requestAnimationFrame(() => done())
+})
+// Hidden pages have no frames.
+const MAX_FRAME_MS = 50
+const isStill = async element => {
+  const before = boxOf(element)
+  await nextFrame()
+  const now = boxOf(element)
+  return ["left", "top", "width", "height"].every(edge => before[edge] === now[edge])
+}
+
+// Scrolls the element into view and returns a pixel where it is hit, once it is enabled, uncovered
+// and still; after `limit` ms what prevents it. Events are recorded from then on.
+const aim = async (id, isToPress, limit) => {
+  const deadline = performance.now() + limit
+  for (;;) {
+    const element = find(id)
+    if (!element) return { gone: true }
+    const isLate = performance.now() >= deadline
+    if (isLate || !mayMove(element) || await isStill(element)) {
+      const found = pixelOf(element, isToPress, true)
+      if (found.x !== undefined) expect(element, isToPress)
+      if (found.x !== undefined || isLate) return found
+      await new Promise(done => setTimeout(done, RETRY_MS))
+    }
+  }
+}
+const RETRY_MS = 40
+const MAX_GUARD_MS = 3_000
+const expect = (element, isToPress) => {
+  clickTrace.expected = element
+  clickTrace.isExpected = isExpectedTarget
+  clickTrace.guardedUntil = isToPress ? performance.now() + MAX_GUARD_MS : 0
+  clickTrace.pressed = ""
+  clickTrace.missed = null
+  clickTrace.events.length = 0
+  if (isToPress) startEffects(element)
+}
+// As `aim`, where the element is now.
+const aimWithoutScrolling = id => {
+  const element = find(id)
+  return element ? pixelOf(element, false, false) : { gone: true }
 }
 
 // Whether the target received a pointer move since the last call.
@@ -75,6 +134,7 @@ const isExpectedTarget = (target, element) =>
 // The kinds of events that the target received, and what received others instead.
 const receivedEvents = () => {
   const kinds = [], others = []
+  if (clickTrace.missed) return { kinds, other: clickTrace.missed instanceof Element ? describeCover(clickTrace.missed, clickTrace.expected) : "the page", missed: true }
   for (const [kind, target] of clickTrace.events) {
     if (kind === "mousemove") continue
     if (isExpectedTarget(target, clickTrace.expected)) kinds.push(kind)
@@ -85,18 +145,24 @@ const receivedEvents = () => {
 // The result after the click; ends the trace.
 const outcome = () => {
   const result = receivedEvents()
-  clickTrace.expected = clickTrace.notify = null
-  clickTrace.events.length = 0
+  clickTrace.notify = null
+  endTrace()
   return result
+}
+const endTrace = () => {
+  clickTrace.expected = clickTrace.missed = null
+  clickTrace.guardedUntil = clickTrace.events.length = 0
 }
 // Resolves when the next target receives this kind of event. Called before `aim`: Chromium delivers
 // input and paints its effect before it evaluates a later expression.
 const whenReceived = kind => new Promise(done => {
-  clickTrace.expected = null
+  endTrace()
   clickTrace.notify = () => {
     if (!clickTrace.events.some(([one, target]) => one === kind && isExpectedTarget(target, clickTrace.expected))) return
     clickTrace.notify = null
-    done(receivedEvents())
+    const received = receivedEvents()
+    endTrace()
+    done(received)
   }
 })
 
@@ -104,6 +170,11 @@ const whenReceived = kind => new Promise(done => {
 const toParentPixel = (id, x, y) => {
   const element = find(id)
   if (!element) return { gone: true }
+  if (isTurned(element)) {
+    scrollTo(element, { block: "nearest", inline: "nearest", behavior: "instant" })
+    const inset = insetOf(element)
+    return { turned: [x / (element.offsetWidth - inset.left - inset.right), y / (element.offsetHeight - inset.top - inset.bottom)] }
+  }
   const position = () => {
     const box = boxOf(element), inset = insetOf(element)
     const across = element.offsetWidth ? box.width / element.offsetWidth : 1
@@ -123,6 +194,25 @@ const toParentPixel = (id, x, y) => {
   }
   const hit = deepestAt(at[0], at[1])
   return hit === element ? { x: at[0], y: at[1] } : { coveredBy: describe(hit) }
+}
+
+// Whether a frame is rotated, skewed or mirrored, so that its box does not say where its pixels are.
+const isTurned = element => {
+  for (let at = element; at && nodeTypeOf(at) === ELEMENT; at = composedParentOf(at)) {
+    const { transform, rotate } = styleOf(at)
+    if (rotate && rotate !== "none") return true
+    if (!transform || transform === "none") continue
+    const { a, b, c, d, is2D } = new DOMMatrixReadOnly(transform)
+    if (!is2D || b !== 0 || c !== 0 || a < 0 || d < 0) return true
+  }
+  return false
+}
+const hitAt = (id, x, y) => {
+  const element = find(id)
+  if (!element) return { gone: true }
+  if (x < 0 || y < 0 || x >= innerWidth || y >= innerHeight) return { hidden: true }
+  const hit = deepestAt(x, y)
+  return hit === element ? { x, y } : { coveredBy: describe(hit) }
 }
 
 // Resolves when the last scroll is painted: until then Chromium routes input to the old position.
@@ -260,4 +350,39 @@ const scrollToElement = id => {
   if (!element) return { gone: true }
   scrollTo(element, { block: "center", inline: "nearest", behavior: "instant" })
   return {}
+}
+
+const isShown = id => {
+  const element = find(id)
+  return element ? { shown: isShownSomehow(element) } : { gone: true }
+}
+
+// The closest element that the wheel scrolls, and how far it is scrolled.
+const scrollableOf = element => {
+  for (let at = element; at && nodeTypeOf(at) === ELEMENT; at = composedParentOf(at)) {
+    const { overflowX, overflowY } = styleOf(at)
+    const scrolls = overflow => overflow === "auto" || overflow === "scroll"
+    if ((scrolls(overflowY) && at.scrollHeight > at.clientHeight) || (scrolls(overflowX) && at.scrollWidth > at.clientWidth)) return at
+  }
+  return document.scrollingElement ?? rootElement()
+}
+const scrollState = id => {
+  const element = find(id)
+  if (!element) return { gone: true }
+  const at = scrollableOf(element), isPage = at === document.scrollingElement
+  const axis = (scroll, extent, view, name) => extent > view ? `${Math.round(scroll)} of ${Math.round(extent - view)} ${name}` : ""
+  const parts = [axis(at.scrollTop, at.scrollHeight, at.clientHeight, "down"), axis(at.scrollLeft, at.scrollWidth, at.clientWidth, "right")]
+  const text = parts.filter(part => part).join(" and ")
+  return { area: isPage ? "The page" : at === element ? "The element" : `Its ${describe(at)}`, text: text ? `scrolled ${text}` : "not scrollable" }
+}
+// The state once the scroll has happened and ended, at most MAX_REPAINT_MS after the wheel.
+const scrolledState = async (id, before) => {
+  const deadline = performance.now() + MAX_REPAINT_MS
+  let last = before.text
+  for (;;) {
+    await nextFrame()
+    const now = scrollState(id)
+    if (now.gone || performance.now() >= deadline || (now.text === last && now.text !== before.text)) return now
+    last = now.text
+  }
 }

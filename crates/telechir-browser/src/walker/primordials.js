@@ -20,6 +20,7 @@ const hasAttributes = uncurried(Element.prototype.hasAttributes)
 const selectAll = uncurried(Element.prototype.querySelectorAll)
 const elementsIn = uncurried(Element.prototype.getElementsByTagName)
 const countBelow = element => elementsIn(element, "*").length
+const slotOf = reader(Element.prototype, "assignedSlot")
 const openRootOf = reader(Element.prototype, "shadowRoot")
 const ownBoxOf = uncurried(Element.prototype.getBoundingClientRect)
 const ownBoxesOf = uncurried(Element.prototype.getClientRects)

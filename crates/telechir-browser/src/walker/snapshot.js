@@ -19,9 +19,15 @@ const find = id => {
 
 // The number of changes since the first reading: mutations, scrolling, input, resizing.
 let changes = 0
+let changedAt = -1_000
 let isWatched = false
 const markChanged = () => { changes++ }
-const observer = new MutationObserver(markChanged)
+const markMutated = records => {
+  changes++
+  changedAt = performance.now()
+  noteEffects(records)
+}
+const observer = new MutationObserver(markMutated)
 const WATCHED = { subtree: true, childList: true, attributes: true, characterData: true }
 const watchedRoots = new WeakSet()
 const watch = root => {
@@ -34,9 +40,11 @@ const watchPage = () => {
   isWatched = true
   watch(document)
   for (const kind of ["scroll", "input", "change", "resize"]) addEventListener(kind, markChanged, { capture: true, passive: true })
+  addEventListener("invalid", noteInvalid, { capture: true, passive: true })
 }
 const epoch = () => {
-  if (observer.takeRecords().length) changes++
+  const records = observer.takeRecords()
+  if (records.length) markMutated(records)
   return changes
 }
 
@@ -54,6 +62,30 @@ let version = 0
 // Hosts that were checked for a closed root: 1 before, 2 after the element was defined.
 const checkedHosts = new WeakMap()
 let hostCandidates = []
+// The shadow roots of the last walk.
+let roots = []
+const MAX_LISTENING_ROOTS = 200
+const FRAME_OWNERS = "iframe, frame, object, embed"
+const hasFrames = () => window.length > 0
+// The parts of a document with frames whose listeners CDP is asked for: elements that contain frames,
+// after them `null`, then elements that do not. CDP must not look into a frame's document from here: it
+// would wrap the nodes there with the classes of this document.
+const listeningRoots = () => {
+  const owners = [document, ...roots].flatMap(root => Array.from(root.querySelectorAll(FRAME_OWNERS)))
+  // Frames in shadow roots that are not known yet.
+  if (window.length > owners.length) return []
+  const holders = new Set()
+  for (const owner of owners) for (let at = owner; at && nodeTypeOf(at) === ELEMENT; at = composedParentOf(at)) holders.add(at)
+  const parts = []
+  for (const holder of holders) {
+    for (const parent of [holder, shadowOf(holder)]) {
+      if (!parent || owners.includes(holder)) continue
+      for (let child = firstChildOf(parent); child; child = nextSiblingOf(child)) if (nodeTypeOf(child) === ELEMENT && !holders.has(child)) parts.push(child)
+    }
+  }
+  if (parts.length + holders.size > MAX_LISTENING_ROOTS) return []
+  return [...holders, null, ...parts]
+}
 
 const walk = ({ since, boxes, thorough }) => {
   watchPage()
@@ -62,12 +94,14 @@ const walk = ({ since, boxes, thorough }) => {
   const view = { width: innerWidth, height: innerHeight }
   const started = performance.now()
   const focused = activeIn(document)
+  startNames()
   const modals = inDocument(document, ":modal")
   const modal = modals.length ? modals[modals.length - 1] : null
   let elements = 0, left = 0, breaks = true, run = "", runIn = null, isRunInView = false
   // Whether the last emitted item is text or an element with no space after it.
   let textEnds = false, elementEnds = false
   hostCandidates = []
+  roots = []
 
   const emit = (depth, id, bits, role, name, value, states, more, box) => {
     if (lines.length >= MAX_LINES) { left++; return }
@@ -96,6 +130,8 @@ const walk = ({ since, boxes, thorough }) => {
 
   // `isInert`, `isNamedAbove` (an ancestor's name contains the text), `hasHandCursor` and
   // `mayBeInView` are inherited from the parent.
+  // Whether the next element visited is a child of one that handles the clicks of its children.
+  let delegated = false
   const visit = (element, depth, level, isInert, isNamedAbove, hasHandCursor, mayBeInView) => {
     if (++elements > MAX_ELEMENTS || level > MAX_LEVELS) { left += 1 + countBelow(element); return }
     if ((elements & 1023) === 0 && performance.now() - started > MAX_WALK_MS) elements = MAX_ELEMENTS
@@ -117,20 +153,37 @@ const walk = ({ since, boxes, thorough }) => {
     const isBlock = BLOCKS.has(tag) || (role === "" && BLOCK_DISPLAYS.has(display))
     if (isBlock) close(depth)
     if (tag === "br") { run += " "; return }
-    let isInteractive = INTERACTIVE_ROLES.has(role)
+    let isInteractive = INTERACTIVE_ROLES.has(role) || isPlayer(element, tag), holdsOthers = false
+    const isDelegated = delegated
+    delegated = false
+    const kinds = listening.get(element)
     if (isInteractive) hasHandCursor = true
     else if (isShown) {
-      isInteractive = !isBare && (hasAttribute(element, "onclick") || (hasAttribute(element, "tabindex") && tabIndexOf(element) >= 0) || isEditingHost(element))
+      isInteractive = !isBare && (hasAttribute(element, "onclick") || isDraggable(element) || (hasAttribute(element, "tabindex") && tabIndexOf(element) >= 0) || isEditingHost(element))
       if (isInteractive) hasHandCursor ||= style.cursor === "pointer" && !holdsTargets(element)
       else if (!isNamedAbove && mayBeTarget(element, tag)) {
         const hadHandCursor = hasHandCursor
         hasHandCursor = style.cursor === "pointer"
         isInteractive = hasHandCursor && !hadHandCursor
         if (isInteractive && holdsTargets(element)) isInteractive = hasHandCursor = false
+        // Nothing shows whether it or what it holds reacts.
+        if (isInteractive && !kinds && holdsSeveral(element)) hasHandCursor = false
+      }
+      if (!isInteractive && kinds && tag !== "body") {
+        if (kinds & CLICKS && !holdsTargets(element) && !(isContainerTag(tag) && countBelow(element) > 0)) {
+          isInteractive = !hasHandCursor || !isNamedAbove
+          holdsOthers = holdsInteractive(element) || textContentOf(element).length > MAX_CARD_CHARS
+          if (holdsOthers && countBelow(element) > MAX_CARD_ELEMENTS) isInteractive = false
+        } else if (kinds & CLICKS && !SECTION_TAGS.has(tag)) delegated = true
+        if (kinds & DROPS && !isInteractive) isInteractive = holdsOthers = true
+      }
+      if (isDelegated && !isInteractive && !isNamedAbove) {
+        if (!mayBeTarget(element, tag)) delegated ||= isContainerTag(tag)
+        else isInteractive = countBelow(element) <= MAX_CARD_ELEMENTS && textContentOf(element).trim() !== "" && !holdsInteractive(element)
       }
     }
     const isEditor = isInteractive && role === "" && isEditable(element)
-    const isByContent = ROLES_NAMED_BY_CONTENT.has(role) || (isInteractive && role === "" && !isEditor)
+    const isByContent = ROLES_NAMED_BY_CONTENT.has(role) || (isInteractive && role === "" && !isEditor && !holdsOthers)
     let box = null
     if (boxes || (mayBeInView && (isBlock || isInteractive || role))) {
       box = boxOf(element)
@@ -138,30 +191,37 @@ const walk = ({ since, boxes, thorough }) => {
     }
     let below = depth
     if (role || isInteractive) {
-      const shown = role || (isEditor ? "textbox" : "generic")
-      const name = labelled ? nameOf(labelled, false) : nameOf(element, isByContent)
-      if (isInteractive || !OMITTED_UNNAMED.has(role) || name) {
+      // Links of scripts have no address.
+      const shown = role || (isEditor ? "textbox" : tag === "a" ? "link" : "generic")
+      const name = labelled ? nameOf(labelled, false) : nameOf(element, isByContent) || (holdsOthers ? headingIn(element) : "")
+      if (isInteractive || name || (!OMITTED_UNNAMED.has(role) && !(isNamedAbove && OMITTED_BELOW_NAME.has(role)))) {
         flush(depth)
         const bits = (isInteractive && !isInert ? INTERACTIVE : 0) | (mayBeInView ? IN_VIEW : 0) | (role === "iframe" ? FRAME : 0) | (isByContent ? NAMED_BY_CONTENT : 0)
         let states = labelled ? statesOf(labelled, shown, "input") : isBare && !STATEFUL_TAGS.has(tag) ? "" : statesOf(element, shown, tag)
         if (element === focused && tag !== "body") states += states ? " focused" : "focused"
         if (isInert && isInteractive) states += states ? " inert" : "inert"
-        emit(depth, idOf(element), bits, shown, name, valueOf(labelled ?? element, shown, labelled ? "input" : tag), states, detailOf(element, role, tag), boxText(box, element))
+        if (!isBare && isDraggable(element)) states += states ? " draggable" : "draggable"
+        if (kinds & DROPS) states += states ? " droppable" : "droppable"
+        emit(depth, idOf(element), bits, shown, name, valueOf(labelled ?? element, shown, labelled ? "input" : tag), states, detailOf(labelled ?? element, role, labelled ? "input" : tag, name), boxText(box, element))
         below = depth + 1
-        isNamedAbove = isByContent && name !== ""
+        isNamedAbove ||= isByContent && name !== ""
       }
       elementEnds = isShown
       if (isEditor || shown === "textbox") return
     }
+    if (tag === "label" && isShown && namesItsField(element)) isNamedAbove = true
     if (tag === "select" || isFrameTag(tag) || (!UNCONTAINED.has(display) && style.contentVisibility === "hidden") || holdsUndrawn(element, tag)) return
     const root = shadowOf(element)
+    if (root) roots.push(root)
     if (root && openRootOf(element)) watch(root)
     // A closed <details> renders only its summary.
     const isClosed = tag === "details" && !element.open
     if (below !== depth) elementEnds = false
+    const delegates = delegated
     const visitChild = child => {
       const type = nodeTypeOf(child)
       if (type === ELEMENT) {
+        delegated = delegates
         if (isClosed && tagOf(child) !== "summary") return
         visit(child, below, level + 1, isInert, isNamedAbove, hasHandCursor, mayBeInView)
       } else if (type === TEXT && isShown && !isNamedAbove && !isClosed) {
@@ -175,6 +235,7 @@ const walk = ({ since, boxes, thorough }) => {
     const assigned = slottedIn(element)
     if (assigned) assigned.forEach(visitChild)
     else for (let child = firstChildOf(root ?? element); child; child = nextSiblingOf(child)) visitChild(child)
+    delegated = false
     if (!root && isShown) noteHostCandidate(element, tag)
     if (isBlock) close(below)
     else if (below !== depth) {
@@ -209,7 +270,7 @@ const walk = ({ since, boxes, thorough }) => {
     while (sameEnd < max - same && before[before.length - 1 - sameEnd] === lines[lines.length - 1 - sameEnd]) sameEnd++
   }
   const fresh = lines.slice(same, lines.length - sameEnd)
-  return `${head}\t${same}\t${sameEnd}\n${squeeze(cut(document.title))}\n${location.href}\n${fresh.join("\n")}`
+  return `${head}\t${same}\t${sameEnd}\t${roots.length}\n${squeeze(cut(document.title))}\n${location.href}\n${fresh.join("\n")}`
 }
 
 // Whether an element of which all is clickable only holds several equal ones that are targets each:
@@ -230,12 +291,52 @@ const holdsTargets = element => {
   }
   return count > 1 || (count === 1 && (hiddenControlOf(first) !== null || holdsTargets(first)))
 }
+// Whether it holds several elements with text, and no text beside them.
+const holdsSeveral = element => {
+  let count = 0
+  for (let child = firstChildOf(shadowOf(element) ?? element); child; child = nextSiblingOf(child)) {
+    const type = nodeTypeOf(child)
+    if (type === TEXT && dataOf(child).trim()) return false
+    if (type === ELEMENT && !NEVER_RENDERED.has(tagOf(child)) && textContentOf(child).trim()) count++
+  }
+  return count > 1
+}
+// What scripts listen to, by element; only CDP knows it, and `noteListeners` adds it.
+const listening = new WeakMap()
+const CLICKS = 1, DROPS = 2
+const noteListeners = (kinds, ...elements) => elements.forEach((element, at) => listening.set(element, kinds[at]))
+const isDraggable = element => attributeOf(element, "draggable") === "true"
+// An element with a listener that has more than a card handles the events of others.
+const MAX_CARD_ELEMENTS = 40
+const MAX_CARD_CHARS = 200
+// The listeners of these are for the page, not for their children.
+const SECTION_TAGS = new Set("html body main header footer aside section form article fieldset".split(" "))
+const INTERACTIVE_TAGS = "a[href], button, input, select, textarea, summary, [onclick], [tabindex], [draggable=true], [contenteditable], [role=button], [role=link], [role=checkbox], [role=option], [role=tab], [role^=menuitem]"
+const holdsInteractive = element => {
+  if (selectAll(element, INTERACTIVE_TAGS).length) return true
+  for (const below of elementsIn(element, "*")) if (listening.get(below) & CLICKS) return true
+  return false
+}
+const headingIn = element => {
+  const heading = selectAll(element, "h1, h2, h3, h4, h5, h6, legend, [role=heading]")[0]
+  return heading ? contentOf(heading) : ""
+}
 // Containers that are listed only with a name.
 const OMITTED_UNNAMED = new Set(["group", "rowgroup", "generic"])
+// Whether a field is listed whose name has the text of this label.
+const namesItsField = label => {
+  const field = label.control
+  return field !== null && LABELLED_TAGS.has(tagOf(field)) && isDrawn(field) && !attributeOf(field, "aria-label") && !attributeOf(field, "aria-labelledby") && !field.closest("[aria-hidden=true]")
+}
+const LABELLED_TAGS = new Set(["input", "select", "textarea"])
+
+// Listed only with a name, if the name of what contains them has their text.
+const OMITTED_BELOW_NAME = new Set(["paragraph", "listitem", "list", "term", "definition", "caption", "blockquote", "figure", "article"])
 // Whether a hand cursor makes an element interactive: not a container of other elements, nor a label,
 // of which the control is.
 const CONTAINER_TAGS = new Set(("html body main nav header footer aside section form fieldset ul ol menu dl table thead tbody tfoot " +
   "article details dialog search address hgroup map label").split(" "))
+const isContainerTag = tag => CONTAINER_TAGS.has(tag) && tag !== "section" && tag !== "article"
 const mayBeTarget = (element, tag) => {
   if (!CONTAINER_TAGS.has(tag)) return true
   if (tag === "label") return hiddenControlOf(element) !== null || element.control === null
@@ -258,6 +359,8 @@ const holdsUndrawn = (element, tag) => {
   }
   return true
 }
+// Whether Chromium draws controls in it.
+const isPlayer = (element, tag) => (tag === "video" || tag === "audio") && hasAttribute(element, "controls")
 const isFrameTag = tag => tag === "iframe" || tag === "frame"
 // Border and padding around a frame's document.
 const insetOf = element => {

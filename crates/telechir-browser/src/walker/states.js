@@ -28,7 +28,6 @@ const statesOf = (element, role, tag) => {
   else add(ariaState(element, "aria-expanded", "expanded", "collapsed"))
   if (tag === "option" ? element.selected : attributeOf(element, "aria-selected") === "true") add("selected")
   if (isDisabled(element, tag)) add("disabled")
-  else if (attributeOf(element, "aria-disabled") === "true") add("disabled")
   if (CONTROLS.has(tag)) {
     if (element.required) add("required")
     if (element.readOnly) add("readonly")
@@ -40,10 +39,21 @@ const statesOf = (element, role, tag) => {
   const current = attributeOf(element, "aria-current")
   if (current && current !== "false") add("current")
   if (attributeOf(element, "aria-busy") === "true") add("busy")
+  const position = attributeOf(element, "aria-rowindex")
+  if (position && /^\d+$/.test(position) && role === "row") add(`row=${position}`)
   if (role === "heading") add(`level=${levelOf(element, tag)}`)
   return states
 }
-const isDisabled = (element, tag) => CONTROLS.has(tag) && isMatch(element, ":disabled")
+const isDisabled = (element, tag) => (CONTROLS.has(tag) && isMatch(element, ":disabled")) || isAriaDisabled(element)
+// By core-aam the state of the closest element that has it, which counts for what a person operates.
+const isAriaDisabled = element => {
+  const own = attributeOf(element, "aria-disabled")
+  if (own !== null) return own === "true"
+  if (!INTERACTIVE_ROLES.has(roleOf(element))) return false
+  const above = composedParentOf(element)
+  const closest = above instanceof Element ? above.closest("[aria-disabled]") : null
+  return closest !== null && attributeOf(closest, "aria-disabled") === "true"
+}
 const levelOf = (element, tag) => {
   const level = Number.parseInt(attributeOf(element, "aria-level") ?? "", 10)
   if (level > 0) return Math.min(level, 99)
@@ -54,6 +64,7 @@ const ROLES_WITH_VALUE = new Set(["textbox", "searchbox", "spinbutton", "slider"
 const valueOf = (element, role, tag) => {
   if (role === "password") return element.value ? "(hidden)" : ""
   if (tag === "select") return chosenIn(element)
+  if (tag === "video" || tag === "audio") return element.paused ? "paused" : "playing"
   if (role === "file") return Array.from(element.files ?? [], file => file.name).join(", ")
   if (role === "combobox" && element instanceof HTMLInputElement) return element.value
   if (!ROLES_WITH_VALUE.has(role)) return ""
@@ -67,12 +78,27 @@ const valueOf = (element, role, tag) => {
 
 const MAX_OPTIONS = 50
 // Details beside the name: the target of a link or frame, the options of a select.
-const detailOf = (element, role, tag) => {
-  if (tag === "a" || tag === "area") return role === "link" ? cut(String(element.href), 400) : ""
+const detailOf = (element, role, tag, name) => {
+  if (tag === "a" || tag === "area") return role === "link" ? cut(String(element instanceof SVGElement ? element.href.baseVal : element.href), 400) : ""
   if (tag === "iframe" || tag === "frame") return cut(String(element.src), 400)
   if (tag === "select") {
     const options = Array.from(element.options).slice(0, MAX_OPTIONS)
     return options.map(option => cut(squeeze(option.text), 60).replaceAll("|", "\u00a6")).join("|")
   }
+  if (tag === "input" || tag === "textarea") return CHECKABLE.has(role) ? "" : wantedBy(element, tag, name)
+  if (tag === "canvas" || tag === "video") {
+    const box = boxOf(element)
+    return `${Math.round(box.width)}x${Math.round(box.height)}`
+  }
+  if (role === "table" || role === "grid" || role === "treegrid") return totalOf(element)
   return ""
+}
+// The size of a table of which the page holds only a part.
+const totalOf = element => {
+  const count = name => {
+    const attribute = attributeOf(element, name)
+    return attribute && /^\d+$/.test(attribute) ? Number(attribute) : 0
+  }
+  const parts = [[count("aria-rowcount"), "rows"], [count("aria-colcount"), "columns"]]
+  return parts.filter(([total]) => total).map(([total, what]) => `${total} ${what}`).join(", ")
 }

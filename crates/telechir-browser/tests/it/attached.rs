@@ -4,10 +4,10 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use telechir_browser::{Browser, FileAccess, Options};
+use telechir_browser::{Attachment, Browser, CdpEndpoint, FileAccess, Options};
 use telechir_device::{Computer as _, DeviceError, PageContextSource as _};
 use telechir_process::{Child, Spawn, Stdio};
-use telechir_protocol::Action;
+use telechir_protocol::{Action, Size};
 use telechir_testkit::gate::{Component, require};
 use telechir_testkit::site::Site;
 use tempfile::TempDir;
@@ -27,14 +27,22 @@ const PAGE: &str = "<script>document.title = `knows ${document.cookie || 'nothin
     <button onclick=\"window.open('{here}/other', '_blank')\">open</button>";
 
 /// A Chromium that telechir did not start, with one page.
-struct Foreign {
+pub(crate) struct Foreign {
     chromium: Child,
-    socket: String,
+    pub(crate) socket: String,
     _folder: TempDir,
 }
 
+/// Attaches in a context of its own.
+async fn attach(address: &str, size: Size, options: Options) -> Result<Browser, DeviceError> {
+    let endpoint = CdpEndpoint::new(address).map_err(|error| DeviceError::Refused {
+        message: error.to_string(),
+    })?;
+    Browser::attach(Attachment::isolated(endpoint), size, options).await
+}
+
 impl Foreign {
-    async fn start(page: &str) -> Self {
+    pub(crate) async fn start(page: &str) -> Self {
         Self::start_with(page, &[]).await
     }
 
@@ -86,8 +94,21 @@ impl Foreign {
         rest.split('/').next().unwrap()
     }
 
-    /// The URLs of its pages, from `/json/list`.
-    fn pages(&self) -> Vec<String> {
+    /// The URLs of its pages.
+    pub(crate) fn pages(&self) -> Vec<String> {
+        let targets = self.targets();
+        let url = |page: &serde_json::Value| page["url"].as_str().unwrap().to_owned();
+        targets.iter().map(url).collect()
+    }
+
+    /// The socket of its first page.
+    pub(crate) fn page_socket(&self) -> String {
+        let socket = &self.targets()[0]["webSocketDebuggerUrl"];
+        socket.as_str().unwrap().to_owned()
+    }
+
+    /// Its pages, from `/json/list`.
+    fn targets(&self) -> Vec<serde_json::Value> {
         let mut stream = TcpStream::connect(self.address()).unwrap();
         write!(
             stream,
@@ -110,9 +131,7 @@ impl Foreign {
         let targets: serde_json::Value = serde_json::from_slice(&body).unwrap();
         let targets = targets.as_array().unwrap().iter();
         let pages = targets.filter(|target| target["type"] == "page");
-        pages
-            .map(|page| page["url"].as_str().unwrap().to_owned())
-            .collect()
+        pages.cloned().collect()
     }
 }
 
@@ -130,7 +149,7 @@ async fn an_attached_browser_uses_its_own_context_only() {
         format!("http://{}", foreign.address()),
         foreign.socket.clone(),
     ] {
-        let mut browser = Browser::attach(&address, SIZE, options()).await.unwrap();
+        let mut browser = attach(&address, SIZE, options()).await.unwrap();
         assert_eq!(
             browser.page_context().await.unwrap().tabs.len(),
             1,
@@ -166,11 +185,7 @@ async fn an_attached_browser_uses_its_own_context_only() {
         "the attached Chromium keeps running"
     );
     // Dropped without closing, as when telechir is killed.
-    drop(
-        Browser::attach(&foreign.socket, SIZE, options())
-            .await
-            .unwrap(),
-    );
+    drop(attach(&foreign.socket, SIZE, options()).await.unwrap());
     while foreign.pages().len() > 1 {
         tokio::task::yield_now().await;
     }
@@ -193,9 +208,7 @@ async fn files_are_uploaded_to_an_attached_browser() {
         allows_scripts: true,
         ..options()
     };
-    let mut browser = Browser::attach(&foreign.socket, SIZE, options)
-        .await
-        .unwrap();
+    let mut browser = attach(&foreign.socket, SIZE, options).await.unwrap();
     go(&mut browser, &page(CONTROLS)).await.unwrap();
     let all = read(&mut browser, "full").await;
     let one = ref_of(&all, "\"one\"");
@@ -212,8 +225,8 @@ async fn files_are_uploaded_to_an_attached_browser() {
     let attach = ref_of(&all, "\"Attach\"");
     let clicked = perform(&mut browser, click_on(attach.clone())).await;
     let notices = clicked.unwrap().text.unwrap_or_default();
-    if !notices.contains("file_upload") {
-        notices_until(&mut browser, "file_upload").await;
+    if !notices.contains("requested a file") {
+        notices_until(&mut browser, "requested a file").await;
     }
     perform(&mut browser, upload(attach, &["b.png"]))
         .await
@@ -230,9 +243,7 @@ async fn files_are_uploaded_to_an_attached_browser() {
 #[tokio::test]
 async fn a_lost_browser_is_reported() {
     let foreign = Foreign::start("about:blank").await;
-    let mut browser = Browser::attach(&foreign.socket, SIZE, options())
-        .await
-        .unwrap();
+    let mut browser = attach(&foreign.socket, SIZE, options()).await.unwrap();
     drop(foreign);
     let lost = browser.lost().await.to_string();
     assert!(lost.contains("browser"), "{lost}");
@@ -265,9 +276,7 @@ async fn an_address_without_a_browser_is_an_error_without_secrets() {
         (format!("http://127.0.0.1:{port}"), "refused"),
         ("ftp://host".to_owned(), "expected a URL with"),
     ] {
-        let refused = Browser::attach(&address, SIZE, options())
-            .await
-            .unwrap_err();
+        let refused = attach(&address, SIZE, options()).await.unwrap_err();
         let text = refused.to_string();
         assert!(
             text.contains(fragment) && !text.contains("secret"),
@@ -285,9 +294,7 @@ async fn endlessly_opened_tabs_are_limited() {
         reply_timeout: Duration::from_secs(30),
         ..options()
     };
-    let mut browser = Browser::attach(&foreign.socket, SIZE, options)
-        .await
-        .unwrap();
+    let mut browser = attach(&foreign.socket, SIZE, options).await.unwrap();
     go(&mut browser, &page(OPENS)).await.unwrap();
     perform(&mut browser, click(10, 10)).await.unwrap();
     // Eventually the page has as many tabs as it gets; further ones are reported.

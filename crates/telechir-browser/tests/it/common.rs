@@ -205,6 +205,7 @@ pub(crate) async fn notices_until(
     while !text.contains(fragment) {
         assert!(Instant::now() < deadline, "no {fragment:?} in {text:?}");
         let context = browser.page_context().await.unwrap();
+        browser.begin_turn();
         text += &context.notes.unwrap_or_default();
         changes.extend(context.changes);
         sleep(Duration::from_millis(20)).await;

@@ -33,6 +33,7 @@ fn austrian() -> Emulation {
         timezone: Some("Asia/Tokyo".to_owned()),
         user_agent: Some("Wanderer/1.0".to_owned()),
         color_scheme: Some(ColorScheme::Dark),
+        ..Emulation::default()
     }
 }
 

@@ -1,46 +1,324 @@
-//! Dialogs of a page never block and are reported.
+//! Dialogs of a page wait for an answer by the next action, block nothing, and are reported.
 
 use std::time::{Duration, Instant};
 
-use telechir_device::{Computer as _, PageContextSource as _};
+use telechir_browser::Browser;
+use telechir_device::{Computer as _, DeviceError, PageContextSource as _};
+use telechir_protocol::Action;
 
-use crate::common::{SETTLE, click, go, headless, page, perform};
+use crate::common::{
+    SETTLE, click, go, headless, key, launched, page, perform, read, text_of, title, write,
+};
 
-#[tokio::test]
-async fn alerts_confirms_and_prompts_are_dismissed_and_reported() {
-    for (script, expected) in [
-        ("alert('one')", "alert: \"one\""),
-        ("document.title = confirm('two')", "(confirm): \"two\""),
-        ("document.title = prompt('three')", "(prompt): \"three\""),
-    ] {
-        let mut browser = headless().await;
-        go(&mut browser, &page(&format!("<body onclick=\"{script}\">")))
-            .await
-            .unwrap();
-        let start = Instant::now();
-        let performed = perform(&mut browser, click(10, 10)).await.unwrap();
-        assert!(start.elapsed() < Duration::from_secs(2));
-        let text = performed.text.unwrap_or_default();
-        assert!(text.contains(expected), "{text:?}");
-        browser.settle(SETTLE).await.unwrap();
-        browser.capture().await.unwrap();
+/// A page whose title is the answer to the question that a click asks.
+fn asking(question: &str) -> String {
+    page(&format!(
+        "<title>asks</title><body onclick=\"document.title = 'got ' + {question}\">"
+    ))
+}
+
+/// Clicks the page and returns what the result says beside the action's own text.
+async fn ask(browser: &mut Browser, question: &str) -> String {
+    go(browser, &asking(question)).await.unwrap();
+    perform(browser, click(10, 10)).await.unwrap();
+    notes(browser).await
+}
+
+/// What a result says beside the action's own text, before the model's next turn.
+async fn notes(browser: &mut Browser) -> String {
+    let notes = browser.page_context().await.unwrap().notes;
+    browser.begin_turn();
+    notes.unwrap_or_default()
+}
+
+fn answer(accept: bool, text: Option<&str>) -> Action {
+    Action::AnswerDialog {
+        accept,
+        text: text.map(str::to_owned),
     }
 }
 
 #[tokio::test]
-async fn a_beforeunload_prompt_is_accepted() {
+async fn the_next_action_answers_a_dialog() {
     let mut browser = headless().await;
-    go(
+    for (question, shown, action, result) in [
+        (
+            "alert('one')",
+            "alert: \"one\"",
+            answer(true, None),
+            "got undefined",
+        ),
+        (
+            "confirm('two')",
+            "(confirm): \"two\"",
+            answer(true, None),
+            "got true",
+        ),
+        (
+            "confirm('two')",
+            "(confirm): \"two\"",
+            answer(false, None),
+            "got false",
+        ),
+        (
+            "confirm('two')",
+            "(confirm): \"two\"",
+            key("Enter"),
+            "got true",
+        ),
+        (
+            "confirm('two')",
+            "(confirm): \"two\"",
+            key("Escape"),
+            "got false",
+        ),
+        (
+            "prompt('three', 'Ada')",
+            "(prompt): \"three\", default \"Ada\"",
+            answer(true, Some("Grace")),
+            "got Grace",
+        ),
+        (
+            "prompt('three', 'Ada')",
+            "\"Ada\"",
+            answer(true, None),
+            "got Ada",
+        ),
+        (
+            "prompt('three', 'Ada')",
+            "\"Ada\"",
+            answer(false, None),
+            "got null",
+        ),
+        (
+            "prompt('three', 'Ada')",
+            "\"Ada\"",
+            write("Alan\n"),
+            "got Alan",
+        ),
+    ] {
+        let start = Instant::now();
+        let message = ask(&mut browser, question).await;
+        assert!(message.contains(shown), "{message}");
+        perform(&mut browser, action).await.unwrap();
+        browser.settle(SETTLE).await.unwrap();
+        assert_eq!(title(&mut browser).await, result);
+        assert!(start.elapsed() < Duration::from_secs(8), "{question}");
+    }
+}
+
+#[tokio::test]
+async fn text_typed_into_a_prompt_is_its_answer() {
+    let mut browser = headless().await;
+    ask(&mut browser, "prompt('Name?', 'Ada')").await;
+    perform(&mut browser, write("Gra")).await.unwrap();
+    perform(&mut browser, write("ce")).await.unwrap();
+    let message = notes(&mut browser).await;
+    assert!(message.contains("text \"Grace\""), "{message}");
+    perform(&mut browser, key("Enter")).await.unwrap();
+    browser.settle(SETTLE).await.unwrap();
+    assert_eq!(title(&mut browser).await, "got Grace");
+}
+
+#[tokio::test]
+async fn another_action_cancels_a_dialog_that_was_reported() {
+    let mut browser = headless().await;
+    ask(&mut browser, "confirm('sure?')").await;
+    perform(
         &mut browser,
-        &page("<script>onbeforeunload = event => event.preventDefault()</script>"),
+        Action::ScrollTo {
+            at: crate::common::at(1, 1),
+            tab: None,
+        },
     )
     .await
-    .unwrap();
+    .unwrap_err();
+    let message = notes(&mut browser).await;
+    assert!(
+        message.contains("\"sure?\" was answered with Cancel"),
+        "{message}"
+    );
+    assert_eq!(title(&mut browser).await, "got false");
+    let none = perform(&mut browser, answer(true, None)).await.unwrap_err();
+    assert!(
+        none.to_string().contains("No page shows a dialog"),
+        "{none}"
+    );
+}
+
+/// Whoever chose the second action did not know the question.
+#[tokio::test]
+async fn an_action_is_refused_until_the_dialog_was_reported() {
+    let mut browser = headless().await;
+    for blind in [key("Enter"), click(20, 20), write("yes\n")] {
+        go(&mut browser, &asking("confirm('delete?')"))
+            .await
+            .unwrap();
+        perform(&mut browser, click(10, 10)).await.unwrap();
+        let refused = perform(&mut browser, blind).await.unwrap_err();
+        assert!(refused.to_string().contains("\"delete?\""), "{refused}");
+        let message = notes(&mut browser).await;
+        assert!(message.contains("(confirm): \"delete?\""), "{message}");
+        perform(&mut browser, answer(true, None)).await.unwrap();
+        browser.settle(SETTLE).await.unwrap();
+        assert_eq!(title(&mut browser).await, "got true");
+    }
+}
+
+#[tokio::test]
+async fn everything_that_reads_the_page_names_the_dialog() {
+    for mut browser in [headless().await, launched().await] {
+        ask(&mut browser, "prompt('Name?', 'Ada')").await;
+        let start = Instant::now();
+        let expected = "(prompt): \"Name?\", default \"Ada\"";
+        let snapshot = read(&mut browser, "").await;
+        assert!(snapshot.contains(expected), "{snapshot}");
+        let find = Action::Find {
+            query: "name".to_owned(),
+            tab: None,
+        };
+        let found = text_of(&mut browser, find).await;
+        assert!(found.contains(expected), "{found}");
+        let tabs = text_of(&mut browser, Action::ListTabs).await;
+        assert!(tabs.contains("tab_1 (in front)"), "{tabs}");
+        assert!(notes(&mut browser).await.contains(expected));
+        assert!(browser.settle(SETTLE).await.unwrap().is_settled());
+        match browser.capture().await {
+            Ok(frame) => assert_eq!(frame.size(), crate::common::SIZE),
+            Err(error) => assert!(error.to_string().contains(expected), "{error}"),
+        }
+        assert!(
+            start.elapsed() < Duration::from_secs(8),
+            "{:?}",
+            start.elapsed()
+        );
+        perform(&mut browser, answer(true, None)).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_dialog_of_a_timer_waits_too() {
+    let mut browser = headless().await;
+    let later = page(
+        "<title>asks</title><body onclick=\"setTimeout(() => document.title = 'got ' + confirm('now?'), 300)\">",
+    );
+    go(&mut browser, &later).await.unwrap();
+    perform(&mut browser, click(10, 10)).await.unwrap();
+    crate::common::notices_until(&mut browser, "(confirm): \"now?\"").await;
+    perform(&mut browser, answer(true, None)).await.unwrap();
+    browser.settle(SETTLE).await.unwrap();
+    assert_eq!(title(&mut browser).await, "got true");
+}
+
+#[tokio::test]
+async fn a_beforeunload_prompt_is_answered() {
+    let mut browser = headless().await;
+    let stays = page(
+        "<title>unsaved</title><script>onbeforeunload = event => event.preventDefault()</script>",
+    );
+    let next = page("<title>next</title>");
+    go(&mut browser, &stays).await.unwrap();
     // Pages may show this prompt only after user input.
     perform(&mut browser, click(10, 10)).await.unwrap();
-    let left = go(&mut browser, &page("<title>next</title>"))
+    go(&mut browser, &next).await.unwrap();
+    let message = notes(&mut browser).await;
+    assert!(message.contains("beforeunload"), "{message}");
+    perform(&mut browser, answer(false, None)).await.unwrap();
+    assert_eq!(title(&mut browser).await, "unsaved");
+
+    go(&mut browser, &next).await.unwrap();
+    notes(&mut browser).await;
+    perform(&mut browser, answer(true, None)).await.unwrap();
+    browser.settle(SETTLE).await.unwrap();
+    assert_eq!(title(&mut browser).await, "next");
+
+    // Another navigation means to leave.
+    go(&mut browser, &stays).await.unwrap();
+    perform(&mut browser, click(10, 10)).await.unwrap();
+    go(&mut browser, &next).await.unwrap();
+    notes(&mut browser).await;
+    go(&mut browser, &page("<title>last</title>"))
         .await
         .unwrap();
-    assert!(left.text.unwrap_or_default().contains("beforeunload"));
-    assert_eq!(browser.page_context().await.unwrap().tabs[0].title, "next");
+    assert_eq!(title(&mut browser).await, "last");
+}
+
+#[tokio::test]
+async fn the_effects_of_a_click_are_reported_after_its_dialog() {
+    let mut browser = headless().await;
+    let confirms = "<title>asks</title><button onclick=\"if (confirm('add?')) list.innerHTML = '<li>new entry'\">Add</button><ul id=list></ul>";
+    go(&mut browser, &page(confirms)).await.unwrap();
+    let all = read(&mut browser, "full").await;
+    let button = crate::common::ref_of(&all, "\"Add\"");
+    perform(&mut browser, crate::common::click_on(button))
+        .await
+        .unwrap();
+    let message = notes(&mut browser).await;
+    assert!(!message.contains("After the click"), "{message}");
+    perform(&mut browser, answer(true, None)).await.unwrap();
+    browser.settle(SETTLE).await.unwrap();
+    let message = notes(&mut browser).await;
+    assert!(
+        message.contains("After the click") && message.contains("new entry"),
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn closing_the_browser_does_not_wait_for_an_answer() {
+    let mut browser = launched().await;
+    ask(&mut browser, "confirm('sure?')").await;
+    let start = Instant::now();
+    browser.close().await.unwrap();
+    assert!(
+        start.elapsed() < Duration::from_secs(8),
+        "{:?}",
+        start.elapsed()
+    );
+}
+
+#[tokio::test]
+async fn a_tab_with_a_dialog_can_be_closed() {
+    let mut browser = headless().await;
+    ask(&mut browser, "confirm('sure?')").await;
+    let close = Action::CloseTab {
+        tab: "tab_1".to_owned(),
+    };
+    perform(&mut browser, close).await.unwrap();
+    let tabs = browser.page_context().await.unwrap().tabs;
+    let names: Vec<&str> = tabs.iter().map(|tab| tab.tab_id.as_str()).collect();
+    assert_eq!(names, ["tab_2"]);
+    let none: Result<_, DeviceError> = perform(&mut browser, answer(true, None)).await;
+    none.unwrap_err();
+}
+
+#[tokio::test]
+async fn an_answer_does_not_count_for_a_dialog_that_no_result_has_named() {
+    let mut browser = headless().await;
+    let questions = page(
+        "<title>asks</title><button onclick=\"confirm('news?'); document.title = 'got ' + confirm('pay?')\">Ask</button>",
+    );
+    go(&mut browser, &questions).await.unwrap();
+    let all = read(&mut browser, "full").await;
+    let button = crate::common::ref_of(&all, "\"Ask\"");
+    perform(&mut browser, crate::common::click_on(button))
+        .await
+        .unwrap();
+    crate::common::notices_until(&mut browser, "\"news?\"").await;
+    perform(&mut browser, answer(true, None)).await.unwrap();
+    // The next dialog is open, and no result names it.
+    browser.settle(SETTLE).await.unwrap();
+    let refused = perform(&mut browser, answer(true, None)).await.unwrap_err();
+    assert!(refused.to_string().contains("\"pay?\""), "{refused}");
+    // A result of the same turn names it: the model chose its next action before.
+    let named = browser.page_context().await.unwrap().notes;
+    assert!(named.is_some_and(|named| named.contains("\"pay?\"")));
+    for blind in [answer(true, None), key("Enter"), click(10, 10)] {
+        let refused = perform(&mut browser, blind).await.unwrap_err();
+        assert!(refused.to_string().contains("\"pay?\""), "{refused}");
+    }
+    browser.begin_turn();
+    perform(&mut browser, answer(false, None)).await.unwrap();
+    browser.settle(SETTLE).await.unwrap();
+    assert_eq!(title(&mut browser).await, "got false");
 }

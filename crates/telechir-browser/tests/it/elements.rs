@@ -3,7 +3,7 @@
 use serde_json::json;
 use telechir_browser::Options;
 use telechir_device::{Computer as _, DeviceError, Effect};
-use telechir_protocol::{Action, ActionKind};
+use telechir_protocol::{Action, ActionKind, Target};
 
 use crate::common::{
     click_on, go, headless, headless_with, options, page, perform, read, ref_of, script, scripted,
@@ -411,4 +411,33 @@ async fn find_reports_which_words_do_not_occur() {
     let (head, rest) = found.split_once("but not \"account\".\n").unwrap();
     assert!(head.starts_with("No element matches"), "{found}");
     assert_eq!(rest.lines().count(), 5, "{found}");
+}
+
+#[tokio::test]
+async fn a_ref_that_does_not_exist_is_answered_with_those_that_do() {
+    let mut browser = headless().await;
+    let html = "<button onclick=\"document.title = 'saved'\">Save</button><a href='#x'>Home</a>";
+    go(&mut browser, &page(html)).await.unwrap();
+    let text = read(&mut browser, "full").await;
+    let Target::Ref { id: save, .. } = ref_of(&text, "\"Save\"") else {
+        panic!("a ref in {text}")
+    };
+    let number = save.trim_start_matches('b').to_owned();
+    let clicked = |id: String| click_on(Target::Ref { id, frame: None });
+    for (id, problem) in [
+        (format!("l{number}"), format!("{number} is {save}")),
+        ("b999".to_owned(), format!("There are {save} \"Save\", ")),
+    ] {
+        let refused = perform(&mut browser, clicked(id)).await.unwrap_err();
+        let refused = refused.to_string();
+        assert!(refused.contains(&problem), "no {problem:?} in {refused}");
+        assert!(refused.contains("\"Home\""), "{refused}");
+    }
+    for id in [
+        number.clone(),
+        format!("e{number}"),
+        format!("ref_{number}"),
+    ] {
+        perform(&mut browser, clicked(id)).await.unwrap();
+    }
 }

@@ -77,6 +77,11 @@ pub(crate) async fn requests_are_denied_and_reported(browser: &mut Browser) {
     );
     go(browser, &page_html).await.unwrap();
     click_until(browser, "(confirm): \"sure?\"").await;
+    let no = Action::AnswerDialog {
+        accept: false,
+        text: None,
+    };
+    perform(browser, no).await.unwrap();
     is_titled(browser, "answered").await;
 
     let mail = page("<title>mail</title><body onclick=\"location = 'mailto:a@b.org'\">");
@@ -236,6 +241,7 @@ async fn endless_dialogs_are_stopped() {
     let mut browser = hasty().await;
     let storm = page("<title>storm</title><body onmousedown='for (;;) alert(1)'>");
     go(&mut browser, &storm).await.unwrap();
+    perform(&mut browser, click(10, 10)).await.unwrap();
     let late = perform(&mut browser, click(10, 10)).await;
     assert!(
         matches!(late, Err(DeviceError::Unresponsive { .. })),
@@ -376,6 +382,6 @@ async fn console_messages_and_requests_are_listed() {
         .lines()
         .find(|line| line.ends_with("/locked"))
         .unwrap_or_default();
-    assert!(line.starts_with("GET 401 document text/html"), "{notices}");
+    assert!(line.contains("] GET 401 document text/html"), "{notices}");
     assert!(!notices.contains("/next"), "{notices}");
 }

@@ -9,8 +9,8 @@ use telechir_protocol::Action;
 use telechir_testkit::site::Site;
 
 use crate::common::{
-    SETTLE, click, click_on, go, headless, headless_chromium, notices_until, perform, read, ref_of,
-    script, scripted, text_of,
+    SETTLE, click, click_on, go, headless, headless_chromium, notices_until, page, perform, read,
+    ref_of, script, scripted, text_of,
 };
 use crate::server::{Answer, Server};
 
@@ -302,4 +302,27 @@ async fn text_and_search_go_through_frames() {
     let query = "inner button".to_owned();
     let found = text_of(&mut browser, Action::Find { query, tab: None }).await;
     assert!(found.starts_with("button \"inner button\""), "{found}");
+}
+
+#[tokio::test]
+async fn many_frames_are_read_with_the_listeners_in_and_beside_them() {
+    let frame = |n: u32| {
+        format!(
+            "<iframe srcdoc='<p id=p>Part {n}.</p><script>p.addEventListener(`click`, () => 0)</script>'></iframe>"
+        )
+    };
+    let frames: Vec<String> = (0..12).map(frame).collect();
+    let html = format!(
+        "<div>{}</div><p id=beside>Beside</p><script>beside.addEventListener('click', () => 0)</script>",
+        frames.concat()
+    );
+    let mut browser = headless().await;
+    go(&mut browser, &page(&html)).await.unwrap();
+    let text = read(&mut browser, "interactive").await;
+    let parts = (0..12).map(|n| format!("\"Part {n}.\" ["));
+    let missing: Vec<String> = parts.filter(|part| !text.contains(part.as_str())).collect();
+    assert!(
+        missing.is_empty() && text.contains("\"Beside\" ["),
+        "{missing:?} {text}"
+    );
 }

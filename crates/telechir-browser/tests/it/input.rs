@@ -287,8 +287,10 @@ async fn keys_carry_their_names_and_codes() {
     let (mut browser, witness) = witnessed().await;
     perform(&mut browser, key("ctrl+shift+t")).await.unwrap();
     let events = witness.take().await;
+    // Chromium reports the pointer when it first lays out the page.
     let seen: Vec<_> = events
         .iter()
+        .filter(|event| event.kind.starts_with("key"))
         .map(|event| (event.kind.as_str(), event.key.as_str(), event.code.as_str()))
         .collect();
     assert_eq!(

@@ -1,0 +1,181 @@
+//! The active page as people look at it: captures without a window, beside the running action.
+//!
+//! Whoever waits for changes gets a screencast through a CDP session of its own, because the tab's
+//! session has at most one, which settling and screenshots use.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use telechir_device::{DeviceError, Frame, ScreenViewer};
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+
+use crate::capture;
+use crate::cdp_session::CdpSession;
+use crate::client::CdpClient;
+use crate::error::{CdpError, refused};
+use crate::event_router::EventRouter;
+use crate::tab_registry::{Tab, TabRegistry};
+
+/// A page that is busy or shows a dialog does not answer, and people look again soon.
+const CAPTURE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Captures whichever tab is active.
+#[derive(Debug)]
+pub(crate) struct PageViewer {
+    client: CdpClient,
+    registry: Arc<TabRegistry>,
+    router: Arc<EventRouter>,
+    /// Absent while nobody waits for changes.
+    cast: Option<PageCast>,
+}
+
+impl PageViewer {
+    pub(crate) fn new(
+        client: CdpClient,
+        registry: Arc<TabRegistry>,
+        router: Arc<EventRouter>,
+    ) -> Self {
+        Self {
+            client,
+            registry,
+            router,
+            cast: None,
+        }
+    }
+
+    fn active(&self) -> Option<Tab> {
+        self.registry.active().filter(|tab| !tab.crashed)
+    }
+
+    /// The screencast of this tab, which starts if there is none.
+    async fn cast_of(&mut self, tab: &Tab) -> Option<&mut PageCast> {
+        let is_other = |cast: &PageCast| cast.target != tab.target;
+        if self.cast.as_ref().is_none_or(is_other) {
+            self.cast = None;
+            let started = PageCast::start(&self.client, &self.router, &tab.target).await;
+            self.cast = match started {
+                Ok(cast) => Some(cast),
+                Err(error) => {
+                    tracing::debug!(%error, "no screencast of the page");
+                    None
+                }
+            };
+        }
+        self.cast.as_mut()
+    }
+}
+
+#[async_trait]
+impl ScreenViewer for PageViewer {
+    async fn capture(&mut self) -> Result<Frame, DeviceError> {
+        if let Some(lost) = self.client.loss() {
+            return Err(lost.into());
+        }
+        let tab = self.active();
+        let tab = tab.ok_or_else(|| refused("No page is open, or it crashed."))?;
+        let cast = self.cast.as_mut().filter(|cast| cast.target == tab.target);
+        if let Some(frame) = cast.and_then(PageCast::newest) {
+            return Ok(frame);
+        }
+        let page = CdpSession::new(&self.client, &tab.session, CAPTURE_TIMEOUT);
+        let captured = timeout(CAPTURE_TIMEOUT, capture::capture(&page)).await;
+        captured.map_err(|_| refused("The page does not answer."))?
+    }
+
+    async fn until_changed(&mut self, limit: Duration) {
+        let Some(tab) = self.active() else {
+            return sleep(limit).await;
+        };
+        let Some(cast) = self.cast_of(&tab).await else {
+            return sleep(limit).await;
+        };
+        if let Ok(is_open) = timeout(limit, cast.next()).await
+            && !is_open
+        {
+            self.cast = None;
+        }
+    }
+
+    fn rest(&mut self) {
+        self.cast = None;
+    }
+}
+
+/// A screencast through a CDP session of its own; dropping it ends both.
+#[derive(Debug)]
+struct PageCast {
+    client: CdpClient,
+    target: String,
+    session: String,
+    frames: mpsc::Receiver<Value>,
+    newest: Option<Frame>,
+}
+
+impl PageCast {
+    async fn start(
+        client: &CdpClient,
+        router: &EventRouter,
+        target: &str,
+    ) -> Result<Self, CdpError> {
+        let frames = router.expect_cast(target);
+        let params = json!({ "targetId": target, "flatten": true });
+        let attached = client.call(None, "Target.attachToTarget", params, CAPTURE_TIMEOUT);
+        let attached = attached.await.inspect_err(|_| router.forget_cast(target))?;
+        let cast = Self {
+            client: client.clone(),
+            target: target.to_owned(),
+            session: attached["sessionId"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
+            frames,
+            newest: None,
+        };
+        cast.notify("Page.enable", json!({}));
+        cast.notify("Page.startScreencast", json!({ "format": "png" }));
+        Ok(cast)
+    }
+
+    /// The last frame that Chromium has sent; none before the first.
+    fn newest(&mut self) -> Option<Frame> {
+        while let Ok(params) = self.frames.try_recv() {
+            self.receive(&params);
+        }
+        self.newest.clone()
+    }
+
+    /// Waits for another frame; false if there are no more. Cancel-safe.
+    async fn next(&mut self) -> bool {
+        match self.frames.recv().await {
+            Some(params) => {
+                self.receive(&params);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn receive(&mut self, params: &Value) {
+        let answer = json!({ "sessionId": params["sessionId"] });
+        self.notify("Page.screencastFrameAck", answer);
+        match capture::frame_of(params["data"].as_str().unwrap_or_default()) {
+            Ok(frame) => self.newest = Some(frame),
+            Err(error) => tracing::debug!(%error, "a frame of the page cannot be read"),
+        }
+    }
+
+    fn notify(&self, method: &'static str, params: Value) {
+        self.client.notify(Some(&self.session), method, params);
+    }
+}
+
+impl Drop for PageCast {
+    fn drop(&mut self) {
+        self.notify("Page.stopScreencast", json!({}));
+        let session = json!({ "sessionId": self.session });
+        self.client.notify(None, "Target.detachFromTarget", session);
+    }
+}
